@@ -41,7 +41,7 @@ SECTIONS = {
 _LIMIT_S = 900.0
 """No section may take longer, but for one that bounds its parts itself."""
 _PARTLY = {"without"}
-"""Sections that bound and keep their own parts."""
+"""Sections that bound and keep their own parts; these need no peers."""
 _CELLS, _SEQUENCES = 8192, 8
 
 
@@ -69,7 +69,8 @@ def _run(name: str, setup: Setup) -> Part:
 def _setup(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> Setup:
     peers = Peers(folder, args.threads, _CELLS, _SEQUENCES)
     try:
-        peers.install(say)
+        if set(args.only or SECTIONS) - _PARTLY:
+            peers.install(say)
     except PeerMissing as error:
         say(str(error))
     rounds = 1 if args.quick else args.rounds

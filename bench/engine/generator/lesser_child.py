@@ -102,11 +102,6 @@ def _spinning() -> None:
     os.environ.pop("GOMP_SPINCOUNT", None)  # libgomp reads it when it is loaded
 
 
-def _sampling() -> None:
-    Sampler = _in("engine.sampling").Sampler
-    Sampler.rows = lambda self, logits: [self._row(each) for each in logits]
-
-
 def _niceness() -> None:
     worker = _in("child.worker")
     worker.give_way = lambda: None
@@ -128,7 +123,6 @@ PARTS: dict[str, Callable[[], None]] = {
     "encoder's thread that ends": _encoder,
     "tokens that share a message": _gathering,
     "waiting awake for microseconds": _spinning,
-    "logits of several rows at once": _sampling,
     "lower priority": _niceness,
 }
 """What does without each."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -24,6 +25,7 @@ from bench.engine.contenders.ours import Ours, new_picture
 from bench.engine.contenders.running import ANSWER_TOKENS, CONTEXT, long_prompts
 from bench.engine.contenders.shapes import Shape
 from bench.engine.figures import percentile
+from bench.engine.generator.busy import busy
 from bench.engine.generator.lesser_child import FULL, PARTS
 from bench.engine.generator.pictures import disturbed
 from bench.engine.sections import Setup
@@ -38,6 +40,8 @@ _STREAM_TOKENS = {"starter": 60}
 """Of the stream that is disturbed; the starter hardly ever writes more."""
 _LONG_STREAM = 48
 _PICTURE_TOKENS = 8
+_BUSY_START = {"trials of batch sizes"}
+"""Parts for a machine that was busy when the engine began and measured itself: so begin both processes of theirs."""
 _QUESTIONS = ("What is this?", "Who made the thing in the picture?")
 _LATER = "What colour is it?"
 _SESSION_S = 90.0
@@ -144,10 +148,11 @@ async def _session(setup: Setup, shape: Shape, name: str, work: Sequence[_Work],
 
     try:
         async with asyncio.timeout(_SESSION_S):
-            for process, part in (("whole", FULL), ("lesser", name)):
-                say(f"starting the {process} one")
-                processes.append(await _start(setup, shape, part))
-                processes[-1].name = process
+            async with busy(setup.threads, 0) if name in _BUSY_START else nullcontext():
+                for process, part in (("whole", FULL), ("lesser", name)):
+                    say(f"starting the {process} one")
+                    processes.append(await _start(setup, shape, part))
+                    processes[-1].name = process
             for each in work:
                 round_began = perf_counter()
                 say(f"round {each.round_ + 1} of at most {len(work)}")
