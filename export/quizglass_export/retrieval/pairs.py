@@ -27,7 +27,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Pair:
-    """A gold query, the numbers of the passages that answer it, and the attribute that they tell."""
+    """A gold query, the numbers of the passages that answer it, and the attribute that they tell (or ABOUT)."""
 
     query: str
     gold: tuple[int, ...]
@@ -41,6 +41,8 @@ _PERSON_ASKS: dict[str, tuple[str, ...]] = {
 }
 
 _TOWN_TELLS = ("river", "craft", "people")
+ABOUT = "about"
+"""Stands for any attribute, where a query asks for whatever there is to tell of an entry."""
 
 
 def _canonical_half(rng: random.Random) -> random.Random | None:
@@ -119,6 +121,8 @@ class PassageLibrary:
         thing = self.world.things[index] if index >= 0 else rng.choice(self.world.things)
         if near is None and share < 0.31:
             return self._comparison(thing, rng)
+        if near is None and share < 0.35:
+            return self._all_about(thing, rng)
         attribute = rng.choice(tuple(thing.facts))
         query = phrasing.ask(attribute, thing.kind, phrasing.named(thing.name), _canonical_half(rng))
         return Pair(query, self.holding(thing.id, attribute), attribute, "thing")
@@ -150,6 +154,10 @@ class PassageLibrary:
         gold = {*self.holding(thing.id, attribute), *self.holding(other.id, attribute)}
         return Pair(query, tuple(sorted(gold)), attribute, "comparison")
 
+    def _all_about(self, thing: Thing, rng: random.Random) -> Pair:
+        query = phrasing.ask_about(phrasing.named(thing.name), rng)
+        return Pair(query, tuple(self.of_entry[thing.id]), ABOUT, "about")
+
     @cached_property
     def thing_index(self) -> dict[str, int]:
         """Number of every thing by its entry."""
@@ -168,11 +176,12 @@ class PassageLibrary:
         }
 
     def hard_negatives(self, pair: Pair, rng: random.Random, others: int) -> list[int]:
-        """The rest of the gold entries' articles, then passages of `others` entries with a similar name."""
+        """The rest of the gold entries' articles, then passages of `others` entries with a similar name, or of any."""
         gold = set(pair.gold)
         entries = list(dict.fromkeys(self.passages[i].entry for i in pair.gold))
         negatives = [i for entry in entries for i in self.of_entry[entry] if i not in gold]
         near = [other for entry in entries for other in self.neighbours[entry]]
+        near = near or [entry for entry in self.of_entry if entry not in entries]
         similar = rng.sample(near, min(others, len(near)))
         return [*negatives, *(rng.choice(self.of_entry[other]) for other in similar)]
 

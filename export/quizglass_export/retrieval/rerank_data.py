@@ -14,7 +14,7 @@ import torch
 from tokenizers import Tokenizer
 
 from quizglass_export.pocketworld.names import SYLLABLES
-from quizglass_export.retrieval.pairs import Pair, Passage, PassageLibrary
+from quizglass_export.retrieval.pairs import ABOUT, Pair, Passage, PassageLibrary
 from quizglass_export.retrieval.shapes import RERANKER_MAX_TOKENS
 from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer, SegmentKind
 
@@ -42,7 +42,8 @@ def candidate(library: PassageLibrary, pair: Pair, number: int) -> Candidate:
     """The candidate of a pair and any passage of the library."""
     passage = library.passages[number]
     entries = {library.passages[i].entry for i in pair.gold}
-    value = library.articles[passage.entry].attributes.get(pair.attribute)
+    values = library.articles[passage.entry].attributes
+    value = passage.title if pair.attribute == ABOUT else values.get(pair.attribute)
     told = value if value is not None and value in passage.text else None
     return Candidate(pair.query, passage, passage.entry in entries, told)
 
@@ -100,7 +101,8 @@ def renamed(wrong: Candidate, rng: random.Random) -> Candidate:
     title = wrong.passage.title
     other = similar_name(title, rng)
     passage = replace(wrong.passage, title=other, text=wrong.passage.text.replace(title, other))
-    return replace(wrong, passage=passage, named=False)
+    told = None if wrong.told is None else wrong.told.replace(title, other)
+    return replace(wrong, passage=passage, named=False, told=told)
 
 
 @dataclass(frozen=True)

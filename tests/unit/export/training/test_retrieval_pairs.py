@@ -62,6 +62,18 @@ def test_hard_negatives_never_answer(library):
         assert negatives
 
 
+def test_whatever_there_is_to_tell_of_a_thing_is_in_all_of_its_passages_and_in_no_other(library):
+    rng = random.Random(9)
+    pair = next(p for p in iter(lambda: library.draw(rng), None) if p.family == "about")
+    entry = library.passages[pair.gold[0]].entry
+    assert list(pair.gold) == library.of_entry[entry]
+    assert all(candidate(library, pair, number).right for number in pair.gold)
+    other = renamed(candidate(library, pair, pair.gold[0]), rng)
+    assert not other.right
+    assert other.told in other.passage.text
+    assert not any(candidate(library, pair, number).right for number in library.hard_negatives(pair, rng, 3))
+
+
 def test_a_similar_name_differs_and_is_made_of_syllables():
     rng = random.Random(3)
     for name in ("Velrora", "Balbin", "Tagel"):
