@@ -20,7 +20,7 @@ HELP = "train the starter models stage by stage; goes on where it stopped"
 RETRIEVAL_STAGES = ("text_encoder", "reranker", "image_encoder")
 SEEING_STAGES = ("detector", "coarse_reranker", "domain_router")
 STAGES = (*BASE_STAGES, *RETRIEVAL_STAGES, *SEEING_STAGES, "thresholds")
-FURTHER_STAGES = ("pictures", "joint", "annotate", "decider", "search_router")
+FURTHER_STAGES = ("pictures", "vision", "grounding", "joint", "annotate", "decider", "search_router")
 """With `--from`: what is trained on shipped checkpoints."""
 SHARES = {
     "vision": 17.0,
@@ -38,7 +38,7 @@ SHARES = {
 """How the time for training is divided; a stage without a share takes what it needs."""
 UNTIMED = {"tokenizer": 0.5, "pictures": 8.0, "annotate": 12.0, "search_router": 2.0, "thresholds": 4.0}
 """About what the other stages take on two CPU cores, in minutes."""
-MINUTES, FURTHER_MINUTES = 230.0, 85.0
+MINUTES, FURTHER_MINUTES = 230.0, 115.0
 """Defaults for everything, from nothing and from checkpoints."""
 CALIBRATION = (7001, 1000, 400)
 """Seed and size of the world that thresholds are set on, and how many queries."""
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--minutes",
         type=float,
         default=None,
-        help="for all stages together, on two CPU cores (default: 230, with --from 85)",
+        help="for all stages together, on two CPU cores (default: 230, with --from 115)",
     )
     parser.add_argument(
         "--from",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -26,9 +27,12 @@ _log = logging.getLogger(__name__)
 MINUTES = {"vision": 16.0, "language": 14.0, "grounding": 8.0, "joint": 50.0, "decider": 24.0}
 """Budgets that two CPU cores manage together in about two hours."""
 CONTINUED_RATE = 6e-4
-"""Of the joint stage, for a base that was trained before."""
-SHARDS, QUIZ_SHARDS = 8, 4
-"""Of 8,000 labelled scenes: to learn to see from, or only to be asked about, for a tower that sees already."""
+"""Of the stages with pictures and language, for a base that was trained before."""
+_TOWER = "visual.pt"
+_QUIZZED = 500
+"""Free scenes, never trained on, that the finished base is asked about."""
+SHARDS = {"slots": 3, "free": 5}
+"""Of 8,000 labelled scenes, by sort: to learn to see from, and to be asked about; the first of each to measure with."""
 
 
 def train(
@@ -68,23 +72,24 @@ def _tokenizer(work: Workplace, minutes: float) -> dict[str, object]:
 
 
 def _pictures(work: Workplace, minutes: float) -> dict[str, object]:
-    first, end = (vision.HELD_OUT_SHARDS, QUIZ_SHARDS) if work.continued else (0, SHARDS)
-    for index in range(first, end):
-        if not (work.stage("vision") / f"pictures-{index:03d}.npy").is_file():
-            pictures.make_shard(work.stage("vision"), index, work.sizes.shard, work.workers)
+    for sort, count in SHARDS.items():
+        for index in range(count):
+            pictures.make_shard(work.stage("vision"), sort, index, work.sizes.shard, work.workers)
     asked = {
         "joint": work.joint_questions(),
         "decider": work.decider_questions(),
         "held-out": work.held_out_questions(),
     }
-    scenes = (end - first) * work.sizes.shard
+    scenes = sum(SHARDS.values()) * work.sizes.shard
     return {"scenes": scenes, **{name: len(part.questions) for name, part in asked.items()}}
 
 
 def _vision(work: Workplace, minutes: float) -> dict[str, object]:
     model = work.new_model()
-    report = vision.train_vision(model, work.stage("vision"), minutes)
-    torch.save(model.model.visual.state_dict(), work.stage("vision") / "visual.pt")
+    if work.continued:
+        _load(model, work.start)
+    report = vision.train_vision(model, work.stage("vision"), SHARDS, minutes, further=work.continued)
+    torch.save(model.model.visual.state_dict(), work.stage("vision") / _TOWER)
     return dict(report)
 
 
@@ -97,24 +102,26 @@ def _language(work: Workplace, minutes: float) -> dict[str, object]:
 
 def _pictured(work: Workplace, kinds: mixture.Mixture, seed: int) -> tuple[mixture.JointBatches, pictures.Album]:
     """Batches over every rendered picture, and the pictures."""
-    shards = pictures.load_shards(work.stage("vision"), vision.HELD_OUT_SHARDS)
-    scenes = [
-        scene
-        for index in range(vision.HELD_OUT_SHARDS, vision.HELD_OUT_SHARDS + len(shards))
-        for scene in pictures.pretraining_scenes(work.sizes.shard, pictures.SHARD_SEED + index)
-    ]
+    folder, first = work.stage("vision"), vision.HELD_OUT_SHARDS
+    shards = [(sort, index) for sort, count in SHARDS.items() for index in range(first, count)]
+    scenes = [scene for shard in shards for scene in pictures.shard_scenes(*shard, work.sizes.shard)]
     asked = work.joint_questions()
-    images = pictures.Album([*(shard[0] for shard in shards), asked.pictures])
+    images = pictures.Album([*(pictures.load_shard(folder, *shard)[0] for shard in shards), asked.pictures])
     return mixture.JointBatches(work.encoder(), scenes, asked, seed, kinds), images
 
 
 def _grounding(work: Workplace, minutes: float) -> dict[str, object]:
     model = work.new_model()
-    _load(model.model.visual, work.stage("vision") / "visual.pt")
-    _load(model.model.language_model, work.stage("language") / "language.pt")
+    if work.continued:
+        _load(model, work.start)
+    else:
+        _load(model.model.language_model, work.stage("language") / "language.pt")
+    _load(model.model.visual, work.stage("vision") / _TOWER)
     batches, images = _pictured(work, mixture.GROUNDING, 4)
-    joint.match_scale(model, images)
-    meter = joint.train_joint(model, batches, images, work.stage("grounding"), minutes, rate=1.2e-3)
+    if not work.continued:
+        joint.match_scale(model, images)
+    rate = CONTINUED_RATE if work.continued else joint.GROUNDING_RATE
+    meter = joint.train_joint(model, batches, images, work.stage("grounding"), minutes, rate=rate)
     torch.save(model.state_dict(), work.stage("grounding") / "model.pt")
     return dict(meter.shares)
 
@@ -126,15 +133,18 @@ def _joint(work: Workplace, minutes: float) -> dict[str, object]:
     rate = CONTINUED_RATE if work.continued else joint.RATE
     joint.train_joint(model, batches, images, work.stage("joint"), minutes, rate=rate)
     if work.continued:
-        joint.drawn_back(model, torch.load(work.stage("grounding") / "model.pt", weights_only=True))
+        joint.drawn_back(model, torch.load(work.start, weights_only=True))
     save_base(model, work.tokenizer(), work.base)
     return dict(measure_base(work))
 
 
 def measure_base(work: Workplace) -> dict[str, float]:
     """Share of exact greedy answers by task, on worlds and scenes never trained on."""
-    asked, encoder = work.held_out_questions(), work.encoder()
-    return joint.evaluate(load_base(work.base), joint.held_out_groups(asked, encoder, 9), encoder, asked.pictures)
+    asked, encoder, model = work.held_out_questions(), work.encoder(), load_base(work.base)
+    served = joint.evaluate(model, joint.held_out_groups(asked, encoder, 9), encoder, asked.pictures)
+    scenes = islice(pictures.shard_scenes("free", 0, work.sizes.shard), _QUIZZED)
+    shown, _ = pictures.load_shard(work.stage("vision"), "free", 0)
+    return served | joint.evaluate(model, joint.held_out_quizzes(scenes, encoder, 9), encoder, shown)
 
 
 def _annotate(work: Workplace, minutes: float) -> dict[str, object]:

@@ -20,13 +20,12 @@ from quizglass_export.starter.model.checkpoints import load_base, load_tokenizer
 from quizglass_export.starter.model.vlm import new_model
 
 _log = logging.getLogger(__name__)
-TRAINED_BEFORE = ("tokenizer", "vision", "language", "grounding")
+TRAINED_BEFORE = ("tokenizer", "language")
 """Stages of the base that shipped checkpoints make up for."""
 COPIED = ("text_encoder", "reranker_base", "reranker", "image_encoder", "detector", "coarse_reranker")
 """Parts of shipped checkpoints that are taken as they are."""
 _SEED = 3
 _DONE = "done.json"
-_FROM = "from"
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Sizes:
 
     shard: int = 8000
     """Scenes of a shard."""
-    joint: int = 40
+    joint: int = 60
     decider: int = 80
     """Many worlds seen about once: trained for epochs on a few, deciders learn the things by heart instead of whether
     the base knows them."""
@@ -99,10 +98,14 @@ class Workplace:
         return (self.stage(name) / _DONE).is_file()
 
     @property
+    def start(self) -> Path:
+        """The base that was taken over from checkpoints, if one was."""
+        return self.root / "start.pt"
+
+    @property
     def continued(self) -> bool:
         """Whether the base was taken over from checkpoints."""
-        path = self.stage("grounding") / _DONE
-        return path.is_file() and _FROM in json.loads(path.read_text(encoding="utf-8"))
+        return self.start.is_file()
 
     @contextmanager
     def sitting(self, name: str) -> Iterator[None]:
@@ -125,13 +128,13 @@ class Workplace:
     def begin_from(self, checkpoints: Path) -> None:
         """Take over shipped checkpoints, unless that was done before: what they hold counts as trained.
 
-        The base goes where the joint stage begins, the adapter where the decider does; encoders, reranker and settings
-        are copied.
+        The base goes where tower and language go on, the adapter where the decider does; encoders, reranker and
+        settings are copied.
 
         Raises:
             FileNotFoundError: there is no base in the directory.
         """
-        if self.finished("grounding"):
+        if self.continued:
             return
         model = load_base(checkpoints / "base")
         self.stage("tokenizer").mkdir(parents=True, exist_ok=True)
@@ -144,10 +147,9 @@ class Workplace:
             shutil.copytree(checkpoints / "planner", self.first_adapter, dirs_exist_ok=True)
         if (checkpoints / "settings.json").is_file():
             shutil.copyfile(checkpoints / "settings.json", self.root / "settings.json")
-        self.stage("grounding").mkdir(exist_ok=True)
-        torch.save(model.state_dict(), self.stage("grounding") / "model.pt")
         for name in TRAINED_BEFORE:
-            self.finish(name, {_FROM: "checkpoints"})
+            self.finish(name, {"from": "checkpoints"})
+        torch.save(model.state_dict(), self.start)
 
 
 def _progress(folder: Path) -> tuple[int, float]:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from quizglass_export.starter.data.examples import Encoded, Encoder
-from quizglass_export.starter.model.vlm import PICTURE_TOKENS, TOKENS_SIDE
+from quizglass_export.starter.model.sizes import TOKENS_SIDE
+from quizglass_export.starter.model.vlm import PICTURE_TOKENS
 
 _IGNORED = -100
 

@@ -1,14 +1,16 @@
-"""Scenes rendered once, kept as shards on disk: uint8 pictures and, for pretraining, their labels."""
+"""Scenes rendered once, kept as shards on disk: uint8 pictures, and what each cell of them shows."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from quizglass_export.pocketworld.arrangement import boxes
+from quizglass_export.pocketworld.layout import area, free_scene, overlap
 from quizglass_export.pocketworld.scenes import Scene, make_scene
 from quizglass_export.pocketworld.world import (
     ACCENT_COLOURS,
@@ -21,12 +23,17 @@ from quizglass_export.pocketworld.world import (
     make_world,
 )
 from quizglass_export.starter.data.drawing import render_all
+from quizglass_export.starter.model.sizes import TOKENS_SIDE
 
-SLOTS = ("left", "middle", "right")
 SHAPE_NAMES = tuple(f"{kind}/{shape}" for kind in KINDS for shape in SHAPES[kind])
 ABSENT = -100
 _TARGETS = ("kind", "body", "accent", "pattern", "shape", "identity")
-SHARD_SEED = 500_000
+_COVERED = 0.25
+"""Share of a cell, or of a thing where that is smaller, from which on the cell shows the thing."""
+_SIGNS = 0.12
+_IN_SLOTS = (0.6, 0.25, 0.15)
+_FREE = (0.34, 0.2, 0.16, 0.12, 0.1, 0.08)
+"""How many things scenes show: shares of one, two and so on."""
 
 
 class Album:
@@ -50,63 +57,103 @@ def recognised_things() -> tuple[Thing, ...]:
 
 
 def label_sizes() -> dict[str, int]:
-    """Classes of each label; identity has one more for everything that is not recognised."""
-    sizes = (len(KINDS), len(BODY_COLOURS), len(ACCENT_COLOURS), len(PATTERNS), len(SHAPE_NAMES))
+    """Classes of each label; kind has one more for nothing, identity for everything that is not recognised."""
+    sizes = (len(KINDS) + 1, len(BODY_COLOURS), len(ACCENT_COLOURS), len(PATTERNS), len(SHAPE_NAMES))
     return {**dict(zip(_TARGETS, sizes, strict=False)), "identity": len(recognised_things()) + 1}
 
 
 def labels(scene: Scene, identities: dict[str, int]) -> NDArray[np.int64]:
-    """[3 slots, 6 targets], ABSENT where a slot is empty."""
-    rows = np.full((len(SLOTS), len(_TARGETS)), ABSENT, dtype=np.int64)
-    for placed in scene.things:
-        look = placed.thing.look
-        rows[SLOTS.index(placed.slot)] = (
-            KINDS.index(look.kind),
-            BODY_COLOURS.index(look.body),
-            ACCENT_COLOURS.index(look.accent),
-            PATTERNS.index(look.pattern),
-            SHAPE_NAMES.index(f"{look.kind}/{look.shape}"),
-            identities.get(placed.thing.id, len(identities)),
-        )
+    """[16 cells, 6 targets], row by row: of the thing that a cell shows most of. Nothing is a kind, its rest ABSENT."""
+    rows = np.full((TOKENS_SIDE**2, len(_TARGETS)), ABSENT, dtype=np.int64)
+    rows[:, 0] = len(KINDS)
+    things = [(placed.thing, box) for placed, box in zip(scene.things, boxes(scene), strict=True)]
+    for number, (row, column) in enumerate(np.ndindex(TOKENS_SIDE, TOKENS_SIDE)):
+        cell = (column / TOKENS_SIDE, row / TOKENS_SIDE, (column + 1) / TOKENS_SIDE, (row + 1) / TOKENS_SIDE)
+        shares = [overlap(cell, box) / max(1e-6, min(area(cell), area(box))) for _, box in things]
+        if max(shares) >= _COVERED:
+            rows[number] = _classes(things[shares.index(max(shares))][0], identities)
     return rows
 
 
+def _classes(thing: Thing, identities: dict[str, int]) -> tuple[int, ...]:
+    look = thing.look
+    return (
+        KINDS.index(look.kind),
+        BODY_COLOURS.index(look.body),
+        ACCENT_COLOURS.index(look.accent),
+        PATTERNS.index(look.pattern),
+        SHAPE_NAMES.index(f"{look.kind}/{look.shape}"),
+        identities.get(thing.id, len(identities)),
+    )
+
+
 def pretraining_scenes(count: int, seed: int) -> Iterator[Scene]:
-    """Half recognised things, a sixth unrecognised ones of the core, a third of an endless supply."""
+    """Scenes of format 1 with `_company`'s things."""
     rng = random.Random(seed)
+    for things in _company(count, seed, rng, _IN_SLOTS):
+        sign = _sign(rng)
+        yield make_scene(things, rng, sign=sign if len(things) == 1 else None)
+
+
+def free_scenes(count: int, seed: int) -> Iterator[Scene]:
+    """Scenes of format 2 with `_company`'s things."""
+    rng = random.Random(seed)
+    for things in _company(count, seed, rng, _FREE):
+        yield free_scene(list({thing.id: thing for thing in things}.values()), rng, sign=_sign(rng))
+
+
+def _company(count: int, seed: int, rng: random.Random, shares: Sequence[float]) -> Iterator[list[Thing]]:
+    """What scenes show: half recognised things, a sixth unrecognised ones of the core, a third of an endless supply."""
     known = recognised_things()
     others = tuple(thing for thing in core_world().things if not thing.recognised)
     strangers: list[Thing] = []
     for index in range(count):
         if index % 300 == 0:
             strangers = list(make_world(seed * 1000 + 17 + index, 300).things)
-        things = [rng.choice(_pool(rng, known, others, strangers)) for _ in range(_how_many(rng))]
-        sign = rng.choice(("open today", "fresh fish", known[0].name, "garden road")) if rng.random() < 0.12 else None
-        yield make_scene(things, rng, sign=sign if len(things) == 1 else None)
+        (number,) = rng.choices(range(1, len(shares) + 1), shares)
+        yield [rng.choice(_pool(rng, known, others, strangers)) for _ in range(number)]
+
+
+def _sign(rng: random.Random) -> str | None:
+    if rng.random() >= _SIGNS:
+        return None
+    return rng.choice(("open today", "fresh fish", recognised_things()[0].name, "garden road"))
 
 
 def _pool(rng: random.Random, *pools: Sequence[Thing]) -> Sequence[Thing]:
     return rng.choices(pools, (0.5, 0.16, 0.34))[0]
 
 
-def _how_many(rng: random.Random) -> int:
-    return rng.choices((1, 2, 3), (0.6, 0.25, 0.15))[0]
+SORTS: Mapping[str, tuple[int, Callable[[int, int], Iterator[Scene]]]] = {
+    "slots": (500_000, pretraining_scenes),
+    "free": (700_000, free_scenes),
+}
+"""Sorts of scenes: the seed of the first shard, and what makes the scenes of one."""
 
 
-def make_shard(folder: Path, index: int, count: int, workers: int = 1) -> None:
-    """Render one shard of labelled scenes; the same index gives the same shard."""
-    scenes = list(pretraining_scenes(count, SHARD_SEED + index))
+def shard_scenes(sort: str, index: int, count: int) -> Iterator[Scene]:
+    """The scenes of a shard of one of `SORTS`."""
+    first, make = SORTS[sort]
+    return make(count, first + index)
+
+
+def make_shard(folder: Path, sort: str, index: int, count: int, workers: int = 1) -> None:
+    """Render one shard of labelled scenes, unless it is there already; the same index gives the same shard."""
+    path = folder / f"{sort}-{index:03d}.npy"
+    if path.is_file():
+        return
+    scenes = list(shard_scenes(sort, index, count))
     identities = {thing.id: number for number, thing in enumerate(recognised_things())}
     folder.mkdir(parents=True, exist_ok=True)
-    np.save(folder / f"labels-{index:03d}.npy", np.stack([labels(scene, identities) for scene in scenes]))
-    render_all(scenes, count, folder / f"pictures-{index:03d}.npy", index, workers)
+    np.save(_labels_of(path), np.stack([labels(scene, identities) for scene in scenes]))
+    render_all(scenes, count, path, SORTS[sort][0] + index, workers)
 
 
-def load_shards(folder: Path, first: int = 0) -> list[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
-    """Finished shards from index `first` on: (pictures [N, 112, 112, 3], labels [N, 3, 6])."""
-    finished = sorted(folder.glob("pictures-[0-9][0-9][0-9].npy"))
-    return [
-        (np.load(path, mmap_mode="r"), np.load(folder / path.name.replace("pictures", "labels")))
-        for path in finished
-        if int(path.stem[-3:]) >= first
-    ]
+def load_shard(folder: Path, sort: str, index: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """A finished shard: pictures [N, 112, 112, 3] and labels [N, 16, 6]."""
+    path = folder / f"{sort}-{index:03d}.npy"
+    return np.load(path, mmap_mode="r"), np.load(_labels_of(path))
+
+
+def _labels_of(path: Path) -> Path:
+    return path.with_name(f"labels-{path.name}")

@@ -14,15 +14,12 @@ from torch.nn import functional as F
 from transformers import PreTrainedTokenizerFast, Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 
 from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
-from quizglass_export.starter.model.sizes import PICTURE
+from quizglass_export.starter.model.sizes import MERGE, PATCH, PICTURE, TOKENS_SIDE
 
 Model = Any
 """transformers' model or PEFT's view of it: their submodules carry no types."""
-PATCH = 14
-MERGE = 2
 GRID = PICTURE // PATCH
 """Patches a side."""
-TOKENS_SIDE = GRID // MERGE
 PICTURE_TOKENS = TOKENS_SIDE**2
 HIDDEN = 192
 HEADS = 6
@@ -172,8 +169,12 @@ def _vision_angles(visual: Model) -> Tensor:
 
 
 def picture_features(model: Model, pictures: Tensor) -> Tensor:
+    """What the language part is shown of pictures: uint8 [B, 112, 112, 3] to [B, 16, 192]."""
+    return tower_features(model.model.visual, pictures)
+
+
+def tower_features(visual: Model, pictures: Tensor) -> Tensor:
     """Vision tower and merger: uint8 [B, 112, 112, 3] to [B, 16, 192]."""
-    visual = model.model.visual
     batch = pictures.shape[0]
     weight = visual.patch_embed.proj.weight.sum(2).flatten(1)  # both time slices see the same frame
     x = F.linear(patches(pictures), weight)

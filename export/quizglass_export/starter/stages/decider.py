@@ -51,13 +51,13 @@ _RATE = 4e-4
 _LOG_EVERY = 50
 """Seconds."""
 _SHARES = {
-    "act": 0.75,
-    "tool": 0.35,
+    "act": 0.9,
+    "tool": 0.3,
     "select": 0.3,
     "select_by_text": 0.1,
-    "entity": 0.25,
-    "verify": 0.4,
-    "subject": 0.15,
+    "entity": 0.3,
+    "verify": 0.7,
+    "subject": 0.08,
 }
 """Of the planned questions, how many are asked about in each other task."""
 

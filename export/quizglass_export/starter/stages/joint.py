@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from quizglass_export.pocketworld.scenes import Scene
 from quizglass_export.starter.data.batches import bucketed
 from quizglass_export.starter.data.examples import Encoded, Encoder
+from quizglass_export.starter.data.quiz import Quiz
 from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.data.tasks.calculating import Calculating
 from quizglass_export.starter.data.tasks.comparing import Comparing
@@ -22,10 +24,12 @@ from quizglass_export.starter.model.vlm import Model, picture_features
 from quizglass_export.starter.stages.mixture import JointBatches
 
 BATCH_TOKENS = 4096
-RATE = 8e-4
-_VISION_SCALE = 0.5
+GROUNDING_RATE, RATE = 1.2e-3, 8e-4
+_VISION, _VISION_SCALE = "model.visual", 0.5
 _MEASURED = 500
 """Questions."""
+_QUIZZED = 6
+"""Questions about one scene."""
 _NEW = 0.7
 """Share of what a base that is trained further has learned that it keeps."""
 
@@ -40,19 +44,20 @@ def train_joint(
     rate: float,
 ) -> Meter:
     """Train everything in place, the vision part more slowly. Resumable from `folder`."""
-    scales = {"model.visual": _VISION_SCALE}
+    scales = {_VISION: _VISION_SCALE}
     return fit(model, batches, folder, minutes, pad=batches.encoder.pad, rate=rate, store=store, scales=scales)
 
 
 @torch.no_grad()
 def drawn_back(model: Model, before: Mapping[str, Tensor]) -> None:
-    """Move the weights a part of the way back to those that a further training began with.
+    """Move the language's weights a part of the way back to those that a further training began with.
 
     Between the two lie weights that are better at what is new, and have lost less of what was there before, than
-    those at the end (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models", section 3).
+    those at the end (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models", section 3). The tower stays where
+    it is: the weights before saw less.
     """
     for name, weight in model.state_dict().items():
-        if weight.is_floating_point():
+        if weight.is_floating_point() and _VISION not in name:
             weight.lerp_(before[name].to(weight.dtype), 1 - _NEW)
 
 
@@ -77,6 +82,13 @@ def evaluate(model: Model, groups: Sequence[Sequence[Encoded]], encoder: Encoder
         for task, hit in zip(batch.tasks, right.tolist(), strict=True):
             hits.setdefault(task, []).append(float(hit))
     return {task: round(float(np.mean(values)), 4) for task, values in sorted(hits.items())}
+
+
+def held_out_quizzes(scenes: Iterable[Scene], encoder: Encoder, seed: int) -> list[list[Encoded]]:
+    """Some questions about what each of some scenes shows; their pictures are numbered in this order."""
+    quiz = Quiz(random.Random(seed))
+    groups = [encoder.encode_all(quiz.group(scene, row, _QUIZZED)) for row, scene in enumerate(scenes)]
+    return [group for group in groups if group]
 
 
 def held_out_groups(asked: Asked, encoder: Encoder, seed: int) -> list[list[Encoded]]:

@@ -74,9 +74,9 @@ SERVING = Mixture((0.3, 0.16), 0.6, 6, 0.72, 0.2, 0.12, 3000)
 """The server's mixture."""
 FURTHER = replace(
     SERVING,
-    quizzes=(0.16, 0.12),
-    situations=0.66,
-    sums=0.05,
+    quizzes=(0.34, 0.22),
+    situations=0.68,
+    sums=0.02,
     decisions=0.1,
     hits=0.2,
     recognised=0.12,

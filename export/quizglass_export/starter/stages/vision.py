@@ -1,14 +1,16 @@
 """Stage 1: the vision tower and merger learn to see, from labels, before any language.
 
-Small heads read the 16 merged picture tokens: per slot what stands there (kind, colours, pattern, shape, and which of
-the recognised things it is, or none), how many things there are, and for every token its own place.
+Small heads read each of the 16 merged picture tokens by itself: what its cell of the picture shows (kind or nothing,
+colours, pattern, shape, and which of the recognised things it is, or none), and which cell it is.
+
+A tower that language has been built on goes on without losing its words: the heads first learn to read it as it is, and
+then teach it to write the same of other scenes, while what it says of scenes in slots is held where it was.
 """
 
 from __future__ import annotations
 
+import copy
 import logging
-import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,41 +22,42 @@ from torch.nn import functional as F
 from quizglass_export.starter.data import pictures
 from quizglass_export.starter.loop.schedule import Schedule, optimiser, resume, save_progress
 from quizglass_export.starter.model.precision import autocast
-from quizglass_export.starter.model.vlm import HIDDEN, PICTURE_TOKENS, Model, picture_features
+from quizglass_export.starter.model.sizes import TOKENS_SIDE
+from quizglass_export.starter.model.vlm import HIDDEN, PICTURE_TOKENS, Model, tower_features
 
 _log = logging.getLogger(__name__)
-_WEIGHTS = {"kind": 0.5, "body": 0.5, "accent": 0.4, "pattern": 0.4, "shape": 0.6, "identity": 1.5}
+_WEIGHTS = {"kind": 0.7, "body": 0.5, "accent": 0.4, "pattern": 0.4, "shape": 0.6, "identity": 1.5}
+_PLACE_WEIGHT = 0.3
 Shard = tuple[NDArray[np.uint8], NDArray[np.int64]]
 HELD_OUT_SHARDS = 1
+"""Of each sort of scenes, the first."""
 _BATCH = 64
-_RATE = 1.2e-3
-_LOG_EVERY, _SAVE_EVERY = 100, 1000  # steps
+_RATE, _FURTHER_RATE = 1.2e-3, 8e-4
+_HEADS_FIRST = 0.12
+"""Share of the time in which the heads learn to read a tower as it is."""
+_HELD = 1.0
+"""Weight of staying where it was, in shares of the variance of what a tower says."""
+_LOG_EVERY, _SAVE_EVERY = 200, 1000
+"""Steps."""
 
 
-class SceneHeads(nn.Module):
+class CellHeads(nn.Module):
     """Reads labels off picture tokens; thrown away after the stage."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.places = nn.Parameter(torch.randn(PICTURE_TOKENS, HIDDEN) * 0.5)
-        self.queries = nn.Parameter(torch.randn(len(pictures.SLOTS) + 1, HIDDEN) * HIDDEN**-0.5)
-        self.keys = nn.Linear(HIDDEN, HIDDEN)
         self.heads = nn.ModuleDict({name: nn.Linear(HIDDEN, size) for name, size in pictures.label_sizes().items()})
-        self.count = nn.Linear(HIDDEN, len(pictures.SLOTS))
         self.place = nn.Linear(HIDDEN, PICTURE_TOKENS)
 
     def forward(self, features: Tensor) -> dict[str, Tensor]:
-        """[B, 16, 192] to logits: per label [B, 3 slots, classes], `count` [B, 3], `place` [B, 16, 16]."""
-        weights = (self.queries @ (self.keys(features) + self.places).transpose(1, 2) * 0.3).softmax(-1)
-        pooled = weights.to(features.dtype) @ features
-        slots, whole = pooled[:, :-1], pooled[:, -1]
-        scores = {name: head(slots) for name, head in self.heads.items()}
-        return {**scores, "count": self.count(whole), "place": self.place(features)}
+        """[B, 16, 192] to logits: per label [B, 16, classes], `place` [B, 16, 16]."""
+        return {**{name: head(features) for name, head in self.heads.items()}, "place": self.place(features)}
 
 
 def loss_and_hits(scores: dict[str, Tensor], labels: Tensor) -> tuple[Tensor, dict[str, float]]:
     """Weighted cross-entropy, and the share right of each label (identity also among the recognised only)."""
-    total = scores["count"].new_zeros((), dtype=torch.float32)
+    places = torch.arange(PICTURE_TOKENS).repeat(labels.shape[0])
+    total = _PLACE_WEIGHT * F.cross_entropy(scores["place"].float().flatten(0, 1), places)
     hits: dict[str, float] = {}
     for column, (name, weight) in enumerate(_WEIGHTS.items()):
         target = labels[..., column]
@@ -66,64 +69,105 @@ def loss_and_hits(scores: dict[str, Tensor], labels: Tensor) -> tuple[Tensor, di
             known = there & (target < flat.shape[-1] - 1)
             hits["recognised"] = float(right[known].float().mean())
             hits["strangers"] = float(right[there & ~known].float().mean())
-    count = (labels[..., 0] != pictures.ABSENT).sum(1) - 1
-    total = total + 0.3 * F.cross_entropy(scores["count"].float(), count)
-    hits["count"] = float((scores["count"].argmax(-1) == count).float().mean())
-    places = torch.arange(PICTURE_TOKENS).repeat(labels.shape[0])
-    total = total + 0.3 * F.cross_entropy(scores["place"].float().flatten(0, 1), places)
     return total, hits
 
 
-def _batch(shards: Sequence[Shard], size: int, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
-    images, labels = shards[int(rng.integers(len(shards)))]
-    rows = np.sort(rng.choice(len(images), size, replace=False))
-    return torch.from_numpy(images[rows]), torch.from_numpy(labels[rows])
+class Shards:
+    """Labelled pictures of both sorts of scenes, drawn from at random."""
+
+    def __init__(self, folder: Path, counts: dict[str, int], seed: int) -> None:
+        """`counts` says how many shards there are of each sort; the first of each is held out."""
+        self._rng = np.random.default_rng(seed)
+        self._shards = [
+            (sort, pictures.load_shard(folder, sort, index))
+            for sort, count in counts.items()
+            for index in range(HELD_OUT_SHARDS, count)
+        ]
+
+    def batch(self, sort: str | None = None) -> tuple[str, Tensor, Tensor]:
+        """Sort, pictures and labels; half of the batches are mirrored."""
+        shards = [each for each in self._shards if sort in (None, each[0])]
+        name, (images, labels) = shards[int(self._rng.integers(len(shards)))]
+        rows = np.sort(self._rng.choice(len(images), min(_BATCH, len(images)), replace=False))
+        shown, told = torch.from_numpy(images[rows]), torch.from_numpy(labels[rows])
+        return (name, *mirrored(shown, told)) if self._rng.random() < 0.5 else (name, shown, told)
+
+
+def mirrored(shown: Tensor, told: Tensor) -> tuple[Tensor, Tensor]:
+    """Pictures [B, 112, 112, 3] and their cells' labels [B, 16, 6] with left and right exchanged."""
+    cells = told.reshape(len(told), TOKENS_SIDE, TOKENS_SIDE, -1).flip(2)
+    return shown.flip(2), cells.reshape(told.shape)
 
 
 @torch.no_grad()
-def evaluate(model: Model, heads: SceneHeads, folder: Path, count: int = 1500) -> dict[str, float]:
-    """Accuracies over the held-out shard."""
-    images, labels = pictures.load_shards(folder)[0]
+def evaluate(visual: Model, heads: CellHeads, folder: Path, count: int = 1500) -> dict[str, float]:
+    """Accuracies over the held-out shards, by sort."""
     sums: dict[str, list[float]] = {}
-    for start in range(0, min(count, len(images)), 250):
-        features = picture_features(model, torch.from_numpy(np.array(images[start : start + 250])))
-        _, hits = loss_and_hits(heads(features), torch.from_numpy(labels[start : start + 250]))
-        for name, value in hits.items():
-            sums.setdefault(name, []).append(value)
+    for sort in pictures.SORTS:
+        images, labels = pictures.load_shard(folder, sort, 0)
+        for start in range(0, min(count, len(images)), 250):
+            features = tower_features(visual, torch.from_numpy(np.array(images[start : start + 250])))
+            _, hits = loss_and_hits(heads(features), torch.from_numpy(labels[start : start + 250]))
+            for name, value in hits.items():
+                sums.setdefault(f"{sort}-{name}", []).append(value)
     return {name: round(float(np.mean(values)), 4) for name, values in sums.items()}
 
 
-def train_vision(model: Model, folder: Path, minutes: float) -> dict[str, float]:
-    """Train tower and merger in place for `minutes`; resumable from `folder`.
+def train_vision(
+    model: Model, folder: Path, counts: dict[str, int], minutes: float, *, further: bool = False
+) -> dict[str, float]:
+    """Train tower and merger in place; resumable from `folder`.
+
+    Args:
+        model: the base.
+        folder: of the shards and of the progress.
+        counts: of the shards, by sort.
+        minutes: wall-clock budget.
+        further: whether language has been built on the tower.
 
     Returns:
         Held-out accuracies.
     """
     torch.manual_seed(11)
-    heads = SceneHeads()
-    both = nn.ModuleDict({"visual": model.model.visual, "heads": heads})
-    optimizer = optimiser(both, _RATE, decay=0.03)
-    schedule = Schedule(minutes, _RATE, warm_up=0.04)
+    visual, heads = model.model.visual, CellHeads()
+    before = copy.deepcopy(visual).requires_grad_(False) if further else None
+    both = nn.ModuleDict({"visual": visual, "heads": heads})
+    rate = _FURTHER_RATE if further else _RATE
+    optimizer = optimiser(both, rate, decay=0.03)
+    schedule = Schedule(minutes, rate, warm_up=0.04)
     resume(folder, both, optimizer, schedule)
-    rng = np.random.default_rng(schedule.steps + 1)
-    shards, looked = [], 0.0
+    shards = Shards(folder, counts, schedule.steps + 1)
     averages: dict[str, float] = {}
     while schedule.step(optimizer, f"loss {averages.get('loss', 0.0):.3f}"):
-        if time.monotonic() - looked > 20:
-            shards, looked = pictures.load_shards(folder, HELD_OUT_SHARDS), time.monotonic()
-        images, labels = _batch(shards, _BATCH, rng)
-        with autocast():
-            loss, hits = loss_and_hits(heads(picture_features(model, images)), labels)
+        reading = further and schedule.part() < _HEADS_FIRST
+        sort, loss, hits = _step(visual, heads, before, shards, reading=reading)
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(both.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        for name, value in {"loss": float(loss), **hits}.items():
-            averages[name] = 0.98 * averages.get(name, value) + 0.02 * value
+        for name, value in hits.items():
+            averages[f"{sort}-{name}"] = 0.98 * averages.get(f"{sort}-{name}", value) + 0.02 * value
+        averages["loss"] = 0.98 * averages.get("loss", loss.item()) + 0.02 * loss.item()
         if schedule.steps % _LOG_EVERY == 0:
             shown = " ".join(f"{name} {value:.3f}" for name, value in averages.items())
-            _log.info("vision step %d %s shards %d %s", schedule.steps, schedule.progress(), len(shards), shown)
+            _log.info("vision step %d %s %s", schedule.steps, schedule.progress(), shown)
         if schedule.steps % _SAVE_EVERY == 0:
             save_progress(folder, both, optimizer, schedule)
     save_progress(folder, both, optimizer, schedule)
-    return evaluate(model, heads, folder)
+    return evaluate(visual, heads, folder)
+
+
+def _step(
+    visual: Model, heads: CellHeads, before: Model | None, shards: Shards, *, reading: bool
+) -> tuple[str, Tensor, dict[str, float]]:
+    """Sort of a batch's scenes, its loss and its hits. `reading`: the tower stays as it is."""
+    sort, images, labels = shards.batch("slots" if reading else None)
+    with autocast():
+        with torch.set_grad_enabled(not reading):
+            features = tower_features(visual, images)
+        loss, hits = loss_and_hits(heads(features), labels)
+        if before is not None and sort == "slots" and not reading:
+            with torch.no_grad():
+                held = tower_features(before, images)
+            loss = loss + _HELD * F.mse_loss(features.float(), held.float()) / held.float().var()
+    return sort, loss, hits

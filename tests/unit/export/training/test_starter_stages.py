@@ -22,8 +22,7 @@ MINUTES = {"vision": 0.02, "language": 0.02, "grounding": 0.02, "joint": 0.05, "
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_num_threads(1)
-    monkeypatch.setattr(training, "SHARDS", 2)
-    monkeypatch.setattr(training, "QUIZ_SHARDS", 2)
+    monkeypatch.setattr(training, "SHARDS", {"slots": 2, "free": 2})
     monkeypatch.setattr(mixture, "_POOL", 12)
     monkeypatch.setattr(joint, "_MEASURED", 6)
     monkeypatch.setattr(annotate, "MOST", {"training": 40, "held-out": 24})
@@ -98,7 +97,7 @@ def test_what_checkpoints_hold_counts_as_trained(tmp_path: Path) -> None:
     assert work.continued
     assert all(work.finished(stage) for stage in TRAINED_BEFORE)
     assert json.loads((work.root / "settings.json").read_text()) == {"version": "7"}
-    begun = torch.load(work.stage("grounding") / "model.pt", weights_only=True)
+    begun = torch.load(work.start, weights_only=True)
     assert all(torch.equal(tensor, begun[name]) for name, tensor in model.state_dict().items())
     (work.root / "settings.json").write_text('{"version": "8"}')
     work.begin_from(tmp_path / "checkpoints")  # gone on with: nothing is taken over again
@@ -110,10 +109,12 @@ def test_checkpoints_without_a_base_are_refused(tmp_path: Path) -> None:
         Workplace(tmp_path / "work").begin_from(tmp_path)
 
 
-def test_a_base_that_is_trained_further_ends_between_its_weights_before_and_after() -> None:
-    layer = torch.nn.Linear(3, 2)
-    after = {name: weight.clone() for name, weight in layer.state_dict().items()}
+def test_language_that_is_trained_further_ends_between_its_weights_before_and_after() -> None:
+    model = torch.nn.ModuleDict({"model": torch.nn.ModuleDict({"language": torch.nn.Linear(3, 2)})})
+    model["model"]["visual"] = torch.nn.Linear(2, 2)
+    after = {name: weight.clone() for name, weight in model.state_dict().items()}
     before = {name: torch.zeros_like(weight) for name, weight in after.items()}
-    joint.drawn_back(layer, before)
-    for name, weight in layer.state_dict().items():
-        assert torch.allclose(weight, 0.7 * after[name])
+    joint.drawn_back(model, before)
+    for name, weight in model.state_dict().items():
+        share = 1 if "visual" in name else 0.7
+        assert torch.allclose(weight, share * after[name])

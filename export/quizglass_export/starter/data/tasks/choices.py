@@ -21,6 +21,13 @@ JUDGEMENTS = ("supported", "unsupported", "contradicted", "incomplete")
 """In the order of `policies.qa_dragon.Judgement`."""
 MOST_ENTRIES = 5
 _NONE = LETTERS[MOST_ENTRIES]
+# Shares are about those that a server asks in: a decider taught that half of all answers and hits are wrong doubts the
+# right ones.
+_RIGHT_ENTITIES = 0.67
+_SELECTED = (0.15, 0.13, 0.72)
+"""Of manners: one right, wrong ones, several with the right one."""
+_JUDGED = (0.6, 0.25, 0.15)
+"""Of answers that are supported, unsupported, contradicted."""
 
 
 def _letter(options: tuple[str, ...], label: str) -> str:
@@ -39,7 +46,7 @@ class Choices:
 
     def entity(self, question: Question, picture: int | None) -> Example | None:
         """Whether an entry is what the picture shows."""
-        drawn = self.hits.draw(question, self.rng.choice(("right", "wrong")))
+        drawn = self.hits.draw(question, "right" if self.rng.random() < _RIGHT_ENTITIES else "wrong")
         if self.hits.target(question) is None or question.conflict is not None:
             return None
         base = replace(base_request(question, picture), template="entity", seen=drawn.lines[:1])
@@ -48,7 +55,7 @@ class Choices:
     def select(self, question: Question, picture: int | None, template: str = "select") -> Example | None:
         """Which of up to five entries the question is about."""
         hits = self.hits if template == "select" else self.blind
-        drawn = hits.draw(question, self.rng.choices(MANNERS[1:], (0.15, 0.2, 0.65))[0])
+        drawn = hits.draw(question, self.rng.choices(MANNERS[1:], _SELECTED)[0])
         target = hits.target(question)
         if target is None or len(hits.targets(question, target)) > 1 or (drawn.place or 0) >= MOST_ENTRIES:
             return None
@@ -105,7 +112,7 @@ class Choices:
         if question.claims:
             return self._verify_claims(question, picture)
         drawn, base = self.hits.draw(question), base_request(question, picture)
-        label = self.rng.choices(JUDGEMENTS[:3], (0.4, 0.3, 0.3))[0]
+        label = self.rng.choices(JUDGEMENTS[:3], _JUDGED)[0]
         telling = label != "unsupported" and bool(texts)
         found = (self.library.found if telling else self.library.vain)(question, self.rng)
         if not texts and label == "unsupported":
