@@ -72,7 +72,7 @@ def loss_and_hits(scores: dict[str, Tensor], labels: Tensor) -> tuple[Tensor, di
     return total, hits
 
 
-class Shards:
+class LabelledPictures:
     """Labelled pictures of both sorts of scenes, drawn from at random."""
 
     def __init__(self, folder: Path, counts: dict[str, int], seed: int) -> None:
@@ -136,7 +136,7 @@ def train_vision(
     optimizer = optimiser(both, rate, decay=0.03)
     schedule = Schedule(minutes, rate, warm_up=0.04)
     resume(folder, both, optimizer, schedule)
-    shards = Shards(folder, counts, schedule.steps + 1)
+    shards = LabelledPictures(folder, counts, schedule.steps + 1)
     averages: dict[str, float] = {}
     while schedule.step(optimizer, f"loss {averages.get('loss', 0.0):.3f}"):
         reading = further and schedule.part() < _HEADS_FIRST
@@ -158,7 +158,7 @@ def train_vision(
 
 
 def _step(
-    visual: Model, heads: CellHeads, before: Model | None, shards: Shards, *, reading: bool
+    visual: Model, heads: CellHeads, before: Model | None, shards: LabelledPictures, *, reading: bool
 ) -> tuple[str, Tensor, dict[str, float]]:
     """Sort of a batch's scenes, its loss and its hits. `reading`: the tower stays as it is."""
     sort, images, labels = shards.batch("slots" if reading else None)
