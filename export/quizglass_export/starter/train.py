@@ -29,7 +29,7 @@ MINUTES = {"vision": 16.0, "language": 14.0, "grounding": 8.0, "joint": 50.0, "d
 CONTINUED_RATE = 6e-4
 """Of the stages with pictures and language, for a base that was trained before."""
 _TOWER = "visual.pt"
-_QUIZZED = 500
+_SCENES_ASKED = 500
 """Free scenes, never trained on, that the finished base is asked about."""
 SHARDS = {"slots": 3, "free": 5}
 """Of 8,000 labelled scenes, by sort: to learn to see from, and to be asked about; the first of each to measure with."""
@@ -116,7 +116,8 @@ def _grounding(work: Workplace, minutes: float) -> dict[str, object]:
         _load(model, work.start)
     else:
         _load(model.model.language_model, work.stage("language") / "language.pt")
-    _load(model.model.visual, work.stage("vision") / _TOWER)
+    if work.finished("vision") or not work.continued:
+        _load(model.model.visual, work.stage("vision") / _TOWER)
     batches, images = _pictured(work, mixture.GROUNDING, 4)
     if not work.continued:
         joint.match_scale(model, images)
@@ -128,7 +129,8 @@ def _grounding(work: Workplace, minutes: float) -> dict[str, object]:
 
 def _joint(work: Workplace, minutes: float) -> dict[str, object]:
     model = work.new_model()
-    _load(model, work.stage("grounding") / "model.pt")
+    grounded = work.finished("grounding") or not work.continued
+    _load(model, work.stage("grounding") / "model.pt" if grounded else work.start)
     batches, images = _pictured(work, mixture.FURTHER if work.continued else mixture.SERVING, 5)
     rate = CONTINUED_RATE if work.continued else joint.RATE
     joint.train_joint(model, batches, images, work.stage("joint"), minutes, rate=rate)
@@ -142,7 +144,7 @@ def measure_base(work: Workplace) -> dict[str, float]:
     """Share of exact greedy answers by task, on worlds and scenes never trained on."""
     asked, encoder, model = work.held_out_questions(), work.encoder(), load_base(work.base)
     served = joint.evaluate(model, joint.held_out_groups(asked, encoder, 9), encoder, asked.pictures)
-    scenes = islice(pictures.shard_scenes("free", 0, work.sizes.shard), _QUIZZED)
+    scenes = islice(pictures.shard_scenes("free", 0, work.sizes.shard), _SCENES_ASKED)
     shown, _ = pictures.load_shard(work.stage("vision"), "free", 0)
     return served | joint.evaluate(model, joint.held_out_quizzes(scenes, encoder, 9), encoder, shown)
 

@@ -87,7 +87,7 @@ def _classes(thing: Thing, identities: dict[str, int]) -> tuple[int, ...]:
     )
 
 
-def pretraining_scenes(count: int, seed: int) -> Iterator[Scene]:
+def slot_scenes(count: int, seed: int) -> Iterator[Scene]:
     """Scenes of format 1 with `_company`'s things."""
     rng = random.Random(seed)
     for things in _company(count, seed, rng, _IN_SLOTS):
@@ -125,7 +125,7 @@ def _pool(rng: random.Random, *pools: Sequence[Thing]) -> Sequence[Thing]:
 
 
 SORTS: Mapping[str, tuple[int, Callable[[int, int], Iterator[Scene]]]] = {
-    "slots": (500_000, pretraining_scenes),
+    "slots": (500_000, slot_scenes),
     "free": (700_000, free_scenes),
 }
 """Sorts of scenes: the seed of the first shard, and what makes the scenes of one."""

@@ -9,12 +9,12 @@ pytest.importorskip("torch")
 
 from quizglass_export.pocketworld.referring import Reference, look_at
 from quizglass_export.pocketworld.scenes import Scene
-from quizglass_export.starter.data.pictures import free_scenes, pretraining_scenes, recognised_things
+from quizglass_export.starter.data.pictures import free_scenes, recognised_things, slot_scenes
 from quizglass_export.starter.data.pointing import place_of, subject
 from quizglass_export.starter.data.quiz import Quiz
 
 FREE = list(free_scenes(60, 3))
-SLOTS = list(pretraining_scenes(30, 3))
+SLOTS = list(slot_scenes(30, 3))
 
 
 def several(scenes: list[Scene]) -> list[Scene]:

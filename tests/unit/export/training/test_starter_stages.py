@@ -118,3 +118,13 @@ def test_language_that_is_trained_further_ends_between_its_weights_before_and_af
     for name, weight in model.state_dict().items():
         share = 1 if "visual" in name else 0.7
         assert torch.allclose(weight, share * after[name])
+
+
+def test_from_checkpoints_the_joint_stage_needs_neither_vision_nor_grounding(tmp_path: Path) -> None:
+    work = Workplace(tmp_path, sizes=SIZES)
+    train(["tokenizer"], {}, 1, tmp_path, SIZES)
+    save_base(work.new_model(), work.tokenizer(), tmp_path / "checkpoints" / "base")
+    work.begin_from(tmp_path / "checkpoints")
+    train(["pictures", "joint"], MINUTES, 1, tmp_path, SIZES)
+    assert not work.finished("grounding")
+    assert any(task.startswith("free-") for task in done(tmp_path, "joint"))

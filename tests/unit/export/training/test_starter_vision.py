@@ -13,7 +13,7 @@ from quizglass_export.pocketworld.arrangement import boxes  # noqa: E402
 from quizglass_export.pocketworld.scenes import Scene  # noqa: E402
 from quizglass_export.pocketworld.world import BODY_COLOURS, KINDS  # noqa: E402
 from quizglass_export.starter.data import pictures  # noqa: E402
-from quizglass_export.starter.data.pictures import ABSENT, free_scenes, labels, pretraining_scenes  # noqa: E402
+from quizglass_export.starter.data.pictures import ABSENT, free_scenes, labels, slot_scenes  # noqa: E402
 from quizglass_export.starter.model.checkpoints import load_base  # noqa: E402
 from quizglass_export.starter.model.sizes import TOKENS_SIDE  # noqa: E402
 from quizglass_export.starter.model.vlm import picture_features, tower_features  # noqa: E402
@@ -33,7 +33,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("make", [pretraining_scenes, free_scenes])
+@pytest.mark.parametrize("make", [slot_scenes, free_scenes])
 def test_cells_show_the_things_that_cover_them(make: Callable[[int, int], Iterator[Scene]]) -> None:
     for scene in make(40, 2):
         rows = labels(scene, IDENTITIES)

@@ -21,8 +21,7 @@ JUDGEMENTS = ("supported", "unsupported", "contradicted", "incomplete")
 """In the order of `policies.qa_dragon.Judgement`."""
 MOST_ENTRIES = 5
 _NONE = LETTERS[MOST_ENTRIES]
-# Shares are about those that a server asks in: a decider taught that half of all answers and hits are wrong doubts the
-# right ones.
+# Mostly right ones, as a server mostly asks: a decider taught that half of all answers and hits are wrong doubts those.
 _RIGHT_ENTITIES = 0.67
 _SELECTED = (0.15, 0.13, 0.72)
 """Of manners: one right, wrong ones, several with the right one."""
