@@ -39,7 +39,7 @@ SHARES = {
 UNTIMED = {"tokenizer": 0.5, "pictures": 8.0, "annotate": 12.0, "search_router": 2.0, "thresholds": 4.0}
 """About what the other stages take on two CPU cores, in minutes."""
 MINUTES, FURTHER_MINUTES = 230.0, 115.0
-"""Defaults for everything, from nothing and from checkpoints."""
+"""Defaults for everything on two CPU cores, from nothing and from checkpoints."""
 CALIBRATION = (7001, 1000, 400)
 """Seed and size of the world that thresholds are set on, and how many queries."""
 
@@ -60,7 +60,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CHECKPOINTS",
         help="begin with the models of a checkpoint directory: base and deciders are trained further, the rest is kept",
     )
-    parser.add_argument("--threads", type=int, default=2, help="CPU threads (default: %(default)s)")
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=2,
+        help="CPU threads; beside a GPU the processes that draw and make its batches (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--device",
+        choices=("auto", "cpu", "cuda"),
+        default="auto",
+        help="where base and deciders learn; auto is a GPU where torch sees one (default: %(default)s)",
+    )
     parser.add_argument("--stages", nargs="+", choices=STAGES, default=None, help="default: all that are needed")
 
 
@@ -91,6 +102,7 @@ def run(args: argparse.Namespace) -> int:
             stages,
             budgets(minutes, FURTHER_STAGES if further else STAGES),
             args.threads,
+            args.device,
         )
     except (ValueError, OSError) as error:
         print(f"quizglass-export starter: {error}", file=sys.stderr)
@@ -105,7 +117,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _train(
-    workdir: Path, checkpoints: Path | None, stages: Sequence[str], minutes: Mapping[str, float], threads: int
+    workdir: Path,
+    checkpoints: Path | None,
+    stages: Sequence[str],
+    minutes: Mapping[str, float],
+    threads: int,
+    device: str,
 ) -> None:
     from quizglass_export.starter.train import train
     from quizglass_export.starter.workplace import Workplace
@@ -115,7 +132,7 @@ def _train(
         Workplace(workdir).begin_from(checkpoints)
         seed = 1  # other worlds than those of the first training
     if base := [stage for stage in stages if stage in BASE_STAGES]:
-        train(base, {stage: minutes[stage] for stage in base if stage in minutes}, threads, workdir)
+        train(base, {stage: minutes[stage] for stage in base if stage in minutes}, threads, workdir, device=device)
     work = Workplace(workdir)
     for stage in RETRIEVAL_STAGES:
         if stage in stages:

@@ -18,10 +18,12 @@ from torch import nn
 from quizglass_export.checkpoints.files import ROUTER
 from quizglass_export.starter import STAGES
 from quizglass_export.starter.data import pictures
-from quizglass_export.starter.model.checkpoints import load_base, save_adapter, save_base
+from quizglass_export.starter.loop.training import Pictures, on_device
+from quizglass_export.starter.model.checkpoints import save_adapter, save_base
+from quizglass_export.starter.model.precision import chosen_device
 from quizglass_export.starter.model.tokenizer import build_tokenizer
 from quizglass_export.starter.stages import annotate, decider, joint, language, mixture, search_router, vision
-from quizglass_export.starter.workplace import Sizes, Workplace
+from quizglass_export.starter.workplace import ON_GPU, Sizes, Workplace
 
 _log = logging.getLogger(__name__)
 MINUTES = {"vision": 16.0, "language": 14.0, "grounding": 8.0, "joint": 50.0, "decider": 24.0}
@@ -31,8 +33,6 @@ CONTINUED_RATE = 6e-4
 _TOWER = "visual.pt"
 _SCENES_ASKED = 500
 """Free scenes, never trained on, that the finished base is asked about."""
-SHARDS = {"slots": 3, "free": 5}
-"""Of 8,000 labelled scenes, by sort: to learn to see from, and to be asked about; the first of each to measure with."""
 
 
 def train(
@@ -41,24 +41,28 @@ def train(
     threads: int = 2,
     workdir: Path = Path("work/starter"),
     sizes: Sizes | None = None,
+    device: str = "cpu",
 ) -> None:
     """Run stages in order; those already done are skipped.
 
     Args:
         stages: names out of STAGES.
         minutes: wall-clock budgets by stage, instead of MINUTES.
-        threads: CPU threads for torch, and processes that draw pictures.
+        threads: CPU threads for torch, processes that draw pictures, and beside a GPU those that make its batches.
         workdir: where progress, checkpoints and measurements go.
-        sizes: how much is drawn.
+        sizes: how much is drawn, and how large batches are; by default what suits the device.
+        device: where models learn: `cpu`, `cuda`, or `auto` for a GPU where there is one.
 
     Raises:
-        ValueError: an unknown stage.
+        ValueError: an unknown stage; no GPU where one was asked for.
     """
     unknown = [name for name in stages if name not in STAGES]
     if unknown:
         raise ValueError(f"stages: no such stage {', '.join(unknown)}; choose from {', '.join(STAGES)}")
     torch.set_num_threads(threads)
-    work, budget = Workplace(workdir, threads, sizes or Sizes()), {**MINUTES, **(minutes or {})}
+    place = chosen_device(device)
+    work = Workplace(workdir, threads, sizes or (Sizes() if place.type == "cpu" else ON_GPU), place)
+    budget = {**MINUTES, **(minutes or {})}
     for name in STAGES:
         if name in stages and not work.finished(name):
             _log.info("stage %s", name)
@@ -72,7 +76,8 @@ def _tokenizer(work: Workplace, minutes: float) -> dict[str, object]:
 
 
 def _pictures(work: Workplace, minutes: float) -> dict[str, object]:
-    for sort, count in SHARDS.items():
+    shards = work.sizes.shards
+    for sort, count in shards.items():
         for index in range(count):
             pictures.make_shard(work.stage("vision"), sort, index, work.sizes.shard, work.workers)
     asked = {
@@ -80,7 +85,7 @@ def _pictures(work: Workplace, minutes: float) -> dict[str, object]:
         "decider": work.decider_questions(),
         "held-out": work.held_out_questions(),
     }
-    scenes = sum(SHARDS.values()) * work.sizes.shard
+    scenes = sum(shards.values()) * work.sizes.shard
     return {"scenes": scenes, **{name: len(part.questions) for name, part in asked.items()}}
 
 
@@ -88,26 +93,29 @@ def _vision(work: Workplace, minutes: float) -> dict[str, object]:
     model = work.new_model()
     if work.continued:
         _load(model, work.start)
-    report = vision.train_vision(model, work.stage("vision"), SHARDS, minutes, further=work.continued)
+    sizes, folder = work.sizes, work.stage("vision")
+    report = vision.train_vision(model, folder, sizes.shards, minutes, further=work.continued, scale=sizes.scale)
     torch.save(model.model.visual.state_dict(), work.stage("vision") / _TOWER)
     return dict(report)
 
 
 def _language(work: Workplace, minutes: float) -> dict[str, object]:
     model = work.new_model()
-    meter = language.train_language(model, work.encoder(), work.stage("language"), minutes)
+    folder, scale = work.stage("language"), work.sizes.scale
+    meter = language.train_language(model, work.encoder(), folder, minutes, scale=scale, workers=work.makers)
     torch.save(model.model.language_model.state_dict(), work.stage("language") / "language.pt")
     return dict(meter.shares)
 
 
-def _pictured(work: Workplace, kinds: mixture.Mixture, seed: int) -> tuple[mixture.JointBatches, pictures.Album]:
+def _pictured(work: Workplace, kinds: mixture.Mixture, seed: int) -> tuple[mixture.JointBatches, Pictures]:
     """Batches over every rendered picture, and the pictures."""
     folder, first = work.stage("vision"), vision.HELD_OUT_SHARDS
-    shards = [(sort, index) for sort, count in SHARDS.items() for index in range(first, count)]
+    shards = [(sort, index) for sort, count in work.sizes.shards.items() for index in range(first, count)]
     scenes = [scene for shard in shards for scene in pictures.shard_scenes(*shard, work.sizes.shard)]
     asked = work.joint_questions()
     images = pictures.Album([*(pictures.load_shard(folder, *shard)[0] for shard in shards), asked.pictures])
-    return mixture.JointBatches(work.encoder(), scenes, asked, seed, kinds), images
+    batches = mixture.JointBatches(work.encoder(), scenes, asked, seed, kinds, work.sizes.scale)
+    return batches, on_device(images, work.device)
 
 
 def _grounding(work: Workplace, minutes: float) -> dict[str, object]:
@@ -122,7 +130,8 @@ def _grounding(work: Workplace, minutes: float) -> dict[str, object]:
     if not work.continued:
         joint.match_scale(model, images)
     rate = CONTINUED_RATE if work.continued else joint.GROUNDING_RATE
-    meter = joint.train_joint(model, batches, images, work.stage("grounding"), minutes, rate=rate)
+    folder = work.stage("grounding")
+    meter = joint.train_joint(model, batches, images, folder, minutes, rate=rate, workers=work.makers)
     torch.save(model.state_dict(), work.stage("grounding") / "model.pt")
     return dict(meter.shares)
 
@@ -131,9 +140,9 @@ def _joint(work: Workplace, minutes: float) -> dict[str, object]:
     model = work.new_model()
     grounded = work.finished("grounding") or not work.continued
     _load(model, work.stage("grounding") / "model.pt" if grounded else work.start)
-    batches, images = _pictured(work, mixture.FURTHER if work.continued else mixture.SERVING, 5)
+    batches, images = _pictured(work, mixture.SERVING, 5)
     rate = CONTINUED_RATE if work.continued else joint.RATE
-    joint.train_joint(model, batches, images, work.stage("joint"), minutes, rate=rate)
+    joint.train_joint(model, batches, images, work.stage("joint"), minutes, rate=rate, workers=work.makers)
     if work.continued:
         joint.drawn_back(model, torch.load(work.start, weights_only=True))
     save_base(model, work.tokenizer(), work.base)
@@ -142,7 +151,7 @@ def _joint(work: Workplace, minutes: float) -> dict[str, object]:
 
 def measure_base(work: Workplace) -> dict[str, float]:
     """Share of exact greedy answers by task, on worlds and scenes never trained on."""
-    asked, encoder, model = work.held_out_questions(), work.encoder(), load_base(work.base)
+    asked, encoder, model = work.held_out_questions(), work.encoder(), work.trained_base()
     served = joint.evaluate(model, joint.held_out_groups(asked, encoder, 9), encoder, asked.pictures)
     scenes = islice(pictures.shard_scenes("free", 0, work.sizes.shard), _SCENES_ASKED)
     shown, _ = pictures.load_shard(work.stage("vision"), "free", 0)
@@ -150,10 +159,11 @@ def measure_base(work: Workplace) -> dict[str, float]:
 
 
 def _annotate(work: Workplace, minutes: float) -> dict[str, object]:
-    model, encoder = load_base(work.base), work.encoder()
+    model, encoder = work.trained_base(), work.encoder()
     folder, counts = work.stage("annotate"), {}
+    most = {"training": work.sizes.annotated, "held-out": annotate.HELD_OUT}
     for name, asked in (("training", work.decider_questions()), ("held-out", work.held_out_questions())):
-        rows = annotate.balanced_rows(asked, annotate.MOST[name], random.Random(1))
+        rows = annotate.balanced_rows(asked, most[name], random.Random(1))
         annotations = annotate.annotate(model, encoder, asked, rows)
         annotate.save(annotations, folder / f"{name}.jsonl")
         counts[name] = annotate.shares(annotations)
@@ -162,23 +172,24 @@ def _annotate(work: Workplace, minutes: float) -> dict[str, object]:
 
 def _decider(work: Workplace, minutes: float) -> dict[str, object]:
     encoder = work.encoder()
-    adapted = decider.with_adapter(load_base(work.base), work.first_adapter)
+    adapted = decider.with_adapter(work.trained_base(), work.first_adapter)
     asked, held_out = work.decider_questions(), work.held_out_questions()
     labelled = annotate.load(work.stage("annotate") / "training.jsonl")
-    groups = decider.encode(decider.training_groups(asked, labelled, random.Random(2)), encoder)
-    decider.train_decider(adapted, groups, encoder, asked.pictures, work.stage("decider"), minutes)
+    batches = decider.DecisionBatches(encoder, asked, labelled, 2, work.sizes.scale)
+    seen, folder = on_device(asked.pictures, work.device), work.stage("decider")
+    decider.train_decider(adapted, batches, encoder.pad, seen, folder, minutes, work.makers)
     save_adapter(adapted, work.adapter, decider.DECISIONS)
     tests = annotate.load(work.stage("annotate") / "held-out.jsonl")
     return decider.report(adapted, tests, held_out, encoder)
 
 
 def _search_router(work: Workplace, minutes: float) -> dict[str, object]:
-    model, encoder, path = load_base(work.base), work.encoder(), work.adapter / ROUTER
+    model, encoder, path = work.trained_base(), work.encoder(), work.adapter / ROUTER
     return search_router.train_router(model, encoder, work.decider_questions(), work.held_out_questions(), path)
 
 
 def _load(module: nn.Module, path: Path) -> None:
-    module.load_state_dict(torch.load(path, weights_only=True))
+    module.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
 
 
 _RUN: dict[str, Callable[[Workplace, float], dict[str, object]]] = {

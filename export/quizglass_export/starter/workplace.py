@@ -26,6 +26,8 @@ COPIED = ("text_encoder", "reranker_base", "reranker", "image_encoder", "detecto
 """Parts of shipped checkpoints that are taken as they are."""
 _SEED = 3
 _DONE = "done.json"
+_OWN_CORES = 2
+"""Beside a GPU, for the process that trains."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,27 @@ class Sizes:
 
     shard: int = 8000
     """Scenes of a shard."""
+    slots: int = 3
+    free: int = 5
+    """Shards of labelled scenes of each sort, to learn to see from and to be asked about; the first to measure with."""
     joint: int = 60
     decider: int = 80
     """Many worlds seen about once: trained for epochs on a few, deciders learn the things by heart instead of whether
     the base knows them."""
+    annotated: int = 28_000
+    """Questions of the decider's worlds, at most."""
     held_out: int = 4
+    scale: int = 1
+    """How many times larger batches are than two CPU cores like them."""
+
+    @property
+    def shards(self) -> Mapping[str, int]:
+        """How many shards of scenes there are, by sort."""
+        return {"slots": self.slots, "free": self.free}
+
+
+ON_GPU = Sizes(slots=5, free=15, joint=200, decider=160, annotated=56_000, scale=6)
+"""What a GPU gets through in its shorter time."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +67,13 @@ class Workplace:
     workers: int = 1
     """Processes that draw pictures."""
     sizes: Sizes = field(default_factory=Sizes)
+    device: torch.device = torch.device("cpu")  # noqa: RUF009 (it never changes)
+    """Where models learn."""
+
+    @property
+    def makers(self) -> int:
+        """Processes that make batches ahead: none where the CPU learns too."""
+        return 0 if self.device.type == "cpu" else max(1, self.workers - _OWN_CORES)
 
     def stage(self, name: str) -> Path:
         """A stage's own folder."""
@@ -78,8 +103,12 @@ class Workplace:
         return Encoder(self.stage("tokenizer"))
 
     def new_model(self) -> Qwen2_5_VLForConditionalGeneration:
-        """An untrained base."""
-        return new_model(self.tokenizer(), _SEED)
+        """An untrained base, where models learn."""
+        return new_model(self.tokenizer(), _SEED).to(self.device)
+
+    def trained_base(self) -> Qwen2_5_VLForConditionalGeneration:
+        """The final base, where models learn."""
+        return load_base(self.base).to(self.device)
 
     def joint_questions(self) -> store.Asked:
         """Questions that the base learns from."""
@@ -122,6 +151,8 @@ class Workplace:
         if minutes > took.get("minutes", 0.0):  # a sitting was killed before it could be noted
             took["minutes"] = round(minutes, 2)
         record = {**report, **took, **({"steps": steps} if steps else {})}
+        if self.device.type == "cuda":
+            record["device"] = torch.cuda.get_device_name(self.device)
         (folder / _DONE).write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", encoding="utf-8")
         _log.info("%s done: %s", name, json.dumps(record, sort_keys=True))
 
@@ -157,5 +188,5 @@ def _progress(folder: Path) -> tuple[int, float]:
     path = folder / schedule.PROGRESS
     if not path.is_file():
         return 0, 0.0
-    state = torch.load(path, weights_only=True)
+    state = torch.load(path, map_location="cpu", weights_only=True)
     return int(state["steps"]), float(state["spent"]) / 60

@@ -7,7 +7,7 @@ would give, for a fraction of the tokens: several questions about one passage or
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -40,7 +40,8 @@ class Batch:
 
     ids: Tensor
     positions: Tensor
-    mask: Tensor | None
+    branches: Tensor | None
+    """[B, S], -1 for padding; None where every row has one branch."""
     rows: Tensor
     columns: Tensor
     targets: Tensor
@@ -49,6 +50,31 @@ class Batch:
     owners: Tensor
     """[T] number of the example that a target belongs to; `tasks` holds each example's task."""
     tasks: list[str]
+
+    @property
+    def mask(self) -> Tensor | None:
+        """bool [B, 1, S, S], true where a token may look: before it, in the shared beginning and in its own branch."""
+        if self.branches is None:
+            return None
+        length = self.branches.shape[1]
+        causal = torch.ones(length, length, dtype=torch.bool, device=self.branches.device).tril()
+        same = (self.branches[:, :, None] == self.branches[:, None, :]) | (self.branches[:, None, :] == 0)
+        return (causal & same)[:, None]
+
+    def to(self, device: torch.device) -> Batch:
+        """The same batch on a device; `pictures` stays where it is."""
+        if device.type == "cpu":
+            return self
+        return replace(
+            self,
+            ids=self.ids.to(device, non_blocking=True),
+            positions=self.positions.to(device, non_blocking=True),
+            branches=None if self.branches is None else self.branches.to(device, non_blocking=True),
+            rows=self.rows.to(device, non_blocking=True),
+            columns=self.columns.to(device, non_blocking=True),
+            targets=self.targets.to(device, non_blocking=True),
+            owners=self.owners.to(device, non_blocking=True),
+        )
 
 
 def positions_of(ids: Sequence[int], pad: int) -> NDArray[np.int64]:
@@ -104,18 +130,13 @@ def collate(rows: Sequence[Row], encoder: Encoder) -> Batch:
         positions[:, index, :size] = torch.from_numpy(row.positions)
         branches[index, :size] = torch.tensor(row.branches)
         targets[index, :size] = torch.tensor(row.targets)
-    mask = None
-    if int(branches.max()) > 1:
-        causal = torch.ones(length, length, dtype=torch.bool).tril()
-        same = (branches[:, :, None] == branches[:, None, :]) | (branches[:, None, :] == 0)
-        mask = (causal & same)[:, None]
     at, columns = (targets != _IGNORED).nonzero(as_tuple=True)
     shown = [index for index, row in enumerate(rows) if row.picture is not None]
     starts = torch.tensor(np.cumsum([0, *(len(row.tasks) for row in rows)])[:-1])
     return Batch(
         ids,
         positions,
-        mask,
+        branches if int(branches.max()) > 1 else None,
         at,
         columns,
         targets[at, columns],

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from quizglass_export.starter.data.batches import positions_of
 from quizglass_export.starter.data.examples import Encoder, Request
-from quizglass_export.starter.loop.training import Pictures
+from quizglass_export.starter.loop.training import Pictures, shown
+from quizglass_export.starter.model.precision import device_of
 from quizglass_export.starter.model.vlm import (
     HEADS,
     KEY_VALUE_HEADS,
@@ -24,7 +26,8 @@ from quizglass_export.starter.model.vlm import (
 )
 
 MOST_NEW_TOKENS = 20
-_BATCH = 128
+_TOGETHER = {"cpu": 128, "cuda": 1024}
+"""Prompts of one length that are decoded at once, by device."""
 
 
 class _Cache:
@@ -86,19 +89,19 @@ def write(
     prompts = [encoder.prompt(request) for request in requests]
     order = sorted(range(len(requests)), key=lambda index: (len(prompts[index]), requests[index].picture is None))
     answers = [GreedyAnswer("", ())] * len(requests)
-    start = 0
+    together, start = _TOGETHER[device_of(model).type], 0
     while start < len(order):
         first = order[start]
         same = (len(prompts[first]), requests[first].picture is None)
         end = start
-        while end < len(order) and end - start < _BATCH:
+        while end < len(order) and end - start < together:
             if (len(prompts[order[end]]), requests[order[end]].picture is None) != same:
                 break
             end += 1
         rows = order[start:end]
-        shown = [requests[row].picture for row in rows]
+        pictures = [requests[row].picture for row in rows]
         for row, written in zip(
-            rows, _decode(model, encoder, [prompts[row] for row in rows], shown, store, most), strict=True
+            rows, _decode(model, encoder, [prompts[row] for row in rows], pictures, store, most), strict=True
         ):
             answers[row] = written
         start = end
@@ -113,14 +116,15 @@ def _decode(
     store: Pictures | None,
     most: int,
 ) -> list[GreedyAnswer]:
-    ids = torch.tensor(prompts)
+    device = device_of(model)
+    ids = torch.tensor(prompts, device=device)
     embeddings = model.model.language_model.embed_tokens(ids)
-    shown = [picture for picture in pictures if picture is not None]
-    if shown and store is not None:
-        features = picture_features(model, torch.from_numpy(store[shown]))
+    seen = [picture for picture in pictures if picture is not None]
+    if seen and store is not None:
+        features = picture_features(model, shown(store, seen, device))
         slots = (ids == encoder.pad).nonzero(as_tuple=True)
         embeddings = embeddings.index_put(slots, features.reshape(-1, features.shape[-1]))
-    positions = torch.stack([torch.from_numpy(positions_of(prompt, encoder.pad)) for prompt in prompts], 1)
+    positions = torch.from_numpy(np.stack([positions_of(prompt, encoder.pad) for prompt in prompts], 1)).to(device)
     cache = _Cache()
     hidden = _forward(model, embeddings, positions, cache)
     following = positions[:, :, -1:].max(0, keepdim=True).values.expand(3, -1, -1)
@@ -129,9 +133,10 @@ def _decode(
     open_rows = set(range(len(prompts)))
     for _ in range(most):
         shares, best = logits(model, hidden).float().softmax(-1).max(-1)
+        tokens, chances = best.tolist(), shares.tolist()
         for row in list(open_rows):
-            token = int(best[row])
-            sure[row].append(float(shares[row]))
+            token = tokens[row]
+            sure[row].append(chances[row])
             if token == encoder.end:
                 open_rows.discard(row)
             else:

@@ -98,7 +98,7 @@ def resume(folder: Path, module: nn.Module, optimizer: torch.optim.Optimizer, sc
     path = folder / PROGRESS
     if not path.is_file():
         return False
-    state = torch.load(path, weights_only=True)
+    state = torch.load(path, map_location="cpu", weights_only=True)
     module.load_state_dict(state["module"])
     optimizer.load_state_dict(state["optimizer"])
     schedule.steps, schedule.spent = state["steps"], state["spent"]

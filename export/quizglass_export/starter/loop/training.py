@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,8 +15,9 @@ from torch.nn import functional as F
 
 from quizglass_export.starter.data.batches import Batch
 from quizglass_export.starter.data.pictures import Album
+from quizglass_export.starter.loop.feeding import COPYING, Feed, Source
 from quizglass_export.starter.loop.schedule import Schedule, optimiser, resume, save_progress
-from quizglass_export.starter.model.precision import autocast
+from quizglass_export.starter.model.precision import autocast, device_of
 from quizglass_export.starter.model.vlm import Model, hidden_states, logits, picture_features
 
 _log = logging.getLogger(__name__)
@@ -24,7 +25,16 @@ _SAVE_EVERY = 120.0
 _LOG_EVERY = 100
 _WARM_UP = 0.03
 """Seconds."""
-Pictures = NDArray[np.uint8] | Album
+_COUNTED = 8
+"""Examples of one task of a batch, at most."""
+Pictures = NDArray[np.uint8] | Album | Tensor
+
+
+def shown(store: Pictures, rows: NDArray[np.int64] | Sequence[int], device: torch.device) -> Tensor:
+    """Rows of a store of pictures, on a device: uint8 [P, 112, 112, 3]."""
+    if isinstance(store, Tensor):
+        return store[torch.as_tensor(rows, device=store.device)]
+    return torch.from_numpy(store[rows]).to(device)
 
 
 def embed(model: Model, batch: Batch, pad: int, store: Pictures | None) -> Tensor:
@@ -32,7 +42,7 @@ def embed(model: Model, batch: Batch, pad: int, store: Pictures | None) -> Tenso
     embeddings: Tensor = model.model.language_model.embed_tokens(batch.ids)
     if store is None or batch.pictures.numel() == 0:
         return embeddings
-    features = picture_features(model, torch.from_numpy(store[batch.pictures.numpy()]))
+    features = picture_features(model, shown(store, batch.pictures.numpy(), embeddings.device))
     slots = (batch.ids == pad).nonzero(as_tuple=True)
     return embeddings.index_put(slots, features.reshape(-1, features.shape[-1]).to(embeddings.dtype))
 
@@ -46,7 +56,20 @@ def predict(model: Model, batch: Batch, pad: int, store: Pictures | None) -> Ten
 def exact(scores: Tensor, batch: Batch) -> Tensor:
     """bool [examples]: greedy decoding would give exactly the answer, since every token of it scores highest."""
     wrong = (scores.argmax(-1) != batch.targets).to(torch.float32)
-    return torch.zeros(len(batch.tasks)).index_add_(0, batch.owners, wrong) == 0
+    return torch.zeros(len(batch.tasks), device=scores.device).index_add_(0, batch.owners, wrong) == 0
+
+
+def on_device(store: NDArray[np.uint8] | Album, device: torch.device) -> Pictures:
+    """The store, or what it holds as a tensor, where batches are computed on a GPU."""
+    if device.type == "cpu":
+        return store
+    parts = store.parts if isinstance(store, Album) else [store]
+    whole = torch.empty((len(store), *parts[0].shape[1:]), dtype=torch.uint8, device=device)
+    start = 0
+    for part in parts:
+        whole[start : start + len(part)] = torch.from_numpy(np.ascontiguousarray(part)).to(device)
+        start += len(part)
+    return whole
 
 
 @dataclass
@@ -61,12 +84,13 @@ class Meter:
     def add(self, batch: Batch, loss: float, right: Tensor) -> None:
         """Count a batch's examples, and its loss."""
         self.loss = 0.98 * (self.loss or loss) + 0.02 * loss
-        for task in set(batch.tasks):
-            hits = [float(right[index]) for index, name in enumerate(batch.tasks) if name == task]
-            for hit in hits[:8]:
+        counted: dict[str, int] = {}
+        for task, hit in zip(batch.tasks, right.tolist(), strict=True):
+            counted[task] = counted.get(task, 0) + 1
+            if counted[task] <= _COUNTED:
                 self.counts[task] = min(self.counts.get(task, 0) + 1, self.window)
                 old = self.shares.get(task, 0.0)
-                self.shares[task] = old + (hit - old) / self.counts[task]
+                self.shares[task] = old + (float(hit) - old) / self.counts[task]
 
     def line(self) -> str:
         """Loss, and share of right answers by task, as text for log lines."""
@@ -77,7 +101,7 @@ class Meter:
 
 def fit(
     model: Model,
-    source: Callable[[float, Meter], Iterator[Batch]],
+    source: Source,
     folder: Path,
     minutes: float,
     *,
@@ -85,14 +109,20 @@ def fit(
     rate: float,
     store: Pictures | None = None,
     scales: dict[str, float] | None = None,
+    workers: int = 0,
 ) -> Meter:
-    """Train for a wall-clock budget; resumable from `folder`.
+    """Train for a wall-clock budget, where the model is; resumable from `folder`.
 
     Args:
-        source: from the share of the budget spent, and the accuracies so far, to an iterator of batches; asked
-            again when it ends.
+        model: what learns, as far as its parameters ask for gradients.
+        source: makes the batches; asked again when they end.
+        folder: of the progress.
+        minutes: the budget.
+        pad: id of the tokens in whose place pictures are shown.
+        rate: of learning, at its highest.
         store: pictures by row, uint8 [N, 112, 112, 3].
         scales: factors on the rate by parameter name prefix.
+        workers: processes that make batches ahead; 0 makes them in this one.
 
     Returns:
         The running accuracies.
@@ -101,10 +131,11 @@ def fit(
     schedule = Schedule(minutes, rate, warm_up=_WARM_UP)
     if resume(folder, model, optimizer, schedule):
         _log.info("%s resumed at %s", folder.name, schedule.progress())
-    meter, saved = Meter(), schedule.spent
-    batches = _without_end(lambda: source(schedule.part(), meter))
+    meter, saved, feed = Meter(), schedule.spent, Feed(source)
+    batches, device = feed.batches(workers), device_of(model)
     while schedule.step(optimizer, f"loss {meter.loss:.3f}"):
-        batch = next(batches)
+        feed.tell(schedule.part(), meter.shares.get(COPYING, 0.0))
+        batch = next(batches).to(device)
         meter.add(batch, *_learn(model, optimizer, batch, pad, store))
         if schedule.steps % _LOG_EVERY == 0:
             _log.info("%s step %d %s %s", folder.name, schedule.steps, schedule.progress(), meter.line())
@@ -115,23 +146,15 @@ def fit(
     return meter
 
 
-def _without_end(source: Callable[[], Iterator[Batch]]) -> Iterator[Batch]:
-    """The batches of a source, which is asked again whenever they end; it never gives none."""
-    while True:
-        batches = source()
-        yield next(batches)
-        yield from batches
-
-
 def _learn(
     model: nn.Module, optimizer: torch.optim.Optimizer, batch: Batch, pad: int, store: Pictures | None
 ) -> tuple[float, Tensor]:
     """One step; its loss, and which examples were answered exactly."""
-    with autocast():
+    with autocast(batch.ids.device.type):
         scores = predict(model, batch, pad, store)
     loss = F.cross_entropy(scores.float(), batch.targets)
     loss.backward()  # type: ignore[no-untyped-call]
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad()
-    return float(loss), exact(scores.detach(), batch)
+    return float(loss.detach()), exact(scores.detach(), batch)

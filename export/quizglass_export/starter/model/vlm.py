@@ -117,8 +117,8 @@ def patches(pictures: Tensor) -> Tensor:
         processor's 1176 values are these with every channel's 14 x 14 plane repeated for the two time slices.
     """
     batch = pictures.shape[0]
-    mean, std = torch.tensor(CLIP_MEAN), torch.tensor(CLIP_STD)
-    values = (pictures.to(torch.float32) / 255.0 - mean) / std
+    mean, std = torch.tensor((CLIP_MEAN, CLIP_STD), device=pictures.device)
+    values: Tensor = (pictures.to(torch.float32) / 255.0 - mean) / std
     side = TOKENS_SIDE
     values = values.view(batch, side, MERGE, PATCH, side, MERGE, PATCH, 3)
     return values.permute(0, 1, 4, 2, 5, 7, 3, 6).reshape(batch, GRID * GRID, 3 * PATCH * PATCH)
@@ -137,7 +137,7 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def _attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Plain attention; for these lengths its backward pass is several times faster on CPU than the fused one.
+    """Attention; on a CPU the plain one, whose backward pass is several times faster there for these lengths.
 
     Args:
         query: [B, heads, S, d]; key and value [B, kv heads, S, d]; bias broadcasts over [B, 1, S, S].
@@ -147,6 +147,9 @@ def _attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None = Non
     """
     batch, heads, length, width = query.shape
     groups = key.shape[1]
+    if query.is_cuda:
+        key, value = (each.repeat_interleave(heads // groups, 1) for each in (key, value))
+        return F.scaled_dot_product_attention(query, key, value, None if bias is None else bias.to(query.dtype))
     rows = (query * width**-0.5).reshape(batch, groups, heads // groups * length, width)
     scores = torch.matmul(rows, key.transpose(-1, -2)).view(batch, heads, length, -1)
     if bias is not None:
@@ -155,16 +158,16 @@ def _attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None = Non
     return torch.matmul(weights, value).view(batch, heads, length, width)
 
 
-def _attention_bias(mask: Tensor | None, length: int) -> Tensor:
+def _attention_bias(mask: Tensor | None, length: int, device: torch.device) -> Tensor:
     """0 where a row may look, a large negative number elsewhere."""
     if mask is None:
-        mask = torch.ones(length, length, dtype=torch.bool).tril()[None, None]
-    return torch.zeros(mask.shape).masked_fill_(~mask, -1e9)
+        mask = torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]
+    return torch.zeros(mask.shape, device=device).masked_fill_(~mask, -1e9)
 
 
 def _vision_angles(visual: Model) -> Tensor:
     """[64, head_dim] rotary angles of the patches in merge order."""
-    angles = visual.rot_pos_emb(torch.tensor([[1, GRID, GRID]]))
+    angles: Tensor = visual.rot_pos_emb(torch.tensor([[1, GRID, GRID]])).to(visual.patch_embed.proj.weight.device)
     return torch.cat((angles, angles), dim=-1)
 
 
@@ -181,7 +184,7 @@ def tower_features(visual: Model, pictures: Tensor) -> Tensor:
     angles = _vision_angles(visual)
     cos, sin = angles.cos(), angles.sin()
     for block in visual.blocks:
-        qkv = block.attn.qkv(normed(x, block.norm1)).view(batch, GRID * GRID, 3, VISION_HEADS, -1)
+        qkv = block.attn.qkv(normed(x, block.norm1)).view(batch, GRID * GRID, 3, block.attn.num_heads, -1)
         query, key, value = qkv.permute(2, 0, 3, 1, 4).unbind(0)
         query, key = rotate(query, cos, sin).to(value.dtype), rotate(key, cos, sin).to(value.dtype)
         mixed = _attend(query, key, value).transpose(1, 2).reshape(batch, GRID * GRID, -1)
@@ -207,7 +210,7 @@ def hidden_states(model: Model, embeddings: Tensor, positions: Tensor, mask: Ten
     language = model.model.language_model
     cos, sin = text_angles(language, positions)
     batch, length, _ = embeddings.shape
-    bias = _attention_bias(mask, length)
+    bias = _attention_bias(mask, length, embeddings.device)
     x = embeddings
     for layer in language.layers:
         attention = layer.self_attn
@@ -225,7 +228,7 @@ def hidden_states(model: Model, embeddings: Tensor, positions: Tensor, mask: Ten
 def text_angles(language: Model, positions: Tensor) -> tuple[Tensor, Tensor]:
     """cos and sin, [B, 1, S, head_dim]: each frequency band takes its own axis of the position."""
     inverse = language.rotary_emb.inv_freq
-    axis = torch.repeat_interleave(torch.arange(3), torch.tensor(_SECTIONS))
+    axis = [number for number, width in enumerate(_SECTIONS) for _ in range(width)]
     angles = positions.to(torch.float32)[axis].permute(1, 2, 0) * inverse
     angles = torch.cat((angles, angles), dim=-1)[:, None]
     return angles.cos(), angles.sin()

@@ -101,8 +101,8 @@ def annotate(model: Model, encoder: Encoder, asked: Asked, rows: Sequence[int]) 
     return annotations
 
 
-MOST = {"training": 28000, "held-out": 1400}
-"""Questions annotated for training the decider and for measuring it."""
+HELD_OUT = 1400
+"""Questions annotated to measure the decider with."""
 
 
 def balanced_rows(asked: Asked, count: int, rng: random.Random) -> list[int]:

@@ -6,7 +6,6 @@ question needs is what the annotation found out that the base lacks.
 
 from __future__ import annotations
 
-import logging
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -14,8 +13,6 @@ from pathlib import Path
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
-from torch import nn
-from torch.nn import functional as F
 from transformers import Qwen2_5_VLForConditionalGeneration
 
 from quizglass_export.starter.data.batches import Batch, bucketed
@@ -24,12 +21,10 @@ from quizglass_export.starter.data.knowing import Known
 from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.data.tasks.choices import Choices
 from quizglass_export.starter.data.tasks.lookups import Lookups
-from quizglass_export.starter.loop.schedule import Schedule, optimiser, resume, save_progress
-from quizglass_export.starter.loop.training import Pictures, predict
-from quizglass_export.starter.model.precision import autocast
+from quizglass_export.starter.loop.training import Pictures, fit, predict
+from quizglass_export.starter.model.precision import device_of
 from quizglass_export.starter.stages.annotate import LABELS, Annotation, plan_request
 
-_log = logging.getLogger(__name__)
 RANK = 32
 ALPHA = 128
 DECISIONS: Mapping[str, tuple[str, ...]] = {
@@ -46,10 +41,7 @@ DECISIONS: Mapping[str, tuple[str, ...]] = {
 _TARGETS = r".*language_model.*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"
 _BATCH_TOKENS = 4096
 _POOL = 1500
-_SAVE_EVERY = 120.0
 _RATE = 4e-4
-_LOG_EVERY = 50
-"""Seconds."""
 _SHARES = {
     "act": 0.9,
     "tool": 0.3,
@@ -133,59 +125,55 @@ def _lettered(example: Example, encoder: Encoder) -> Encoded:
     return Encoded(encoder.prompt(request), (label,), request.picture, example.task)
 
 
-def training_groups(asked: Asked, labelled: Sequence[Annotation], rng: random.Random) -> list[list[Example]]:
-    """Decisions about a balanced choice of annotated questions, and about those that nothing answers."""
-    decisions = Decisions(asked, rng)
-    unanswerable = [row for row, question in enumerate(asked.questions) if question.group is None]
-    groups = [decisions.about(annotation) for annotation in balanced(labelled, rng)]
-    for row in unanswerable:
-        known = Known.taught(asked.questions[row], asked.libraries[row])
-        groups += [decisions.others(row, known)]
-    return groups
+class DecisionBatches:
+    """Pools of batches: decisions about a balanced choice of annotated questions, and about those that nothing answers.
 
+    What stands beside a question (hits, passages, drafts) is drawn anew whenever it is asked about.
+    """
 
-def _batches(groups: Sequence[Sequence[Encoded]], encoder: Encoder, rng: random.Random) -> Iterator[Batch]:
-    """Endless epochs, a pool at a time: batches take far more memory than what they are made of."""
-    while True:
-        order = rng.sample(groups, len(groups))
-        for start in range(0, len(order), _POOL):
-            batches = bucketed(order[start : start + _POOL], encoder, _BATCH_TOKENS)
-            yield from rng.sample(batches, len(batches))
+    def __init__(
+        self, encoder: Encoder, asked: Asked, labelled: Sequence[Annotation], seed: int, scale: int = 1
+    ) -> None:
+        """`scale`: how many times larger than on a CPU batches are."""
+        self._encoder = encoder
+        self._asked = asked
+        self._seed = seed
+        self._scale = scale
+        self._rng = random.Random(seed)
+        self._decisions = Decisions(asked, self._rng)
+        self._labelled = balanced(labelled, self._rng)
+        self._open = [row for row, question in enumerate(asked.questions) if question.group is None]
+
+    def reseed(self, number: int) -> None:
+        """Draw differently from here on than with another number."""
+        self._rng.seed(self._seed + 1000 * number)
+
+    def __call__(self, part: float, copied: float) -> Iterator[Batch]:
+        """The next pool."""
+        chosen = self._rng.choices(range(len(self._labelled) + len(self._open)), k=_POOL * self._scale)
+        groups = encode([self._group(index) for index in chosen], self._encoder)
+        batches = bucketed(groups, self._encoder, _BATCH_TOKENS * self._scale)
+        return iter(self._rng.sample(batches, len(batches)))
+
+    def _group(self, index: int) -> list[Example]:
+        if index < len(self._labelled):
+            return self._decisions.about(self._labelled[index])
+        row = self._open[index - len(self._labelled)]
+        return self._decisions.others(row, Known.taught(self._asked.questions[row], self._asked.libraries[row]))
 
 
 def train_decider(
     adapted: PeftModel,
-    groups: Sequence[Sequence[Encoded]],
-    encoder: Encoder,
+    batches: DecisionBatches,
+    pad: int,
     store: Pictures,
     folder: Path,
     minutes: float,
+    workers: int = 0,
 ) -> None:
     """Train the adapter in place, loss on the letter alone. Resumable from `folder`."""
     base = adapted.get_base_model()
-    trained = nn.ModuleDict({"adapter": adapted})
-    optimizer = optimiser(trained, _RATE, decay=0.01)
-    schedule = Schedule(minutes, _RATE)
-    resume(folder, trained, optimizer, schedule)
-    batches = _batches(groups, encoder, random.Random(schedule.steps))
-    average, right, saved = 1.4, 0.25, schedule.spent
-    while schedule.step(optimizer, f"loss {average:.3f}"):
-        batch = next(batches)
-        with autocast():
-            scores = predict(base, batch, encoder.pad, store).float()
-        loss = F.cross_entropy(scores, batch.targets)
-        loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(trained.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        average = 0.97 * average + 0.03 * float(loss)
-        right = 0.97 * right + 0.03 * float((scores.argmax(-1) == batch.targets).float().mean())
-        if schedule.steps % _LOG_EVERY == 0:
-            _log.info("decider step %d %s loss %.3f right %.3f", schedule.steps, schedule.progress(), average, right)
-        if schedule.spent - saved > _SAVE_EVERY:
-            saved = schedule.spent
-            save_progress(folder, trained, optimizer, schedule)
-    save_progress(folder, trained, optimizer, schedule)
+    fit(base, batches, folder, minutes, pad=pad, rate=_RATE, store=store, workers=workers)
 
 
 @torch.no_grad()
@@ -196,8 +184,10 @@ def letters_chosen(
     base = adapted.get_base_model()
     ids = [encoder.label(f" {letter}") for letter in LETTERS]
     choices: list[tuple[str, str, str]] = []
+    device = device_of(adapted)
     pools = (groups[start : start + _POOL // 5] for start in range(0, len(groups), _POOL // 5))
-    for batch in chain.from_iterable(bucketed(pool, encoder, 2 * _BATCH_TOKENS) for pool in pools):
+    for made in chain.from_iterable(bucketed(pool, encoder, 2 * _BATCH_TOKENS) for pool in pools):
+        batch = made.to(device)
         best = predict(base, batch, encoder.pad, store)[:, ids].argmax(-1).tolist()
         right = [ids.index(int(target)) for target in batch.targets]
         tasks = [batch.tasks[int(owner)] for owner in batch.owners]

@@ -18,8 +18,8 @@ from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.data.tasks.calculating import Calculating
 from quizglass_export.starter.data.tasks.comparing import Comparing
 from quizglass_export.starter.data.tasks.mixed import GeneratorTasks
-from quizglass_export.starter.loop.training import Meter, Pictures, exact, fit, predict
-from quizglass_export.starter.model.precision import autocast
+from quizglass_export.starter.loop.training import Meter, Pictures, exact, fit, predict, shown
+from quizglass_export.starter.model.precision import autocast, device_of
 from quizglass_export.starter.model.vlm import Model, picture_features
 from quizglass_export.starter.stages.mixture import JointBatches
 
@@ -42,10 +42,12 @@ def train_joint(
     minutes: float,
     *,
     rate: float,
+    workers: int = 0,
 ) -> Meter:
     """Train everything in place, the vision part more slowly. Resumable from `folder`."""
     scales = {_VISION: _VISION_SCALE}
-    return fit(model, batches, folder, minutes, pad=batches.encoder.pad, rate=rate, store=store, scales=scales)
+    pad = batches.encoder.pad
+    return fit(model, batches, folder, minutes, pad=pad, rate=rate, store=store, scales=scales, workers=workers)
 
 
 @torch.no_grad()
@@ -58,13 +60,13 @@ def drawn_back(model: Model, before: Mapping[str, Tensor]) -> None:
     """
     for name, weight in model.state_dict().items():
         if weight.is_floating_point() and _VISION not in name:
-            weight.lerp_(before[name].to(weight.dtype), 1 - _NEW)
+            weight.lerp_(before[name].to(weight), 1 - _NEW)
 
 
 @torch.no_grad()
 def match_scale(model: Model, images: Pictures) -> None:
     """Bring picture features to the scale of word embeddings, where the language part can work on them."""
-    features = picture_features(model, torch.from_numpy(images[np.arange(200)]))
+    features = picture_features(model, shown(images, np.arange(200), device_of(model)))
     words = model.model.language_model.embed_tokens.weight
     factor = 1.5 * words.square().mean().sqrt() / features.square().mean().sqrt()
     last = model.model.visual.merger.mlp[2]
@@ -76,8 +78,9 @@ def match_scale(model: Model, images: Pictures) -> None:
 def evaluate(model: Model, groups: Sequence[Sequence[Encoded]], encoder: Encoder, store: Pictures) -> dict[str, float]:
     """Share of exact greedy answers by task, over encoded groups."""
     hits: dict[str, list[float]] = {}
-    for batch in bucketed(groups, encoder, 2 * BATCH_TOKENS):
-        with autocast():
+    device = device_of(model)
+    for batch in (batch.to(device) for batch in bucketed(groups, encoder, 2 * BATCH_TOKENS)):
+        with autocast(device.type):
             right = exact(predict(model, batch, encoder.pad, store), batch)
         for task, hit in zip(batch.tasks, right.tolist(), strict=True):
             hits.setdefault(task, []).append(float(hit))

@@ -24,33 +24,51 @@ _COPYING_TOKENS = 1600
 class TextBatches:
     """Pools of batches: copying first, then text; each pool of text is used twice, since it is costly to make."""
 
-    def __init__(self, encoder: Encoder, vocabulary: int, seed: int) -> None:
+    def __init__(self, encoder: Encoder, vocabulary: int, seed: int, scale: int = 1) -> None:
+        """`scale`: how many times larger than on a CPU batches are."""
         self.encoder = encoder
         self.vocabulary = vocabulary
-        self.rng = random.Random(seed)
-        self.text = TextSource(seed)
+        self._seed = seed
+        self._scale = scale
+        self.reseed(0)
 
-    def __call__(self, part: float, meter: Meter) -> Iterator[Batch]:
+    def reseed(self, number: int) -> None:
+        """Draw differently from here on than with another number."""
+        self.rng = random.Random(self._seed + number)
+        self.text = TextSource(self._seed + number)
+
+    def __call__(self, part: float, copied: float) -> Iterator[Batch]:
         """The next pool, for the share of the budget already spent."""
-        if part < _COPYING_PART and meter.shares.get("copying", 0.0) < _COPIED:
-            groups = [copying(self.encoder, self.vocabulary, self.rng) for _ in range(320)]
-            return iter(bucketed(groups, self.encoder, _COPYING_TOKENS))
-        groups = [[self.encoder.encode(example) for example in self.text.group()] for _ in range(_POOL)]
-        groups += [repeating(self.encoder, self.text.passage()) for _ in range(_POOL // 10)]
-        groups += [copying(self.encoder, self.vocabulary, self.rng) for _ in range(_POOL // 40)]
-        batches = bucketed(groups, self.encoder, BATCH_TOKENS)
+        if part < _COPYING_PART and copied < _COPIED:
+            groups = [copying(self.encoder, self.vocabulary, self.rng) for _ in range(320 * self._scale)]
+            return iter(bucketed(groups, self.encoder, _COPYING_TOKENS * self._scale))
+        count = _POOL * self._scale
+        groups = [[self.encoder.encode(example) for example in self.text.group()] for _ in range(count)]
+        groups += [repeating(self.encoder, self.text.passage()) for _ in range(count // 10)]
+        groups += [copying(self.encoder, self.vocabulary, self.rng) for _ in range(count // 40)]
+        batches = bucketed(groups, self.encoder, BATCH_TOKENS * self._scale)
         return iter([*self._shuffled(batches), *self._shuffled(batches)])
 
     def _shuffled(self, batches: list[Batch]) -> list[Batch]:
         return self.rng.sample(batches, len(batches))
 
 
-def train_language(model: Model, encoder: Encoder, folder: Path, minutes: float, *, rate: float = 1.2e-3) -> Meter:
+def train_language(
+    model: Model,
+    encoder: Encoder,
+    folder: Path,
+    minutes: float,
+    *,
+    rate: float = 1.2e-3,
+    scale: int = 1,
+    workers: int = 0,
+) -> Meter:
     """Train the language part in place; the vision part gets no gradient. Resumable from `folder`."""
     for parameter in model.model.visual.parameters():
         parameter.requires_grad_(False)
     vocabulary = model.model.language_model.embed_tokens.num_embeddings
-    meter = fit(model, TextBatches(encoder, vocabulary, 77), folder, minutes, pad=encoder.pad, rate=rate)
+    batches = TextBatches(encoder, vocabulary, 77, scale)
+    meter = fit(model, batches, folder, minutes, pad=encoder.pad, rate=rate, workers=workers)
     for parameter in model.model.visual.parameters():
         parameter.requires_grad_(True)
     return meter

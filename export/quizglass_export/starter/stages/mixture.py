@@ -19,7 +19,6 @@ from quizglass_export.starter.data.tasks.calculating import Calculating
 from quizglass_export.starter.data.tasks.comparing import Comparing
 from quizglass_export.starter.data.tasks.mixed import OFTENER_ASKED, SHARES, GeneratorTasks
 from quizglass_export.starter.data.tasks.sorts import SORTS
-from quizglass_export.starter.loop.training import Meter
 from quizglass_export.starter.stages.decider import Decisions
 
 _POOL = 360
@@ -68,23 +67,24 @@ class Mixture:
     shares: Sequence[float] = SHARES
 
 
-GROUNDING = Mixture((0.9, 0.8), 0.85, 8, 0.3, 0.0, 0.0, 1700)
+GROUNDING = Mixture((0.9, 0.8), known=0.85, questions=8, situations=0.3, hits=0.0, comparisons=0.0, tokens=1700)
 """Small, frequent steps until words follow from what the picture shows; the long prompts come after."""
-SERVING = Mixture((0.3, 0.16), 0.6, 6, 0.72, 0.2, 0.12, 3000)
-"""The server's mixture."""
-FURTHER = replace(
-    SERVING,
+SERVING = Mixture(
     quizzes=(0.34, 0.22),
-    situations=0.68,
-    sums=0.02,
+    known=0.6,
+    questions=6,
+    situations=0.66,
+    comparisons=0.12,
+    sums=0.05,
     decisions=0.1,
     hits=0.2,
     recognised=0.12,
     named=0.09,
     conflicts=0.11,
     shares=OFTENER_ASKED,
+    tokens=3000,
 )
-"""Of a base that was trained so before, and sees already."""
+"""What servers ask, and quizzes."""
 _WEIGHED = (0.4, 0.35, 0.25)
 """Of conflicts: about what is known by heart, what is not, and what the world's sources disagree on."""
 
@@ -93,14 +93,25 @@ class JointBatches:
     """Pools of batches: quizzes about pretraining scenes, questions in serving situations, and text alone."""
 
     def __init__(
-        self, encoder: Encoder, scenes: Sequence[Scene], asked: Asked, seed: int, mixture: Mixture = SERVING
+        self,
+        encoder: Encoder,
+        scenes: Sequence[Scene],
+        asked: Asked,
+        seed: int,
+        mixture: Mixture = SERVING,
+        scale: int = 1,
     ) -> None:
-        """`scenes` are the first rows of the picture store, the pictures of `asked` follow."""
+        """`scenes` are the first rows of the picture store, the pictures of `asked` follow.
+
+        `scale`: how many times larger than on a CPU batches are.
+        """
         self.encoder = encoder
         self.scenes = scenes
         self.asked = asked
         self.mixture = mixture
         self.rng = random.Random(seed)
+        self._seed = seed
+        self._scale = scale
         self.quiz = Quiz(self.rng)
         self.text = TextSource(seed)
         self._known = [row for row, scene in enumerate(scenes) if any(p.thing.recognised for p in scene.things)]
@@ -115,14 +126,19 @@ class JointBatches:
         asked = enumerate(zip(self.asked.questions, self.asked.libraries, strict=True))
         return [row for row, (question, library) in asked if SORTS[sort](question, library)]
 
-    def __call__(self, part: float, meter: Meter) -> Iterator[Batch]:
+    def reseed(self, number: int) -> None:
+        """Draw differently from here on than with another number."""
+        self.rng.seed(self._seed + 1000 * number)
+        self.text = TextSource(self._seed + 1000 * number)
+
+    def __call__(self, part: float, copied: float) -> Iterator[Batch]:
         """The next pool, for the share of the budget already spent."""
         first, last = self.mixture.quizzes
-        quizzes = first + (last - first) * part
-        groups = [self.encoder.encode_all(self._group(quizzes)) for _ in range(_POOL)]
-        groups += [repeating(self.encoder, self.text.passage()) for _ in range(_POOL // 7)]
-        groups += [self.encoder.encode_all(printed(self.rng)) for _ in range(_POOL // 9)]
-        batches = bucketed([group for group in groups if group], self.encoder, self.mixture.tokens)
+        quizzes, count = first + (last - first) * part, _POOL * self._scale
+        groups = [self.encoder.encode_all(self._group(quizzes)) for _ in range(count)]
+        groups += [repeating(self.encoder, self.text.passage()) for _ in range(count // 7)]
+        groups += [self.encoder.encode_all(printed(self.rng)) for _ in range(count // 9)]
+        batches = bucketed([group for group in groups if group], self.encoder, self.mixture.tokens * self._scale)
         return iter(self.rng.sample(batches, len(batches)))
 
     def _group(self, quizzes: float) -> Sequence[Example]:

@@ -11,24 +11,24 @@ from __future__ import annotations
 
 import copy
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from quizglass_export.starter.data import pictures
 from quizglass_export.starter.loop.schedule import Schedule, optimiser, resume, save_progress
-from quizglass_export.starter.model.precision import autocast
+from quizglass_export.starter.loop.training import on_device, shown
+from quizglass_export.starter.model.precision import autocast, device_of
 from quizglass_export.starter.model.sizes import TOKENS_SIDE
 from quizglass_export.starter.model.vlm import HIDDEN, PICTURE_TOKENS, Model, tower_features
 
 _log = logging.getLogger(__name__)
 _WEIGHTS = {"kind": 0.7, "body": 0.5, "accent": 0.4, "pattern": 0.4, "shape": 0.6, "identity": 1.5}
 _PLACE_WEIGHT = 0.3
-Shard = tuple[NDArray[np.uint8], NDArray[np.int64]]
 HELD_OUT_SHARDS = 1
 """Of each sort of scenes, the first."""
 _BATCH = 64
@@ -39,6 +39,7 @@ _HELD = 1.0
 """Weight of staying where it was, in shares of the variance of what a tower says."""
 _LOG_EVERY, _SAVE_EVERY = 200, 1000
 """Steps."""
+_CPU = torch.device("cpu")
 
 
 class CellHeads(nn.Module):
@@ -56,7 +57,7 @@ class CellHeads(nn.Module):
 
 def loss_and_hits(scores: dict[str, Tensor], labels: Tensor) -> tuple[Tensor, dict[str, float]]:
     """Weighted cross-entropy, and the share right of each label (identity also among the recognised only)."""
-    places = torch.arange(PICTURE_TOKENS).repeat(labels.shape[0])
+    places = torch.arange(PICTURE_TOKENS, device=labels.device).repeat(labels.shape[0])
     total = _PLACE_WEIGHT * F.cross_entropy(scores["place"].float().flatten(0, 1), places)
     hits: dict[str, float] = {}
     for column, (name, weight) in enumerate(_WEIGHTS.items()):
@@ -75,22 +76,30 @@ def loss_and_hits(scores: dict[str, Tensor], labels: Tensor) -> tuple[Tensor, di
 class LabelledPictures:
     """Labelled pictures of both sorts of scenes, drawn from at random."""
 
-    def __init__(self, folder: Path, counts: dict[str, int], seed: int) -> None:
-        """`counts` says how many shards there are of each sort; the first of each is held out."""
+    def __init__(
+        self, folder: Path, counts: Mapping[str, int], seed: int, device: torch.device = _CPU, size: int = _BATCH
+    ) -> None:
+        """`counts` says how many shards there are of each sort; the first of each is held out.
+
+        A GPU holds all of them.
+        """
         self._rng = np.random.default_rng(seed)
-        self._shards = [
+        self._device = device
+        self._size = size
+        shards = [
             (sort, pictures.load_shard(folder, sort, index))
             for sort, count in counts.items()
             for index in range(HELD_OUT_SHARDS, count)
         ]
+        self._shards = [(sort, on_device(images, device), labels) for sort, (images, labels) in shards]
 
     def batch(self, sort: str | None = None) -> tuple[str, Tensor, Tensor]:
         """Sort, pictures and labels; half of the batches are mirrored."""
         shards = [each for each in self._shards if sort in (None, each[0])]
-        name, (images, labels) = shards[int(self._rng.integers(len(shards)))]
-        rows = np.sort(self._rng.choice(len(images), min(_BATCH, len(images)), replace=False))
-        shown, told = torch.from_numpy(images[rows]), torch.from_numpy(labels[rows])
-        return (name, *mirrored(shown, told)) if self._rng.random() < 0.5 else (name, shown, told)
+        name, images, labels = shards[int(self._rng.integers(len(shards)))]
+        rows = np.sort(self._rng.choice(len(images), min(self._size, len(images)), replace=False))
+        seen, told = shown(images, rows, self._device), torch.from_numpy(labels[rows]).to(self._device)
+        return (name, *mirrored(seen, told)) if self._rng.random() < 0.5 else (name, seen, told)
 
 
 def mirrored(shown: Tensor, told: Tensor) -> tuple[Tensor, Tensor]:
@@ -103,18 +112,20 @@ def mirrored(shown: Tensor, told: Tensor) -> tuple[Tensor, Tensor]:
 def evaluate(visual: Model, heads: CellHeads, folder: Path, count: int = 1500) -> dict[str, float]:
     """Accuracies over the held-out shards, by sort."""
     sums: dict[str, list[float]] = {}
+    device = device_of(heads)
     for sort in pictures.SORTS:
         images, labels = pictures.load_shard(folder, sort, 0)
         for start in range(0, min(count, len(images)), 250):
-            features = tower_features(visual, torch.from_numpy(np.array(images[start : start + 250])))
-            _, hits = loss_and_hits(heads(features), torch.from_numpy(labels[start : start + 250]))
+            rows = np.arange(start, min(start + 250, len(images)))
+            features = tower_features(visual, shown(images, rows, device))
+            _, hits = loss_and_hits(heads(features), torch.from_numpy(labels[rows]).to(device))
             for name, value in hits.items():
                 sums.setdefault(f"{sort}-{name}", []).append(value)
     return {name: round(float(np.mean(values)), 4) for name, values in sums.items()}
 
 
 def train_vision(
-    model: Model, folder: Path, counts: dict[str, int], minutes: float, *, further: bool = False
+    model: Model, folder: Path, counts: Mapping[str, int], minutes: float, *, further: bool = False, scale: int = 1
 ) -> dict[str, float]:
     """Train tower and merger in place; resumable from `folder`.
 
@@ -124,19 +135,21 @@ def train_vision(
         counts: of the shards, by sort.
         minutes: wall-clock budget.
         further: whether language has been built on the tower.
+        scale: how many times larger than on a CPU batches are.
 
     Returns:
         Held-out accuracies.
     """
     torch.manual_seed(11)
-    visual, heads = model.model.visual, CellHeads()
+    visual, device = model.model.visual, device_of(model)
+    heads = CellHeads().to(device)
     before = copy.deepcopy(visual).requires_grad_(False) if further else None
     both = nn.ModuleDict({"visual": visual, "heads": heads})
     rate = _FURTHER_RATE if further else _RATE
     optimizer = optimiser(both, rate, decay=0.03)
     schedule = Schedule(minutes, rate, warm_up=0.04)
     resume(folder, both, optimizer, schedule)
-    shards = LabelledPictures(folder, counts, schedule.steps + 1)
+    shards = LabelledPictures(folder, counts, schedule.steps + 1, device, _BATCH * scale)
     averages: dict[str, float] = {}
     while schedule.step(optimizer, f"loss {averages.get('loss', 0.0):.3f}"):
         reading = further and schedule.part() < _HEADS_FIRST
@@ -162,7 +175,7 @@ def _step(
 ) -> tuple[str, Tensor, dict[str, float]]:
     """Sort of a batch's scenes, its loss and its hits. `reading`: the tower stays as it is."""
     sort, images, labels = shards.batch("slots" if reading else None)
-    with autocast():
+    with autocast(images.device.type):
         with torch.set_grad_enabled(not reading):
             features = tower_features(visual, images)
         loss, hits = loss_and_hits(heads(features), labels)

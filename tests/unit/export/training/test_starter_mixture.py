@@ -12,7 +12,7 @@ from quizglass_export.starter.data.examples import LETTERS, Encoder
 from quizglass_export.starter.data.pictures import slot_scenes
 from quizglass_export.starter.data.store import Asked, blocks
 from quizglass_export.starter.data.tasks.sorts import SORTS
-from quizglass_export.starter.stages.mixture import FURTHER, JointBatches
+from quizglass_export.starter.stages.mixture import SERVING, JointBatches
 
 CHECKPOINT = Path(__file__).parents[4] / "models" / "starter" / "checkpoints" / "base"
 
@@ -23,7 +23,7 @@ def batches() -> JointBatches:
     questions = [question for part, _ in parts for question in part]
     libraries = [library for part, library in parts for _ in part]
     asked = Asked(questions, libraries, np.zeros((1, 1), np.uint8))
-    return JointBatches(Encoder(CHECKPOINT), list(slot_scenes(20, 5)), asked, 1, FURTHER)
+    return JointBatches(Encoder(CHECKPOINT), list(slot_scenes(20, 5)), asked, 1, SERVING)
 
 
 def test_every_sort_of_question_occurs(batches: JointBatches) -> None:

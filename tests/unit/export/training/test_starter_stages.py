@@ -8,24 +8,22 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from quizglass_export.checkpoints.files import DECISIONS, ROUTER  # noqa: E402
-from quizglass_export.starter import train as training  # noqa: E402
 from quizglass_export.starter.model.checkpoints import save_base  # noqa: E402
 from quizglass_export.starter.stages import annotate, joint, mixture, search_router, vision  # noqa: E402
 from quizglass_export.starter.stages.decider import DECISIONS as ROLES  # noqa: E402
 from quizglass_export.starter.train import STAGES, train  # noqa: E402
 from quizglass_export.starter.workplace import TRAINED_BEFORE, Sizes, Workplace  # noqa: E402
 
-SIZES = Sizes(shard=80, joint=1, decider=1, held_out=1)
+SIZES = Sizes(shard=80, slots=2, free=2, joint=1, decider=1, annotated=40, held_out=1)
 MINUTES = {"vision": 0.02, "language": 0.02, "grounding": 0.02, "joint": 0.05, "decider": 0.05}
 
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_num_threads(1)
-    monkeypatch.setattr(training, "SHARDS", {"slots": 2, "free": 2})
     monkeypatch.setattr(mixture, "_POOL", 12)
     monkeypatch.setattr(joint, "_MEASURED", 6)
-    monkeypatch.setattr(annotate, "MOST", {"training": 40, "held-out": 24})
+    monkeypatch.setattr(annotate, "HELD_OUT", 24)
     monkeypatch.setattr(search_router, "MOST_QUESTIONS", 20)
 
 

@@ -1,0 +1,63 @@
+"""Where a training loop gets its batches from: made as it goes, in this process or in several beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import torch
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+from quizglass_export.starter.data.batches import Batch
+
+COPYING = "copying"
+"""The task whose share of exact answers a source is told."""
+_AHEAD = 4
+"""Batches that each process makes ahead."""
+
+
+class Source(Protocol):
+    """Makes batches, as far as a training is."""
+
+    def __call__(self, part: float, copied: float) -> Iterator[Batch]:
+        """Some batches, at least one.
+
+        Args:
+            part: share of the budget that is spent.
+            copied: share of the rows that are copied without a mistake so far.
+        """
+
+    def reseed(self, number: int) -> None:
+        """Draw differently from here on than a copy of this source with another number does."""
+
+
+class Feed(IterableDataset[Batch]):
+    """Batches of a source without end. Processes beside this one are told how far the training is, too."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._standing = torch.zeros(2).share_memory_()  # type: ignore[no-untyped-call]
+
+    def tell(self, part: float, copied: float) -> None:
+        """How far the training is, for the batches to come."""
+        self._standing[0], self._standing[1] = part, copied
+
+    def batches(self, workers: int) -> Iterator[Batch]:
+        """Batches without end, made by `workers` processes; 0 makes them in this one, when they are asked for."""
+        if workers == 0:
+            return iter(self)
+        loader = DataLoader(
+            self,
+            batch_size=None,
+            num_workers=workers,
+            prefetch_factor=_AHEAD,
+            multiprocessing_context="fork",  # worlds are shared, not copied
+            in_order=False,
+        )
+        return iter(loader)
+
+    def __iter__(self) -> Iterator[Batch]:
+        if (worker := get_worker_info()) is not None:
+            self._source.reseed(worker.id + 1)
+        while True:
+            yield from self._source(float(self._standing[0]), float(self._standing[1]))
