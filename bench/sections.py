@@ -14,6 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from bench import results
+from bench.processes import ended_together
 from bench.results import Row
 
 
@@ -140,9 +141,9 @@ class Runner:
 
     @contextmanager
     def status(self) -> Iterator[Callable[[str], None]]:
-        """Shows what is being done, behind the seconds since it began."""
+        """Shows what is being done, behind the seconds since it began; ended meanwhile, it ends what it started."""
         began = perf_counter()
-        with self._console.status("starting") as status:
+        with ended_together(), self._console.status("starting") as status:
             yield lambda text: status.update(f"[{perf_counter() - began:5.0f} s] {text}")
 
     def measure(self, run: Callable[[str], Part], **settings: int) -> None:
