@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bench.processes import ended_together
 from quizglass_client import Client
 from quizglass_client.cli.imports.entries import GoodLine, read_entries
 from quizglass_client.local import LocalServer
@@ -37,7 +38,7 @@ _DIFFERS = (
 
 def main() -> int:
     """Write the file."""
-    with TemporaryDirectory() as folder:
+    with ended_together(), TemporaryDirectory() as folder:
         FILE.write_text(explained(Path(folder)), encoding="utf-8")
     print(f"{FILE.relative_to(ROOT)}: written")
     return 0

@@ -19,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bench import plots, results
 from bench.planners import time_planners
+from bench.processes import ended_together
 from bench.results import Row, at_most, measured, spread
 from bench.worlds import Trial, load, picture, prepare
 from quizglass_client import Answer, AnswerDelta, Client, Event
@@ -36,7 +37,7 @@ def main() -> None:
     folder = args.workdir / f"world-{args.seed}-{args.things}"
     trial = prepare(args.seed, args.things, args.questions, folder)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as bars:
+    with ended_together(), Progress(*columns, console=console) as bars:
         task = bars.add_task("planner beside generate", total=len(trial.questions))
         bundle = Bundle.load(args.bundle)
         served, peer, equal = time_planners(trial, bundle, args.checkpoints, args.threads, lambda: bars.advance(task))

@@ -1,10 +1,45 @@
-"""The processes that a process started, as the system tells it; any of them may end while it is looked at."""
+"""The processes that a benchmark starts: they end with it, and are listed as the system tells it.
+
+Any of those listed may end while it is looked at.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+
+from quizglass_client.local import LocalServer
+
+
+@contextmanager
+def ended_together() -> Iterator[None]:
+    """Told to end by SIGTERM, this process unwinds as after Ctrl-C, so that what it started is ended too.
+
+    Servers and peers are ended by the context managers that started them, which the signal alone would pass over. To be
+    entered in the main thread.
+    """
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@asynccontextmanager
+async def running_server(server: LocalServer) -> AsyncIterator[LocalServer]:
+    """A server for a coroutine, stopped by its own process id afterwards.
+
+    It is waited for on the event loop's own thread. A thread beside it could not be interrupted, and would go on to
+    start a server that nobody stops.
+    """
+    server.__enter__()
+    try:
+        yield server
+    finally:
+        await asyncio.to_thread(server.__exit__, None, None, None)
 
 
 def threads(pid: int) -> Iterator[Path]:

@@ -34,6 +34,8 @@ class Row:
     bar: str = ""
     """The condition as text, e.g. ">= 0.90"; empty when the figure is only reported."""
     ok: bool | None = None
+    section: str = ""
+    """Of the benchmark, by its name in the results; empty in a benchmark without sections."""
 
 
 def beats(name: str, value: float, unit: str, peer: str, peer_value: float, *, lower: bool = False) -> Row:

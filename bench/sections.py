@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from bench import results
+from bench.processes import ended_together
 from bench.results import Row
 
 
@@ -24,6 +25,15 @@ class Part:
     rows: list[Row] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
     """Kept beside the rows, for plots and for whoever wants to look closer."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A section that was measured, now or by a run before."""
+
+    part: Part
+    how: dict[str, Any]
+    """With which settings and by which command it was measured."""
 
 
 class Store:
@@ -44,16 +54,14 @@ class Store:
         """It is measured anew."""
         (self._folder / f"{section}.json").unlink(missing_ok=True)
 
-    def finished(self, sections: Iterable[str]) -> tuple[list[Row], dict[str, Any], dict[str, Any]]:
-        """Of the sections that there are, in this order: all rows, and by section what was measured and how."""
-        rows: list[Row] = []
-        data, how = {}, {}
+    def finished(self, sections: Iterable[str]) -> dict[str, Finished]:
+        """Those of the sections that there are; each row names its own."""
+        found: dict[str, Finished] = {}
         for name in sections:
-            if (found := self.load(name)) is not None:
-                part, how[name] = found
-                rows += part.rows
-                data[name] = part.data
-        return rows, data, how
+            if (record := self.load(name)) is not None:
+                part, how = record
+                found[name] = Finished(Part([replace(row, section=name) for row in part.rows], part.data), how)
+        return found
 
     def load(self, section: str) -> tuple[Part, dict[str, Any]] | None:
         """A section with how it was measured; None where it has not been, or its file is no such record."""
@@ -62,6 +70,25 @@ class Store:
             return Part([Row(**row) for row in record["rows"]], record["data"]), record["how"]
         except (OSError, ValueError, KeyError, TypeError):
             return None
+
+
+def published(name: str) -> dict[str, Finished]:
+    """The sections that bench/results/NAME.json has; none where there is no such file.
+
+    Raises:
+        ValueError: a row names no section, so that nobody can tell which rows a section would replace.
+    """
+    path = results.RESULTS / f"{name}.json"
+    if not path.is_file():
+        return {}
+    record = json.loads(path.read_text())
+    rows = [Row(**row) for row in record["rows"]]
+    if unnamed := [row.name for row in rows if not row.section]:
+        raise ValueError(f"{path.name}: {len(unnamed)} rows name no section, as {unnamed[0]!r}; run without --only")
+    return {
+        section: Finished(Part([row for row in rows if row.section == section], record["data"][section]), how)
+        for section, how in record["sections"].items()
+    }
 
 
 def sampled(data: Any, most: int) -> Any:
@@ -78,7 +105,9 @@ def arguments(name: str, description: str | None, sections: Collection[str]) -> 
     parser = argparse.ArgumentParser(
         prog=f"bench.{name}", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", nargs="+", choices=list(sections), help="sections to measure; others keep their rows")
+    parser.add_argument(
+        "--only", nargs="+", choices=list(sections), help="sections to measure; others keep their published rows"
+    )
     parser.add_argument("--resume", action="store_true", help="leave out sections that are finished")
     parser.add_argument("--quick", action="store_true", help="small counts, to see that everything runs")
     parser.add_argument("--workdir", type=Path, default=Path("work/bench"))
@@ -86,7 +115,11 @@ def arguments(name: str, description: str | None, sections: Collection[str]) -> 
 
 
 class Runner:
-    """One run of a benchmark: measures what was asked for, then prints and writes all that was ever finished."""
+    """One run of a benchmark: measures what was asked for, then prints and writes every section.
+
+    A run of all sections replaces what was published. One with `--only` replaces the sections that it finished, and
+    leaves the others as they were published, whatever the work directory has of them.
+    """
 
     def __init__(
         self, name: str, sections: Collection[str], args: argparse.Namespace, partly: Collection[str] = ()
@@ -97,18 +130,20 @@ class Runner:
         """
         self._name = name
         self._sections = sections
+        self._partial = args.only is not None
         self._only = args.only or sections
         self._resume, self._quick = args.resume, args.quick
         self._partly = partly
         self._store = Store(args.workdir.resolve() / (f"{name}-quick" if args.quick else name))
         self._console = Console()
+        self._finished: list[str] = []
         self._failed: list[str] = []
 
     @contextmanager
     def status(self) -> Iterator[Callable[[str], None]]:
-        """Shows what is being done, behind the seconds since it began."""
+        """Shows what is being done, behind the seconds since it began; ended meanwhile, it ends what it started."""
         began = perf_counter()
-        with self._console.status("starting") as status:
+        with ended_together(), self._console.status("starting") as status:
             yield lambda text: status.update(f"[{perf_counter() - began:5.0f} s] {text}")
 
     def measure(self, run: Callable[[str], Part], **settings: int) -> None:
@@ -116,7 +151,10 @@ class Runner:
         for name in self._only:
             if self._resume and name not in self._partly and self._store.load(name) is not None:
                 self._console.print(f"{name}: kept")
-            elif not self._measured(name, run, settings):
+                self._finished.append(name)
+            elif self._measured(name, run, settings):
+                self._finished.append(name)
+            else:
                 self._failed.append(name)
 
     def _measured(self, name: str, run: Callable[[str], Part], settings: dict[str, int]) -> bool:
@@ -148,14 +186,17 @@ class Runner:
         so. With `sample`, so many items of each list of the data are published, and all of them stay in the work
         directory alone. `details` are kept beside the rows.
         """
-        rows, data, how = self._store.finished(self._sections)
+        found = self._found()
+        rows = [row for each in found.values() for row in each.part.rows]
+        data = {name: each.part.data for name, each in found.items()}
         if name_missing:
-            missing = (name for name in self._sections if name not in data)
-            rows += [Row(f"section {name}", None, "", "not measured yet") for name in missing]
+            missing = (name for name in self._sections if name not in found)
+            rows += [Row(f"section {name}", None, "", "not measured yet", section=name) for name in missing]
         results.show(rows, self._name, self._console)
         if self._quick:
             self._console.print("a quick run: the figures mean nothing and are not published")
         else:
+            how = {name: each.how for name, each in found.items()}
             path = results.write(
                 self._name, rows, **details, sections=how, data=sampled(data, sample) if sample else data
             )
@@ -163,3 +204,10 @@ class Runner:
         if self._failed:
             self._console.print(f"failed: {', '.join(self._failed)}")
         return 1 if self._failed or any(row.ok is False for row in rows) else 0
+
+    def _found(self) -> dict[str, Finished]:
+        """What is known of the sections, in the order of the table."""
+        found = self._store.finished(self._sections)
+        if self._partial and not self._quick:
+            found |= {name: each for name, each in published(self._name).items() if name not in self._finished}
+        return {name: found[name] for name in self._sections if name in found}

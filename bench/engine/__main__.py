@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
-import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -51,7 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder: Path = args.workdir.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     logging.basicConfig(filename=folder / "engine.log", level=logging.WARNING, format="%(asctime)s %(message)s")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside, it still ends what it started
     runner = sections.Runner("engine", SECTIONS, args, _PARTLY)
     with runner.status() as say:
         setup = _setup(args, folder, say if sys.stdout.isatty() else partial(print, flush=True))

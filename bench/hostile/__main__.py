@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
@@ -37,7 +36,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = _arguments(arguments)
     folder: Path = args.workdir.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside, it still ends what it started
     runner = sections.Runner("hostile", SECTIONS, args)
     with runner.status() as say:
         setup = Setup(args.quick, folder, args.bundle.resolve(), say)

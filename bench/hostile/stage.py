@@ -25,7 +25,7 @@ from rich.progress import Progress
 from bench.engine.figures import percentile
 from bench.engine.server.serving import Outcome, Stock, closed_loop, kinds
 from bench.hostile.sections import Setup
-from bench.processes import children
+from bench.processes import children, running_server
 from bench.results import Row, at_most
 from bench.worlds import load, prepare
 from quizglass_client import AsyncClient
@@ -128,17 +128,14 @@ async def victim(setup: Setup, flags: Sequence[str] = ()) -> AsyncIterator[Victi
     folder = setup.folder / f"world-{SEED}-{THINGS}"
     setup.say("drawing a world and starting a server")
     trial = await asyncio.to_thread(prepare, SEED, THINGS, QUESTIONS, folder)
-    server = LocalServer(setup.bundle, folder / "knowledge", flags=flags, log=folder / "server.log")
-    await asyncio.to_thread(server.__enter__)
-    try:
+    local = LocalServer(setup.bundle, folder / "knowledge", flags=flags, log=folder / "server.log")
+    async with running_server(local) as server:
         with Progress(disable=True) as bars:
             await asyncio.to_thread(load, server.target, folder, bars)
         served = Victim(server, Stock(trial.questions), setup.count(10, 2))
         setup.say("ordinary turns alone")
         await served.warm()
         yield served
-    finally:
-        await asyncio.to_thread(server.__exit__, None, None, None)
 
 
 class MemoryWatch:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
@@ -51,7 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args: argparse.Namespace = parser.parse_args(arguments)
     folder: Path = args.workdir.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside, it still ends what it started
     runner = sections.Runner("session", SECTIONS, args)
     with runner.status() as say:
         setup = SessionSetup(args.quick, folder, args.bundle.resolve(), say, args.photographs)

@@ -13,6 +13,7 @@ from rich.progress import Progress
 
 from bench.engine.server.serving import Stock
 from bench.hostile.sections import Setup
+from bench.processes import running_server
 from bench.worlds import load, prepare
 from quizglass.session import TurnUpdate
 from quizglass.values import AnswerDelta
@@ -58,9 +59,8 @@ async def served(setup: Setup, flags: Sequence[str] = ()) -> AsyncIterator[Serve
     folder = setup.folder / f"world-{SEED}-{THINGS}"
     setup.say("drawing a world and starting a server")
     trial = await asyncio.to_thread(prepare, SEED, THINGS, QUESTIONS, folder)
-    server = LocalServer(setup.bundle, folder / "knowledge", flags=flags, log=folder / "server.log")
-    await asyncio.to_thread(server.__enter__)
-    try:
+    local = LocalServer(setup.bundle, folder / "knowledge", flags=flags, log=folder / "server.log")
+    async with running_server(local) as server:
         with Progress(disable=True) as bars:
             await asyncio.to_thread(load, server.target, folder, bars)
         stage = Served(server, Stock(trial.questions), trial.questions)
@@ -70,8 +70,6 @@ async def served(setup: Setup, flags: Sequence[str] = ()) -> AsyncIterator[Serve
                 question, picture = next(stage.stock)
                 await client.answer(question.text, picture)
         yield stage
-    finally:
-        await asyncio.to_thread(server.__exit__, None, None, None)
 
 
 async def first_of(turn: AsyncTurn, began: float) -> float:

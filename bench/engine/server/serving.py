@@ -17,6 +17,7 @@ from PIL import Image
 from rich.progress import Progress
 
 from bench.engine.sections import Setup
+from bench.processes import running_server
 from bench.worlds import Trial, load, picture, prepare
 from quizglass_client import AsyncClient, ClientError, Overloaded
 from quizglass_client.local import LocalServer
@@ -88,14 +89,11 @@ async def served(setup: Setup, flags: Sequence[str] = ()) -> AsyncIterator[tuple
     folder: Path = setup.folder / f"world-{SEED}-{THINGS}"
     setup.say("drawing a world and starting a server")
     trial = await asyncio.to_thread(prepare, SEED, THINGS, QUESTIONS, folder)
-    server = LocalServer(setup.bundle, folder / "knowledge", flags=flags, log=folder / "server.log")
-    await asyncio.to_thread(server.__enter__)
-    try:
+    local = LocalServer(setup.bundle, folder / "knowledge", flags=flags, log=folder / "server.log")
+    async with running_server(local) as server:
         with Progress(disable=True) as bars:
             await asyncio.to_thread(load, server.target, folder, bars)
         yield server, trial
-    finally:
-        await asyncio.to_thread(server.__exit__, None, None, None)
 
 
 async def ask(client: AsyncClient, question: Question, frame: bytes, budget: float = BUDGET_S) -> Outcome:

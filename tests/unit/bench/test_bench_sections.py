@@ -1,0 +1,134 @@
+"""What a run of a benchmark publishes: all that it measured, and beside it what others have published."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import results, sections
+from bench.results import Row
+from bench.sections import Part
+
+ROOT = Path(__file__).parents[3]
+SECTIONS = ("first", "second", "third")
+BEFORE = {"first": 1.0, "second": 2.0, "third": 3.0}
+
+Run = Callable[..., int]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where results are published."""
+    folder = tmp_path / "results"
+    monkeypatch.setattr(results, "RESULTS", folder)
+    return folder
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Run:
+    """Runs a benchmark of three sections in a work directory, which is empty unless it is named again."""
+
+    def run(measured: dict[str, float], *flags: str, workdir: str = "work", **how: Any) -> int:
+        parser = sections.arguments("numbers", None, SECTIONS)
+        args = parser.parse_args([*flags, "--workdir", str(tmp_path / workdir)])
+        runner = sections.Runner("numbers", SECTIONS, args)
+        runner.measure(lambda name: Part([Row(name, measured[name], "ms")], {"of": [measured[name]]}))
+        return runner.finish(**how)
+
+    return run
+
+
+def published(folder: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((folder / "numbers.json").read_text())
+    return record
+
+
+def figures(folder: Path) -> list[tuple[str, float | None]]:
+    return [(row["name"], row["value"]) for row in published(folder)["rows"]]
+
+
+def test_a_partial_run_keeps_the_published_rows_of_other_sections(bench: Run, folder: Path) -> None:
+    bench(BEFORE)
+    before = published(folder)
+    assert bench({"second": 2.5}, "--only", "second", workdir="empty") == 0
+    after = published(folder)
+    assert figures(folder) == [("first", 1.0), ("second", 2.5), ("third", 3.0)]
+    for name in ("first", "third"):
+        assert after["sections"][name] == before["sections"][name]
+    assert after["data"] == {"first": {"of": [1.0]}, "second": {"of": [2.5]}, "third": {"of": [3.0]}}
+    assert [row["section"] for row in after["rows"]] == ["first", "second", "third"]
+    assert list(before)[:4] == list(after)[:4] == ["machine", "versions", "command", "rows"]
+
+
+def test_an_older_work_directory_changes_no_section_that_was_not_asked_for(bench: Run, folder: Path) -> None:
+    bench(dict.fromkeys(SECTIONS, 0.0), workdir="older")
+    bench(BEFORE)
+    bench({"second": 2.5}, "--only", "second", workdir="older")
+    assert figures(folder) == [("first", 1.0), ("second", 2.5), ("third", 3.0)]
+
+
+def test_a_section_that_was_finished_and_never_published_is_published_by_the_next_run(bench: Run, folder: Path) -> None:
+    bench({"first": 1.0}, "--only", "first")
+    (folder / "numbers.json").unlink()
+    bench({"third": 3.0}, "--only", "third")
+    assert figures(folder) == [("first", 1.0), ("third", 3.0)]
+
+
+def test_a_partial_run_that_resumes_publishes_what_it_finds_finished(bench: Run, folder: Path) -> None:
+    bench({"second": 2.5}, "--only", "second", workdir="other")
+    bench(BEFORE)
+    bench({}, "--only", "second", "--resume", workdir="other")
+    assert figures(folder) == [("first", 1.0), ("second", 2.5), ("third", 3.0)]
+
+
+def test_a_section_that_fails_in_a_partial_run_keeps_its_published_rows(bench: Run, folder: Path) -> None:
+    bench(BEFORE)
+    assert bench({"first": 1.5}, "--only", "first", "second", workdir="empty") == 1
+    assert figures(folder) == [("first", 1.5), ("second", 2.0), ("third", 3.0)]
+
+
+def test_a_full_run_replaces_everything(bench: Run, folder: Path) -> None:
+    bench(BEFORE)
+    assert bench({"first": 7.0, "third": 9.0}, workdir="empty") == 1, "the second section failed"
+    assert figures(folder) == [("first", 7.0), ("third", 9.0)]
+
+
+def test_a_section_that_no_longer_exists_is_dropped(bench: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench(BEFORE)
+    monkeypatch.setattr(f"{__name__}.SECTIONS", SECTIONS[:2])
+    bench({"second": 2.5}, "--only", "second", workdir="empty")
+    assert figures(folder) == [("first", 1.0), ("second", 2.5)]
+
+
+def test_a_row_for_a_section_that_was_never_measured_goes_when_it_is(bench: Run, folder: Path) -> None:
+    bench({"first": 1.0}, "--only", "first", name_missing=True)
+    assert figures(folder) == [("first", 1.0), ("section second", None), ("section third", None)]
+    bench({"second": 2.0}, "--only", "second", workdir="empty", name_missing=True)
+    assert figures(folder) == [("first", 1.0), ("second", 2.0), ("section third", None)]
+
+
+def test_a_quick_run_publishes_nothing(bench: Run, folder: Path) -> None:
+    bench(BEFORE)
+    bench({"second": 2.5}, "--only", "second", "--quick")
+    assert figures(folder) == list(BEFORE.items())
+
+
+def test_rows_without_a_section_are_never_dropped_unsaid(bench: Run, folder: Path) -> None:
+    bench(BEFORE)
+    record = published(folder)
+    for row in record["rows"]:
+        del row["section"]
+    (folder / "numbers.json").write_text(json.dumps(record))
+    with pytest.raises(ValueError, match=r"numbers\.json: 3 rows name no section, as 'first'"):
+        bench({"second": 2.5}, "--only", "second", workdir="empty")
+    assert published(folder) == record
+    bench(BEFORE)
+    assert figures(folder) == list(BEFORE.items())
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "bench" / "results").glob("*.json")), ids=lambda path: path.stem)
+def test_every_published_row_names_its_section(path: Path) -> None:
+    record = json.loads(path.read_text())
+    assert [row["name"] for row in record["rows"] if "sections" in record and not row.get("section")] == []
