@@ -222,10 +222,11 @@ def rows(model: str, sessions: Mapping[str, Session]) -> list[Row]:
 
 
 def _spreads(sessions: Mapping[str, Session]) -> dict[str, float]:
-    """By measure, how far two whole processes are usually apart: nine times of ten by no more."""
+    """By measure, how far two whole processes that began alike are usually apart: nine times of ten by no more."""
     spreads = {}
+    alike = [session for name, session in sessions.items() if name not in _BUSY_START]
     for measure in MEASURES:
-        medians = [median(values) for each in sessions.values() if (values := each.whole.get(measure))]
+        medians = [median(values) for each in alike if (values := each.whole.get(measure))]
         if (full := sessions.get(FULL)) is not None and (values := full.lesser.get(measure)):
             medians.insert(1, median(values))
         apart = [abs(later / earlier - 1) for earlier, later in pairwise(medians)]

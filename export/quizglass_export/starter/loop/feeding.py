@@ -16,7 +16,7 @@ _AHEAD = 4
 """Batches that each process makes ahead."""
 
 
-class Source(Protocol):
+class BatchSource(Protocol):
     """Makes batches, as far as a training is."""
 
     def __call__(self, part: float, copied: float) -> Iterator[Batch]:
@@ -34,7 +34,7 @@ class Source(Protocol):
 class Feed(IterableDataset[Batch]):
     """Batches of a source without end. Processes beside this one are told how far the training is, too."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: BatchSource) -> None:
         self._source = source
         self._standing = torch.zeros(2).share_memory_()  # type: ignore[no-untyped-call]
 

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from quizglass_export.starter.data.batches import Batch
 from quizglass_export.starter.data.pictures import Album
-from quizglass_export.starter.loop.feeding import COPYING, Feed, Source
+from quizglass_export.starter.loop.feeding import COPYING, BatchSource, Feed
 from quizglass_export.starter.loop.schedule import Schedule, optimiser, resume, save_progress
 from quizglass_export.starter.model.precision import autocast, device_of
 from quizglass_export.starter.model.vlm import Model, hidden_states, logits, picture_features
@@ -101,7 +101,7 @@ class Meter:
 
 def fit(
     model: Model,
-    source: Source,
+    source: BatchSource,
     folder: Path,
     minutes: float,
     *,
