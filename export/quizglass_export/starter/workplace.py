@@ -56,7 +56,7 @@ class Sizes:
 
 
 ON_GPU = Sizes(slots=5, free=15, joint=200, decider=160, annotated=56_000, scale=6)
-"""What a GPU gets through in its shorter time."""
+"""For a GPU: an estimate from how fast batches can be made, not yet tried on one."""
 
 
 @dataclass(frozen=True)
