@@ -22,7 +22,7 @@ from quizglass_export.starter.loop.training import Pictures, on_device
 from quizglass_export.starter.model.checkpoints import save_adapter, save_base
 from quizglass_export.starter.model.precision import chosen_device
 from quizglass_export.starter.model.tokenizer import build_tokenizer
-from quizglass_export.starter.stages import annotate, decider, joint, language, mixture, search_router, vision
+from quizglass_export.starter.stages import annotate, decider, joint, judging, language, mixture, search_router, vision
 from quizglass_export.starter.workplace import ON_GPU, Sizes, Workplace
 
 _log = logging.getLogger(__name__)
@@ -31,6 +31,8 @@ MINUTES = {"vision": 16.0, "language": 14.0, "grounding": 8.0, "joint": 50.0, "d
 CONTINUED_RATE = 6e-4
 """Of the stages with pictures and language, for a base that was trained before."""
 _TOWER = "visual.pt"
+_JUDGED = 4
+"""Of every so many questions that are annotated, one is answered from evidence for the verifier, too."""
 _SCENES_ASKED = 500
 """Free scenes, never trained on, that the finished base is asked about."""
 
@@ -166,21 +168,26 @@ def _annotate(work: Workplace, minutes: float) -> dict[str, object]:
         rows = annotate.balanced_rows(asked, most[name], random.Random(1))
         annotations = annotate.annotate(model, encoder, asked, rows)
         annotate.save(annotations, folder / f"{name}.jsonl")
-        counts[name] = annotate.shares(annotations)
-    return dict(counts)
+        rows = random.Random(2).sample(range(len(asked.questions)), min(most[name] // _JUDGED, len(asked.questions)))
+        concluded = judging.judged(model, encoder, asked, rows, seed=2)
+        judging.save(concluded, folder / judging.file_of(name))
+        counts[name] = annotate.shares(annotations) | judging.shares(concluded)
+    fitted = judging.certainty(judging.load(folder / judging.file_of("training")))
+    return {**counts, "certainty": fitted}
 
 
 def _decider(work: Workplace, minutes: float) -> dict[str, object]:
     encoder = work.encoder()
     adapted = decider.with_adapter(work.trained_base(), work.first_adapter)
     asked, held_out = work.decider_questions(), work.held_out_questions()
-    labelled = annotate.load(work.stage("annotate") / "training.jsonl")
-    batches = decider.DecisionBatches(encoder, asked, labelled, 2, work.sizes.scale)
+    source = work.stage("annotate")
+    labelled, concluded = annotate.load(source / "training.jsonl"), judging.load(source / judging.file_of("training"))
+    batches = decider.DecisionBatches(encoder, asked, labelled, concluded, 2, work.sizes.scale)
     seen, folder = on_device(asked.pictures, work.device), work.stage("decider")
     decider.train_decider(adapted, batches, encoder.pad, seen, folder, minutes, work.makers)
     save_adapter(adapted, work.adapter, decider.DECISIONS)
-    tests = annotate.load(work.stage("annotate") / "held-out.jsonl")
-    return decider.report(adapted, tests, held_out, encoder)
+    tests, answers = annotate.load(source / "held-out.jsonl"), judging.load(source / judging.file_of("held-out"))
+    return decider.report(adapted, tests, answers, held_out, encoder)
 
 
 def _search_router(work: Workplace, minutes: float) -> dict[str, object]:

@@ -17,6 +17,7 @@ from quizglass_export.finetuning.models.inputs import InputMaker
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES
 from quizglass_export.recipe.schema import IMAGE_TOKEN
 from quizglass_export.roles.job import patched
+from quizglass_export.starter.model.precision import chosen_device
 from quizglass_server.models.prompts import PromptError, PromptTokenizer
 
 TEXT_TYPES = ("qwen3", "qwen2", "llama")
@@ -69,13 +70,14 @@ def load(
         adapter: a PEFT adapter beside it, not merged.
 
     Raises:
-        ExportError: a file is missing or of an architecture that bundles cannot carry, or a size does not fit.
+        ExportError: a file is missing or of an architecture that bundles cannot carry, a size does not fit, or there is
+            no GPU where one was asked for.
     """
     config = _config(folder)
     kind = config["model_type"]
     own = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     filled = Prompts(prompts, own, sees=kind in VISION_CLASSES)
-    place = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device)
+    place = chosen_device(device)
     kinds: Any = getattr(transformers, VISION_CLASSES[kind]) if kind in VISION_CLASSES else None
     model = (kinds or transformers.AutoModelForCausalLM).from_pretrained(
         folder, dtype="auto" if place.type == "cuda" else torch.float32, local_files_only=True

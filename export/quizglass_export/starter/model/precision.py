@@ -7,6 +7,8 @@ import functools
 import torch
 from torch import nn
 
+from quizglass_export.errors import ExportError
+
 
 def autocast(device: str = "cpu", *, enabled: bool = True) -> torch.autocast:
     """bfloat16 on a GPU and where a processor multiplies tiles of it (AMX), float32 elsewhere.
@@ -30,10 +32,10 @@ def chosen_device(name: str) -> torch.device:
     """The device that `name` stands for: `auto` (a GPU where there is one), `cpu` or `cuda`.
 
     Raises:
-        ValueError: torch sees no GPU for `cuda`.
+        ExportError: torch sees no GPU for `cuda`.
     """
     if name == "cuda" and not torch.cuda.is_available():
-        raise ValueError("device: cuda was asked for, but torch sees no GPU; take cpu, or a CUDA build of torch")
+        raise ExportError("device: cuda was asked for, but torch sees no GPU; take cpu, or a CUDA build of torch")
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
 
 

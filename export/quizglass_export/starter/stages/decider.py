@@ -24,6 +24,7 @@ from quizglass_export.starter.data.tasks.lookups import Lookups
 from quizglass_export.starter.loop.training import Pictures, fit, predict
 from quizglass_export.starter.model.precision import device_of
 from quizglass_export.starter.stages.annotate import LABELS, Annotation, plan_request
+from quizglass_export.starter.stages.judging import SUPPORTED, OwnAnswer
 
 RANK = 32
 ALPHA = 128
@@ -52,6 +53,8 @@ _SHARES = {
     "subject": 0.08,
 }
 """Of the planned questions, how many are asked about in each other task."""
+_OWN = 0.25
+"""Verifications of the base's own answers, as a share of the groups about questions."""
 
 
 def with_adapter(model: Qwen2_5_VLForConditionalGeneration, start: Path | None = None) -> PeftModel:
@@ -69,6 +72,13 @@ def balanced(annotations: Sequence[Annotation], rng: random.Random) -> list[Anno
         by_plan[annotation.plan].append(annotation)
     most = round(1.4 * min(len(by_plan[plan]) for plan in ("none", "text", "both")))
     return [a for group in by_plan.values() for a in rng.sample(group, min(most, len(group)))]
+
+
+def judgements_balanced(concluded: Sequence[OwnAnswer], rng: random.Random) -> list[OwnAnswer]:
+    """At most one and a half times as many answers that are supported as those that are not."""
+    right = [each for each in concluded if each.label == SUPPORTED]
+    wrong = [each for each in concluded if each.label != SUPPORTED]
+    return [*rng.sample(right, min(len(right), round(1.5 * len(wrong)))), *wrong]
 
 
 class Decisions:
@@ -126,13 +136,20 @@ def _lettered(example: Example, encoder: Encoder) -> Encoded:
 
 
 class DecisionBatches:
-    """Pools of batches: decisions about a balanced choice of annotated questions, and about those that nothing answers.
+    """Pools of batches: decisions about a balanced choice of annotated questions, about those that nothing answers, and
+    about the base's own answers.
 
     What stands beside a question (hits, passages, drafts) is drawn anew whenever it is asked about.
     """
 
     def __init__(
-        self, encoder: Encoder, asked: Asked, labelled: Sequence[Annotation], seed: int, scale: int = 1
+        self,
+        encoder: Encoder,
+        asked: Asked,
+        labelled: Sequence[Annotation],
+        concluded: Sequence[OwnAnswer],
+        seed: int,
+        scale: int = 1,
     ) -> None:
         """`scale`: how many times larger than on a CPU batches are."""
         self._encoder = encoder
@@ -142,6 +159,7 @@ class DecisionBatches:
         self._rng = random.Random(seed)
         self._decisions = Decisions(asked, self._rng)
         self._labelled = balanced(labelled, self._rng)
+        self._concluded = judgements_balanced(concluded, self._rng)
         self._open = [row for row, question in enumerate(asked.questions) if question.group is None]
 
     def reseed(self, number: int) -> None:
@@ -151,7 +169,8 @@ class DecisionBatches:
     def __call__(self, part: float, copied: float) -> Iterator[Batch]:
         """The next pool."""
         chosen = self._rng.choices(range(len(self._labelled) + len(self._open)), k=_POOL * self._scale)
-        groups = encode([self._group(index) for index in chosen], self._encoder)
+        own = self._rng.choices(self._concluded, k=round(_OWN * len(chosen))) if self._concluded else []
+        groups = encode([*map(self._group, chosen), *map(self._own, own)], self._encoder)
         batches = bucketed(groups, self._encoder, _BATCH_TOKENS * self._scale)
         return iter(self._rng.sample(batches, len(batches)))
 
@@ -160,6 +179,9 @@ class DecisionBatches:
             return self._decisions.about(self._labelled[index])
         row = self._open[index - len(self._labelled)]
         return self._decisions.others(row, Known.taught(self._asked.questions[row], self._asked.libraries[row]))
+
+    def _own(self, answer: OwnAnswer) -> list[Example]:
+        return [answer.example(self._asked.questions[answer.row])]
 
 
 def train_decider(
@@ -202,11 +224,14 @@ def share_right(chosen: Sequence[tuple[str, str, str]]) -> float:
     return round(sum(gold == letter for _, gold, letter in chosen) / max(1, len(chosen)), 4)
 
 
-def report(adapted: PeftModel, tests: Sequence[Annotation], asked: Asked, encoder: Encoder) -> dict[str, object]:
-    """Shares of right letters on held-out questions: by decision and label; of plans also by whether the thing was ever
-    trained on, with the confusion."""
+def report(
+    adapted: PeftModel, tests: Sequence[Annotation], concluded: Sequence[OwnAnswer], asked: Asked, encoder: Encoder
+) -> dict[str, object]:
+    """Shares of right letters on held-out questions: by decision and label, the verifier's also of the base's own
+    answers; of plans also by whether the thing was ever trained on, with the confusion."""
     decisions = Decisions(asked, random.Random(7), dict.fromkeys(_SHARES, 1.0))
-    groups = encode([decisions.about(annotation) for annotation in tests], encoder)
+    own = [[answer.example(asked.questions[answer.row])] for answer in concluded]
+    groups = encode([*(decisions.about(annotation) for annotation in tests), *own], encoder)
     chosen = letters_chosen(adapted, groups, encoder, asked.pictures)
     tasks = sorted({task for task, _, _ in chosen})
     shares: dict[str, object] = {

@@ -24,7 +24,7 @@ from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.fitting import domain_router, search_router, verifier_line
 from quizglass_export.finetuning.fitting.search_router import SearchRouterTraining
-from quizglass_export.finetuning.fitting.verifier_line import Line, VerifierLineTraining, best_line, reliability
+from quizglass_export.finetuning.fitting.verifier_line import VerifierLineTraining, reliability
 from quizglass_export.finetuning.recipes import reranker
 from quizglass_export.finetuning.recipes.qa_dragon import (
     DragonAnnotation,
@@ -37,6 +37,7 @@ from quizglass_export.finetuning.recipes.qa_dragon import (
 from quizglass_export.finetuning.recipes.reranker import RerankerAnnotation, RerankerTraining
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.training.trainer import train
+from quizglass_export.scoring.certainty import Line, best_line
 from quizglass_server.domain.turns import Evidence, Origin
 from quizglass_server.policies.qa_dragon import Subject
 from quizglass_server.policies.qa_dragon_signs import SIGNS

@@ -1,0 +1,87 @@
+"""The base's own answers, as the verifier learns from them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from quizglass_export.pocketworld.question import ABSTAIN
+from quizglass_export.pocketworld.questions import make_questions, make_unknowable
+from quizglass_export.pocketworld.world import core_world, make_world, with_core
+from quizglass_export.starter.data.examples import LETTERS, Request
+from quizglass_export.starter.data.library import Library
+from quizglass_export.starter.data.store import Asked
+from quizglass_export.starter.data.tasks.choices import JUDGEMENTS
+from quizglass_export.starter.loop.decoding import GreedyAnswer
+from quizglass_export.starter.stages import judging
+from quizglass_server.bundle.manifest import CertaintyLine
+
+WORLD = with_core(make_world(4321, 60, format=2), core_world(2))
+QUESTIONS = make_questions(WORLD, 120, 7, unseen_share=0.5, format=2)
+QUESTIONS += make_unknowable(WORLD, 20, 3, format=2)
+ASKED = Asked(QUESTIONS, [Library(WORLD)] * len(QUESTIONS), np.zeros((0, 112, 112, 3), np.uint8))
+
+
+def concluded(monkeypatch: pytest.MonkeyPatch, say: str | None) -> list[judging.OwnAnswer]:
+    """What becomes of answers that are all `say`, or the right ones."""
+
+    def generate(model: object, encoder: object, requests: Sequence[Request], store: object) -> list[str]:
+        return ["the picture tells"] * len(requests)
+
+    def write(model: object, encoder: object, requests: Sequence[Request], store: object) -> list[GreedyAnswer]:
+        texts = [QUESTIONS[request.picture or 0].answer if say is None else say for request in requests]
+        return [GreedyAnswer(text, (0.9, 0.5)) for text in texts]
+
+    monkeypatch.setattr(judging, "generate", generate)
+    monkeypatch.setattr(judging, "write", write)
+    return judging.judged(None, None, ASKED, range(len(QUESTIONS)), seed=1)  # type: ignore[arg-type]
+
+
+def test_right_answers_are_supported_and_refusals_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = concluded(monkeypatch, None)
+    assert {each.label for each in answers} == {"supported"}
+    assert not any(QUESTIONS[each.row].answer == ABSTAIN for each in answers)
+    assert not concluded(monkeypatch, ABSTAIN)
+
+
+def test_wrong_answers_are_contradicted_only_where_the_evidence_tells_the_right_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = concluded(monkeypatch, "Nobody at all")
+    assert judging.shares(answers).keys() == {"contradicted", "unsupported"}
+    for each in answers:
+        told = any(QUESTIONS[each.row].answer in line for line in each.evidence)
+        assert told or each.label == "unsupported"
+
+
+def test_the_verifier_is_shown_the_evidence_the_reason_and_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    for each in concluded(monkeypatch, "Nobody at all"):
+        example = each.example(QUESTIONS[each.row])
+        assert JUDGEMENTS[LETTERS.index(example.answer)] == each.label
+        assert example.request.picture == each.row
+        assert example.request.values == {
+            "evidence": list(each.evidence),
+            "answer": "Nobody at all",
+            "reason": "the picture tells",
+        }
+
+
+def test_answers_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = concluded(monkeypatch, "Nobody at all")
+    path = tmp_path / "annotate" / judging.file_of("training")
+    judging.save(answers, path)
+    assert judging.load(path) == answers
+
+
+def test_the_line_gives_what_is_more_often_right_than_wrong() -> None:
+    sure = [judging.OwnAnswer(row, (), "", "a", 0.8 + row / 100, 0.9, "supported") for row in range(15)]
+    unsure = [judging.OwnAnswer(row, (), "", "a", 0.2 + row / 100, 0.5, "unsupported") for row in range(15)]
+    fitted = judging.certainty([*sure, *unsure])
+    assert fitted["answers"] == 30
+    assert fitted["truthfulness_of_all"] == 0.0
+    assert fitted["truthfulness"] == 0.5
+    line = CertaintyLine.model_validate(fitted["line"])
+    assert line.p_min * 0.8 + line.p_mean * 0.9 >= line.least > line.p_min * 0.34 + line.p_mean * 0.5
