@@ -68,7 +68,7 @@ SCENES = (
     Scene("No source knows this", "unknowable", None),
     Scene("CogPlanner: what to look up next is decided anew each round", "founder", None, policy="cogplanner-parallel"),
     Scene("OmniSearch: the same by prompts alone", "founder", None, which=1, policy="omnisearch"),
-    Scene("QA-Dragon: a draft says what it lacks", "specific", None, which=2, policy="qa-dragon"),
+    Scene("QA-Dragon: a draft says what it lacks", "specific", None, which=1, policy="qa-dragon"),
     Scene("CoRe-MMRAG: what memory says beside what was found", "identity", None, which=3, policy="core-mmrag"),
 )
 
