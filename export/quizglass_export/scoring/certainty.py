@@ -68,7 +68,7 @@ def given(points: Floats, right: NDArray[np.bool_], folds: int, seed: int) -> ND
     return kept
 
 
-def earned(right: NDArray[np.bool_], kept: NDArray[np.bool_]) -> dict[str, float]:
+def earnings(right: NDArray[np.bool_], kept: NDArray[np.bool_]) -> dict[str, float]:
     """What answers earn with right 1, missing 0, wrong -1, and how many are given."""
     return {
         "truthfulness_of_all": float(np.where(right, 1, -1).mean()),

@@ -23,6 +23,7 @@ from quizglass_export.starter.model.checkpoints import save_adapter, save_base
 from quizglass_export.starter.model.precision import chosen_device
 from quizglass_export.starter.model.tokenizer import build_tokenizer
 from quizglass_export.starter.stages import annotate, decider, joint, judging, language, mixture, search_router, vision
+from quizglass_export.starter.stages.records import save_rows
 from quizglass_export.starter.workplace import ON_GPU, Sizes, Workplace
 
 _log = logging.getLogger(__name__)
@@ -167,10 +168,10 @@ def _annotate(work: Workplace, minutes: float) -> dict[str, object]:
     for name, asked in (("training", work.decider_questions()), ("held-out", work.held_out_questions())):
         rows = annotate.balanced_rows(asked, most[name], random.Random(1))
         annotations = annotate.annotate(model, encoder, asked, rows)
-        annotate.save(annotations, folder / f"{name}.jsonl")
+        save_rows(annotations, folder / f"{name}.jsonl")
         rows = random.Random(2).sample(range(len(asked.questions)), min(most[name] // _JUDGED, len(asked.questions)))
         concluded = judging.judged(model, encoder, asked, rows, seed=2)
-        judging.save(concluded, folder / judging.file_of(name))
+        save_rows(concluded, folder / judging.file_of(name))
         counts[name] = annotate.shares(annotations) | judging.shares(concluded)
     fitted = judging.certainty(judging.load(folder / judging.file_of("training")))
     return {**counts, "certainty": fitted}

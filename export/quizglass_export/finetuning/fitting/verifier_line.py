@@ -17,7 +17,7 @@ from quizglass_export.finetuning.shared.options import Options
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import read_rows
 from quizglass_export.scoring.answers import refuses
-from quizglass_export.scoring.certainty import Floats, Line, best_line, earned, given
+from quizglass_export.scoring.certainty import Floats, Line, best_line, earnings, given
 
 BINS = 10
 
@@ -49,7 +49,7 @@ def fit(options: VerifierLineTraining, progress: Progress) -> dict[str, Any]:
     measured = {
         "answers": len(turns),
         "refused_by_the_model": len(every) - len(turns),
-        **earned(right, kept),
+        **earnings(right, kept),
     }
     said = {"p_min": round(line.p_min, 4), "p_mean": round(line.p_mean, 4), "least": round(line.least, 6)}
     content = {"line": said, "cross_validated": measured}

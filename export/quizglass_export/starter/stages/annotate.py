@@ -8,12 +8,11 @@ on q_g: it lacks the name, image. Else both. Right on q_i and on q_g yet wrong o
 
 from __future__ import annotations
 
-import json
 import logging
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from quizglass_export.pocketworld.questions import Question
@@ -24,6 +23,7 @@ from quizglass_export.starter.data.situations import base_request
 from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.loop.decoding import generate
 from quizglass_export.starter.model.vlm import Model
+from quizglass_export.starter.stages.records import read_rows
 
 _log = logging.getLogger(__name__)
 LABELS = {"none": " A", "image": " B", "text": " C", "both": " D"}
@@ -134,13 +134,6 @@ def known(question: Question, given: tuple[str, str, str]) -> Known:
     return Known(own, image, exact_match(given[2], question.answer, question.aliases))
 
 
-def save(annotations: Sequence[Annotation], path: Path) -> None:
-    """One JSON object a line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(asdict(a)) + "\n" for a in annotations), encoding="utf-8")
-
-
 def load(path: Path) -> list[Annotation]:
-    """What `save` wrote."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [Annotation(**{**row, "answers": tuple(row["answers"])}) for row in rows]
+    """What was saved there."""
+    return [Annotation(**{**row, "answers": tuple(row["answers"])}) for row in read_rows(path)]

@@ -6,7 +6,6 @@ that knew no others doubted hardly any wrong answer of QA-Dragon's.
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ import numpy as np
 
 from quizglass_export.pocketworld.question import ABSTAIN, Question
 from quizglass_export.scoring.answers import exact_match, refuses
-from quizglass_export.scoring.certainty import best_line, earned, given
+from quizglass_export.scoring.certainty import best_line, earnings, given
 from quizglass_export.starter.data.examples import LETTERS, Encoder, Example, Request
 from quizglass_export.starter.data.hits import Drawn, Hits
 from quizglass_export.starter.data.knowing import missing_names
@@ -26,11 +25,12 @@ from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.data.tasks.choices import JUDGEMENTS
 from quizglass_export.starter.loop.decoding import generate, write
 from quizglass_export.starter.model.vlm import Model
+from quizglass_export.starter.stages.records import read_rows
 from quizglass_server.domain.state import Draft
 
 SUPPORTED = JUDGEMENTS[0]
 _MANNERS = (("right", "wrong", "none"), (0.65, 0.25, 0.1))
-"""Of image searches, about as servers of the starter see them."""
+"""Of image searches: fewer right ones than servers see, so that there are mistakes to learn from."""
 _FOLDS = 5
 _FOUND = 0.7
 """Share of the text searches that bring the passage which tells."""
@@ -129,11 +129,11 @@ def certainty(answers: Sequence[OwnAnswer]) -> dict[str, object]:
     """
     if len(answers) < _FOLDS:
         return {"answers": len(answers)}
-    points = np.array([(each.p_min, each.p_mean) for each in answers], np.float64).reshape(-1, 2)
+    points = np.array([(each.p_min, each.p_mean) for each in answers])
     right = np.array([each.label == SUPPORTED for each in answers], bool)
     line = best_line(points, right)
     said = {name: round(value, 6) for name, value in asdict(line).items()}
-    measured = {name: round(value, 4) for name, value in earned(right, given(points, right, _FOLDS, seed=0)).items()}
+    measured = {name: round(value, 4) for name, value in earnings(right, given(points, right, _FOLDS, seed=0)).items()}
     return {"line": said, "answers": len(answers), **measured}
 
 
@@ -148,13 +148,6 @@ def file_of(name: str) -> str:
     return f"{name}-answers.jsonl"
 
 
-def save(answers: Sequence[OwnAnswer], path: Path) -> None:
-    """One JSON object a line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(asdict(each)) + "\n" for each in answers), encoding="utf-8")
-
-
 def load(path: Path) -> list[OwnAnswer]:
-    """What `save` wrote."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [OwnAnswer(**{**row, "evidence": tuple(row["evidence"])}) for row in rows]
+    """What was saved there."""
+    return [OwnAnswer(**{**row, "evidence": tuple(row["evidence"])}) for row in read_rows(path)]

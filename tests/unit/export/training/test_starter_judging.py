@@ -17,6 +17,7 @@ from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.data.tasks.choices import JUDGEMENTS
 from quizglass_export.starter.loop.decoding import GreedyAnswer
 from quizglass_export.starter.stages import judging
+from quizglass_export.starter.stages.records import save_rows
 from quizglass_server.bundle.manifest import CertaintyLine
 
 WORLD = with_core(make_world(4321, 60, format=2), core_world(2))
@@ -72,7 +73,7 @@ def test_the_verifier_is_shown_the_evidence_the_reason_and_the_answer(monkeypatc
 def test_answers_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = concluded(monkeypatch, "Nobody at all")
     path = tmp_path / "annotate" / judging.file_of("training")
-    judging.save(answers, path)
+    save_rows(answers, path)
     assert judging.load(path) == answers
 
 
