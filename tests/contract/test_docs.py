@@ -41,7 +41,17 @@ STAGES = {
 }
 STAGES |= {"gate", "recall", "domain", "detect", "coarse_rerank", "judge", "draft", "entry_pictures"}
 SKIPPED = {"BUDGET", "NO_PICTURE", "NO_QUERY", "EMPTY_KNOWLEDGE", "MEMORY_OFF", "FAILED"}
-OTHER_WORDS = {"UNEXPECTED", "STOPPING", "incident", "quizglass", "external", "believed", "why", "CANCELLED"}
+OTHER_WORDS = {
+    "UNEXPECTED",
+    "STOPPING",
+    "incident",
+    "quizglass",
+    "external",
+    "believed",
+    "why",
+    "calculated",
+    "CANCELLED",
+}
 OTHER_PACKAGES = ("google.rpc.", "grpc.health.")
 _FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _CODE = re.compile(r"`([^`\n]+)`")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from difflib import get_close_matches
 from time import monotonic
 
@@ -212,7 +212,7 @@ class Assistant:
             raise
         if turn.remember:
             note_unremembered(turn, self._resources, journal)
-        done = self._finish(draft, journal)
+        done = self._finish(draft, journal, turn.question)
         if turn.remember and recalled is None:
             note_remembered(turn, done, self._resources, journal)
         journal.emit(done)
@@ -235,7 +235,7 @@ class Assistant:
         async with Toolbox(turn, runner, self._resources, journal, (ANSWER, *policy.tasks)) as tools:
             return await tools.judge(await policy.answer(tools))
 
-    def _finish(self, draft: Draft, journal: Journal) -> Done:
+    def _finish(self, draft: Draft, journal: Journal, question: str = "") -> Done:
         """Check the answer and tell of the verdict; the end, which is to be told."""
         abstain = self._resources.tuning.abstain
         answer = draft.text.strip()
@@ -251,10 +251,10 @@ class Assistant:
             support = Support(VerdictOutcome.ABSTAINED)
         else:
             with journal.stage("verify") as span:
-                support = judged(verify(answer, journal.evidence), draft.supported)
+                support = judged(verify(answer, journal.evidence, draft.calculations, question), draft.supported)
             journal.ended(span, "", lambda: told_check(answer, support))
         journal.close()
-        journal.emit(Verdict(support.outcome, draft.p_min, draft.p_mean, draft.notes))
+        journal.emit(Verdict(support.outcome, draft.p_min, draft.p_mean, _notes(draft)))
         return Done(
             answer=answer,
             finish_reason=draft.finish,
@@ -267,6 +267,12 @@ class Assistant:
             history_left_out=draft.history_left_out,
             all_prompt_tokens=journal.prompt_tokens,
         )
+
+
+def _notes(draft: Draft) -> Mapping[str, str]:
+    """How the answer came about: what the policy says of it, and what was calculated."""
+    calculated = "; ".join(map(str, draft.calculations))
+    return {**draft.notes, "calculated": calculated} if calculated else draft.notes
 
 
 def _abstain_reason(draft: Draft, journal: Journal) -> AbstainReason:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from quizglass_server.domain.calculations import Calculation
 from quizglass_server.domain.turns import AbstainReason, Evidence, FinishReason, Origin
 
 Note = str | float | Sequence[str]
@@ -16,6 +17,7 @@ class Draft:
     """What the generator wrote for one prompt."""
 
     text: str = ""
+    """With the results of what was left to the calculator."""
     probabilities: tuple[float, ...] = ()
     """Of every token, 0 to 1."""
     finish: FinishReason = FinishReason.BUDGET
@@ -29,6 +31,8 @@ class Draft:
     """Why it is not given as the answer; None when it is."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """What a policy says of how it came about: the two sides of a conflict, which was believed, why."""
+    calculations: tuple[Calculation, ...] = ()
+    """What was worked out for it."""
 
     @property
     def p_min(self) -> float:

@@ -13,6 +13,7 @@ from quizglass_server.domain.turns import FinishReason, GenerationEnd, StepDetai
 from quizglass_server.errors import BudgetExceeded, QuizglassError
 from quizglass_server.models.prompts import clean
 from quizglass_server.roles.generator import GenerationRequest, Generator
+from quizglass_server.steps.calculator import Calculator
 from quizglass_server.steps.shortening import TOO_MUCH, may_be_shorter, shorter
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import prompted, texts
@@ -32,6 +33,8 @@ class Writing:
 
     def __init__(self) -> None:
         self._text = ""
+        self._calculator = Calculator()
+        self._begun = False
         self._probabilities: list[float] = []
         self._end: GenerationEnd | None = None
         self.history_left_out = 0
@@ -39,13 +42,18 @@ class Writing:
     def add(self, token: Token) -> str:
         """Take a token; returns what it adds to the text, without white space at its start."""
         self._probabilities.append(token.probability)
-        new = token.text if self._text else token.text.lstrip()
-        self._text += new
-        return new
+        new = token.text if self._begun else token.text.lstrip()
+        self._begun = self._begun or bool(new)
+        return self._added(self._calculator.feed(new))
 
-    def close(self, end: GenerationEnd) -> None:
-        """Take the end of the generation."""
+    def close(self, end: GenerationEnd) -> str:
+        """Take the end of the generation; returns what it adds to the text."""
         self._end = end
+        return self._added(self._calculator.rest())
+
+    def _added(self, text: str) -> str:
+        self._text += text
+        return text
 
     @property
     def draft(self) -> Draft:
@@ -58,6 +66,7 @@ class Writing:
             end.prompt_tokens,
             end.answer_tokens,
             self.history_left_out,
+            calculations=tuple(self._calculator.calculations),
         )
 
 
@@ -65,7 +74,8 @@ def _written(draft: Draft) -> Iterable[StepDetail]:
     """What was written, with the mean probability of its tokens, and how long that is."""
     mean = draft.p_mean if draft.probabilities else None
     tokens = f"{draft.prompt_tokens} read, {draft.answer_tokens} written"
-    return *(replace(text, score=mean) for text in texts("text", draft.text)), StepDetail("tokens", tokens)
+    written = (replace(text, score=mean) for text in texts("text", draft.text))
+    return *written, *texts("calculated", *map(str, draft.calculations)), StepDetail("tokens", tokens)
 
 
 def _told_answer(_: None, request: GenerationRequest, writing: Writing, __: object) -> Telling:
@@ -123,9 +133,8 @@ async def _complete(
             async with _closing(generator.generate(attempt)) as pieces:
                 async for piece in pieces:
                     begun, writing.history_left_out = True, left_out
-                    if isinstance(piece, GenerationEnd):
-                        writing.close(piece)
-                    elif text := writing.add(piece):
+                    text = writing.close(piece) if isinstance(piece, GenerationEnd) else writing.add(piece)
+                    if text:
                         tell(text)
             return
         except TOO_MUCH as error:

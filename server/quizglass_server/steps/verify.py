@@ -1,7 +1,8 @@
 """Checks an answer against the evidence it was given: deterministic, no model.
 
 The whole answer must stand in evidence that the generator was shown, or else everything that each of its clauses states
-in one sentence of it. It says where an answer comes from; it does not say that the evidence is true.
+in one sentence of it; of what was calculated, the numbers that went into it. It says where an answer comes from; it
+does not say that the evidence is true.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from functools import cached_property, lru_cache
 from itertools import groupby
 from unicodedata import normalize
 
+from quizglass_server.domain.calculations import Calculation, Operand
 from quizglass_server.domain.turns import Citation, Evidence, Origin, StepDetail, VerdictOutcome
 from quizglass_server.steps.language.aligning import Path
 from quizglass_server.steps.language.entailing import entails, paths, statements
-from quizglass_server.steps.language.lexemes import is_signed
+from quizglass_server.steps.language.lexemes import is_signed, lexemes, meaning
 from quizglass_server.steps.language.statements import Clause, Content, clauses, sentences
 from quizglass_server.steps.language.wording import Word, stands_in, starts_with, words
 from quizglass_server.steps.step import Telling
@@ -50,6 +52,16 @@ class _Source:
         """Of title and text."""
         return words(f"{self._title}\n{self._text}")
 
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """Of title and text, as `meaning` gives them."""
+        return _numbers(f"{self._title}\n{self._text}")
+
+    def has(self, operand: Operand) -> bool:
+        """Whether its number stands there, and the name of what has it."""
+        told = not operand.name or stands_in(words(operand.name), self.words)
+        return told and meaning(operand.number) in self.numbers
+
     def opens_with(self, part: Sequence[Word]) -> bool:
         """Whether these words stand there in this order; more than a few from the beginning of a sentence or title."""
         if not stands_in(part, self.words) or is_signed(self._text):
@@ -77,13 +89,21 @@ def _read(sentence: str) -> Sequence[Path]:
     return paths(clauses(sentence))
 
 
-def verify(answer: str, evidence: Sequence[Evidence]) -> Support:
+def _numbers(text: str) -> frozenset[str]:
+    return frozenset(lexeme.meaning for lexeme in lexemes(text) if lexeme.number)
+
+
+def verify(
+    answer: str, evidence: Sequence[Evidence], calculations: Sequence[Calculation] = (), question: str = ""
+) -> Support:
     """Check an answer.
 
     Args:
         answer: trimmed; citations count its code points.
         evidence: everything found in the turn; only what was shown (`used`) counts. Words read in the picture can
             support an answer but, being no search, never make one unsupported.
+        calculations: what was worked out for the answer, whose results stand in it.
+        question: may give numbers to calculate with, too.
 
     Returns:
         SUPPORTED with citations; UNSUPPORTED when search results were shown and do not say all that the answer says
@@ -92,6 +112,10 @@ def verify(answer: str, evidence: Sequence[Evidence]) -> Support:
     shown = sorted((item for item in evidence if item.used), key=lambda item: _ORDER[item.origin])
     sources = [_Source(item) for item in shown]
     spoken = words(answer)
+    outcome = _unsupported(shown)
+    if calculations:
+        cited = _calculated(answer, calculations, sources, question)
+        return Support(outcome) if cited is None else Support(VerdictOutcome.SUPPORTED, cited)
     if whole := _standing(spoken, sources, alone=True):
         return Support(VerdictOutcome.SUPPORTED, (whole,))
     parts = [
@@ -99,10 +123,44 @@ def verify(answer: str, evidence: Sequence[Evidence]) -> Support:
     ]
     if parts and all(parts):
         return Support(VerdictOutcome.SUPPORTED, tuple(citation for citation in parts if citation))
-    searched = any(item.origin is not Origin.READ_TEXT for item in shown)
-    outcome = VerdictOutcome.UNSUPPORTED if searched else VerdictOutcome.UNCHECKED
     runs = (_standing(run, sources) for run in _named_runs(spoken))
     return Support(outcome, tuple(citation for citation in runs if citation))
+
+
+def _unsupported(shown: Sequence[Evidence]) -> VerdictOutcome:
+    searched = any(item.origin is not Origin.READ_TEXT for item in shown)
+    return VerdictOutcome.UNSUPPORTED if searched else VerdictOutcome.UNCHECKED
+
+
+def _calculated(
+    answer: str, calculations: Sequence[Calculation], sources: Sequence[_Source], question: str
+) -> tuple[Citation, ...] | None:
+    """For each result every source of a number that it comes from; None where one comes from nowhere.
+
+    A number may be the question's own if nothing is said to have it. All else that the answer names must stand in the
+    evidence, too, or in the question.
+    """
+    citations: list[Citation] = []
+    asked, spans, end = _numbers(question), [], 0
+    for calculation in calculations:
+        start = answer.find(calculation.result, end)
+        end = start + len(calculation.result)
+        spans.append(range(start, end))
+        for operand in calculation.operands:
+            source = next((source for source in sources if source.has(operand)), None)
+            if source is not None:
+                item = source.item
+                citations.append(Citation(item.id, item.entry_id, item.title, start, end))
+            elif operand.name or meaning(operand.number) not in asked:
+                return None
+    for run in _named_runs(words(answer)):
+        if any(run[0].start in span for span in spans) or stands_in(run, words(question)):
+            continue
+        cited = _standing(run, sources)
+        if cited is None:
+            return None
+        citations.append(cited)
+    return tuple(dict.fromkeys(citations))
 
 
 def judged(support: Support, supported: bool | None) -> Support:

@@ -88,6 +88,34 @@ async def test_an_answer_streams_and_is_cited() -> None:
     assert all(0 <= timing.engine <= timing.duration for timing in end.timings)
 
 
+async def test_what_the_generator_leaves_to_the_calculator_is_worked_out_as_it_streams() -> None:
+    world = World()
+    world.models.answer = [" Three", " cost <", "<3", "*45", ">", "> crowns"]
+    asked = turn("What do three of them cost?")
+    events = await world.ask(asked)
+    assert answer_deltas(events) == ["Three", " cost ", "135 crowns"]
+    assert done(events).answer == "Three cost 135 crowns"
+    assert verdict(events).outcome is VerdictOutcome.SUPPORTED
+    assert verdict(events).notes == {"calculated": "3*45 = 135"}
+    assert [(c.entry_id, c.start, c.end) for c in done(events).citations] == [("velmora", 11, 14)]
+
+
+async def test_a_calculation_with_a_number_that_nothing_tells_is_unsupported() -> None:
+    world = World()
+    world.models.answer = [" <<3*46>> crowns"]
+    events = await world.ask(turn("What do three of them cost?"))
+    assert done(events).answer == "138 crowns"
+    assert verdict(events).outcome is VerdictOutcome.UNSUPPORTED
+
+
+async def test_a_working_that_never_ends_is_shown_as_it_was_written() -> None:
+    world = World()
+    world.models.answer = [" 45", " <<", "1 + "]
+    events = await world.ask()
+    assert done(events).answer == "45 <<1 +"
+    assert "".join(answer_deltas(events)) == "45 <<1 + "
+
+
 @pytest.mark.parametrize(("reason", "finish"), [("length", FinishReason.LENGTH), ("stop", FinishReason.COMPLETE)])
 async def test_the_generators_end_is_the_turns_end(reason: str, finish: FinishReason) -> None:
     world = World()

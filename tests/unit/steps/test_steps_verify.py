@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass_server.domain.turns import Evidence, Origin, VerdictOutcome
+from quizglass_server.steps.calculator import Calculator
 from quizglass_server.steps.language.wording import same_wording, words
 from quizglass_server.steps.verify import verify
 
@@ -88,3 +89,52 @@ def test_wording_keeps_words_apart() -> None:
     assert same_wording("I don't know", "i DON’T know.")
     assert not same_wording("I don't know", "I know")
     assert [word.key for word in words("1974crowns 3.5 can't")] == ["1974", "crowns", "3.5", "can't"]
+
+
+YOUNGER = Evidence("6", Origin.TEXT_SEARCH, "orla", "Orla", "The Orla was first made in 1952.", used=True)
+OLDER = Evidence("7", Origin.TEXT_SEARCH, "tandric", "Tandric", "The year in which it was founded is 1,931.", used=True)
+
+
+@pytest.mark.parametrize(
+    ("written", "question", "cited"),
+    [
+        ("<<1952-1931>> years", "", ["6", "3"]),
+        ("It is <<1952-1931>> years older than Tandric.", "", ["6", "3", "3"]),
+        ("<<3*45>> crowns", "What do three of them cost?", ["2"]),
+        ("<<100-45>> crowns", "How much change do I get from 100 crowns?", ["2"]),
+        ("<<most Orla 1952, Tandric 1931>>", "", ["6", "3"]),
+    ],
+)
+def test_a_calculation_is_supported_by_the_numbers_that_went_into_it(
+    written: str, question: str, cited: list[str]
+) -> None:
+    calculator = Calculator()
+    answer = calculator.feed(written) + calculator.rest()
+    support = verify(answer, [*ALL, YOUNGER, OLDER], calculator.calculations, question)
+    assert support.outcome is VerdictOutcome.SUPPORTED
+    assert [citation.evidence_id for citation in support.citations] == cited
+
+
+@pytest.mark.parametrize(
+    ("written", "question"),
+    [
+        ("<<1952-1930>> years", ""),
+        ("<<3*45>> crowns", "What do two of them cost?"),
+        ("<<most Orla 1931, Velmora 1952>>", ""),
+        ("<<most Orla 1952, Brenn 3>>", "Is the Orla more than 3 Brenn?"),
+        ("<<1952-1931>> years older than Brenn", ""),
+    ],
+)
+def test_a_calculation_with_a_number_from_nowhere_is_unsupported(written: str, question: str) -> None:
+    calculator = Calculator()
+    answer = calculator.feed(written) + calculator.rest()
+    support = verify(answer, [*ALL, YOUNGER], calculator.calculations, question)
+    assert (support.outcome, support.citations) == (VerdictOutcome.UNSUPPORTED, ())
+
+
+def test_a_price_read_in_the_picture_supports_what_is_calculated_from_it() -> None:
+    calculator = Calculator()
+    answer = calculator.feed("<<5*12>> crowns")
+    support = verify(answer, [READ], calculator.calculations, "I buy five today. What do I pay?")
+    assert (support.outcome, [c.evidence_id for c in support.citations]) == (VerdictOutcome.SUPPORTED, ["4"])
+    assert verify(answer, [READ], calculator.calculations, "What do I pay?").outcome is VerdictOutcome.UNCHECKED

@@ -14,6 +14,7 @@ from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Writt
 from quizglass_export.finetuning.models.checkpoint import Loaded
 from quizglass_export.finetuning.models.inputs import TokenRow
 from quizglass_export.finetuning.shared.records import chunks
+from quizglass_server.steps.calculator import worked_out
 
 
 class CheckpointModel:
@@ -63,6 +64,6 @@ class CheckpointModel:
         written = []
         for row, answer, probabilities in zip(rows, answers.tolist(), sure.tolist(), strict=True):
             length = answer.index(loaded.stop) if loaded.stop in answer else len(answer)
-            text = loaded.inputs.tokenizer.decode(answer[:length]).strip()
+            text = worked_out(loaded.inputs.tokenizer.decode(answer[:length]).strip())
             written.append(Written(text, tuple(probabilities[:length]), len(row.ids), length, seconds))
         return written

@@ -19,6 +19,7 @@ from quizglass_server.models import vision_inputs
 from quizglass_server.models.fields import Size
 from quizglass_server.models.logits import softmax
 from quizglass_server.models.prompts import Prompt, PromptTokenizer, SegmentKind
+from quizglass_server.steps.calculator import worked_out
 
 _CONTEXT = 4096
 
@@ -55,7 +56,7 @@ class GgufModel:
         done = self._run(asks, most_tokens, [])
         seconds = (time.perf_counter() - began) / max(len(asks), 1)
         return [
-            Written(self._tokenizer.decode(answer).strip(), tuple(sure), len(prompt), len(answer), seconds)
+            Written(worked_out(self._tokenizer.decode(answer).strip()), tuple(sure), len(prompt), len(answer), seconds)
             for prompt, answer, sure in zip(done.prompts, done.answers, done.probabilities, strict=True)
         ]
 

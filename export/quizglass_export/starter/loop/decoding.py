@@ -24,8 +24,9 @@ from quizglass_export.starter.model.vlm import (
     rotate,
     text_angles,
 )
+from quizglass_server.steps.calculator import worked_out
 
-MOST_NEW_TOKENS = 20
+MOST_NEW_TOKENS = 32
 _TOGETHER = {"cpu": 128, "cuda": 1024}
 """Prompts of one length that are decoded at once, by device."""
 
@@ -70,7 +71,7 @@ def _forward(model: Model, embeddings: Tensor, positions: Tensor, cache: _Cache)
 
 @dataclass(frozen=True)
 class GreedyAnswer:
-    """A greedy answer and the probability of each of its tokens, the end token among them."""
+    """A greedy answer, worked out, and the probability of each of its tokens, the end token among them."""
 
     text: str
     probabilities: tuple[float, ...]
@@ -145,4 +146,5 @@ def _decode(
             break
         following = following + 1
         hidden = _forward(model, model.model.language_model.embed_tokens(best[:, None]), following, cache)
-    return [GreedyAnswer(encoder.decode(ids), tuple(each)) for ids, each in zip(written, sure, strict=True)]
+    texts = (worked_out(encoder.decode(ids)) for ids in written)
+    return [GreedyAnswer(text, tuple(each)) for text, each in zip(texts, sure, strict=True)]

@@ -7,7 +7,7 @@ import torch
 
 from quizglass_export.starter.data.batches import bucketed, collate, pack
 from quizglass_export.starter.data.examples import Encoder, Example, Request
-from quizglass_export.starter.loop.decoding import generate
+from quizglass_export.starter.loop.decoding import MOST_NEW_TOKENS, generate
 from quizglass_export.starter.loop.training import predict
 from quizglass_export.starter.model import vlm
 from quizglass_export.starter.model.tokenizer import build_tokenizer
@@ -110,7 +110,7 @@ def test_generation_equals_the_model_asked_without_a_cache(
             }
         )
         with torch.no_grad():
-            while len(made) < 20 and (not made or made[-1] != encoder.end):
+            while len(made) < MOST_NEW_TOKENS and (not made or made[-1] != encoder.end):
                 tokens = torch.tensor([[*ids, *made]])
                 model.model.rope_deltas = None
                 scores = model(

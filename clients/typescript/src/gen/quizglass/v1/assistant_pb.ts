@@ -832,7 +832,8 @@ export type Verdict = Message<"quizglass.v1.Verdict"> & {
   meanTokenProbability: number;
 
   /**
-   * How the answer came about, where the policy says so. Of core-mmrag: `memory` and `external`, what the model remembered
+   * How the answer came about. `calculated`: what the server worked out for it, e.g. "1991-1952 = 39". Where the policy says
+   * so, of core-mmrag: `memory` and `external`, what the model remembered
    * and what the entry said; `believed`, which of them the answer is (memory, external, both, neither); `why`. Of
    * qa-dragon: `why`, the reason that it wrote, also where it refused.
    *

@@ -1,0 +1,124 @@
+"""Works out what a generator marks, so that language models need not: they read numbers well and count badly.
+
+    <<1991-1952>> years                  39 years
+    <<3*111>> crowns                     333 crowns
+    <<most Velmora 761, Tandric 435>>    Velmora
+
+The marks are those of Cobbe et al. 2021 ("Training Verifiers to Solve Math Word Problems", appendix C), whose
+calculator overrides what a model would write behind a calculation; comparing was added here. Whatever else stands
+between marks is no working and stays as it was written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal, DivisionByZero, InvalidOperation, localcontext
+from operator import add, mul, sub, truediv
+
+from quizglass_server.domain.calculations import Calculation, Operand
+
+OPEN, CLOSE = "<<", ">>"
+LONGEST = 200
+"""Characters of a working with its marks; what is longer is none."""
+_MOST = 8
+"""Operands of a working."""
+_DIGITS, _PLACES = 120, 4
+"""That a result is calculated with, more than so many operands can have together, and that it is rounded to."""
+_NUMBER = r"\d{1,12}(?:\.\d{1,6})?"
+_TERM = re.compile(rf"\s*({_NUMBER})\s*([-+*/]|$)")
+_CHOICE = re.compile(r"\s*(most|least)\s+(.+)", re.DOTALL)
+_SIDE = re.compile(rf"\s*(?P<name>\S.*?)\s+(?P<number>{_NUMBER})\s*", re.DOTALL)
+_APPLY: Mapping[str, Callable[[Decimal, Decimal], Decimal]] = {"+": add, "-": sub, "*": mul, "/": truediv}
+
+
+class Calculator:
+    """Reads a text piece by piece as it is written, and gives it back with workings replaced by their results.
+
+    What may become a working is held back until it is one, or is none.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+        self.calculations: list[Calculation] = []
+
+    def feed(self, piece: str) -> str:
+        """The next piece of the text; returns what can be shown now."""
+        self._held += piece
+        shown = ""
+        while (start := self._held.find(OPEN)) >= 0:
+            shown += self._taken(start)
+            end = self._held.find(CLOSE)
+            if end >= 0:
+                shown += self._worked(self._taken(end + len(CLOSE)))
+            elif len(self._held) > LONGEST:
+                shown += self._taken(len(OPEN))
+            else:
+                return shown
+        return shown + self._taken(len(self._held) - self._held.endswith(OPEN[0]))
+
+    def rest(self) -> str:
+        """What is held back still, at the end of the text: no working has ended there."""
+        return self._taken(len(self._held))
+
+    def _taken(self, count: int) -> str:
+        first, self._held = self._held[:count], self._held[count:]
+        return first
+
+    def _worked(self, marked: str) -> str:
+        calculation = calculate(marked[len(OPEN) : -len(CLOSE)]) if len(marked) <= LONGEST else None
+        if calculation is None:
+            return marked
+        self.calculations.append(calculation)
+        return calculation.result
+
+
+def worked_out(text: str) -> str:
+    """A whole text with its workings replaced by their results."""
+    calculator = Calculator()
+    return calculator.feed(text) + calculator.rest()
+
+
+def calculate(working: str) -> Calculation | None:
+    """What comes of a working; None where it is none, or nothing comes of it, as of a division by zero.
+
+    Args:
+        working: numbers with `+ - * /` between them, multiplied and divided first; or `most` or `least` and two or more
+            names, each with its number, parted by commas: the name that has the highest or the lowest, or all that do.
+    """
+    if found := _CHOICE.fullmatch(working):
+        return _chosen(working, found[1], found[2])
+    numbers, signs, place = [], [], 0
+    while term := _TERM.match(working, place):
+        numbers.append(term[1])
+        place = term.end()
+        if not term[2]:
+            break
+        signs.append(term[2])
+    if place != len(working) or len(signs) + 1 != len(numbers) or not 1 < len(numbers) <= _MOST:
+        return None
+    result = _arithmetic([Decimal(number) for number in numbers], signs)
+    return None if result is None else Calculation(working.strip(), result, tuple(map(Operand, numbers)))
+
+
+def _arithmetic(numbers: list[Decimal], signs: list[str]) -> str | None:
+    with localcontext() as context:
+        context.prec = _DIGITS
+        try:
+            for these in ("*/", "+-"):
+                while (at := next((i for i, sign in enumerate(signs) if sign in these), None)) is not None:
+                    numbers[at : at + 2] = [_APPLY[signs.pop(at)](numbers[at], numbers[at + 1])]
+        except (DivisionByZero, InvalidOperation):
+            return None
+        text = f"{round(numbers[0], _PLACES):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _chosen(working: str, which: str, listed: str) -> Calculation | None:
+    sides = [_SIDE.fullmatch(part) for part in listed.split(",")]
+    operands = tuple(Operand(side["number"], side["name"]) for side in sides if side)
+    if len(operands) != len(sides) or not 1 < len(operands) <= _MOST:
+        return None
+    best = (max if which == "most" else min)(Decimal(operand.number) for operand in operands)
+    winners = dict.fromkeys(operand.name for operand in operands if Decimal(operand.number) == best)
+    return Calculation(working.strip(), " and ".join(winners), operands)
