@@ -77,11 +77,14 @@ class CogPlanner:
         """Rounds, then the answer from the question, the last queries and everything found."""
         state, searches = tools.start(), Searches(tools)
         for _ in tools.rounds(MOST_ROUNDS, "reformulate", "act", "text_search"):
+            before = state
             queries, action = await self._decide(state, tools)
             state = state.asking(queries)
             if action is Action.NONE:
                 break
             state = await (searches.image(state) if action is Action.IMAGE else searches.text(state))
+            if state == before:
+                break  # the next round would be decided from the same
         return await tools.answer(state)
 
     async def _decide(self, state: State, tools: Tools) -> tuple[list[str], Action]:

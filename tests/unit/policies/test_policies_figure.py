@@ -81,6 +81,7 @@ async def test_figure_of_cogplanner_searches_the_same_once_and_takes_three_round
     await policy.answer(pictures)
     assert len(pictures.of("search_image")) == 1
     assert titles(pictures.of("answer")[0].state.seen) == ["V"]
+    assert len(pictures.of("act")) == 2, "the third round would be decided from the same"
 
 
 @pytest.mark.parametrize("policy", [PARALLEL, SEQUENTIAL])
