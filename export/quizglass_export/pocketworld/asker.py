@@ -199,6 +199,7 @@ class Asker:
         target: bool = True,
         hops: tuple[Hop, ...] = (),
         domain: str = "",
+        working: str = "",
     ) -> Question:
         """The question; its image query asks about what is pointed at."""
         thing, scene, subject = about.thing, about.scene, about.words
@@ -223,6 +224,7 @@ class Asker:
             domain=domain or DOMAINS[thing.kind],
             objects=objects,
             meant=meant,
+            working=working,
         )
 
 

@@ -75,3 +75,10 @@ class Question:
     conflict: Conflict | None = None
     session: str = ""
     """Turns of one session share it and follow each other in order; empty for a question that stands alone."""
+    working: str = ""
+    """How an answer that has to be calculated is worked out, in the calculator's notation; empty for all others."""
+
+    @property
+    def written(self) -> str:
+        """What a generator that has a calculator beside it writes: the working where there is one, else the answer."""
+        return self.working or self.answer

@@ -146,8 +146,6 @@ def _joint(work: Workplace, minutes: float) -> dict[str, object]:
     batches, images = _pictured(work, mixture.SERVING, 5)
     rate = CONTINUED_RATE if work.continued else joint.RATE
     joint.train_joint(model, batches, images, work.stage("joint"), minutes, rate=rate, workers=work.makers)
-    if work.continued:
-        joint.drawn_back(model, torch.load(work.start, weights_only=True))
     save_base(model, work.tokenizer(), work.base)
     return dict(measure_base(work))
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from quizglass_export.pocketworld import phrasing
+from quizglass_export.pocketworld import phrasing, workings
 from quizglass_export.pocketworld.asker import Asker, Pointed, look_up
 from quizglass_export.pocketworld.families.facts import MakeQuestion, searches
 from quizglass_export.pocketworld.families.hops import telling
@@ -15,6 +15,17 @@ from quizglass_export.pocketworld.words import NUMBER_DOMAIN
 from quizglass_export.pocketworld.world import Thing
 
 _CANDIDATES = 24
+
+
+@dataclass(frozen=True)
+class Worded:
+    """A question about two things in words, and its answer with how that is worked out."""
+
+    text: str
+    gold: str
+    answer: str
+    aliases: tuple[str, ...]
+    working: str
 
 
 @dataclass(frozen=True)
@@ -72,7 +83,7 @@ def difference(seen: Mapping[int, float], attributes: Mapping[str, float]) -> Ma
 
 def _of_two(
     family: str,
-    make_text: Callable[[Asker, tuple[Side, Side], str], tuple[str, str, str, tuple[str, ...]]],
+    worded: Callable[[Asker, tuple[Side, Side], str], Worded],
     seen: Mapping[int, float],
     attributes: Mapping[str, float],
 ) -> MakeQuestion:
@@ -91,9 +102,7 @@ def _of_two(
         group = group_of(pair[0].searches(asker, attribute) | pair[1].searches(asker, attribute))
         if asker.group not in (None, group):
             return None
-        text, gold, answer, aliases = make_text(asker, pair, attribute)
-        question = _build(asker, family, scene, pair, attribute, text=text, gold=gold, answer=answer, aliases=aliases)
-        return replace(question, group=group)
+        return replace(_build(asker, family, scene, pair, attribute, worded(asker, pair, attribute)), group=group)
 
     return make
 
@@ -110,50 +119,44 @@ def _sides(asker: Asker, thing: Thing, other: Thing, seen: int) -> tuple[Scene, 
     return scene, sides if asker.rng.random() < 0.5 else (sides[1], sides[0])
 
 
-def _compare(asker: Asker, pair: tuple[Side, Side], attribute: str) -> tuple[str, str, str, tuple[str, ...]]:
+def _compare(asker: Asker, pair: tuple[Side, Side], attribute: str) -> Worded:
     more, kind = asker.rng.random() < 0.5, pair[0].thing.kind
     winner = (max if more else min)(pair, key=lambda side: number_of(side.thing, attribute))
+    numbers = [(side.thing.name, number_of(side.thing, attribute)) for side in pair]
     text = phrasing.ask_which(attribute, more, pair[0].words, pair[1].words, asker.rng, kind=kind)
     first, second = (named(side.thing.name) for side in pair)
     gold = phrasing.ask_which(attribute, more, first, second, kind=kind)
     name = winner.thing.name
-    return text, gold, name, tuple(dict.fromkeys((named(name), winner.words)))
+    aliases = tuple(dict.fromkeys((named(name), winner.words)))
+    return Worded(text, gold, name, aliases, workings.choice(numbers, more=more))
 
 
-def _subtract(asker: Asker, pair: tuple[Side, Side], attribute: str) -> tuple[str, str, str, tuple[str, ...]]:
+def _subtract(asker: Asker, pair: tuple[Side, Side], attribute: str) -> Worded:
     low, high = sorted(pair, key=lambda side: number_of(side.thing, attribute))
     first, second = (low, high) if attribute == "year" else (high, low)  # older is the earlier year
     kind = first.thing.kind
     text = phrasing.ask_difference(attribute, first.words, second.words, kind, asker.rng)
     gold = phrasing.ask_difference(attribute, named(first.thing.name), named(second.thing.name), kind)
-    number = number_of(high.thing, attribute) - number_of(low.thing, attribute)
-    unit = unit_of(high.thing, attribute) or "years"
-    return text, gold, f"{number} {unit}", (str(number),)
+    more, fewer = number_of(high.thing, attribute), number_of(low.thing, attribute)
+    number, unit = str(more - fewer), unit_of(high.thing, attribute) or "years"
+    return Worded(text, gold, f"{number} {unit}", (number,), workings.difference(more, fewer, unit))
 
 
 def _build(
-    asker: Asker,
-    family: str,
-    scene: Scene,
-    pair: tuple[Side, Side],
-    attribute: str,
-    *,
-    text: str,
-    gold: str,
-    answer: str,
-    aliases: tuple[str, ...],
+    asker: Asker, family: str, scene: Scene, pair: tuple[Side, Side], attribute: str, worded: Worded
 ) -> Question:
     pictured = next((side for side in pair if not side.named), pair[0])
     hops = sorted((hop for side in pair for hop in side.hops(attribute)), key=lambda hop: hop.round)
     return asker.build(
         family,
         Pointed(pictured.thing, scene, pictured.words),
-        text,
-        answer,
-        gold,
+        worded.text,
+        worded.answer,
+        worded.gold,
         entries=tuple(side.thing.id for side in pair),
         attribute=attribute,
-        aliases=aliases,
+        aliases=worded.aliases,
         hops=tuple(hops),
+        working=worded.working,
         domain=NUMBER_DOMAIN if family == "calculation" else "",
     )

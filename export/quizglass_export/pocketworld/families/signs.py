@@ -1,6 +1,6 @@
 """Numbers to be read from a sign and worked out. Format 2."""
 
-from quizglass_export.pocketworld import phrasing
+from quizglass_export.pocketworld import phrasing, workings
 from quizglass_export.pocketworld.asker import Asker, Pointed
 from quizglass_export.pocketworld.question import Question
 from quizglass_export.pocketworld.words import NUMBER_DOMAIN
@@ -15,11 +15,13 @@ def today_price(asker: Asker, thing: Thing) -> Question:
     if rng.random() < 0.5:
         price, count = rng.randint(2, 30), rng.randint(2, 5)
         text, number = phrasing.ask_total(count, rng), price * count
+        working = workings.product(count, price, "crowns")
         gold = f"What do {phrasing.NUMBER_WORDS[count]} cost at {price} crowns each?"
     else:
         note = rng.choice(_NOTES)
         price = rng.randint(max(2, note // 4), note - 1)
         text, number = phrasing.ask_change(f"{note} crowns", rng), note - price
+        working = workings.difference(note, price, "crowns")
         gold = f"How much change do I get from {note} crowns at a price of {price} crowns?"
     scene, subject = asker.scene(thing, sign=f"Today {price} Crowns")
     return asker.build(
@@ -30,4 +32,5 @@ def today_price(asker: Asker, thing: Thing) -> Question:
         gold,
         aliases=(str(number),),
         domain=NUMBER_DOMAIN,
+        working=working,
     )

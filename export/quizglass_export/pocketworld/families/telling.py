@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from quizglass_export.pocketworld import workings
 from quizglass_export.pocketworld.articles import thing_claim
 from quizglass_export.pocketworld.asker import Asker, Pointed, look_up
 from quizglass_export.pocketworld.families.comparing import number_of
@@ -38,6 +39,7 @@ def several(ways: Mapping[str, float]) -> MakeQuestion:
             answer=f"{total} crowns",
             aliases=(total,),
             domain=NUMBER_DOMAIN,
+            working=workings.product(count, number_of(thing, "price"), "crowns"),
         )
 
     return make

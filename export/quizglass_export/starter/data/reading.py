@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from quizglass_export.pocketworld import phrasing
 from quizglass_export.pocketworld.articles import Article
 from quizglass_export.pocketworld.names import thing_names
-from quizglass_export.pocketworld.phrasing import ask, ask_maker, named
+from quizglass_export.pocketworld.phrasing import ask, ask_maker, ask_person, ask_town, named
 from quizglass_export.pocketworld.questions import ABSTAIN, make_questions, make_unknowable
 from quizglass_export.pocketworld.world import ATTRIBUTES, KINDS, Thing, World, core_world, make_world, taught
 from quizglass_export.starter.data.examples import Encoded, Encoder, Example, Request
 from quizglass_export.starter.data.library import Library, line
 from quizglass_export.starter.data.situations import Situations
 
+_ABROAD: Mapping[str, tuple[Callable[..., str], tuple[str, ...]]] = {
+    "maker": (ask_maker, ("the maker of {}",)),
+    "person": (ask_person, ("the founder of the maker of {}", "the person who thought of {}")),
+    "town": (ask_town, ("the home town of the maker of {}", "the birthplace of the founder of the maker of {}")),
+}
+"""Entries that are no things: how they are asked about, and what a longer question calls them."""
 _DEICTIC = ("this {}", "the {} in the picture", "the {} on the left", "the {} on the right", "the {}")
 
 
@@ -60,7 +66,7 @@ class ReadingTasks:
             rival = self.library.articles[other.id]
             passage = self.library.telling(rival, self.rng.choice(told)) if told else None
             found.append(passage or line(rival, self.rng.choice(rival.paragraphs)))
-        return self._asked(thing, tuple(found), rival)
+        return self._asked(thing, tuple(self.rng.sample(found, len(found))), rival)
 
     def _asked(self, thing: Thing, found: tuple[str, ...], rival: Article | None) -> list[Example]:
         text = " ".join(passage for passage in found if passage.startswith(f"{thing.name}:"))
@@ -83,20 +89,26 @@ class ReadingTasks:
             Request("answer", text, found=found, query=query), answer, "read" if answer != ABSTAIN else "read-abstain"
         )
 
-    def companies(self) -> list[Example]:
-        """Questions about a passage on a maker or a person."""
-        maker = self.rng.choice(list(self.library.world.makers.values()))
-        article = self.library.articles[f"maker-{maker.name.lower()}"]
-        passage = self.library.telling(article, "founder") or ""
-        found = (passage, self.library.rival("founder", article.id, self.rng))[: self.rng.randint(1, 2)]
-        query = ask_maker("founder", maker.name)
-        deictic = ask_maker(
-            "founder", f"the maker of {self.rng.choice(_DEICTIC).format(self.rng.choice(KINDS))}", self.rng
-        )
-        texts = (deictic, ask_maker("founder", maker.name, self.rng))
-        return [
-            Example(Request("answer", text, found=found, query=query), maker.founder, "read-founder") for text in texts
-        ]
+    def abroad(self) -> list[Example]:
+        """Questions about passages on a maker, a person or a town, called by name or as in a longer question."""
+        articles = [article for article in self.library.articles.values() if article.kind in _ABROAD]
+        kind = self.rng.choice(sorted({article.kind for article in articles}))
+        article = self.rng.choice([article for article in articles if article.kind == kind])
+        ask_of, called = _ABROAD[kind]
+        told = self.rng.sample(sorted(article.attributes), 2)
+        shown = told if self.rng.random() < 0.75 else told[:1]
+        found = [passage for key in shown if (passage := self.library.telling(article, key))]
+        found += [self.library.rival(self.rng.choice(told), article.id, self.rng) for _ in range(self.rng.randrange(3))]
+        found = list(dict.fromkeys(self.rng.sample(found, len(found)) if self.rng.random() < 0.5 else found))
+        examples: list[Example] = []
+        for key in told:
+            query, own = ask_of(key, article.title), [text for text in found if text.startswith(f"{article.title}:")]
+            known = any(article.attributes[key] in passage for passage in own)
+            text = ask_of(key, self.rng.choice((article.title, self.rng.choice(called))), self.rng)
+            text = text.format(self.rng.choice(_DEICTIC).format(self.rng.choice(KINDS)))
+            answer, task = (article.attributes[key], f"read-{kind}") if known else (ABSTAIN, "read-abstain")
+            examples.append(Example(Request("answer", text, found=tuple(found), query=query), answer, task))
+        return examples
 
 
 def by_heart(world: World, rng: random.Random) -> Example:
@@ -150,11 +162,13 @@ class TextSource:
 
     def _renew(self) -> None:
         seed = self.rng.randrange(2_000_000, 1 << 31)
-        self.world = make_world(seed, 60)
+        number = self.rng.choice((1, 2))
+        self.world = make_world(seed, 60, format=number)
         self.library = Library(self.world)
         self.reader = ReadingTasks(self.library, self.rng)
         situations = Situations(self.library, self.rng, picture_stage=False)
-        asked = make_questions(self.world, 160, seed) + make_unknowable(self.world, 16, seed)
+        asked = make_questions(self.world, 160, seed, format=number)
+        asked += make_unknowable(self.world, 16, seed, format=number)
         self._questions = [examples for question in asked if (examples := situations.examples(question, None))]
         self.rng.shuffle(self._questions)
         self._left = 400
@@ -166,6 +180,13 @@ class TextSource:
         article = self.rng.choice(list(self.library.articles.values()))
         return line(article, self.rng.choice(article.paragraphs))
 
+    def abroad(self) -> Sequence[Example]:
+        """A group about a maker, a person or a town."""
+        if self._left <= 0:
+            self._renew()
+        self._left -= 1
+        return self.reader.abroad()
+
     def group(self) -> Sequence[Example]:
         """The next group; all its examples may share a beginning."""
         if self._left <= 0:
@@ -175,7 +196,7 @@ class TextSource:
         if draw < 0.40:
             return self.reader.group()
         if draw < 0.43:
-            return self.reader.companies()
+            return self.reader.abroad()
         if draw < 0.50:
             return printed(self.rng)
         if draw < 0.68 and self._questions:

@@ -80,7 +80,7 @@ class Situations:
         return examples
 
     def _plain(self, question: Question, base: Request) -> Example:
-        answer = question.answer if knows(question, self.library) else ABSTAIN
+        answer = question.written if knows(question, self.library) else ABSTAIN
         return Example(base, answer, f"plain-{question.family}" if answer != ABSTAIN else "plain-abstain")
 
     def _with_passages(self, question: Question, base: Request) -> list[Example]:
@@ -98,7 +98,7 @@ class Situations:
             vain = replace(base, found=self.library.vain(question, self.rng), query=query, seen=drawn.lines)
             settled = self._put(question) or self._settled(question, drawn)
             examples.append(
-                Example(vain, question.answer if settled else ABSTAIN, "vain-settled" if settled else "vain")
+                Example(vain, question.written if settled else ABSTAIN, "vain-settled" if settled else "vain")
             )
         return examples
 
@@ -113,7 +113,7 @@ class Situations:
         """The answer, of several claims those that the passages tell."""
         thing = self.library.things.get(question.target or "")
         if not question.claims or thing is None:
-            return question.answer
+            return question.written
         told = " ".join(found)
         values = [value for value in thing.facts.values() if value in told]
         return " ".join(claim for claim in question.claims if any(value in claim for value in values)) or ABSTAIN
@@ -125,7 +125,7 @@ class Situations:
             return []
         settled = self._settled(question, drawn)
         task = f"seen-{drawn.manner}" if settled else f"seen-{drawn.manner}-abstain"
-        return [Example(replace(base, seen=drawn.lines), question.answer if settled else ABSTAIN, task)]
+        return [Example(replace(base, seen=drawn.lines), question.written if settled else ABSTAIN, task)]
 
     def _settled(self, question: Question, drawn: Drawn) -> bool:
         """Whether the picture, hits and what is taught by heart suffice for the answer."""
@@ -149,7 +149,7 @@ class Situations:
             replace(base, found=found, query=query),
             replace(base, seen=drawn.lines, found=found, query=query),
         ]
-        return [Example(self.rng.choice(options), question.answer, f"distracted-{question.family}")]
+        return [Example(self.rng.choice(options), question.written, f"distracted-{question.family}")]
 
     def _image_query(self, question: Question, base: Request) -> list[Example]:
         """What is it called? A sign or an earlier turn may tell, or it is recognised, or found."""
@@ -195,7 +195,7 @@ class Situations:
                 request = replace(base, template="rewrite", seen=drawn.lines)
                 examples.append(Example(request, gold, f"rewrite-{drawn.manner}-hit-{how}"))
             if enough:
-                answer, task = (question.answer, "") if self._settled(question, drawn) else (ABSTAIN, "-abstain")
+                answer, task = (question.written, "") if self._settled(question, drawn) else (ABSTAIN, "-abstain")
                 examples.append(Example(replace(base, seen=drawn.lines), answer, f"seen-{drawn.manner}{task}"))
         return self.rng.sample([*examples, *self._image_query(question, base)], len(examples))
 
@@ -237,7 +237,7 @@ class Situations:
         if not knows(question, self.library) or question.claims:
             return []
         vain = replace(seen, found=self.library.vain(question, self.rng), query=question.gold_query)
-        return [Example(seen, question.answer, f"seen-{manner}"), Example(vain, question.answer, "vain-settled")]
+        return [Example(seen, question.written, f"seen-{manner}"), Example(vain, question.written, "vain-settled")]
 
     def named_rewrites(self, question: Question, picture: int) -> list[Example]:
         """A question that tells what it is about, rewritten alike beside no hit, right ones and those of any others."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from quizglass_export.pocketworld.scenes import Scene
 from quizglass_export.starter.data.batches import bucketed
@@ -18,6 +17,7 @@ from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.data.tasks.calculating import Calculating
 from quizglass_export.starter.data.tasks.comparing import Comparing
 from quizglass_export.starter.data.tasks.mixed import GeneratorTasks
+from quizglass_export.starter.data.tasks.sorts import walks
 from quizglass_export.starter.loop.training import Meter, Pictures, exact, fit, predict, shown
 from quizglass_export.starter.model.precision import autocast, device_of
 from quizglass_export.starter.model.vlm import Model, picture_features
@@ -30,8 +30,6 @@ _MEASURED = 500
 """Questions."""
 _QUIZZED = 6
 """Questions about one scene."""
-_NEW = 0.7
-"""Share of what a base that is trained further has learned that it keeps."""
 
 
 def train_joint(
@@ -48,19 +46,6 @@ def train_joint(
     scales = {_VISION: _VISION_SCALE}
     pad = batches.encoder.pad
     return fit(model, batches, folder, minutes, pad=pad, rate=rate, store=store, scales=scales, workers=workers)
-
-
-@torch.no_grad()
-def drawn_back(model: Model, before: Mapping[str, Tensor]) -> None:
-    """Move the language's weights a part of the way back to those that a further training began with.
-
-    Between the two lie weights that are better at what is new, and have lost less of what was there before, than
-    those at the end (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models", section 3). The tower stays where
-    it is: the weights before saw less.
-    """
-    for name, weight in model.state_dict().items():
-        if weight.is_floating_point() and _VISION not in name:
-            weight.lerp_(before[name].to(weight), 1 - _NEW)
 
 
 @torch.no_grad()
@@ -103,12 +88,13 @@ def held_out_groups(asked: Asked, encoder: Encoder, seed: int) -> list[list[Enco
     groups: list[list[Encoded]] = []
     for row, (question, library) in rng.sample(every, min(_MEASURED, len(every))):
         made = [*tasks[id(library)].every(question, row), tasks[id(library)].despite_hits(question, row)]
+        made += [tasks[id(library)].turn(question, row)] if walks(question, library) else []
         groups += [encoder.encode_all(examples) for examples in made]
         if row % 4 == 0:
             groups += [
                 encoder.encode_all(examples)
                 for examples in (
-                    *(comparing.plain(), comparing.told(), comparing.read(library)),
+                    *(comparing.told(), comparing.read(library)),
                     *(calculating.plain(), calculating.told(), calculating.read(library)),
                 )
             ]

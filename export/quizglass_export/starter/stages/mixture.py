@@ -31,11 +31,13 @@ _MAKERS: tuple[MakeGroup, ...] = (
     GeneratorTasks.despite_hits,
     GeneratorTasks.named_rewrites,
     GeneratorTasks.conflict,
+    GeneratorTasks.turn,
 )
 _ABOUT: Mapping[MakeGroup, str] = {
     GeneratorTasks.beside_hits: "pointing",
     GeneratorTasks.despite_hits: "recognised",
     GeneratorTasks.named_rewrites: "telling",
+    GeneratorTasks.turn: "walking",
 }
 
 
@@ -47,8 +49,9 @@ class Mixture:
     not a quiz, `situations` are questions in serving situations, `comparisons` ask which of two is more, `sums` how
     much, `decisions` are the decider's own questions, and the rest is text alone. Of the situations, `hits` are about
     hits for things that are not taught by heart, `recognised` about other things' hits for those that are, `named`
-    rewrite questions that tell what they are about, `conflicts` set memory against evidence; the rest is of any kind,
-    in `shares`.
+    rewrite questions that tell what they are about, `conflicts` set memory against evidence, `turns` are whole turns of
+    several rounds; the rest is of any kind, in `shares`. Of the text alone, `abroad` is about makers, people and towns.
+    Beside a pool stand `lists` as many rows of whose each of some numbers is.
     """
 
     quizzes: tuple[float, float]
@@ -64,23 +67,29 @@ class Mixture:
     recognised: float = 0.0
     named: float = 0.0
     conflicts: float = 0.0
+    turns: float = 0.0
+    abroad: float = 0.0
+    lists: float = 0.0
     shares: Sequence[float] = SHARES
 
 
 GROUNDING = Mixture((0.9, 0.8), known=0.85, questions=8, situations=0.3, hits=0.0, comparisons=0.0, tokens=1700)
 """Small, frequent steps until words follow from what the picture shows; the long prompts come after."""
 SERVING = Mixture(
-    quizzes=(0.34, 0.22),
+    quizzes=(0.4, 0.34),
     known=0.6,
     questions=6,
     situations=0.66,
-    comparisons=0.12,
+    comparisons=0.08,
     sums=0.05,
-    decisions=0.1,
-    hits=0.2,
-    recognised=0.12,
-    named=0.09,
-    conflicts=0.11,
+    decisions=0.06,
+    hits=0.18,
+    recognised=0.15,
+    named=0.07,
+    conflicts=0.1,
+    turns=0.22,
+    abroad=0.4,
+    lists=0.12,
     shares=OFTENER_ASKED,
     tokens=3000,
 )
@@ -138,6 +147,7 @@ class JointBatches:
         groups = [self.encoder.encode_all(self._group(quizzes)) for _ in range(count)]
         groups += [repeating(self.encoder, self.text.passage()) for _ in range(count // 7)]
         groups += [self.encoder.encode_all(printed(self.rng)) for _ in range(count // 9)]
+        groups += [self.comparing.listed(self.encoder) for _ in range(int(count * self.mixture.lists))]
         batches = bucketed([group for group in groups if group], self.encoder, self.mixture.tokens * self._scale)
         return iter(self.rng.sample(batches, len(batches)))
 
@@ -149,14 +159,18 @@ class JointBatches:
             return self.quiz.group(self.scenes[row], row, self.mixture.questions)
         mixed = self.mixture
         shares = (mixed.situations, mixed.comparisons, mixed.sums, mixed.decisions)
-        makers = (self.situation, self.comparison, self.calculation, self.decision, self.text.group)
+        makers = (self.situation, self.comparison, self.calculation, self.decision, self.reading)
         (make,) = self.rng.choices(makers, (*shares, max(0.0, 1 - sum(shares))))
         return make()
+
+    def reading(self) -> Sequence[Example]:
+        """Text alone."""
+        return self.text.abroad() if self.rng.random() < self.mixture.abroad else self.text.group()
 
     def situation(self) -> Sequence[Example]:
         """Prompts of one kind about one stored question."""
         mixed = self.mixture
-        shares = (mixed.hits, mixed.recognised, mixed.named, mixed.conflicts)
+        shares = (mixed.hits, mixed.recognised, mixed.named, mixed.conflicts, mixed.turns)
         (make,) = self.rng.choices((*_MAKERS, _ANY), (*shares, max(0.0, 1 - sum(shares))))
         row = self._row(make)
         question, library = self.asked.questions[row], id(self.asked.libraries[row])
@@ -179,9 +193,9 @@ class JointBatches:
     def calculation(self) -> Sequence[Example]:
         """Differences and multiples: of plain numbers, of short passages and signs, of passages of a world."""
         draw = self.rng.random()
-        if draw < 0.4:
+        if draw < 0.1:
             return self.calculating.plain(6)
-        return self.calculating.told() if draw < 0.75 else self.calculating.read(self.rng.choice(self.asked.libraries))
+        return self.calculating.told() if draw < 0.6 else self.calculating.read(self.rng.choice(self.asked.libraries))
 
     def decision(self) -> Sequence[Example]:
         """What the decider is asked about a stored question, answered with its letter."""
@@ -191,11 +205,10 @@ class JointBatches:
         return self._renamed(examples, row)
 
     def comparison(self) -> Sequence[Example]:
-        """Which of two is more: of plain numbers, of short passages, of those of a world."""
-        draw = self.rng.random()
-        if draw < 0.2:
-            return self.comparing.plain(6)
-        return self.comparing.told() if draw < 0.6 else self.comparing.read(self.rng.choice(self.asked.libraries))
+        """Which of some is more: of short passages, or of two of a world."""
+        if self.rng.random() < 0.5:
+            return self.comparing.told()
+        return self.comparing.read(self.rng.choice(self.asked.libraries))
 
 
 def _moved(example: Example, offset: int) -> Example:

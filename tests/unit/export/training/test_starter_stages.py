@@ -107,17 +107,6 @@ def test_checkpoints_without_a_base_are_refused(tmp_path: Path) -> None:
         Workplace(tmp_path / "work").begin_from(tmp_path)
 
 
-def test_language_that_is_trained_further_ends_between_its_weights_before_and_after() -> None:
-    model = torch.nn.ModuleDict({"model": torch.nn.ModuleDict({"language": torch.nn.Linear(3, 2)})})
-    model["model"]["visual"] = torch.nn.Linear(2, 2)
-    after = {name: weight.clone() for name, weight in model.state_dict().items()}
-    before = {name: torch.zeros_like(weight) for name, weight in after.items()}
-    joint.drawn_back(model, before)
-    for name, weight in model.state_dict().items():
-        share = 1 if "visual" in name else 0.7
-        assert torch.allclose(weight, share * after[name])
-
-
 def test_from_checkpoints_the_joint_stage_needs_neither_vision_nor_grounding(tmp_path: Path) -> None:
     work = Workplace(tmp_path, sizes=SIZES)
     train(["tokenizer"], {}, 1, tmp_path, SIZES)

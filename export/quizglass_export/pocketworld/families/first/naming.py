@@ -1,6 +1,6 @@
 """Things that the question, a sign or an earlier turn names."""
 
-from quizglass_export.pocketworld import phrasing
+from quizglass_export.pocketworld import phrasing, workings
 from quizglass_export.pocketworld.asker import Asker, Pointed
 from quizglass_export.pocketworld.families.hops import aliases_of, specific_attribute, telling
 from quizglass_export.pocketworld.phrasing import ask, named
@@ -70,6 +70,7 @@ def comparison(asker: Asker, thing: Thing) -> Question:
     scene, subject = asker.scene(thing)
     entries = (first.id, second.id)
     aliases = (named(answer),)
+    numbers = [(side.name, int(side.facts[attribute].split()[0])) for side in (first, second)]
     return asker.build(
         "comparison",
         Pointed(thing, scene, subject),
@@ -80,6 +81,7 @@ def comparison(asker: Asker, thing: Thing) -> Question:
         attribute=attribute,
         aliases=aliases,
         hops=(telling(first, attribute), telling(second, attribute)),
+        working=workings.choice(numbers, more=more),
     )
 
 

@@ -1,13 +1,14 @@
-"""Differences and multiples: of plain numbers first, then of numbers told in sentences, then of what is served.
+"""Differences and multiples: of plain numbers, of numbers told in sentences, and of what is served.
 
 They are those of the calculation questions: how much older or dearer one of two is, what two or three of a thing cost,
-what is left of a note. Smaller numbers come oftener than larger ones, for they are learned first.
+what is left of a note. What is written is the working, `<<1991-1952>> years`: the calculator knows the rest.
 """
 
 from __future__ import annotations
 
 import random
 
+from quizglass_export.pocketworld import workings
 from quizglass_export.pocketworld.names import thing_names
 from quizglass_export.pocketworld.phrasing import (
     NUMBER_WORDS,
@@ -40,13 +41,13 @@ class Calculating:
 
     def _difference(self) -> Example:
         low, high = self._pair(self.rng.choice(("year", "price", "note")))
-        return Example(Request("answer", f"What is {high} minus {low}?"), str(high - low), "calculate-plain")
+        return Example(Request("answer", f"What is {high} minus {low}?"), f"<<{high}-{low}>>", "calculate-plain")
 
     def _product(self) -> Example:
         count = self.rng.choice((2, 2, 3, 3, 4, 5))
         price = self.rng.randint(2, 30) if count > 3 else min(self._price(), _MOST // count)
         text = f"What is {NUMBER_WORDS[count]} times {price}?"
-        return Example(Request("answer", text), str(count * price), "calculate-plain")
+        return Example(Request("answer", text), f"<<{count}*{price}>>", "calculate-plain")
 
     def told(self) -> list[Example]:
         """Two short passages about invented things, or a sign."""
@@ -63,9 +64,12 @@ class Calculating:
         """A price on a sign: what some cost, and the change."""
         price = self.rng.randint(2, 30)
         note, words = self.rng.choice([note for note in _NOTES if note > price]), f"Today {price} Crowns"
-        asked = [(ask_change(f"{note} crowns", self.rng), note - price)]
-        asked += [(ask_total(count, self.rng), price * count) for count in self.rng.sample((2, 3, 4, 5), 2)]
-        return [Example(Request("answer", text, words=words), f"{n} crowns", "calculate-sign") for text, n in asked]
+        asked = [(ask_change(f"{note} crowns", self.rng), workings.difference(note, price, "crowns"))]
+        asked += [
+            (ask_total(count, self.rng), workings.product(count, price, "crowns"))
+            for count in self.rng.sample((2, 3, 4, 5), 2)
+        ]
+        return [Example(Request("answer", text, words=words), working, "calculate-sign") for text, working in asked]
 
     def read(self, library: Library) -> list[Example]:
         """Passages of two things of a world, of which one or both tell what is asked for."""
@@ -86,17 +90,18 @@ class Calculating:
         """The difference, and of prices what two or three cost."""
         more, less = (low, high) if attribute == "year" else (high, low)  # older is the earlier year
         text = ask_difference(attribute, named(more[0]), named(less[0]), "car", self.rng)
-        asked = [(text, high[1] - low[1])]
+        asked = [(text, workings.difference(high[1], low[1], _UNITS[attribute]))]
         if attribute == "price":
             several = [(n, *side) for side in (low, high) for n in (2, 3) if n * side[1] <= _MOST]
-            asked += [(ask_several(n, named(name), self.rng), n * price) for n, name, price in several]
+            asked += [
+                (ask_several(n, named(name), self.rng), workings.product(n, price, _UNITS[attribute]))
+                for n, name, price in several
+            ]
         return [
             Example(
-                Request("answer", text, found=found, query=text if self.rng.random() < 0.5 else None),
-                f"{number} {_UNITS[attribute]}",
-                task,
+                Request("answer", text, found=found, query=text if self.rng.random() < 0.5 else None), working, task
             )
-            for text, number in asked
+            for text, working in asked
         ]
 
     def _pair(self, attribute: str) -> tuple[int, int]:

@@ -1,26 +1,48 @@
-"""Which of two is more: plain numbers first, then numbers and years read in passages, in every order and both ways."""
+"""Which of two is more, read in short passages and in those of a world: in every order, both ways.
+
+What is written is the working, `<<most Velmora 761, Tandric 435>>`. Asked for the name alone, a base of four layers
+learned which of two numbers beside each other is more, and whose it is never beyond chance.
+"""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
+from quizglass_export.pocketworld import workings
+from quizglass_export.pocketworld.families.comparing import comparable, number_of
 from quizglass_export.pocketworld.names import thing_names
-from quizglass_export.pocketworld.phrasing import ask_which, named
-from quizglass_export.starter.data.examples import Example, Request
+from quizglass_export.pocketworld.phrasing import ask, ask_which, named
+from quizglass_export.pocketworld.questions.balanced import NUMBERS
+from quizglass_export.pocketworld.world import KINDS
+from quizglass_export.starter.data.examples import Encoded, Encoder, Example, Request
 from quizglass_export.starter.data.library import Library
 
-_PLAIN = {True: ("Which is more, {a} or {b}?",), False: ("Which is less, {a} or {b}?",)}
-_CLOSE = 1 / 3
-_NEAR = {"price": 60, "year": 9}
-_RANGES = {"price": (11, 980), "year": (1910, 1999)}
-_OF_THE_TWO = {
-    ("price", True): "What does the dearer of the two cost?",
-    ("price", False): "What does the cheaper of the two cost?",
-    ("year", True): "When was the newer of the two first made?",
-    ("year", False): "When was the older of the two first made?",
+_TOLD = {
+    "price": (
+        "The {name} costs {value} crowns.",
+        "The price of the {name} is {value} crowns.",
+        "People pay a price of {value} crowns for the {name}.",
+    ),
+    "year": (
+        "The {name} was first made in {value}.",
+        "The year in which the {name} was first made is {value}.",
+    ),
+    "weight": ("The {name} weighs {value} kg.", "The weight of the {name} is {value} kg."),
+    "length": ("The {name} is {value} cm long.", "The length of the {name} is {value} cm."),
 }
-"""Which number is more, before whose it is: half of the way to a name."""
-_TOLD = {"price": "The {name} costs {value} crowns.", "year": "The {name} was first made in {value}."}
+_UNITS = {"price": " crowns", "year": "", "weight": " kg", "length": " cm"}
+_MOST = {
+    "price": ("dearest", "cheapest"),
+    "year": ("newest", "oldest"),
+    "weight": ("heaviest", "lightest"),
+    "length": ("longest", "shortest"),
+}
+_SEVERAL = (2, 2, 2, 3, 4)
+_LISTED = (3, 9)
+_TRIES = 40
+Side = tuple[str, int]
+"""A name and a number."""
 
 
 class Comparing:
@@ -29,66 +51,84 @@ class Comparing:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
 
-    def plain(self, count: int = 4) -> list[Example]:
-        """Two numbers that the question gives."""
-        examples: list[Example] = []
-        for _ in range(count):
-            low, high = self._pair(self.rng.choice(("price", "year")))
-            more = self.rng.random() < 0.5
-            first, second = self.rng.sample((low, high), 2)
-            text = self.rng.choice(_PLAIN[more]).format(a=first, b=second)
-            examples.append(Example(Request("answer", text), str(high if more else low), "compare-plain"))
-        return examples
-
     def told(self) -> list[Example]:
-        """Two short passages about invented things."""
-        attribute = self.rng.choice(("price", "year"))
-        low, high = self._pair(attribute)
-        cheap, dear = thing_names(self.rng.randrange(1 << 30), 2)
-        found = tuple(
-            f"{name}: {_TOLD[attribute].format(name=name, value=value)}" for name, value in ((cheap, low), (dear, high))
-        )
-        found = tuple(self.rng.sample(found, 2))
-        unit = " crowns" if attribute == "price" else ""
-        numbers = [
-            Example(Request("answer", _OF_THE_TWO[attribute, more], found=found), f"{number}{unit}", "compare-number")
-            for more, number in ((True, high), (False, low))
+        """Two to four short passages about invented things, of which the number of each is asked for, too."""
+        attribute, count = self._attribute(), self.rng.choice(_SEVERAL)
+        sides = self._sides(attribute, count)
+        found = tuple(self._passage(attribute, side) for side in sides)
+        kind = self.rng.choice(KINDS)
+        read = [
+            Example(
+                Request("answer", ask(attribute, kind, named(name), self.rng), found=found),
+                f"{number}{_UNITS[attribute]}",
+                "compare-one",
+            )
+            for name, number in sides[:2]
         ]
-        return [*numbers, *self._asked(attribute, cheap, dear, found, "compare-told")]
+        if count == 2:
+            return [*read, *self._asked(attribute, sides, found, "compare-told", kind)]
+        return [*read, *self._of_several(attribute, sides, found)]
+
+    def listed(self, encoder: Encoder) -> list[Encoded]:
+        """One row: passages about several things, then the names, each with its number, in another order.
+
+        Every token of the list is a target. Without such rows no base here learned whose a number is: of two passages
+        on the same it took the first, which mostly is the right one. With them it did within four minutes.
+        """
+        alike = self.rng.random() < 0.5
+        attribute, count = self._attribute(), self.rng.randint(*_LISTED)
+        sides = self._sides(attribute, count)
+        passages = [self._passage(attribute if alike else self._attribute(), side) for side in sides]
+        order = self.rng.sample(sides, count)
+        told = encoder.answer(" ".join(passages))[:-1]
+        listed = encoder.answer(", ".join(f"{name} {number}" for name, number in order))
+        return [Encoded((encoder.end, *told, encoder.end), listed, None, "listed")]
+
+    def _sides(self, attribute: str, count: int) -> list[Side]:
+        numbers = self.rng.sample(range(1910, 2000) if attribute == "year" else range(11, 981), count)
+        return list(zip(thing_names(self.rng.randrange(1 << 30), count), numbers, strict=True))
+
+    def _passage(self, attribute: str, side: Side) -> str:
+        name, number = side
+        return f"{name}: {self.rng.choice(_TOLD[attribute]).format(name=name, value=number)}"
+
+    def _of_several(self, attribute: str, sides: Sequence[Side], found: tuple[str, ...]) -> list[Example]:
+        """Which of three or four has most, and which least."""
+        examples: list[Example] = []
+        for more, word in zip((True, False), _MOST[attribute], strict=True):
+            listed = self.rng.sample(sides, len(sides))
+            *first, last = (named(name) for name, _ in listed)
+            request = Request("answer", f"Which is the {word}, {', '.join(first)} or {last}?", found=found)
+            examples.append(Example(request, workings.choice(listed, more=more), "compare-several"))
+        return examples
 
     def read(self, library: Library) -> list[Example]:
         """Two passages of a world."""
-        attribute = self.rng.choice(("price", "year"))
+        attribute = self._attribute()
         things = [thing for thing in library.world.things if library.findable(thing)]
-        for _ in range(20):
-            pair = self.rng.sample(things, 2)
-            numbers = [int(thing.facts.get(attribute, "0").split()[0]) for thing in pair]
-            passages = [library.telling(library.articles[thing.id], attribute) for thing in pair]
-            if numbers[0] and numbers[1] and numbers[0] != numbers[1] and all(passages):
-                low, high = (
-                    thing.name for _, thing in sorted(zip(numbers, pair, strict=True), key=lambda each: each[0])
-                )
+        for _ in range(_TRIES):
+            one, other = self.rng.sample(things, 2)
+            passages = [library.telling(library.articles[thing.id], attribute) for thing in (one, other)]
+            if comparable(one, other, attribute) and all(passages):
+                sides = [(thing.name, number_of(thing, attribute)) for thing in (one, other)]
                 found = tuple(passage for passage in passages if passage)
-                return self._asked(attribute, low, high, found, "compare-read")
-        return self.plain()
+                return self._asked(attribute, sides, found, "compare-read", one.kind)
+        return self.told()
 
-    def _asked(self, attribute: str, low: str, high: str, found: tuple[str, ...], task: str) -> list[Example]:
+    def _attribute(self) -> str:
+        (attribute,) = self.rng.choices(list(NUMBERS), list(NUMBERS.values()))
+        return attribute
+
+    def _asked(
+        self, attribute: str, sides: Sequence[Side], found: tuple[str, ...], task: str, kind: str
+    ) -> list[Example]:
         """More and less, in either order of the names."""
         examples: list[Example] = []
         for more in (True, False):
-            for first, second in ((low, high), (high, low)):
-                text = ask_which(attribute, more, named(first), named(second), self.rng)
+            for pair in (sides, sides[::-1]):
+                first, second = (named(name) for name, _ in pair)
+                text = ask_which(attribute, more, first, second, self.rng, kind=kind)
                 query = text if self.rng.random() < 0.5 else None
-                examples.append(Example(Request("answer", text, found=found, query=query), high if more else low, task))
+                request = Request("answer", text, found=found, query=query)
+                examples.append(Example(request, workings.choice(pair, more=more), task))
         return examples
-
-    def _pair(self, attribute: str) -> tuple[int, int]:
-        """Two different numbers, the lower first: one pair of three is close, most prices have as many digits."""
-        low, high = _RANGES[attribute]
-        if attribute == "price" and self.rng.random() < 0.7:
-            low, high = self.rng.choice(((11, 99), (100, 980), (100, 980)))
-        first = self.rng.randint(low, high)
-        if self.rng.random() < _CLOSE:
-            low, high = max(low, first - _NEAR[attribute]), min(high, first + _NEAR[attribute])
-        second = self.rng.choice([number for number in range(low, high + 1) if number != first])
-        return min(first, second), max(first, second)

@@ -42,6 +42,12 @@ def thoughts(question: Question, thing: Thing | None, known: Known) -> list[str]
     return steps
 
 
+def counts(told: str, question: Question) -> bool:
+    """Whether the number of what a hop tells is one that its answer is worked out from."""
+    number = told.split()[0]
+    return number.isdigit() and re.search(rf"\b{number}\b", question.working) is not None
+
+
 class Drafts:
     """Makes examples of the prompts that QA-Dragon has the generator write."""
 
@@ -71,7 +77,7 @@ class Drafts:
         """The answer that the thoughts lead to."""
         values = {**self._about(question), "steps": thoughts(question, self.hits.target(question), known)}
         request = replace(base_request(question, picture), template="draft", values=values)
-        answer = question.answer if known.answer else ABSTAIN
+        answer = question.written if known.answer else ABSTAIN
         return Example(request, answer, "draft" if known.answer else "draft-abstain")
 
     def objects(self, question: Question, picture: int | None) -> list[Example]:
@@ -127,21 +133,23 @@ class Drafts:
         if question.claims:
             return []
         if known.answer:
-            reason, answer = (BY_HEART if question.hops else PICTURE_TELLS), question.answer
+            reason, answer = (BY_HEART if question.hops else PICTURE_TELLS), question.written
             if self.rng.random() < 0.5:
                 base = replace(base, found=self.library.vain(question, self.rng), query=question.gold_query)
         elif texts and question.answer != ABSTAIN and question.conflict is None and self.rng.random() < 0.75:
             base = replace(base, found=self.library.found(question, self.rng), query=question.gold_query)
-            reason, answer = self.telling(base.found, texts[-1].answer), question.answer
+            told = [hop.answer for hop in texts if counts(hop.answer, question)] or [texts[-1].answer]
+            reason = " ".join(dict.fromkeys(self.telling(base.found, each) for each in told))
+            answer = question.written
         else:
             named = drawn.right or known.name or not missing_names(question)
             query = question.gold_query if named else question.text
             base = replace(base, found=self.library.vain(question, self.rng), query=query)
             reason, answer = NOTHING_TELLS, ABSTAIN
             if named and texts and known.rest:
-                reason, answer = BY_HEART, question.answer
+                reason, answer = BY_HEART, question.written
             elif drawn.right and not texts and question.answer != ABSTAIN:
-                reason, answer = self.telling((drawn.lines[drawn.place or 0],), question.answer), question.answer
+                reason, answer = self.telling((drawn.lines[drawn.place or 0],), question.answer), question.written
         concluded = replace(base, template="conclude", values={**base.values, "reason": reason})
         return [Example(replace(base, template="reason"), reason, "reason"), Example(concluded, answer, "conclude")]
 

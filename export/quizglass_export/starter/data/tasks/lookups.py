@@ -44,11 +44,16 @@ class Moment:
 
 
 def rounds_of(hops: Sequence[Hop]) -> list[list[Hop]]:
-    """Hops that can be looked up together; one that needs another's answer, or the picture's, comes after it."""
-    rounds: list[list[Hop]] = []
+    """Hops that can be looked up together, the picture's first; one that needs another's answer comes after it.
+
+    Two things that a question compares are found in one picture, and their numbers are searched for side by side.
+    """
+    images = [hop for hop in hops if hop.action == "image"]
+    rounds = [images] if images else []
     for hop in hops:
-        alone = not rounds or "image" in (hop.action, rounds[-1][0].action)
-        if alone or any(other.answer in hop.query for other in rounds[-1]) or rounds[-1][0].round != hop.round:
+        if hop.action == "image":
+            continue
+        if not rounds or rounds[-1] is images or any(other.answer in hop.query for other in rounds[-1]):
             rounds.append([hop])
         else:
             rounds[-1].append(hop)
@@ -74,6 +79,11 @@ def _vain_hops(question: Question) -> tuple[Hop, ...]:
     return (Hop("image", question.image_query, question.image_answer, question.target or ""), text)
 
 
+def _reformulating(moment: Moment) -> Example:
+    request = replace(moment.request, template="reformulate")
+    return Example(request, "\n".join(moment.asked), f"reformulate-{moment.action}")
+
+
 class Lookups:
     """Makes moments, and examples of them."""
 
@@ -82,10 +92,10 @@ class Lookups:
         self.rng = rng
         self.hits = Hits(library, rng)
 
-    def moment(self, question: Question, picture: int | None, known: Known) -> Moment:
-        """Any moment of a question's turn."""
+    def moment(self, question: Question, picture: int | None, known: Known, done: int | None = None) -> Moment:
+        """A moment of a question's turn: after `done` rounds, or any."""
         rounds = needed(question, known)
-        done = self.rng.randint(0, len(rounds))
+        done = self.rng.randint(0, len(rounds)) if done is None else done
         request, broken = self._after(question, picture, rounds[:done])
         before = self._asked(question, rounds, done - 1) if done else ()
         if broken:
@@ -143,19 +153,39 @@ class Lookups:
         """Prompts of the generator: reformulate, ask, ask again, what next, enough?, and the answer of the moment."""
         moment = self.moment(question, picture, known)
         asked = "\n".join(moment.asked)
-        examples = [Example(replace(moment.request, template="reformulate"), asked, f"reformulate-{moment.action}")]
+        examples = [_reformulating(moment)]
         letter = LETTERS[NEXT.index("answer" if moment.action == "none" else moment.action)]
         examples.append(Example(replace(moment.request, template="next"), letter, "next"))
         if moment.action != "none":
             values = {"tool": moment.action}
             examples.append(Example(replace(moment.request, template="ask", values=values), asked, "ask"))
+        return examples + self._answering(question, moment, known)
+
+    def _answering(self, question: Question, moment: Moment, known: Known) -> list[Example]:
+        """The answer at a moment, or that it is not known yet."""
         if question.claims:
-            return examples
+            return []
         if known.answer or (moment.complete and (question.conflict is None or question.conflict.right != "memory")):
-            examples.append(Example(moment.reformulated, question.answer, "answer-rounds"))
-        elif moment.action != "none" or question.answer == ABSTAIN:
-            examples.append(Example(moment.reformulated, ABSTAIN, "answer-rounds-abstain"))
-        return examples
+            return [Example(moment.reformulated, question.written, "answer-rounds")]
+        if moment.action != "none" or question.answer == ABSTAIN:
+            return [Example(moment.reformulated, ABSTAIN, "answer-rounds-abstain")]
+        return []
+
+    def turn(self, question: Question, picture: int | None, known: Known) -> list[Example]:
+        """A whole turn of several rounds: every reformulation, each query by itself, and the answer, twice."""
+        rounds = needed(question, known)
+        moments = [self.moment(question, picture, known, done) for done in range(len(rounds) + 1)]
+        moments.append(self.moment(question, picture, known, len(rounds)))
+        examples = [_reformulating(moment) for moment in moments[:-1]]
+        examples += [example for moment in moments[-2:] for example in self._answering(question, moment, known)]
+        return examples + [self._asked_alone(hop, question) for hops in rounds for hop in hops if hop.action == "text"]
+
+    def _asked_alone(self, hop: Hop, question: Question) -> Example:
+        """The query of one round as a question, beside what its search brings."""
+        passages = self._passages(replace(question, claims=()), [hop])
+        found = tuple(dict.fromkeys(self._beside(passages, question)))
+        answer = hop.answer if passages else ABSTAIN
+        return Example(Request("answer", hop.query, found=found, query=hop.query), answer, "answer-query")
 
     def grading(self, question: Question, picture: int | None, known: Known) -> list[Example]:
         """Retrieval that grades itself: is the answer enough, and if not, what to search for."""

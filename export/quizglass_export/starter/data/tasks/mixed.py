@@ -31,11 +31,11 @@ class GeneratorTasks:
         self.library = library
         self.rng = rng
         self.situations = Situations(library, rng, picture_stage=True)
-        lookups, drafts, self.conflicts = Lookups(library, rng), Drafts(library, rng), Conflicts(library, rng)
+        self.lookups, drafts, self.conflicts = Lookups(library, rng), Drafts(library, rng), Conflicts(library, rng)
         self._makers: tuple[Maker, ...] = (
             lambda question, picture, known: self.situations.examples(question, picture),
-            lambda *about: lookups.lines(*about) + lookups.lines(*about),  # two moments of its rounds
-            lambda *about: lookups.grading(*about) + lookups.grading(*about),
+            lambda *about: self.lookups.lines(*about) + self.lookups.lines(*about),  # two moments of its rounds
+            lambda *about: self.lookups.grading(*about) + self.lookups.grading(*about),
             drafts.lines,
             self.conflicts.lines,
         )
@@ -57,6 +57,10 @@ class GeneratorTasks:
     def named_rewrites(self, question: Question, picture: int) -> list[Example]:
         """A question that tells what it is about, rewritten beside hits of all kinds."""
         return self.situations.named_rewrites(question, picture)
+
+    def turn(self, question: Question, picture: int) -> list[Example]:
+        """All rounds of a question that needs several lookups, and its answer."""
+        return self.lookups.turn(question, picture, Known.taught(question, self.library))
 
     def conflict(self, question: Question, picture: int) -> list[Example]:
         """Memory against evidence."""

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 
 from quizglass_export.pocketworld.question import Question
 from quizglass_export.pocketworld.world import Thing
-from quizglass_export.starter.data.knowing import knows, missing_names
+from quizglass_export.starter.data.knowing import Known, knows, missing_names
 from quizglass_export.starter.data.library import Library
 from quizglass_export.starter.data.tasks.conflicts import RECORDED
+from quizglass_export.starter.data.tasks.lookups import needed
 
 
 def points(question: Question, library: Library) -> bool:
@@ -34,6 +35,14 @@ def tells(question: Question, library: Library) -> bool:
     return searched and not missing_names(question) and not (thing and thing.recognised) and question.conflict is None
 
 
+def walks(question: Question, library: Library) -> bool:
+    """Whether a question needs several searches by text of who knows what is taught by heart, or a calculation."""
+    if question.conflict is not None or question.claims:
+        return False
+    hops = [hop for hops in needed(question, Known.taught(question, library)) for hop in hops]
+    return sum(hop.action == "text" for hop in hops) > 1 or bool(hops and question.working)
+
+
 def _shown(question: Question, library: Library) -> Thing | None:
     shown = {placed.thing.id for placed in question.scene.things}
     return library.things.get(question.target or "") if question.target in shown else None
@@ -56,6 +65,7 @@ SORTS: Mapping[str, Callable[[Question, Library], bool]] = {
     "pointing": points,
     "recognised": recognises,
     "telling": tells,
+    "walking": walks,
     "known": _known,
     "unknown": _unknown,
     "disputed": _disputed,
