@@ -4,7 +4,7 @@
     <<3*111>> crowns                     333 crowns
     <<most Velmora 761, Tandric 435>>    Velmora
 
-The marks are those of Cobbe et al. 2021 ("Training Verifiers to Solve Math Word Problems", appendix C), whose
+The marks are those of Cobbe et al. 2021 ("Training Verifiers to Solve Math Word Problems"), whose
 calculator overrides what a model would write behind a calculation; comparing was added here. Whatever else stands
 between marks is no working and stays as it was written.
 """

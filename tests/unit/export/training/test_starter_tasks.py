@@ -454,6 +454,26 @@ def test_of_two_things_the_right_one_comes_out(seed: int) -> None:
         assert (winner == highest) == more, example
 
 
+class _Text:
+    """In an encoder's place: characters for tokens."""
+
+    end = 0
+
+    def answer(self, text: str) -> tuple[int, ...]:
+        return (*map(ord, text), self.end)
+
+
+@given(seeds)
+@settings(max_examples=30, deadline=None)
+def test_a_list_says_of_every_passage_whose_number_it_tells(seed: int) -> None:
+    (row,) = Comparing(random.Random(seed)).listed(_Text())  # type: ignore[arg-type]
+    told, listed = ("".join(map(chr, part)).strip("\0") for part in (row.prompt, row.answer))
+    sides = [side.rsplit(" ", 1) for side in listed.split(", ")]
+    assert 3 <= len({name for name, _ in sides}) == len(sides) == told.count(":")
+    for name, number in sides:
+        assert re.search(rf"\b{name}: [^:]*\b{number}\b", told), (name, number)
+
+
 @given(seeds)
 @settings(max_examples=30, deadline=None)
 def test_sums_come_out(seed: int) -> None:

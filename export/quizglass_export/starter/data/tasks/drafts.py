@@ -42,7 +42,7 @@ def thoughts(question: Question, thing: Thing | None, known: Known) -> list[str]
     return steps
 
 
-def counts(told: str, question: Question) -> bool:
+def _enters(told: str, question: Question) -> bool:
     """Whether the number of what a hop tells is one that its answer is worked out from."""
     number = told.split()[0]
     return number.isdigit() and re.search(rf"\b{number}\b", question.working) is not None
@@ -138,7 +138,7 @@ class Drafts:
                 base = replace(base, found=self.library.vain(question, self.rng), query=question.gold_query)
         elif texts and question.answer != ABSTAIN and question.conflict is None and self.rng.random() < 0.75:
             base = replace(base, found=self.library.found(question, self.rng), query=question.gold_query)
-            told = [hop.answer for hop in texts if counts(hop.answer, question)] or [texts[-1].answer]
+            told = [hop.answer for hop in texts if _enters(hop.answer, question)] or [texts[-1].answer]
             reason = " ".join(dict.fromkeys(self.telling(base.found, each) for each in told))
             answer = question.written
         else:
