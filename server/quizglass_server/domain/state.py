@@ -40,6 +40,11 @@ class Draft:
         return min(self.probabilities, default=0.0)
 
     @property
+    def certainty(self) -> str:
+        """The least token probability in percent, as prompts show it."""
+        return f"{100 * self.p_min:.0f}"
+
+    @property
     def p_mean(self) -> float:
         """The mean token probability, 0 to 1; 0 where nothing was written."""
         return sum(self.probabilities) / len(self.probabilities) if self.probabilities else 0.0

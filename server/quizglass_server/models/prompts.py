@@ -167,6 +167,7 @@ NOTES: Mapping[str, PromptValue] = {
     "memory": "a",
     "answer": "a",
     "reason": "a",
+    "certainty": "a",
     "objects": ["a"],
     "object": "a",
     "entity": "a",

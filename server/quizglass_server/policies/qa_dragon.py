@@ -234,6 +234,7 @@ async def _doubt(state: State, answer: Draft, reason: str, plan: Plan, tools: To
         by="verifier",
         otherwise=Judgement.SUPPORTED,
         answer=answer.text,
+        certainty=answer.certainty,
         reason=reason,
         evidence=evidence,
     )

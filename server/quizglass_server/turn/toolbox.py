@@ -229,7 +229,8 @@ class Toolbox:
         wanted = self._resources.tuning.judged and not self._verified
         if verifier is None or not wanted or not shown or nothing:
             return draft
-        values = await self._entered.values(self.start(), {"evidence": shown, "answer": answer}, verifier.needs)
+        notes = {"evidence": shown, "answer": answer, "certainty": draft.certainty}
+        values = await self._entered.values(self.start(), notes, verifier.needs)
         return replace(draft, supported=await self._runner.run_on(verifier, is_supported, self._turn.picture, values))
 
     async def _weighed(

@@ -349,6 +349,7 @@ async def test_figure_of_qa_dragon_goes_through_every_part_on_the_way_of_rag() -
     assert tools.of("conclude")[0].also == {"reason": "the article says so"}
     assert tools.of("verifier")[0].also == {
         "answer": "Ana Bex",
+        "certainty": "90",
         "reason": "the article says so",
         "evidence": [
             "Velmora: Velmora is a red car.",

@@ -54,7 +54,13 @@ class OwnAnswer:
 
     def example(self, question: Question) -> Example:
         """The verifier's prompt about it."""
-        values = {"evidence": list(self.evidence), "answer": self.answer, "reason": self.reason}
+        certainty = Draft(probabilities=(self.p_min,)).certainty
+        values = {
+            "evidence": list(self.evidence),
+            "answer": self.answer,
+            "reason": self.reason,
+            "certainty": certainty,
+        }
         request = replace(base_request(question, self.row), template="verifier", values=values)
         return Example(request, LETTERS[JUDGEMENTS.index(self.label)], f"verifier-own-{self.label}")
 
