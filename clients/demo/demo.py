@@ -64,7 +64,7 @@ SCENES = (
     Scene("The picture is looked up: nobody has seen this one before", "identity", "image", which=1),
     Scene("The text is looked up: the question names the thing", "named", "text", which=1),
     Scene("Both are looked up: first what it is, then what is asked", "specific", "both"),
-    Scene("A dialogue: the thing was named a moment ago", "dialogue", "text"),
+    Scene("A dialogue: the thing was named a moment ago", "dialogue", "text", which=1),
     Scene("No source knows this", "unknowable", None),
     Scene("CogPlanner: what to look up next is decided anew each round", "founder", None, policy="cogplanner-parallel"),
     Scene("OmniSearch: the same by prompts alone", "founder", None, which=1, policy="omnisearch"),

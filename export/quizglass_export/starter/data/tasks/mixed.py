@@ -16,7 +16,7 @@ from quizglass_export.starter.data.tasks.lookups import Lookups
 
 SHARES = (0.5, 0.18, 0.06, 0.16, 0.1)
 """Of situations, lookups, grading, drafts and conflicts."""
-OFTENER_ASKED = (0.26, 0.36, 0.14, 0.24, 0.0)
+OFTENER_ASKED = (0.22, 0.28, 0.1, 0.4, 0.0)
 """Of a mixture that has most situations, and conflicts, on their own: more of what several rounds and drafts need."""
 _OF_CONFLICTS = (0.35, 0.0, 0.0, 0.0, 0.65)
 Maker = Callable[[Question, int, Known], list[Example]]
