@@ -191,6 +191,7 @@ def tuning(bundle: Bundle) -> Tuning:
         rerank_accept=manifest.thresholds.rerank_accept,
         coarse_accept=manifest.thresholds.coarse_accept,
         coarse_candidates=manifest.evidence.coarse_candidates,
+        support_accept=manifest.thresholds.support_accept,
         detect_accept=manifest.thresholds.detect_accept,
         p_min=manifest.thresholds.p_min,
         p_mean=manifest.thresholds.p_mean,

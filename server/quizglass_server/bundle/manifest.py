@@ -45,6 +45,8 @@ class Thresholds(ManifestPart):
     p_mean: Annotated[float, Field(ge=0, le=1)] | None = None
     line: CertaintyLine | None = None
     """Over both, as QA-Dragon's verifier has it; besides the two bounds."""
+    support_accept: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Probability of "supported" from which a verifier doubts nothing; None: where that is the likeliest label."""
 
 
 Share = Annotated[float, Field(gt=0, le=1)]

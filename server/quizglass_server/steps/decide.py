@@ -30,7 +30,7 @@ def _told_letter(labels: list[tuple[str, float]] | None, request: GenerationRequ
     return prompted(request.task, request.values, pictures=len(request.pictures)), weighed(labels)
 
 
-def _told_judge(supported: bool | None, picture: Picture | None, values: Values) -> Telling:
+def _told_judge(supported: bool | None, picture: Picture | None, values: Values, *_: object) -> Telling:
     judgement = None if supported is None else SUPPORTED if supported else f"not {SUPPORTED}"
     return _told_decider(None, picture, values)[0], [StepDetail("judgement", judgement)] if judgement else ()
 
@@ -67,7 +67,16 @@ async def ask_letter(
     raise refusal or EngineFailed("nothing was asked")
 
 
+def likeliest(weighed: Sequence[tuple[str, float]], support_accept: float | None) -> str:
+    """The label that is chosen: "supported" from `support_accept` on, where there is one; else the most probable."""
+    if support_accept is not None and dict(weighed).get(SUPPORTED, -1.0) >= support_accept:
+        return SUPPORTED
+    return max(weighed, key=lambda item: item[1])[0]
+
+
 @step("judge", role="verifier", optional=True, after=True, told=_told_judge)
-async def is_supported(verifier: Decider, picture: Picture | None, values: Values) -> bool:
-    """Whether "supported" is likelier than every other judgement of the `answer` by its `evidence`."""
-    return max(await verifier.probabilities(picture, values), key=lambda item: item[1])[0] == SUPPORTED
+async def is_supported(
+    verifier: Decider, picture: Picture | None, values: Values, support_accept: float | None = None
+) -> bool:
+    """Whether the verifier does not doubt the `answer` by its `evidence`."""
+    return likeliest(await verifier.probabilities(picture, values), support_accept) == SUPPORTED

@@ -25,7 +25,7 @@ from quizglass_server.models.prompts import Values, clean
 from quizglass_server.roles.decider import Decider
 from quizglass_server.roles.generator import GenerationRequest, Generator, json_like, lines
 from quizglass_server.steps.abstaining import abstains
-from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported
+from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.turn.branches import at_once, in_rounds
@@ -113,7 +113,7 @@ class Toolbox:
             weighed = await self._weighed(decider, ask, state, also)
         label, decided_by = otherwise, "fixed"
         if weighed is not None:
-            label = labels(max(weighed, key=lambda item: item[1])[0])
+            label = labels(likeliest(weighed, self._resources.tuning.support_accept))
             decided_by = "prompt" if decider is None else by
         self._tell_decision(by, label, decided_by, weighed or ())
         return label
@@ -231,7 +231,8 @@ class Toolbox:
             return draft
         notes = {"evidence": shown, "answer": answer, "certainty": draft.certainty}
         values = await self._entered.values(self.start(), notes, verifier.needs)
-        return replace(draft, supported=await self._runner.run_on(verifier, is_supported, self._turn.picture, values))
+        asked = self._turn.picture, values, self._resources.tuning.support_accept
+        return replace(draft, supported=await self._runner.run_on(verifier, is_supported, *asked))
 
     async def _weighed(
         self, decider: Decider, ask: Callable[[Values], _Weighing], state: State, also: Mapping[str, Note]

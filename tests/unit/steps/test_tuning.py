@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from quizglass_server import app
 from quizglass_server.bundle.manifest import CertaintyLine, EvidenceLimits, Thresholds
+from quizglass_server.steps.decide import likeliest
 from quizglass_server.steps.tuning import Tuning, Views
 
 
@@ -39,6 +40,26 @@ def test_the_line_of_certain_drafts_comes_from_the_bundle() -> None:
     assert (tuning.p_min, tuning.p_mean) == (0.25, 0.75)
     assert tuning.line == (0.3, 0.7, 0.6)
     assert (Tuning().p_min, Tuning().p_mean) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("supported", "accept", "label"),
+    [(0.4, None, "unsupported"), (0.4, 0.4, "supported"), (0.4, 0.35, "supported"), (0.3, 0.35, "unsupported")],
+)
+def test_a_verifier_doubts_nothing_from_the_bundles_probability_on(
+    supported: float, accept: float | None, label: str
+) -> None:
+    manifest = SimpleNamespace(abstain="", thresholds=Thresholds(support_accept=accept), evidence=EvidenceLimits())
+    tuning = app.tuning(SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
+    weighed = [("unsupported", 0.95 - supported), ("supported", supported), ("contradicted", 0.05)]
+    assert likeliest(weighed, tuning.support_accept) == label
+    assert likeliest([("none", 0.3), ("text", 0.7)], tuning.support_accept) == "text"
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
+def test_a_senseless_bound_for_the_verifier_is_refused(value: float) -> None:
+    with pytest.raises(ValidationError, match="support_accept"):
+        Thresholds(support_accept=value)
 
 
 @pytest.mark.parametrize(
