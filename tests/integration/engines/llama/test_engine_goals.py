@@ -25,13 +25,16 @@ def engine(starter_model: NativeModel) -> Iterator[Engine]:
 
 
 def test_labels_are_as_likely_as_the_model_is_to_say_them(engine: Engine) -> None:
-    said, _ = ask(engine, ASKED[0])
-    finish(engine)
+    for asked in ASKED:
+        said, _ = ask(engine, asked)
+        finish(engine)
+        if len(said.pieces) > 1:
+            break
     likely = np.cumprod([piece.probability for piece in said.pieces])
     lengths = range(1, len(said.pieces) + 1)
     assert len(lengths) > 1
     given = Given()
-    drive(engine, engine.builder.choice(ASKED[0], ["".join(said.texts[:length]) for length in lengths], sink=given))
+    drive(engine, engine.builder.choice(asked, ["".join(said.texts[:length]) for length in lengths], sink=given))
     weights = np.array([likely[length - 1] for length in lengths])
     probabilities, usage = chosen(given)
     np.testing.assert_allclose(probabilities, weights / weights.sum(), atol=1e-2)

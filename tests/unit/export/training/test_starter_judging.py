@@ -67,6 +67,7 @@ def test_the_verifier_is_shown_the_evidence_the_reason_and_the_answer(monkeypatc
             "evidence": list(each.evidence),
             "answer": "Nobody at all",
             "reason": "the picture tells",
+            "certainty": "50",
         }
 
 
