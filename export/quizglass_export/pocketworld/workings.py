@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 
-def difference(high: int, low: int, unit: str) -> str:
+def difference(high: int, low: int, unit: str = "") -> str:
     """How much more one number is, e.g. `<<1991-1952>> years`."""
-    return f"<<{high}-{low}>> {unit}"
+    return f"<<{high}-{low}>> {unit}".rstrip()
 
 
-def product(count: int, each: int, unit: str) -> str:
+def product(count: int, each: int, unit: str = "") -> str:
     """What several come to, e.g. `<<3*111>> crowns`."""
-    return f"<<{count}*{each}>> {unit}"
+    return f"<<{count}*{each}>> {unit}".rstrip()
 
 
 def choice(sides: Sequence[tuple[str, int]], *, more: bool) -> str:

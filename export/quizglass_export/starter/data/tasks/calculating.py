@@ -41,13 +41,15 @@ class Calculating:
 
     def _difference(self) -> Example:
         low, high = self._pair(self.rng.choice(("year", "price", "note")))
-        return Example(Request("answer", f"What is {high} minus {low}?"), f"<<{high}-{low}>>", "calculate-plain")
+        return Example(
+            Request("answer", f"What is {high} minus {low}?"), workings.difference(high, low), "calculate-plain"
+        )
 
     def _product(self) -> Example:
         count = self.rng.choice((2, 2, 3, 3, 4, 5))
         price = self.rng.randint(2, 30) if count > 3 else min(self._price(), _MOST // count)
         text = f"What is {NUMBER_WORDS[count]} times {price}?"
-        return Example(Request("answer", text), f"<<{count}*{price}>>", "calculate-plain")
+        return Example(Request("answer", text), workings.product(count, price), "calculate-plain")
 
     def told(self) -> list[Example]:
         """Two short passages about invented things, or a sign."""
