@@ -40,6 +40,8 @@ UNTIMED = {"tokenizer": 0.5, "pictures": 8.0, "annotate": 12.0, "search_router":
 """About what the other stages take on two CPU cores, in minutes."""
 MINUTES, FURTHER_MINUTES = 230.0, 115.0
 """Defaults for everything on two CPU cores, from nothing and from checkpoints."""
+_FITTED_BY = {"detect_accept": "detector", "coarse_accept": "coarse_reranker", "support_accept": "decider"}
+"""Thresholds that a stage finds out itself, as its `done.json` has them."""
 CALIBRATION = (7001, 1000, 400)
 """Seed and size of the world that thresholds are set on, and how many queries."""
 
@@ -146,6 +148,8 @@ def _train(
         with work.sitting("thresholds"):
             measured = write_thresholds(workdir)
         work.finish("thresholds", measured)
+    elif stage_thresholds(workdir):
+        keep_thresholds(workdir, {})
 
 
 def _trainer(stage: str) -> Callable[[Path, float, int, int], object]:
@@ -186,16 +190,22 @@ def write_thresholds(workdir: Path) -> dict[str, object]:
         "image_accept": images["accept"] | {name: images[name] for name in ("all", "accepted", "format 1", "format 2")},
         "rerank_accept": passages["accept"],
     }
-    measured = {name: report["threshold"] for name, report in reports.items()} | seeing_thresholds(workdir)
-    settings["thresholds"] = settings.get("thresholds", {}) | measured
-    path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    keep_thresholds(workdir, {name: report["threshold"] for name, report in reports.items()})
     return dict(reports)
 
 
-def seeing_thresholds(workdir: Path) -> dict[str, float]:
-    """The lines that the stages of seeing measured; of those that are not done, none."""
+def keep_thresholds(workdir: Path, measured: Mapping[str, float]) -> None:
+    """Write `measured`, and the thresholds that stages found out themselves, to `settings.json`; others stay."""
+    path = workdir / "settings.json"
+    settings = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    settings["thresholds"] = settings.get("thresholds", {}) | dict(measured) | stage_thresholds(workdir)
+    path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+
+
+def stage_thresholds(workdir: Path) -> dict[str, float]:
+    """The thresholds that stages found out themselves; of those that are not done, none."""
     lines = {}
-    for key, stage in {"detect_accept": "detector", "coarse_accept": "coarse_reranker"}.items():
+    for key, stage in _FITTED_BY.items():
         path = workdir / stage / "done.json"
         if path.is_file() and (line := json.loads(path.read_text(encoding="utf-8")).get(key)) is not None:
             lines[key] = line

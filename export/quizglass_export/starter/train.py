@@ -22,7 +22,17 @@ from quizglass_export.starter.loop.training import Pictures, on_device
 from quizglass_export.starter.model.checkpoints import save_adapter, save_base
 from quizglass_export.starter.model.precision import chosen_device
 from quizglass_export.starter.model.tokenizer import build_tokenizer
-from quizglass_export.starter.stages import annotate, decider, joint, judging, language, mixture, search_router, vision
+from quizglass_export.starter.stages import (
+    annotate,
+    decider,
+    drafting,
+    joint,
+    judging,
+    language,
+    mixture,
+    search_router,
+    vision,
+)
 from quizglass_export.starter.stages.records import save_rows
 from quizglass_export.starter.workplace import ON_GPU, Sizes, Workplace
 
@@ -32,8 +42,9 @@ MINUTES = {"vision": 16.0, "language": 14.0, "grounding": 8.0, "joint": 50.0, "d
 CONTINUED_RATE = 6e-4
 """Of the stages with pictures and language, for a base that was trained before."""
 _TOWER = "visual.pt"
-_JUDGED = 4
-"""Of every so many questions that are annotated, one is answered from evidence for the verifier, too."""
+_JUDGED = 3
+"""Of every so many questions that are annotated, one is answered from evidence for the verifier, too, and one is
+drafted for the tool router."""
 _SCENES_ASKED = 500
 """Free scenes, never trained on, that the finished base is asked about."""
 
@@ -170,6 +181,9 @@ def _annotate(work: Workplace, minutes: float) -> dict[str, object]:
         rows = random.Random(2).sample(range(len(asked.questions)), min(most[name] // _JUDGED, len(asked.questions)))
         concluded = judging.judged(model, encoder, asked, rows, seed=2)
         save_rows(concluded, folder / judging.file_of(name))
+        tried = random.Random(3).sample(annotations, min(most[name] // _JUDGED, len(annotations)))
+        drafts = drafting.drafted(model, encoder, asked, [annotation.row for annotation in tried])
+        save_rows(drafts, folder / drafting.file_of(name))
         counts[name] = annotate.shares(annotations) | judging.shares(concluded)
     fitted = judging.certainty(judging.load(folder / judging.file_of("training")))
     return {**counts, "certainty": fitted}
@@ -181,12 +195,14 @@ def _decider(work: Workplace, minutes: float) -> dict[str, object]:
     asked, held_out = work.decider_questions(), work.held_out_questions()
     source = work.stage("annotate")
     labelled, concluded = annotate.load(source / "training.jsonl"), judging.load(source / judging.file_of("training"))
-    batches = decider.DecisionBatches(encoder, asked, labelled, concluded, 2, work.sizes.scale)
+    drafts = drafting.load(source / drafting.file_of("training"))
+    batches = decider.DecisionBatches(encoder, asked, labelled, concluded, drafts, 2, work.sizes.scale)
     seen, folder = on_device(asked.pictures, work.device), work.stage("decider")
     decider.train_decider(adapted, batches, encoder.pad, seen, folder, minutes, work.makers)
     save_adapter(adapted, work.adapter, decider.DECISIONS)
     tests, answers = annotate.load(source / "held-out.jsonl"), judging.load(source / judging.file_of("held-out"))
-    return decider.report(adapted, tests, answers, held_out, encoder)
+    drafts = drafting.load(source / drafting.file_of("held-out"))
+    return decider.report(adapted, tests, answers, drafts, held_out, encoder)
 
 
 def _search_router(work: Workplace, minutes: float) -> dict[str, object]:

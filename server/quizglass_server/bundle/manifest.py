@@ -46,7 +46,7 @@ class Thresholds(ManifestPart):
     line: CertaintyLine | None = None
     """Over both, as QA-Dragon's verifier has it; besides the two bounds."""
     support_accept: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Probability of "supported" from which a verifier doubts nothing; None: where that is the likeliest label."""
+    """Probability of "supported" below which a verifier doubts; None: where another label is likelier."""
 
 
 Share = Annotated[float, Field(gt=0, le=1)]

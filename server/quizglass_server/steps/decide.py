@@ -68,10 +68,13 @@ async def ask_letter(
 
 
 def likeliest(weighed: Sequence[tuple[str, float]], support_accept: float | None) -> str:
-    """The label that is chosen: "supported" from `support_accept` on, where there is one; else the most probable."""
-    if support_accept is not None and dict(weighed).get(SUPPORTED, -1.0) >= support_accept:
-        return SUPPORTED
-    return max(weighed, key=lambda item: item[1])[0]
+    """The label that is chosen: the most probable; with `support_accept`, "supported" from there on and not below."""
+    probabilities = dict(weighed)
+    if support_accept is not None and SUPPORTED in probabilities:
+        supported = probabilities.pop(SUPPORTED)
+        if supported >= support_accept or not probabilities:
+            return SUPPORTED
+    return max(probabilities, key=probabilities.__getitem__)
 
 
 @step("judge", role="verifier", optional=True, after=True, told=_told_judge)

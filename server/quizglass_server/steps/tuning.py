@@ -37,7 +37,7 @@ class Tuning:
     line: tuple[float, float, float] | None = None
     """Weights of the least and the mean probability, and the least sum of a draft that is certain; None: any is."""
     support_accept: float | None = None
-    """An answer of at least this probability of being supported is not doubted; None: the likeliest label decides."""
+    """An answer of a smaller probability of being supported is doubted; None: the likeliest label decides."""
     detect_accept: float = 0.3
     """Boxes of a smaller probability are not looked up."""
     boxes: int = 2

@@ -44,14 +44,26 @@ def test_the_line_of_certain_drafts_comes_from_the_bundle() -> None:
 
 @pytest.mark.parametrize(
     ("supported", "accept", "label"),
-    [(0.4, None, "unsupported"), (0.4, 0.4, "supported"), (0.4, 0.35, "supported"), (0.3, 0.35, "unsupported")],
+    [
+        (0.4, None, "unsupported"),
+        (0.6, None, "supported"),
+        (0.4, 0.4, "supported"),
+        (0.4, 0.35, "supported"),
+        (0.3, 0.35, "unsupported"),
+        (0.6, 0.7, "unsupported"),
+        (1.0, 0.7, "supported"),
+    ],
 )
-def test_a_verifier_doubts_nothing_from_the_bundles_probability_on(
+def test_a_verifier_doubts_what_is_below_the_bundles_probability(
     supported: float, accept: float | None, label: str
 ) -> None:
     manifest = SimpleNamespace(abstain="", thresholds=Thresholds(support_accept=accept), evidence=EvidenceLimits())
     tuning = app.tuning(SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
-    weighed = [("unsupported", 0.95 - supported), ("supported", supported), ("contradicted", 0.05)]
+    weighed = [
+        ("unsupported", 0.95 * (1 - supported)),
+        ("supported", supported),
+        ("contradicted", 0.05 * (1 - supported)),
+    ]
     assert likeliest(weighed, tuning.support_accept) == label
     assert likeliest([("none", 0.3), ("text", 0.7)], tuning.support_accept) == "text"
 

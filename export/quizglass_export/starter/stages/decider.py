@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import Qwen2_5_VLForConditionalGeneration
 
+from quizglass_export.pocketworld.question import Question
 from quizglass_export.starter.data.batches import Batch, bucketed
 from quizglass_export.starter.data.examples import LETTERS, MOST_TOKENS, Encoded, Encoder, Example
 from quizglass_export.starter.data.knowing import Known
@@ -24,7 +26,8 @@ from quizglass_export.starter.data.tasks.lookups import Lookups
 from quizglass_export.starter.loop.training import Pictures, fit, predict
 from quizglass_export.starter.model.precision import device_of
 from quizglass_export.starter.stages.annotate import LABELS, Annotation, plan_request
-from quizglass_export.starter.stages.judging import SUPPORTED, OwnAnswer
+from quizglass_export.starter.stages.drafting import OwnDraft
+from quizglass_export.starter.stages.judging import OwnAnswer, support
 
 RANK = 32
 ALPHA = 128
@@ -45,15 +48,15 @@ _POOL = 1500
 _RATE = 4e-4
 _SHARES = {
     "act": 0.9,
-    "tool": 0.3,
+    "tool": 0.4,
     "select": 0.3,
     "select_by_text": 0.1,
     "entity": 0.3,
-    "verify": 0.7,
+    "verify": 0.5,
     "subject": 0.08,
 }
 """Of the planned questions, how many are asked about in each other task."""
-_OWN = 0.25
+_OWN = 0.4
 """Verifications of the base's own answers, as a share of the groups about questions."""
 
 
@@ -74,21 +77,21 @@ def balanced(annotations: Sequence[Annotation], rng: random.Random) -> list[Anno
     return [a for group in by_plan.values() for a in rng.sample(group, min(most, len(group)))]
 
 
-def judgements_balanced(concluded: Sequence[OwnAnswer], rng: random.Random) -> list[OwnAnswer]:
-    """At most one and a half times as many answers that are supported as those that are not."""
-    right = [each for each in concluded if each.label == SUPPORTED]
-    wrong = [each for each in concluded if each.label != SUPPORTED]
-    return [*rng.sample(right, min(len(right), round(1.5 * len(wrong)))), *wrong]
-
-
 class Decisions:
     """Makes the decisions about annotated questions."""
 
-    def __init__(self, asked: Asked, rng: random.Random, shares: Mapping[str, float] = _SHARES) -> None:
-        """`shares` of the questions are asked about in each task besides planning."""
+    def __init__(
+        self,
+        asked: Asked,
+        rng: random.Random,
+        shares: Mapping[str, float] = _SHARES,
+        drafts: Sequence[OwnDraft] = (),
+    ) -> None:
+        """`shares` of the questions are asked about in each task besides planning; `drafts` are the base's own."""
         self.asked = asked
         self.rng = rng
         self.shares = shares
+        self._drafts = {draft.row: draft for draft in drafts}
         self._lookups = {id(library): Lookups(library, rng) for library in asked.libraries}
         self._choices = {id(library): Choices(library, rng) for library in asked.libraries}
 
@@ -98,11 +101,17 @@ class Decisions:
         question = self.asked.questions[row]
         letter = LABELS[annotation.plan].strip()
         examples: list[Example | None] = [Example(plan_request(question, row), letter, f"plan-{annotation.plan}")]
-        known = annotation.known(question)
         if self._drawn("tool"):
-            choices = self._choices[id(self.asked.libraries[row])]
-            examples.append(choices.tool(question, row, known, annotation.plan, annotation.answers[0]))
-        return [*(example for example in examples if example), *self.others(row, known)]
+            examples.append(self._tool(question, annotation))
+        return [*(example for example in examples if example), *self.others(row, annotation.known(question))]
+
+    def _tool(self, question: Question, annotation: Annotation) -> Example | None:
+        """What the base's own draft lacks, with its thoughts; or what its plain answer lacks."""
+        choices, own = self._choices[id(self.asked.libraries[annotation.row])], self._drafts.get(annotation.row)
+        if own is None:
+            return choices.tool(question, annotation.row, annotation.plan, annotation.answers[0], ())
+        plan = own.plan(question, annotation)
+        return choices.tool(question, annotation.row, plan, own.draft, own.steps) if plan else None
 
     def others(self, row: int, known: Known) -> list[Example]:
         """Decisions that need no plan."""
@@ -148,6 +157,7 @@ class DecisionBatches:
         asked: Asked,
         labelled: Sequence[Annotation],
         concluded: Sequence[OwnAnswer],
+        drafts: Sequence[OwnDraft],
         seed: int,
         scale: int = 1,
     ) -> None:
@@ -157,9 +167,9 @@ class DecisionBatches:
         self._seed = seed
         self._scale = scale
         self._rng = random.Random(seed)
-        self._decisions = Decisions(asked, self._rng)
+        self._decisions = Decisions(asked, self._rng, drafts=drafts)
         self._labelled = balanced(labelled, self._rng)
-        self._concluded = judgements_balanced(concluded, self._rng)
+        self._concluded = concluded
         self._open = [row for row, question in enumerate(asked.questions) if question.group is None]
 
     def reseed(self, number: int) -> None:
@@ -198,25 +208,50 @@ def train_decider(
     fit(base, batches, folder, minutes, pad=pad, rate=_RATE, store=store, workers=workers)
 
 
+@dataclass(frozen=True)
+class Weighed:
+    """A decision that was asked for: its task, the place of the right letter among LETTERS, and each letter's score."""
+
+    task: str
+    right: int
+    scores: tuple[float, ...]
+
+    @property
+    def chosen(self) -> tuple[str, str, str]:
+        """The task, the right letter, and the one that scores most."""
+        best = max(range(len(self.scores)), key=self.scores.__getitem__)
+        return self.task, LETTERS[self.right], LETTERS[best]
+
+    def probability(self, label: int, labels: int) -> float:
+        """Of one of the first `labels` letters, as a decider that has no others gives it."""
+        told = torch.tensor(self.scores[:labels]).softmax(0)
+        return float(told[label])
+
+
 @torch.no_grad()
-def letters_chosen(
+def letters_weighed(
     adapted: PeftModel, groups: Sequence[Sequence[Encoded]], encoder: Encoder, store: Pictures
-) -> list[tuple[str, str, str]]:
-    """(task, right letter, chosen letter) of every example."""
+) -> list[Weighed]:
+    """What the adapter says to every example, in any order."""
     base = adapted.get_base_model()
     ids = [encoder.label(f" {letter}") for letter in LETTERS]
-    choices: list[tuple[str, str, str]] = []
+    weighed: list[Weighed] = []
     device = device_of(adapted)
     pools = (groups[start : start + _POOL // 5] for start in range(0, len(groups), _POOL // 5))
     for made in chain.from_iterable(bucketed(pool, encoder, 2 * _BATCH_TOKENS) for pool in pools):
         batch = made.to(device)
-        best = predict(base, batch, encoder.pad, store)[:, ids].argmax(-1).tolist()
+        scores = predict(base, batch, encoder.pad, store)[:, ids].float().tolist()
         right = [ids.index(int(target)) for target in batch.targets]
         tasks = [batch.tasks[int(owner)] for owner in batch.owners]
-        choices.extend(
-            (task, LETTERS[gold], LETTERS[chosen]) for task, gold, chosen in zip(tasks, right, best, strict=True)
-        )
-    return choices
+        weighed.extend(map(Weighed, tasks, right, map(tuple, scores)))
+    return weighed
+
+
+def letters_chosen(
+    adapted: PeftModel, groups: Sequence[Sequence[Encoded]], encoder: Encoder, store: Pictures
+) -> list[tuple[str, str, str]]:
+    """(task, right letter, chosen letter) of every example."""
+    return [each.chosen for each in letters_weighed(adapted, groups, encoder, store)]
 
 
 def share_right(chosen: Sequence[tuple[str, str, str]]) -> float:
@@ -225,14 +260,21 @@ def share_right(chosen: Sequence[tuple[str, str, str]]) -> float:
 
 
 def report(
-    adapted: PeftModel, tests: Sequence[Annotation], concluded: Sequence[OwnAnswer], asked: Asked, encoder: Encoder
+    adapted: PeftModel,
+    tests: Sequence[Annotation],
+    concluded: Sequence[OwnAnswer],
+    drafts: Sequence[OwnDraft],
+    asked: Asked,
+    encoder: Encoder,
 ) -> dict[str, object]:
     """Shares of right letters on held-out questions: by decision and label, the verifier's also of the base's own
-    answers; of plans also by whether the thing was ever trained on, with the confusion."""
-    decisions = Decisions(asked, random.Random(7), dict.fromkeys(_SHARES, 1.0))
-    own = [[answer.example(asked.questions[answer.row])] for answer in concluded]
-    groups = encode([*(decisions.about(annotation) for annotation in tests), *own], encoder)
-    chosen = letters_chosen(adapted, groups, encoder, asked.pictures)
+    answers, with the threshold fitted to those; of plans also by whether the thing was ever trained on, with the
+    confusion."""
+    decisions = Decisions(asked, random.Random(7), dict.fromkeys(_SHARES, 1.0), drafts)
+    own = encode([[answer.example(asked.questions[answer.row])] for answer in concluded], encoder)
+    judged = letters_weighed(adapted, own, encoder, asked.pictures)
+    groups = encode([decisions.about(annotation) for annotation in tests], encoder)
+    chosen = letters_chosen(adapted, groups, encoder, asked.pictures) + [each.chosen for each in judged]
     tasks = sorted({task for task, _, _ in chosen})
     shares: dict[str, object] = {
         "by-label": {task: share_right([each for each in chosen if each[0] == task]) for task in tasks}
@@ -245,4 +287,5 @@ def report(
     for name, core in (("plan-core", True), ("plan-new", False)):
         part = [decisions.about(a)[:1] for a in tests if a.seen_in_training == core]
         shares[name] = share_right(letters_chosen(adapted, encode(part, encoder), encoder, asked.pictures))
-    return shares
+    labels = len(DECISIONS["verifier"])
+    return shares | support([each.probability(0, labels) for each in judged], [each.right == 0 for each in judged])

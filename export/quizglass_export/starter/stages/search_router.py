@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,28 +18,14 @@ from quizglass_export.pocketworld.question import Question
 from quizglass_export.scoring.answers import exact_match
 from quizglass_export.search_router import BRANCHES, FEATURES, write_router
 from quizglass_export.starter.data.examples import Encoder
-from quizglass_export.starter.data.situations import base_request
 from quizglass_export.starter.data.store import Asked
-from quizglass_export.starter.loop.decoding import GreedyAnswer, write
 from quizglass_export.starter.model.vlm import Model
+from quizglass_export.starter.stages.drafting import drafted
 from quizglass_server.domain.state import Draft
 from quizglass_server.policies.qa_dragon_signs import features, signs
 
 MOST_QUESTIONS = 6000
-_THOUGHT_TOKENS = 40
 _DECAY = 1e-3
-
-
-def drafted(
-    model: Model, encoder: Encoder, asked: Asked, rows: Sequence[int]
-) -> tuple[list[list[str]], list[GreedyAnswer]]:
-    """The base's thoughts and drafts for questions."""
-    requests = [base_request(asked.questions[row], row) for row in rows]
-    thinking = [replace(request, template="think") for request in requests]
-    steps = [written.text.splitlines() for written in write(model, encoder, thinking, asked.pictures, _THOUGHT_TOKENS)]
-    steps = [[line.strip() for line in lines if line.strip()] for lines in steps]
-    drafts = [replace(r, template="draft", values={"steps": s}) for r, s in zip(requests, steps, strict=True)]
-    return steps, write(model, encoder, drafts, asked.pictures)
 
 
 def table(
@@ -49,11 +34,11 @@ def table(
     """Features [N, F] and branches [N] of the base's drafts."""
     values: list[list[float]] = []
     branches: list[int] = []
-    for row, steps, written in zip(rows, *drafted(model, encoder, asked, rows), strict=True):
-        draft = Draft(written.text, written.probabilities)
-        numbers = features(draft, signs(draft, steps))
+    for own in drafted(model, encoder, asked, rows):
+        draft = Draft(own.draft, own.probabilities)
+        numbers = features(draft, signs(draft, list(own.steps)))
         values.append([numbers[name] for name in FEATURES])
-        branches.append(BRANCHES.index(branch(asked.questions[row], written.text)))
+        branches.append(BRANCHES.index(branch(asked.questions[own.row], own.draft)))
     return np.array(values), np.array(branches)
 
 

@@ -126,7 +126,12 @@ def test_parts_that_a_directory_may_do_without_are_checked_where_it_has_them(tra
 def test_thresholds_take_over_what_the_stages_measured(tmp_path: Path) -> None:
     (tmp_path / "detector").mkdir()
     (tmp_path / "detector" / "done.json").write_text('{"detect_accept": 0.2}')
-    assert starter_command.seeing_thresholds(tmp_path) == {"detect_accept": 0.2}
+    (tmp_path / "decider").mkdir()
+    (tmp_path / "decider" / "done.json").write_text('{"support_accept": 0.6, "plan": 0.9}')
+    (tmp_path / "settings.json").write_text('{"version": "3", "thresholds": {"detect_accept": 0.1, "p_min": 0.4}}')
+    starter_command.keep_thresholds(tmp_path, {"image_accept": 0.7})
+    thresholds = {"detect_accept": 0.2, "p_min": 0.4, "image_accept": 0.7, "support_accept": 0.6}
+    assert json.loads((tmp_path / "settings.json").read_text()) == {"version": "3", "thresholds": thresholds}
 
 
 def test_the_detectors_loss_falls_on_the_same_pictures(encoders: Path) -> None:

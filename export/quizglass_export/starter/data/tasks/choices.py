@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 from quizglass_export.pocketworld.question import ABSTAIN, Question
@@ -95,11 +96,9 @@ class Choices:
         request = replace(base_request(question, picture), template="subject", values=values)
         return Example(request, _letter(SUBJECTS, label), f"subject-{label}")
 
-    def tool(self, question: Question, picture: int | None, known: Known, plan: str, draft: str) -> Example:
-        """What a draft lacks: with thoughts (QA-Dragon), or the draft alone (draft-first)."""
-        values: dict[str, str | list[str]] = {"draft": draft}
-        if self.rng.random() < 0.6:
-            values["steps"] = thoughts(question, self.hits.target(question), known)
+    def tool(self, question: Question, picture: int | None, plan: str, draft: str, steps: Sequence[str]) -> Example:
+        """What a draft lacks: with thoughts (QA-Dragon), or without `steps` the draft alone (draft-first)."""
+        values: dict[str, str | list[str]] = {"draft": draft} | ({"steps": list(steps)} if steps else {})
         request = replace(base_request(question, picture), template="tool_router", values=values)
         return Example(request, _letter(PLANS, plan), f"tool-{plan}")
 
