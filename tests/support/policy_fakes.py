@@ -63,6 +63,7 @@ class ScriptedTools:
         texts: whether text searches bring anything back.
         rounds: how many rounds fit.
         reads_entries: whether entries tell more than their captions.
+        searches_text: whether there is anything to search by text.
         tags: what a classifier says of the picture.
         unsure: texts whose tokens are not certain.
         scripts: by task, one value a call.
@@ -76,10 +77,12 @@ class ScriptedTools:
         rounds: int = 99,
         unsure: Sequence[str] = (),
         reads_entries: bool = True,
+        searches_text: bool = True,
         tags: tuple[str, ...] = (),
         **scripts: Scripts,
     ) -> None:
         self.reads_entries = reads_entries
+        self.searches_text = searches_text
         self._tags = tags
         self._pictures, self._texts = pictures, texts
         self._most_rounds = rounds

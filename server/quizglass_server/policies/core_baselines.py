@@ -10,7 +10,7 @@ An entry is its caption and its text: two passages of the one that is chosen, th
 from __future__ import annotations
 
 from quizglass_server.domain.state import Draft, State
-from quizglass_server.policies.core_mmrag import TOP_ENTRIES, reading, select
+from quizglass_server.policies.core_mmrag import TOP_ENTRIES, reading, select, telling
 from quizglass_server.policies.tools import Tools
 
 
@@ -38,7 +38,7 @@ class TwoStage:
         state = tools.start()
         entries = await tools.search_image(limit=TOP_ENTRIES, candidates=True)
         chosen = await select(entries, state, tools, by="select_by_text")
-        return await tools.answer(await reading(chosen, state, tools))
+        return await tools.answer(await telling(chosen, state, tools))
 
 
 class ChainOfThought:

@@ -7,7 +7,8 @@ The upper and the lower branch run at the same time, over the same picture. In s
 and texts of the first five entries together. The paper asks for all four in one long prompt; here each is a prompt of
 its own, so that they share the picture's prefix, and stage 4 writes which side it believes and why before it answers.
 A caption stands for an entry's text where it is chosen; of the one that is chosen, the text is read, the passages that
-fit the question rewritten with its name; unless they stand behind its caption already.
+fit the question rewritten with its name; unless they stand behind its caption already. The paper's questions are all
+about what their picture shows; wearers also name things that it does not show, and those are searched for by text.
 """
 
 from __future__ import annotations
@@ -52,14 +53,15 @@ class CoReMmrag:
 
 
 async def from_evidence(state: State, tools: Tools) -> tuple[State, Draft]:
-    """Stages 2 and 3; an empty draft where no entry goes with the question."""
+    """Stages 2 and 3; an empty draft where nothing goes with the question."""
     entries = await tools.search_image(limit=TOP_ENTRIES, candidates=True)
-    chosen = await reading(await select(entries, state, tools, by="select"), state, tools)
-    return chosen, await tools.write("answer", chosen) if chosen.seen else Draft()
+    told = await telling(await select(entries, state, tools, by="select"), state, tools)
+    return told, await tools.write("answer", told) if told.seen or told.found else Draft()
 
 
 async def select(entries: Sequence[Evidence], state: State, tools: Tools, by: str) -> list[Evidence]:
-    """The entry that the question is about, chosen among all of them at once; none where the model says so.
+    """The entry that the question is about, chosen among all of them at once, not yet shown; none where the model says
+    so.
 
     Args:
         entries: the best first; the first five count.
@@ -71,7 +73,25 @@ async def select(entries: Sequence[Evidence], state: State, tools: Tools, by: st
         return []
     label = await tools.decide(Entry, state.having(entries[:TOP_ENTRIES]), by=by, otherwise=Entry.FIRST)
     place = list(Entry).index(label)
-    return [] if label is Entry.NONE else tools.show(entries[place : place + 1])
+    return [] if label is Entry.NONE else list(entries[place : place + 1])
+
+
+async def telling(entries: Sequence[Evidence], state: State, tools: Tools) -> State:
+    """The state with what to answer from: the entry that was chosen and its texts, or what a text search finds.
+
+    The latter where none was chosen, or where the question rewritten does not name it, so that it is about another
+    thing; unless that brings nothing.
+    """
+    if not tools.searches_text or (entries and not tools.reads_entries):
+        return await reading(tools.show(entries) if entries else (), state, tools)
+    queries = await tools.lines("rewrite", state.having(entries)) or state.asked
+    asked = state.asking(queries)
+    named = any(entry.title.casefold() in queries[0].casefold() for entry in entries)
+    found = [] if named else await tools.search_text(queries)
+    if found or not entries:
+        return asked.having(found)
+    asked = asked.having(tools.show(entries))
+    return asked.having(await tools.read_entries(entries, queries[0]))
 
 
 async def reading(entries: Sequence[Evidence], state: State, tools: Tools, limit: int = 0) -> State:

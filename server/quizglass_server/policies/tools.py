@@ -25,6 +25,11 @@ class Tools(Protocol):
         """Whether `read_entries` brings anything: not where a bundle shows passages behind captions, which tell it."""
         ...
 
+    @property
+    def searches_text(self) -> bool:
+        """Whether `search_text` can bring anything: not where a bundle has no text encoder."""
+        ...
+
     def start(self) -> State:
         """The question, with nothing found out yet."""
         ...

@@ -86,6 +86,11 @@ class Toolbox:
         """Whether `read_entries` brings anything: not where passages stand behind captions."""
         return not self._resources.tuning.own_passages
 
+    @property
+    def searches_text(self) -> bool:
+        """Whether the bundle can search by text."""
+        return self._resources.models.text_encoder is not None
+
     def start(self) -> State:
         """The question, with nothing found out yet."""
         return State(self._turn.question)

@@ -205,7 +205,34 @@ async def test_figure_of_core_asks_nothing_of_entries_whose_passages_stand_behin
     )
     assert (await CoReMmrag().answer(tools)).text == "1981"
     assert tools.of("rewrite") == tools.of("read_entries") == []
-    assert titles(tools.of("reconcile")[0].state.seen) == ["A"]
+    assert titles(tools.of("reconcile")[0].state.seen) == titles(tools.shown) == ["A"]
+
+
+@pytest.mark.parametrize(("pictures", "select"), [((), []), (("Velmora",), ["none"]), (("Velmora", "Tagrin"), ["2"])])
+async def test_figure_of_core_searches_by_text_for_what_the_picture_does_not_show(
+    pictures: tuple[str, ...], select: list[str]
+) -> None:
+    asked = "When was the Ronmel built?"
+    tools = ScriptedTools(pictures=seen(*pictures), select=select, rewrite=[[asked]], answer=["1974", "1981"])
+    await CoReMmrag().answer(tools)
+    assert tools.calls[-5:-3] == ["b lines rewrite", f"b search_text {asked}"]
+    external = tools.of("write")[1].state
+    assert (external.queries, external.seen, titles(external.found)) == ((asked,), (), [asked])
+    assert tools.shown == tools.of("read_entries") == []
+    two = ScriptedTools(pictures=seen(*pictures), select_by_text=select, rewrite=[[asked]], answer=["1981"])
+    await TwoStage().answer(two)
+    assert two.calls[-2:] == [f"search_text {asked}", "answer answer"]
+
+
+async def test_figure_of_core_reads_the_entry_where_a_text_search_brings_nothing() -> None:
+    tools = ScriptedTools(
+        pictures=seen("Velmora"), texts=False, select=["1"], rewrite=[["When was it built?"]], answer=["1974", "1981"]
+    )
+    await CoReMmrag().answer(tools)
+    assert "b search_text When was it built?" in tools.calls
+    assert titles(tools.shown) == ["Velmora"]
+    external = tools.of("write")[1].state
+    assert (titles(external.seen), titles(external.found)) == (["Velmora"], ["Velmora's own"])
 
 
 @pytest.mark.parametrize(("final", "believed"), [("1974", "memory"), ("1981.", "external"), ("1990", "neither")])
@@ -243,7 +270,8 @@ async def test_figure_of_core_a_side_that_does_not_know_leaves_it_to_the_other(
 
 @pytest.mark.parametrize(("pictures", "select"), [(0, []), (1, ["none"]), (2, ["4"])])
 async def test_figure_of_core_without_an_entry_answers_from_memory(pictures: int, select: list[str]) -> None:
-    tools = ScriptedTools(pictures=seen(*"ABCDE"[:pictures]), select=select, answer=["1974"])
+    entries = seen(*"ABCDE"[:pictures])
+    tools = ScriptedTools(pictures=entries, searches_text=False, select=select, answer=["1974"])
     draft = await CoReMmrag().answer(tools)
     assert (draft.text, draft.notes["believed"]) == ("1974", "memory")
     assert len(tools.of("answer")) == 1

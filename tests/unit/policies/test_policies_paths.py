@@ -254,6 +254,7 @@ async def test_without_a_reranker_passages_stand_as_they_were_found(name: str) -
 async def test_entries_that_a_policy_did_not_choose_back_no_answer(policy: str) -> None:
     world = World(image_accept=0.1)
     world.models.decision = Plan.IMAGE  # the second label of every decision: the second entry; no entity at all
+    world.models.query = [" How much does the", " Tagrin cost?"]
     world.models.answer = [" Velmora"]
     events = await world.ask(policy=policy)
     items = [item for event in events if isinstance(event, EvidenceFound) for item in event.items]

@@ -109,6 +109,11 @@ class OfflineTurn:
         """Whether `read_entries` brings anything: not where passages stand behind captions."""
         return not self._models.own_passages
 
+    @property
+    def searches_text(self) -> bool:
+        """Always: what is searched has texts."""
+        return True
+
     def start(self) -> State:
         """The question, with nothing found out yet."""
         return State(self._turn.question)
