@@ -63,8 +63,8 @@ async def test_reranking_weighs_the_reranker_by_the_search() -> None:
 async def test_passages_that_the_reranker_rejects_keep_the_search_order() -> None:
     models = Models()
     models.scores = {"one": 0.001, "two": 0.019, "three": 0.004}
-    ranked = await rerank(models, "query", [passage("one", found=0.9), passage("two", found=0.8), passage("three")])
-    assert [item.text for item in ranked] == ["three", "one", "two"]
+    ranked = await rerank(models, "query", [passage("one", found=0.8), passage("two", found=0.9), passage("three")])
+    assert [item.text for item in ranked] == ["one", "two", "three"]
 
 
 def test_only_accepted_passages_are_shown_and_at_most_so_many() -> None:

@@ -36,7 +36,11 @@ async def rerank(reranker: Reranker, query: str, passages: Sequence[Evidence]) -
     """
     scores = await reranker.score(query, [line(passage) for passage in passages])
     scored = [replace(passage, rerank_score=score) for passage, score in zip(passages, scores, strict=True)]
-    return sorted(scored, key=lambda passage: -max(passage.rerank_score, REJECTED) * max(passage.coarse, 0.0))
+    return sorted(scored, key=_worth, reverse=True)
+
+
+def _worth(passage: Evidence) -> float:
+    return passage.rerank_score * max(passage.coarse, 0.0) if passage.rerank_score >= REJECTED else 0.0
 
 
 def choose(passages: Sequence[Evidence], shown: int, tuning: Tuning, *, reranked: bool) -> list[Evidence]:
