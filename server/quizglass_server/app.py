@@ -205,6 +205,7 @@ def tuning(bundle: Bundle) -> Tuning:
         box_step=manifest.evidence.box_step,
         kind_bonus=manifest.evidence.kind_bonus,
         judged=manifest.evidence.judged,
+        rounds=manifest.evidence.rounds,
         own_passages=manifest.evidence.own_passages,
     )
 

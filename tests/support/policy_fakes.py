@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from quizglass_server.domain.state import Draft, Note, State
 from quizglass_server.domain.turns import AbstainReason, Evidence, FinishReason, Origin, Plan
+from quizglass_server.steps.tuning import Tuning
 
 Label = TypeVar("Label", bound=Enum)
 One = TypeVar("One")
@@ -196,7 +197,7 @@ class ScriptedTools:
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
         try:
-            for number in range(1, min(most, self._most_rounds) + 1):
+            for number in range(1, min(most or Tuning().rounds, self._most_rounds) + 1):
                 self._place.set((number, ""))
                 yield number
         finally:  # a policy may leave in the middle of a round

@@ -81,6 +81,8 @@ class EvidenceLimits(ManifestPart):
     kind_bonus: Annotated[float, Field(ge=0, le=2)] = 0.0
     judged: bool = True
     """Whether the verifier judges every answer, and not those alone whose policy asks it."""
+    rounds: Annotated[int, Field(ge=1, le=10)] = 3
+    """Most rounds of a policy whose paper leaves no other number: CogPlanner's 3."""
     own_passages: Annotated[int, Field(ge=0, le=20)] = 0
     """Of each entry seen in the picture, how many passages of its own stand behind its caption."""
 

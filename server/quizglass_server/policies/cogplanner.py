@@ -19,7 +19,6 @@ from enum import Enum
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.policies.tools import Tools
 
-MOST_ROUNDS = 3
 TOP_TEXTS = 5
 """Passages shown of a text search. A chunk of the knowledge store has at most 120 tokens, the paper's texts 800."""
 TOP_PICTURES = 6
@@ -76,7 +75,7 @@ class CogPlanner:
     async def answer(self, tools: Tools) -> Draft:
         """Rounds, then the answer from the question, the last queries and everything found."""
         state, searches = tools.start(), Searches(tools)
-        for _ in tools.rounds(MOST_ROUNDS, "reformulate", "act", "text_search"):
+        for _ in tools.rounds(0, "reformulate", "act", "text_search"):
             before = state
             queries, action = await self._decide(state, tools)
             state = state.asking(queries)

@@ -128,5 +128,10 @@ class Tools(Protocol):
         ...
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
-        """1, 2, ... while the usual cost of these steps and of what comes after still fits; events carry the number."""
+        """1, 2, ... while the usual cost of these steps and of what comes after still fits; events carry the number.
+
+        Args:
+            most: how many rounds at most; 0: the bundle's own number.
+            steps: what a round takes.
+        """
         ...

@@ -52,6 +52,8 @@ class Tuning:
     """By how much cosine an entry goes before others when the question names its kind."""
     judged: bool = True
     """Whether the verifier judges every answer, and not those alone whose policy asks it."""
+    rounds: int = 3
+    """Most rounds of lookups that are planned one after the other."""
     own_passages: int = 0
     """Of each entry seen, how many passages of its own the generator is shown behind its caption."""
     seen: int = 1

@@ -215,6 +215,7 @@ class Toolbox:
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
         """1, 2, ... while the usual cost of these steps and of answering still fits."""
+        most = most or self._resources.tuning.rounds
         with in_rounds() as current:
             try:
                 for number in range(1, most + 1):

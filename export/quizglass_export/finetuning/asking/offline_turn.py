@@ -216,7 +216,7 @@ class OfflineTurn:
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
         """All of them."""
-        yield from range(1, most + 1)
+        yield from range(1, (most or Tuning().rounds) + 1)
 
     def _keep(self, call: str, found: list[Evidence]) -> list[Evidence]:
         self.spent.calls[call] += 1
