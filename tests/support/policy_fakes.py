@@ -140,6 +140,10 @@ class ScriptedTools:
     async def answer(self, state: State, task: str = "answer", **also: Note) -> Draft:
         return self._draft(await self._next("answer", task, state, also))
 
+    async def attempt(self, state: State) -> tuple[Draft, bool]:
+        draft = await self.answer(state)
+        return draft, not self.abstains(draft)
+
     def _draft(self, text: Script) -> Draft:
         if text is None:
             return Draft()

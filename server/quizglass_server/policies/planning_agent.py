@@ -55,21 +55,41 @@ class PlanningAgent:
 
     async def answer(self, tools: Tools) -> Draft:
         """Decide, then follow the plan."""
-        state = tools.start()
-        plan = await tools.decide(Plan, state, by=self._by, otherwise=Plan.NONE)
-        return await follow(plan, state, tools, self._answerer, by_tags=True)
+        plan = await tools.decide(Plan, tools.start(), by=self._by, otherwise=Plan.NONE)
+        state = await look_up(plan, tools.start(), tools, by_tags=True)
+        if plan in _LEFT_OUT and not state.queries and self._answerer is answered:
+            return await second_look(plan, state, tools)
+        return await self._answerer(state, tools)
 
 
-async def follow(
-    plan: Plan, state: State, tools: Tools, answerer: Answerer = answered, *, by_tags: bool = False
-) -> Draft:
-    """The four paths of the figure.
+_LEFT_OUT = {Plan.NONE: Plan.BOTH, Plan.IMAGE: Plan.TEXT}
+"""What a plan without a text search leaves to look up."""
+
+
+async def second_look(plan: Plan, state: State, tools: Tools) -> Draft:
+    """Answers from what was found; where that is "I don't know", looks up what the plan left out and answers again.
+
+    The paper's agent keeps to its plan. One that looked nothing up because the model knew it was wrong where the model
+    says that it does not, and a wearer is better off with a late answer than with none.
+    """
+    draft, told = await tools.attempt(state)
+    if told:
+        return draft
+    for _ in tools.rounds(1, "image_search", "rewrite", "text_search"):
+        further = await look_up(_LEFT_OUT[plan], state, tools)
+        if (further.seen, further.found) != (state.seen, state.found):
+            again = await tools.answer(further)
+            return again if again.text else tools.tell(draft)
+    return tools.tell(draft)
+
+
+async def look_up(plan: Plan, state: State, tools: Tools, *, by_tags: bool = False) -> State:
+    """What the four paths of the figure find before they answer.
 
     Args:
         plan: which of them.
-        state: nothing found out yet.
+        state: what was found already.
         tools: what looks up.
-        answerer: how it is answered from what was found.
         by_tags: go on from B to D where the picture shows no known thing and a classifier says what it may be: text
             tells of things that there is no picture of. The paper's image search always finds something.
     """
@@ -80,4 +100,9 @@ async def follow(
     if searches_text:
         queries = await tools.lines("rewrite", state)
         state = state.asking(queries).having(await tools.search_text(queries))
-    return await answerer(state, tools)
+    return state
+
+
+async def follow(plan: Plan, state: State, tools: Tools) -> Draft:
+    """One of the four paths to its end."""
+    return await answered(await look_up(plan, state, tools), tools)

@@ -63,6 +63,14 @@ class Tools(Protocol):
         """The same, streamed to the wearer as the answer, at most until the budget ends."""
         ...
 
+    async def attempt(self, state: State) -> tuple[Draft, bool]:
+        """The same, unless all that it says, in the bundle's words, is that nothing is known: that is told to nobody.
+
+        Returns:
+            The draft, and whether it was told. An empty one was not.
+        """
+        ...
+
     def tell(self, draft: Draft, *, provisional: bool = False) -> Draft:
         """Give a draft as the answer.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from quizglass_server.steps.language.statements import sentences
 from quizglass_server.steps.language.wording import same_wording
@@ -44,3 +45,34 @@ def abstains(answer: str, words: str) -> bool:
         return True
     first = next((sentence for _, sentence in sentences(answer)), "").replace("\u2019", "'")
     return _ABSTAINING.match(_LEAD.sub("", first)) is not None
+
+
+class Withholding:
+    """Passes on what is written, but for the bundle's words by which nothing is known: those are told to nobody."""
+
+    def __init__(self, words: str, tell: Callable[[str], None]) -> None:
+        self._words, self._tell = words, tell
+        self._text = ""
+        self._told = False
+
+    def add(self, piece: str) -> None:
+        """Take a piece of the text."""
+        self._text += piece
+        if self._told:
+            self._tell(piece)
+        elif not self._words.casefold().startswith(self._text.casefold()) and not self._refuses:
+            self._pass_on()
+
+    def end(self) -> bool:
+        """Nothing more is written; returns whether the text was told. Of no text there is nothing to tell."""
+        if not self._told and self._text and not self._refuses:
+            self._pass_on()
+        return self._told
+
+    @property
+    def _refuses(self) -> bool:
+        return same_wording(self._text, self._words)
+
+    def _pass_on(self) -> None:
+        self._told = True
+        self._tell(self._text)

@@ -24,7 +24,7 @@ from quizglass_server.domain.turns import (
 from quizglass_server.models.prompts import Values, clean
 from quizglass_server.roles.decider import Decider
 from quizglass_server.roles.generator import GenerationRequest, Generator, json_like, lines
-from quizglass_server.steps.abstaining import abstains
+from quizglass_server.steps.abstaining import Withholding, abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
 from quizglass_server.steps.prompt_values import line
@@ -155,6 +155,14 @@ class Toolbox:
         request = await self._request(task, state, also, answers=True)
         await self._runner.run(generate, request, writing, lambda text: self._journal.emit(AnswerDelta(text)))
         return writing.draft
+
+    async def attempt(self, state: State) -> tuple[Draft, bool]:
+        """The same, but the bundle's words by which nothing is known are not told; and whether anything was."""
+        writing = Writing()
+        withholding = Withholding(self._resources.tuning.abstain, lambda text: self._journal.emit(AnswerDelta(text)))
+        request = await self._request(ANSWER, state, {}, answers=True)
+        await self._runner.run(generate, request, writing, withholding.add)
+        return writing.draft, withholding.end()
 
     def tell(self, draft: Draft, *, provisional: bool = False) -> Draft:
         """Give a draft as the answer, or show it until the turn's end says whether it is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -538,7 +539,7 @@ async def test_figure_of_the_planning_agent_goes_on_to_text_where_nothing_is_kno
     task = "planner" if name == "planning-agent" else "plan"
     known = ScriptedTools(pictures=seen("Koala"), tags=("koala",), **{task: ["image"]}, answer=["leaves"])
     await agent.answer(known)
-    unknown = ScriptedTools(**{task: ["image"]}, answer=["I don't know"])
+    unknown = ScriptedTools(**{task: ["image"]}, answer=["leaves"])
     await agent.answer(unknown)
     for tools in (known, unknown):
         assert tools.calls == [f"decide {task}", "search_image", "answer answer"]
@@ -549,6 +550,43 @@ async def test_figure_of_the_planning_agent_goes_on_to_text_where_nothing_is_kno
     assert tagged.calls == [
         *(f"decide {task}", "search_image", "lines rewrite", "search_text What does a koala eat?", "answer answer")
     ]
+
+
+@pytest.mark.parametrize(
+    ("plan", "lookups"),
+    [("none", ["1 search_image"]), ("image", [])],
+)
+async def test_figure_of_the_planning_agent_looks_up_the_rest_before_it_says_that_it_does_not_know(
+    plan: str, lookups: list[str]
+) -> None:
+    tools = ScriptedTools(
+        pictures=seen("Velmora"), planner=[plan], rewrite=[["Who made the Velmora?"]], answer=["I don't know", "Orvex"]
+    )
+    assert (await POLICIES["planning-agent"].answer(tools)).text == "Orvex"
+    text = ["1 lines rewrite", "1 search_text Who made the Velmora?", "1 answer answer"]
+    assert tools.calls[-len(lookups + text) :] == lookups + text
+    last = tools.of("answer")[-1].state
+    assert (titles(last.seen), titles(last.found)) == (["Velmora"], ["Who made the Velmora?"])
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [{"rounds": 0}, {"texts": False, "pictures": ()}, {"pictures": seen("V")}],
+    ids=["time", "hits", "answer"],
+)
+async def test_figure_of_the_planning_agent_gives_its_first_answer_where_a_second_look_brings_no_other(
+    missing: dict[str, Any],
+) -> None:
+    tools = ScriptedTools(planner=["none"], answer=["I don't know"], **missing)
+    assert (await POLICIES["planning-agent"].answer(tools)).text == "I don't know"
+    assert [draft.text for draft, _ in tools.given] == ["I don't know"]
+
+
+@pytest.mark.parametrize("plan", ["text", "both"])
+async def test_figure_of_the_planning_agent_does_not_look_twice_for_text(plan: str) -> None:
+    tools = ScriptedTools(pictures=seen("V"), planner=[plan], answer=["I don't know", "Orvex"])
+    assert (await POLICIES["planning-agent"].answer(tools)).text == "I don't know"
+    assert len(tools.of("answer")) == 1
 
 
 async def test_figure_of_one_search_by_picture_looks_no_text_up_for_a_tag() -> None:

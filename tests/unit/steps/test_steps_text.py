@@ -10,6 +10,7 @@ from quizglass_server.domain.state import State
 from quizglass_server.domain.turns import Evidence, Exchange, GenerationEnd, Origin, Token, Turn
 from quizglass_server.errors import InvalidInput
 from quizglass_server.roles.generator import GenerationRequest
+from quizglass_server.steps.abstaining import Withholding
 from quizglass_server.steps.generate import lines_of, write
 from quizglass_server.steps.lookup.rerank import choose, rerank
 from quizglass_server.steps.prompt_values import line, prompt_values
@@ -65,6 +66,27 @@ async def test_passages_that_the_reranker_rejects_keep_the_search_order() -> Non
     models.scores = {"one": 0.001, "two": 0.019, "three": 0.004}
     ranked = await rerank(models, "query", [passage("one", found=0.8), passage("two", found=0.9), passage("three")])
     assert [item.text for item in ranked] == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "told"),
+    [
+        (["I", " don't", " know"], []),
+        (["I don't know."], []),
+        (["I don't", " like it"], ["I don't like it"]),
+        (["I don't know", " who, but", " Orvex"], ["I don't know who, but", " Orvex"]),
+        (["Or", "vex"], ["Or", "vex"]),
+        (["I", " do"], ["I do"]),
+        ([], []),
+    ],
+)
+def test_the_words_by_which_nothing_is_known_are_withheld(pieces: list[str], told: list[str]) -> None:
+    heard: list[str] = []
+    withholding = Withholding("I don't know", heard.append)
+    for piece in pieces:
+        withholding.add(piece)
+    assert withholding.end() == bool(told)
+    assert heard == told
 
 
 def test_only_accepted_passages_are_shown_and_at_most_so_many() -> None:

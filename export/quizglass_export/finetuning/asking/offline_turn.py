@@ -157,6 +157,11 @@ class OfflineTurn:
         """Complete a prompt; nobody waits for it."""
         return await self.write(task, state, **also)
 
+    async def attempt(self, state: State) -> tuple[Draft, bool]:
+        """The same, and whether it says anything but that nothing is known."""
+        draft = await self.answer(state)
+        return draft, not self.abstains(draft)
+
     def tell(self, draft: Draft, *, provisional: bool = False) -> Draft:
         """The draft itself."""
         return draft
