@@ -57,26 +57,24 @@ class PlanningAgent:
         """Decide, then follow the plan."""
         plan = await tools.decide(Plan, tools.start(), by=self._by, otherwise=Plan.NONE)
         state = await look_up(plan, tools.start(), tools, by_tags=True)
-        if plan in _LEFT_OUT and not state.queries and self._answerer is answered:
-            return await second_look(plan, state, tools)
-        return await self._answerer(state, tools)
-
-
-_LEFT_OUT = {Plan.NONE: Plan.BOTH, Plan.IMAGE: Plan.TEXT}
-"""What a plan without a text search leaves to look up."""
+        if plan is Plan.BOTH or self._answerer is not answered:
+            return await self._answerer(state, tools)
+        return await second_look(plan, state, tools)
 
 
 async def second_look(plan: Plan, state: State, tools: Tools) -> Draft:
     """Answers from what was found; where that is "I don't know", looks up what the plan left out and answers again.
 
-    The paper's agent keeps to its plan. One that looked nothing up because the model knew it was wrong where the model
-    says that it does not, and a wearer is better off with a late answer than with none.
+    The paper's agent keeps to its plan, which was made because the model was expected to know the rest. Where it says
+    that it does not, a wearer is better off with a late answer than with none.
     """
     draft, told = await tools.attempt(state)
     if told:
         return draft
     for _ in tools.rounds(1, "image_search", "rewrite", "text_search"):
-        further = await look_up(_LEFT_OUT[plan], state, tools)
+        further = state if plan.searches_image else state.having(await tools.search_image())
+        if not state.queries or further.seen != state.seen:
+            further = await _by_text(further, tools)
         if (further.seen, further.found) != (state.seen, state.found):
             again = await tools.answer(further)
             return again if again.text else tools.tell(draft)
@@ -97,10 +95,12 @@ async def look_up(plan: Plan, state: State, tools: Tools, *, by_tags: bool = Fal
     if plan.searches_image:
         state = state.having(await tools.search_image())
         searches_text = searches_text or (by_tags and not state.seen and bool(await tools.tags()))
-    if searches_text:
-        queries = await tools.lines("rewrite", state)
-        state = state.asking(queries).having(await tools.search_text(queries))
-    return state
+    return await _by_text(state, tools) if searches_text else state
+
+
+async def _by_text(state: State, tools: Tools) -> State:
+    queries = await tools.lines("rewrite", state)
+    return state.asking(queries).having(await tools.search_text(queries))
 
 
 async def follow(plan: Plan, state: State, tools: Tools) -> Draft:

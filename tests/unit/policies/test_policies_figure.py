@@ -582,11 +582,23 @@ async def test_figure_of_the_planning_agent_gives_its_first_answer_where_a_secon
     assert [draft.text for draft, _ in tools.given] == ["I don't know"]
 
 
-@pytest.mark.parametrize("plan", ["text", "both"])
-async def test_figure_of_the_planning_agent_does_not_look_twice_for_text(plan: str) -> None:
-    tools = ScriptedTools(pictures=seen("V"), planner=[plan], answer=["I don't know", "Orvex"])
+async def test_figure_of_the_planning_agent_looks_for_text_again_by_what_the_picture_showed() -> None:
+    queries = [["Who made it?"], ["Who made the Velmora?"]]
+    tools = ScriptedTools(pictures=seen("Velmora"), planner=["text"], rewrite=queries, answer=["I don't know", "Orvex"])
+    assert (await POLICIES["planning-agent"].answer(tools)).text == "Orvex"
+    assert tools.calls[-4:] == [
+        *("1 search_image", "1 lines rewrite", "1 search_text Who made the Velmora?", "1 answer answer")
+    ]
+    assert titles(tools.of("answer")[-1].state.found) == ["Who made the Velmora?", "Who made it?"]
+    nothing = ScriptedTools(planner=["text"], rewrite=queries, answer=["I don't know"])
+    await POLICIES["planning-agent"].answer(nothing)
+    assert len(nothing.of("search_text")) == 1
+
+
+async def test_figure_of_the_planning_agent_looks_up_nothing_twice() -> None:
+    tools = ScriptedTools(pictures=seen("V"), planner=["both"], answer=["I don't know", "Orvex"])
     assert (await POLICIES["planning-agent"].answer(tools)).text == "I don't know"
-    assert len(tools.of("answer")) == 1
+    assert len(tools.of("answer")) == len(tools.of("search_text")) == 1
 
 
 async def test_figure_of_one_search_by_picture_looks_no_text_up_for_a_tag() -> None:
