@@ -42,6 +42,9 @@ MINUTES, FURTHER_MINUTES = 230.0, 115.0
 """Defaults for everything on two CPU cores, from nothing and from checkpoints."""
 _FITTED_BY = {"detect_accept": "detector", "coarse_accept": "coarse_reranker", "support_accept": "decider"}
 """Thresholds that a stage finds out itself, as its `done.json` has them."""
+PLANNED = {"judged": False, "rounds": 5}
+"""Of `evidence`: the verifier judges for those policies alone that ask it; the world's questions take four lookups, and
+a round that sees that they are enough."""
 CALIBRATION = (7001, 1000, 400)
 """Seed and size of the world that thresholds are set on, and how many queries."""
 
@@ -171,9 +174,9 @@ def _trainer(stage: str) -> Callable[[Path, float, int, int], object]:
 
 
 def write_thresholds(workdir: Path) -> dict[str, object]:
-    """Set how pictures are searched for, and the scores that evidence must reach when it is looked up so.
+    """Set how much is looked up and how pictures are searched for, and the scores that evidence must reach then.
 
-    Both go to `settings.json`, whose other keys stay, and so does a way to search that it already gives. Returns the
+    All go to `settings.json`, whose other keys stay, and so does a way to search that it already gives. Returns the
     measurements.
     """
     from quizglass_export.retrieval.evaluate import evaluate_reranking
@@ -182,7 +185,7 @@ def write_thresholds(workdir: Path) -> dict[str, object]:
 
     path = workdir / "settings.json"
     settings = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    settings["evidence"] = EVIDENCE | settings.get("evidence", {})
+    settings["evidence"] = EVIDENCE | PLANNED | settings.get("evidence", {})
     path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     images = evaluate_images(workdir, *CALIBRATION, regions=finder(workdir))
     passages = evaluate_reranking(workdir, *CALIBRATION)

@@ -56,6 +56,11 @@ def passages(queries: Sequence[str]) -> list[Evidence]:
     ]
 
 
+def titles(evidence: Sequence[Evidence]) -> list[str]:
+    """Of evidence, in its order."""
+    return [item.title for item in evidence]
+
+
 class ScriptedTools:
     """Labels, lines and texts by task, in turn; a task without a script behaves as when there is no time for it.
 
@@ -142,7 +147,7 @@ class ScriptedTools:
 
     async def attempt(self, state: State) -> tuple[Draft, bool]:
         draft = await self.answer(state)
-        return draft, not self.abstains(draft)
+        return draft, bool(draft.text) and not self.abstains(draft)
 
     def _draft(self, text: Script) -> Draft:
         if text is None:

@@ -38,12 +38,8 @@ EVIDENCE: dict[str, Any] = {
     "views": {"placed": [0.5, 0.4], "unplaced": [1.0, 0.5]},
     "box_step": 0.2,
     "kind_bonus": 0.2,
-    "judged": False,
-    "rounds": 5,
 }
-"""How the starter bundle searches by picture, chosen on the world of the thresholds; that its verifier, which doubts
-one right answer in four, judges for those policies alone that ask it; and rounds for the world's four lookups and a
-last look."""
+"""How the starter bundle searches by picture, chosen on the world of the thresholds."""
 _MISSING = 1_000_000
 Regions = Callable[[Picture, str], Awaitable[Sequence[Region]]]
 """From a picture and a question to the regions that the picture is searched for by; none: by the views."""

@@ -2,14 +2,15 @@
 
     S_t = (Q_t, D_t)        Q_0 the question, D_0 nothing
 
-        S_t-1 ─┬─ reformulate: Q_t ─┬─ text ─► search for Q_t ──────┬─► S_t ─ at most three rounds ─┐
+        S_t-1 ─┬─ reformulate: Q_t ─┬─ text ─► search for Q_t ──────┬─► S_t ─ at most N rounds ────┐
                └─ act: A_t ─────────┼─ image ─► look the picture up ┘                              │
                                     └─ none ──────────────────────────────────► M(Q_0, Q_T, D_T) ◄─┘
 
     parallel     Q_t = QR(Q_t-1, D_t)    A_t = IA(Q_t-1, D_t)    two inferences at the same time
     sequential   Q_t = QR(Q_t-1, D_t)    A_t = IA(Q_t,   D_t)    one after the other
 
-A reformulation makes the question clearer, or splits it into queries that each stand alone.
+A reformulation makes the question clearer, or splits it into queries that each stand alone. N is 3 in the paper; here
+the bundle says it (`evidence.rounds`).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     fixed image      q, i ─ image search ───────► M(q, D)
 
     self-reflective  q, i ─ both searches ─► answer ─► grade ─┬─ enough ──► the answer
-                           ▲                                  └─ not enough, at most three rounds ─┐
+                           ▲                                  └─ not enough, at most N rounds ──┐
                            └─ text search ◄─ ask again ◄────────────────────────────────────────┘
 
 The policies `text` and `image` differ from the first two: they rewrite the question, and show as much as the bundle

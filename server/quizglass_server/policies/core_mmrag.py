@@ -83,7 +83,7 @@ async def telling(entries: Sequence[Evidence], state: State, tools: Tools) -> St
     thing; unless that brings nothing.
     """
     if not tools.searches_text or (entries and not tools.reads_entries):
-        return await reading(tools.show(entries) if entries else (), state, tools)
+        return await reading(tools.show(entries), state, tools)
     queries = await tools.lines("rewrite", state.having(entries)) or state.asked
     asked = state.asking(queries)
     named = any(entry.title.casefold() in queries[0].casefold() for entry in entries)

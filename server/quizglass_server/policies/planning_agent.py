@@ -7,6 +7,8 @@ One decision per question, made by a fine-tuned vision-language model before any
     C (c2)  text       ─ rewrite q ─ q_g ─ text search ─ k_t ───────►  M(y | q, k_t)
     D (c4)  both       ─ image search ─ k_i ─ rewrite q, k_i ─ q_g
                           ─ text search ─ k_t ──────────────────────►  M(y | q, k_i, k_t)
+
+Under A, B and C "I don't know" is not told: what the plan left out is looked up first, and the question answered again.
 """
 
 from __future__ import annotations
@@ -23,11 +25,6 @@ Answerer = Callable[[State, Tools], Awaitable[Draft]]
 """Answers from what was found."""
 
 
-async def answered(state: State, tools: Tools) -> Draft:
-    """M(y | q, k_i, k_t), streamed."""
-    return await tools.answer(state)
-
-
 class PlanningAgent:
     """Looks up what is said to be needed, and nothing else.
 
@@ -35,7 +32,7 @@ class PlanningAgent:
         name: what clients ask for it by.
         by: who says what is needed: the fine-tuned planner, or in the prompt-based baseline the answering model itself,
             which is not tuned for it and asked for the letter of the plan.
-        answerer: how it answers from what was found.
+        answerer: how it answers from what was found; None: at once, or after a second look.
         tasks: what the answerer has the generator write besides answering.
     """
 
@@ -43,7 +40,7 @@ class PlanningAgent:
         self,
         name: str = "planning-agent",
         by: str = "planner",
-        answerer: Answerer = answered,
+        answerer: Answerer | None = None,
         tasks: tuple[str, ...] = (),
     ) -> None:
         self.name = name
@@ -57,9 +54,9 @@ class PlanningAgent:
         """Decide, then follow the plan."""
         plan = await tools.decide(Plan, tools.start(), by=self._by, otherwise=Plan.NONE)
         state = await look_up(plan, tools.start(), tools, by_tags=True)
-        if plan is Plan.BOTH or self._answerer is not answered:
+        if self._answerer is not None:
             return await self._answerer(state, tools)
-        return await second_look(plan, state, tools)
+        return await tools.answer(state) if plan is Plan.BOTH else await second_look(plan, state, tools)
 
 
 async def second_look(plan: Plan, state: State, tools: Tools) -> Draft:
@@ -105,4 +102,4 @@ async def _by_text(state: State, tools: Tools) -> State:
 
 async def follow(plan: Plan, state: State, tools: Tools) -> Draft:
     """One of the four paths to its end."""
-    return await answered(await look_up(plan, state, tools), tools)
+    return await tools.answer(await look_up(plan, state, tools))

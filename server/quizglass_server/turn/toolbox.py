@@ -151,25 +151,29 @@ class Toolbox:
 
     async def answer(self, state: State, task: str = ANSWER, **also: Note) -> Draft:
         """Complete a prompt and stream it as the answer, at most until the budget ends."""
-        writing = Writing()
-        request = await self._request(task, state, also, answers=True)
-        await self._runner.run(generate, request, writing, lambda text: self._journal.emit(AnswerDelta(text)))
-        return writing.draft
+        return await self._streamed(task, state, also, self._say)
 
     async def attempt(self, state: State) -> tuple[Draft, bool]:
         """The same, but the bundle's words by which nothing is known are not told; and whether anything was."""
-        writing = Writing()
-        withholding = Withholding(self._resources.tuning.abstain, lambda text: self._journal.emit(AnswerDelta(text)))
-        request = await self._request(ANSWER, state, {}, answers=True)
-        await self._runner.run(generate, request, writing, withholding.add)
-        return writing.draft, withholding.end()
+        withholding = Withholding(self._resources.tuning.abstain, self._say)
+        draft = await self._streamed(ANSWER, state, {}, withholding.add)
+        return draft, withholding.end()
+
+    async def _streamed(self, task: str, state: State, also: Mapping[str, Note], say: Callable[[str], None]) -> Draft:
+        """What a prompt is completed to, each piece said as it is written."""
+        writing, request = Writing(), await self._request(task, state, also, answers=True)
+        await self._runner.run(generate, request, writing, say)
+        return writing.draft
+
+    def _say(self, text: str) -> None:
+        self._journal.emit(AnswerDelta(text))
 
     def tell(self, draft: Draft, *, provisional: bool = False) -> Draft:
         """Give a draft as the answer, or show it until the turn's end says whether it is."""
         if provisional:
             self._journal.propose(draft.text)
         elif draft.text:
-            self._journal.emit(AnswerDelta(draft.text))
+            self._say(draft.text)
         return draft
 
     def refuse(self, draft: Draft, reason: AbstainReason) -> Draft:

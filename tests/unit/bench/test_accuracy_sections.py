@@ -82,6 +82,20 @@ def test_the_table_has_its_bars_for_any_answers() -> None:
     assert rows["image searches, of always-both's"].bar == "<= 50"
 
 
+def test_text_recall_is_told_apart_by_how_many_lookups_a_question_takes() -> None:
+    texts = [q for q in QUESTIONS if q.group in ("text", "both") and q.gold_entries]
+    several = [q for q in texts if sum(hop.action == "text" for hop in q.hops) > 1]
+    cases = [case(q, {}, {}) for q in texts]
+    for each in cases:
+        each.asked.text_entries = [] if each.question in several else ["another", each.question.gold_entries[-1]]
+    rows = by_name(table(cases, cases[:2]))
+    assert 0 < len(several) < len(texts), "or this test is about nothing"
+    share = 1 - len(several) / len(texts)
+    assert rows["text search recall@5 with the gold query"].value == pytest.approx(share)
+    assert rows["the same, one text lookup"].value == 1
+    assert rows["the same, several text lookups"].value == 0
+
+
 def test_questions_that_name_their_thing_compare_always_both_with_always_text() -> None:
     named = replace(QUESTIONS[0], text=f"How old is the {QUESTIONS[0].image_answer}?", history=())
     told = replace(QUESTIONS[1], text="And it?", history=(("What is it?", QUESTIONS[1].image_answer),))

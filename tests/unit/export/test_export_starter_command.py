@@ -60,7 +60,7 @@ def test_thresholds_join_the_settings_that_are_there(tmp_path: Path, monkeypatch
     assert json.loads((tmp_path / "settings.json").read_text()) == {
         "version": "3",
         "thresholds": {"image_accept": 0.5, "coarse_accept": 0.2, "rerank_accept": 0.7},
-        "evidence": picture_search.EVIDENCE | {"seen": 2, "kind_bonus": 0.0},
+        "evidence": picture_search.EVIDENCE | starter_command.PLANNED | {"seen": 2, "kind_bonus": 0.0},
     }
     assert measured["rerank_accept"] == {"threshold": 0.7}
     assert measured["image_accept"] == {**images["accept"], **recalls}

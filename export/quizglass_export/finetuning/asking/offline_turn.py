@@ -21,6 +21,7 @@ from quizglass_server.policies import Policy
 from quizglass_server.policies.tools import Label
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.generate import lines_of
+from quizglass_server.steps.language.wording import same_wording
 from quizglass_server.steps.lookup.own_passages import with_passages
 from quizglass_server.steps.prompt_values import prompt_values
 from quizglass_server.steps.tuning import Tuning
@@ -158,9 +159,9 @@ class OfflineTurn:
         return await self.write(task, state, **also)
 
     async def attempt(self, state: State) -> tuple[Draft, bool]:
-        """The same, and whether it says anything but that nothing is known."""
+        """The same, and whether it says anything but the server's own words by which nothing is known."""
         draft = await self.answer(state)
-        return draft, not self.abstains(draft)
+        return draft, bool(draft.text) and not same_wording(draft.text, Tuning().abstain)
 
     def tell(self, draft: Draft, *, provisional: bool = False) -> Draft:
         """The draft itself."""

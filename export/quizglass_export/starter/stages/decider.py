@@ -27,7 +27,7 @@ from quizglass_export.starter.loop.training import Pictures, fit, predict
 from quizglass_export.starter.model.precision import device_of
 from quizglass_export.starter.stages.annotate import LABELS, Annotation, plan_request
 from quizglass_export.starter.stages.drafting import OwnDraft
-from quizglass_export.starter.stages.judging import OwnAnswer, support
+from quizglass_export.starter.stages.judging import SUPPORTED, OwnAnswer, support
 
 RANK = 32
 ALPHA = 128
@@ -287,5 +287,7 @@ def report(
     for name, core in (("plan-core", True), ("plan-new", False)):
         part = [decisions.about(a)[:1] for a in tests if a.seen_in_training == core]
         shares[name] = share_right(letters_chosen(adapted, encode(part, encoder), encoder, asked.pictures))
-    labels = len(DECISIONS["verifier"])
-    return shares | support([each.probability(0, labels) for each in judged], [each.right == 0 for each in judged])
+    names = DECISIONS["verifier"]
+    told = names.index(SUPPORTED)
+    chances = [each.probability(told, len(names)) for each in judged]
+    return shares | support(chances, [each.right == told for each in judged])

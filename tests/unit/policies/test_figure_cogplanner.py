@@ -1,0 +1,119 @@
+"""CogPlanner and what it is compared with call what their figure shows, whatever is missing (`pytest -k figure`)."""
+
+from __future__ import annotations
+
+import pytest
+
+from quizglass_server.policies.cogplanner import Action, CogPlanner
+from quizglass_server.policies.cogplanner_baselines import OneSearch, SelfReflective
+from tests.support.policy_fakes import QUESTION, ScriptedTools, seen, titles
+
+PARALLEL, SEQUENTIAL = CogPlanner("parallel", parallel=True), CogPlanner("sequential", parallel=False)
+HOPS = ("What is it?", "Who founded Tandric?", "Where was Ana Bex born?")
+
+
+async def test_figure_of_cogplanner_in_parallel_decides_both_from_the_state_before() -> None:
+    tools = ScriptedTools(
+        pictures=seen("Velmora"), reformulate=[[hop] for hop in HOPS], act=["image", "text", "text"], answer=["Brenn"]
+    )
+    draft = await PARALLEL.answer(tools)
+    assert tools.calls == [
+        *("1a lines reformulate", "1b decide act", "1 search_image <= 6"),
+        *("2a lines reformulate", "2b decide act", "2 search_text Who founded Tandric? <= 5"),
+        *("3a lines reformulate", "3b decide act", "3 search_text Where was Ana Bex born? <= 5"),
+        "answer answer",
+    ]
+    assert tools.most_at_once == 2
+    for reformulate, act in zip(tools.of("reformulate"), tools.of("act"), strict=True):
+        assert reformulate.state == act.state
+    assert [call.state.queries for call in tools.of("act")] == [(), HOPS[:1], HOPS[1:2]]
+    asked = tools.of("answer")[0].state
+    assert (asked.question, asked.queries) == (QUESTION, HOPS[2:])
+    assert (titles(asked.seen), titles(asked.found)) == (["Velmora"], list(reversed(HOPS[1:])))
+    assert draft.text == "Brenn"
+
+
+async def test_figure_of_cogplanner_in_sequence_acts_on_the_new_queries() -> None:
+    tools = ScriptedTools(reformulate=[["a", "b"], ["c"]], act=["text", "none"], answer=["yes"])
+    await SEQUENTIAL.answer(tools)
+    assert tools.calls == [
+        *("1 lines reformulate", "1 decide act", "1 search_text a, b <= 5"),
+        *("2 lines reformulate", "2 decide act", "answer answer"),
+    ]
+    assert tools.most_at_once == 1
+    assert [call.state.queries for call in tools.of("act")] == [("a", "b"), ("c",)]
+    answered = tools.of("answer")[0].state
+    assert answered.queries == ("c",)
+    assert titles(answered.found) == ["a", "b"]
+
+
+@pytest.mark.parametrize("policy", [PARALLEL, SEQUENTIAL])
+async def test_figure_of_cogplanner_ends_at_none_without_any_search(policy: CogPlanner) -> None:
+    tools = ScriptedTools(reformulate=[["clearer"]], act=["none"], answer=["red"])
+    assert (await policy.answer(tools)).text == "red"
+    assert tools.of("search_text") == tools.of("search_image") == []
+    assert tools.of("answer")[0].state.queries == ("clearer",)
+
+
+@pytest.mark.parametrize("policy", [PARALLEL, SEQUENTIAL])
+async def test_figure_of_cogplanner_searches_the_same_once_and_takes_three_rounds_at_most(policy: CogPlanner) -> None:
+    tools = ScriptedTools(reformulate=[["a"], ["a", "b"], ["a"]], act=["text", "text", "image"], answer=["x"])
+    await policy.answer(tools)
+    assert [call.name for call in tools.of("search_text")] == ["a <= 5", "b <= 5"]
+    assert len(tools.of("act")) == 3
+    pictures = ScriptedTools(pictures=seen("V"), reformulate=[["a"]] * 9, act=["image"] * 9, answer=["x"])
+    await policy.answer(pictures)
+    assert len(pictures.of("search_image")) == 1
+    assert titles(pictures.of("answer")[0].state.seen) == ["V"]
+    assert len(pictures.of("act")) == 2, "the third round would be decided from the same"
+
+
+@pytest.mark.parametrize("policy", [PARALLEL, SEQUENTIAL])
+async def test_figure_of_cogplanner_without_time_or_lines_asks_the_question_itself(policy: CogPlanner) -> None:
+    assert (await policy.answer(ScriptedTools(rounds=0, answer=["x"]))).text == "x"
+    nothing = ScriptedTools(answer=["x"])
+    await policy.answer(nothing)
+    assert nothing.of("search_text") == []
+    empty = ScriptedTools(reformulate=[["", ""], []], act=["text", "none"], texts=False, answer=["x"])
+    await policy.answer(empty)
+    assert [call.name for call in empty.of("search_text")] == [f"{QUESTION} <= 5"]
+    assert empty.of("answer")[0].state.found == ()
+
+
+async def test_figure_of_one_search_looks_up_the_question_as_it_was_asked() -> None:
+    text, image = OneSearch("t", Action.TEXT), OneSearch("i", Action.IMAGE)
+    tools = ScriptedTools(answer=["x"])
+    await text.answer(tools)
+    assert tools.calls == [f"search_text {QUESTION} <= 5", "answer answer"]
+    assert titles(tools.of("answer")[0].state.found) == [QUESTION]
+    tools = ScriptedTools(pictures=seen("V", "W"), answer=["x"])
+    await image.answer(tools)
+    assert tools.calls == ["search_image <= 6", "answer answer"]
+    assert titles(tools.of("answer")[0].state.seen) == ["V", "W"]
+    assert "text_encoder" not in image.needs
+    assert "image_encoder" not in text.needs
+
+
+async def test_figure_of_self_reflection_searches_again_until_the_grade_is_good() -> None:
+    tools = ScriptedTools(
+        pictures=seen("V"), answer=["first", "second"], grade=["not enough", "enough"], again=[["better"]]
+    )
+    draft = await SelfReflective().answer(tools)
+    assert tools.calls == [
+        "search_image <= 6",
+        *(f"1 search_text {QUESTION} <= 5", "1 write answer", "1 decide grade"),
+        *("2 lines again", "2 search_text better <= 5", "2 write answer", "2 decide grade"),
+    ]
+    assert tools.of("again")[0].also == {"answer": "first"}
+    assert [call.also for call in tools.of("grade")] == [{"answer": "first"}, {"answer": "second"}]
+    assert draft.text == "second"
+    assert tools.given == [(draft, False)]
+
+
+async def test_figure_of_self_reflection_gives_the_last_draft_after_three_rounds_and_answers_without_any() -> None:
+    tools = ScriptedTools(answer=["1", "2", "3", "4"], grade=["not enough"] * 9, again=[["a"], ["a"], ["b"]])
+    assert (await SelfReflective().answer(tools)).text == "3"
+    assert len(tools.of("search_text")) == 2
+    assert (await SelfReflective().answer(ScriptedTools(rounds=0, answer=["x"]))).text == "x"
+    cut = ScriptedTools(answer=["1", None], grade=["not enough", "not enough"], again=[["a"]], rounds=2)
+    assert (await SelfReflective().answer(cut)).text == "1"

@@ -1,0 +1,38 @@
+"""OmniSearch calls what its figure shows, whatever is missing (`pytest -k figure`)."""
+
+from __future__ import annotations
+
+from quizglass_server.policies.omnisearch import OmniSearch
+from tests.support.policy_fakes import QUESTION, ScriptedTools, seen, titles
+
+
+async def test_figure_of_omnisearch_asks_with_a_tool_until_it_answers() -> None:
+    tools = ScriptedTools(
+        pictures=seen("Velmora"),
+        next=["image", "text", "answer"],
+        ask=[["What is it?"], ["Who made it?"]],
+        answer=["x"],
+    )
+    await OmniSearch().answer(tools)
+    assert tools.calls == [
+        *("1 decide next", "1 lines ask", "1 search_image"),
+        *("2 decide next", "2 lines ask", "2 search_text Who made it?"),
+        *("3 decide next", "answer answer"),
+    ]
+    assert [call.also for call in tools.of("ask")] == [{"tool": "image"}, {"tool": "text"}]
+    answered = tools.of("answer")[-1].state
+    assert (titles(answered.seen), titles(answered.found)) == (["Velmora"], ["Who made it?"])
+
+
+async def test_figure_of_omnisearch_takes_five_rounds_at_most() -> None:
+    tools = ScriptedTools(next=["text"] * 9, ask=[[str(number)] for number in range(9)], texts=False, answer=["x"])
+    assert (await OmniSearch().answer(tools)).text == "x"
+    assert len(tools.of("search_text")) == len(tools.of("next")) == 5
+
+
+async def test_figure_of_omnisearch_without_time_answers_and_without_a_sub_question_asks_the_question() -> None:
+    assert (await OmniSearch().answer(ScriptedTools(rounds=0, answer=["x"]))).text == "x"
+    assert ScriptedTools().of("ask") == []
+    tools = ScriptedTools(next=["text"], ask=[[]], answer=["x"])
+    await OmniSearch().answer(tools)
+    assert [call.name for call in tools.of("search_text")] == [QUESTION]

@@ -1,0 +1,193 @@
+"""QA-Dragon and its ablations call what their figure shows, whatever is missing (`pytest -k figure`)."""
+
+from __future__ import annotations
+
+import pytest
+
+from quizglass_server.domain.turns import AbstainReason
+from quizglass_server.policies.qa_dragon import Parts, QADragon
+from tests.support.policy_fakes import QUESTION, ScriptedTools, Scripts, seen, titles
+
+THOUGHT = [["It is a red car.", "Its name cannot be read."]]
+IMAGE_AGENT = ["lines objects", "lines object", "search_image the red car <= 5", "decide entity", "decide entity"]
+TEXT_AGENT = ["lines split", "lines complete", "search_text Velmora who founded its maker, when was Velmora made"]
+ENDING = ["write reason", "write conclude", "decide verifier"]
+
+
+def dragon(**scripts: Scripts) -> ScriptedTools:
+    """Tools of a question that goes the whole way of RAG."""
+    told: dict[str, Scripts] = {
+        "think": THOUGHT,
+        "draft": ["I don't know"],
+        "search_router": ["rag"],
+        "tool_router": ["both"],
+        "subject": ["other"],
+        "objects": [["car", "a very large house"]],
+        "object": [["the red car"]],
+        "entity": ["no", "yes"],
+        "split": [["who founded its maker", "when was it made"]],
+        "complete": [["who founded its maker", "when was Velmora made"]],
+        "reason": ["the article says so"],
+        "conclude": ["Ana Bex"],
+        "verifier": ["supported"],
+    }
+    entries = seen("Tagrin", "Velmora", "Other")
+    return ScriptedTools(pictures=entries, texts=True, rounds=99, unsure=(), **{**told, **scripts})
+
+
+async def test_figure_of_qa_dragon_goes_through_every_part_on_the_way_of_rag() -> None:
+    tools = dragon()
+    draft = await QADragon().answer(tools)
+    assert tools.calls == [
+        *("lines think", "write draft", "decide search_router", "a decide tool_router", "b decide subject"),
+        *IMAGE_AGENT,
+        *TEXT_AGENT,
+        *ENDING,
+    ]
+    assert draft.text == "Ana Bex"
+    assert tools.given == [(draft, False)]
+    assert tools.of("draft")[0].state.notes["steps"] == THOUGHT[0]
+    assert tools.of("tool_router")[0].state.notes["draft"] == "I don't know"
+    assert tools.of("search_router")[0].state.notes["signs"] == ["no_answer", "undetermined"]
+    assert tools.of("search_router")[0].state.notes["p_min"] == 0.9
+    assert tools.of("object")[0].state.notes["objects"] == ["car", "a very large"]
+    assert [titles(call.state.seen) for call in tools.of("entity")] == [["Tagrin"], ["Velmora"]]
+    assert tools.of("complete")[0].state.notes["entity"] == "Velmora"
+    assert titles(tools.of("conclude")[0].state.seen) == titles(tools.shown) == ["Velmora"]
+    assert tools.of("conclude")[0].also == {"reason": "the article says so"}
+    assert tools.of("verifier")[0].also == {
+        "answer": "Ana Bex",
+        "certainty": "90",
+        "reason": "the article says so",
+        "evidence": [
+            "Velmora: Velmora is a red car.",
+            "Velmora who founded its maker: about Velmora who founded its maker",
+            "when was Velmora made: about when was Velmora made",
+        ],
+    }
+
+
+async def test_figure_of_qa_dragon_gives_the_draft_directly() -> None:
+    tools = dragon(draft=["12"], search_router=["direct"])
+    draft = await QADragon().answer(tools)
+    assert tools.calls == ["lines think", "write draft", "decide search_router"]
+    assert tools.given == [(draft, False)]
+    assert draft.text == "12"
+
+
+async def test_figure_of_qa_dragon_shows_a_draft_and_verifies_it_by_text() -> None:
+    tools = dragon(draft=["Ana Bex"], search_router=["verify"], complete=[["who founded Tandric"]])
+    draft = await QADragon().answer(tools)
+    assert tools.calls == [
+        *("lines think", "write draft", "decide search_router"),
+        *("lines split", "lines complete", "search_text who founded Tandric"),
+        *ENDING,
+    ]
+    assert [(told.text, provisional) for told, provisional in tools.given] == [("Ana Bex", True), (draft.text, False)]
+
+
+@pytest.mark.parametrize(
+    ("plan", "subject", "searches"),
+    [
+        ("both", "other", "it"),
+        ("image", "other", "i"),
+        ("text", "other", "t"),
+        ("none", "other", ""),
+        ("both", "book", "t"),
+        ("both", "logo", "t"),
+        ("image", "plant", ""),
+        ("both", "calculation", ""),
+        ("text", "translation", ""),
+    ],
+)
+async def test_figure_of_qa_dragons_tool_router_and_its_exceptions(plan: str, subject: str, searches: str) -> None:
+    tools = dragon(tool_router=[plan], subject=[subject])
+    await QADragon().answer(tools)
+    made = [call.verb[len("search_")] for call in tools.made if call.verb.startswith("search_")]
+    assert "".join(made) == searches
+    ending = ENDING if searches else ENDING[:2]
+    assert tools.calls[-len(ending) :] == ending
+
+
+@pytest.mark.parametrize(
+    ("judged", "reason"),
+    [
+        ("unsupported", AbstainReason.UNSUPPORTED),
+        ("contradicted", AbstainReason.CONTRADICTED),
+        ("incomplete", AbstainReason.INCOMPLETE),
+    ],
+)
+async def test_figure_of_qa_dragons_verifier_refuses(judged: str, reason: AbstainReason) -> None:
+    for branch in ("rag", "verify"):
+        tools = dragon(draft=["Bo"], search_router=[branch], verifier=[judged])
+        assert (await QADragon().answer(tools)).refused is reason
+        assert [provisional for _, provisional in tools.given] == [True] * (branch == "verify")
+
+
+async def test_figure_of_qa_dragons_token_probabilities_refuse_before_the_verifier_is_asked() -> None:
+    tools = ScriptedTools(unsure=["Bo"], think=THOUGHT, tool_router=["none"], conclude=["Bo"])
+    assert (await QADragon().answer(tools)).refused is AbstainReason.UNSURE
+    assert tools.of("verifier") == []
+
+
+async def test_figure_of_qa_dragon_goes_on_when_lists_are_empty_and_nothing_is_found() -> None:
+    tools = dragon(think=[[]], objects=[[]], split=[[]], complete=[[]], entity=["no", "no", "no"])
+    await QADragon().answer(tools)
+    assert tools.of("object") == []
+    assert [call.name for call in tools.of("search_image")] == ["<= 5"]
+    assert [call.name for call in tools.of("search_text")] == [QUESTION]
+    assert tools.of("conclude")[0].state.seen == ()
+    one = dragon(objects=[["car"]])
+    await QADragon().answer(one)
+    assert one.of("object") == []
+    assert [call.name for call in one.of("search_image")] == ["car <= 5"]
+
+
+async def test_figure_of_qa_dragon_without_time_gives_what_was_shown_or_refuses() -> None:
+    rag = ScriptedTools(draft=["Bo"])
+    assert (await QADragon().answer(rag)).refused is AbstainReason.BUDGET
+    verify = ScriptedTools(draft=["Bo"], search_router=["verify"])
+    draft = await QADragon().answer(verify)
+    assert (draft.text, draft.refused) == ("Bo", None)
+    nothing = ScriptedTools(search_router=["direct"])
+    assert (await QADragon().answer(nothing)).refused is AbstainReason.BUDGET
+    unverified = ScriptedTools(conclude=["Ana"])
+    assert (await QADragon().answer(unverified)).text == "Ana"
+
+
+@pytest.mark.parametrize("policy", QADragon.every(), ids=lambda policy: policy.name)
+async def test_figure_of_qa_dragons_ablations_leave_out_one_part(policy: QADragon) -> None:
+    tools = dragon()
+    await policy.answer(tools)
+    whole = dragon()
+    await QADragon().answer(whole)
+    without = [name for name in whole.calls if name not in tools.calls]
+    split, _, search = TEXT_AGENT
+    assert (
+        without
+        == {
+            "qa-dragon": [],
+            "qa-dragon-image-only": TEXT_AGENT,
+            "qa-dragon-no-domain-router": [],
+            "qa-dragon-no-search-router": ["decide search_router"],
+            "qa-dragon-no-tool-router": ["a decide tool_router", "b decide subject"],
+            "qa-dragon-no-splitting": [split],
+            "qa-dragon-no-fusion-search": [search],
+            "qa-dragon-no-reranking": [search],
+            "qa-dragon-no-verifier": ["decide verifier"],
+            "qa-dragon-routers-only": ["decide search_router", search],
+        }[policy.name]
+    )
+    known_domain = [call.state.notes.get("domain") for call in tools.made if call.verb in ("write", "lines", "decide")]
+    assert set(known_domain) == ({""} if policy.name == "qa-dragon-no-domain-router" else {None})
+    last = tools.of("search_text")[0].name if tools.of("search_text") else ""
+    assert last.endswith("as found") == (policy.name == "qa-dragon-no-reranking")
+
+
+async def test_figure_of_qa_dragon_with_the_picture_as_its_only_source_verifies_by_it() -> None:
+    tools = dragon(draft=["Bo"], search_router=["verify"])
+    await QADragon(parts=Parts(text=False)).answer(tools)
+    assert tools.calls[3:] == [*IMAGE_AGENT, *ENDING]
+    text = dragon(tool_router=["text"])
+    await QADragon(parts=Parts(text=False)).answer(text)
+    assert text.calls[-3:] == ["b decide subject", *ENDING[:2]]
