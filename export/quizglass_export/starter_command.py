@@ -42,9 +42,9 @@ MINUTES, FURTHER_MINUTES = 230.0, 115.0
 """Defaults for everything on two CPU cores, from nothing and from checkpoints."""
 _FITTED_BY = {"detect_accept": "detector", "coarse_accept": "coarse_reranker", "support_accept": "decider"}
 """Thresholds that a stage finds out itself, as its `done.json` has them."""
-PLANNED = {"judged": False, "rounds": 5}
+PLANNED = {"judged": False, "rounds": 5, "links": 2}
 """Of `evidence`: the verifier judges for those policies alone that ask it; the world's questions take four lookups, and
-a round that sees that they are enough."""
+a round that sees that they are enough; what a passage names is in another."""
 CALIBRATION = (7001, 1000, 400)
 """Seed and size of the world that thresholds are set on, and how many queries."""
 

@@ -201,6 +201,7 @@ def tuning(bundle: Bundle) -> Tuning:
         seen=manifest.evidence.seen,
         text_candidates=manifest.evidence.text_candidates,
         found=manifest.evidence.found,
+        links=manifest.evidence.links,
         views=Views(manifest.evidence.views.placed, manifest.evidence.views.unplaced),
         box_step=manifest.evidence.box_step,
         kind_bonus=manifest.evidence.kind_bonus,

@@ -54,8 +54,8 @@ def _measured(ground: Ground, trial: Trial) -> list[Asked]:
 
 @contextmanager
 def _servers(ground: Ground, trial: Trial) -> Iterator[Targets]:
-    """A server of the bundle, and one of the same bundle without `kind_bonus`."""
-    with ground.server(trial.folder) as server, ground.server(trial.folder, "without-bonus", kind_bonus=0.0) as other:
+    """A server of the bundle, and one of the same bundle without `kind_bonus` and `links`."""
+    with ground.server(trial.folder) as server, ground.server(trial.folder, "plain", kind_bonus=0.0, links=0) as other:
         yield Targets(server, other)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bench.accuracy.planner import rules
-from bench.accuracy.planner.asking import POLICIES
+from bench.accuracy.planner.asking import POLICIES, UNLINKED
 from bench.accuracy.planner.cases import Case, annotate, image_hit, mean, reranked_rank, searched, served_rank
 from bench.results import Row, at_least, at_most, beats, ratio
 from quizglass_export.scoring.costs import IMAGE_SEARCH_S, TEXT_SEARCH_S
@@ -156,6 +156,7 @@ def _retrieval(cases: list[Case]) -> list[Row]:
         Row("image search recall@5, all things", mean(pictured, lambda c: image_hit(c, BOTH, 5)), ""),
         Row("the same for all things, the named kind counting nothing", mean(pictured, plain), ""),
         at_least("text search recall@5 with the gold query", _recall(texts), "", 0.90),
+        Row("the same of a turn: names followed, reranked", _recall(texts, linked=True), ""),
         *_recall_by_lookups(texts),
         beats("evidence recall@1, reranked", after, "%", "the order of the search", before),
     ]
@@ -167,12 +168,24 @@ def _recall_by_lookups(cases: list[Case]) -> list[Row]:
     for case in cases:
         several = sum(hop.action == "text" for hop in case.question.hops) > 1
         parts["several text lookups" if several else "one text lookup"].append(case)
-    return [Row(f"the same, {name} ({len(some)} questions)", _recall(some), "") for name, some in parts.items() if some]
+    rows = []
+    for name, some in parts.items():
+        if some:
+            plain, ours = (100 * mean(some, lambda c, p=p: c.right(p)) for p in (UNLINKED, BOTH))  # type: ignore[misc]
+            recall, alone = _recall(some, linked=True), _recall(some)
+            rows.append(Row(f"the same, {name} ({len(some)} questions)", recall, "", "one search", alone))
+            rows.append(Row(f"accuracy, always-both, {name}", ours, "%", "names not followed", plain))
+    return rows
 
 
-def _recall(cases: list[Case]) -> float:
-    """Share of gold queries whose last entry is among the first five that a single search brings."""
-    return mean(cases, lambda c: c.question.gold_entries[-1] in c.asked.text_entries[:5])
+def _recall(cases: list[Case], *, linked: bool = False) -> float:
+    """Share of gold queries whose last entry is among the first five that a single search brings, or a turn."""
+
+    def brought(case: Case) -> bool:
+        entries = case.asked.linked_entries if linked else case.asked.text_entries
+        return case.question.gold_entries[-1] in entries[:5]
+
+    return mean(cases, brought)
 
 
 def _refusals(cases: list[Case], nothing: list[Case]) -> list[Row]:

@@ -14,6 +14,7 @@ from torch import nn
 from torch.nn import functional
 from transformers import Qwen3ForCausalLM
 
+from quizglass_export.retrieval.linked import Links
 from quizglass_export.retrieval.pairs import PassageLibrary, training_libraries
 from quizglass_export.retrieval.rerank_data import (
     IGNORED,
@@ -40,6 +41,9 @@ _WORLD_THINGS = 250
 _MINED_WORLDS = 4
 _MINED_PAIRS = 1000
 _CANDIDATES = 8
+_LINKED_WORLDS = 12
+_LINKED = 0.4
+"""Share of the candidates of the last stage that were found by the names in other passages."""
 _SHARES = {"copy": 0.125, "judge": 0.875, "lora": 0.2}
 """Of the time: the adapter's, and of the rest what the base copies and judges."""
 
@@ -120,10 +124,14 @@ def mine(workdir: Path, libraries: Sequence[PassageLibrary], rng: random.Random)
     return mined
 
 
-def _mined_drawer(mined: Sequence[tuple[Candidate, ...]], rng: random.Random) -> Callable[[], Candidate]:
-    """Right ones two times in five; a tenth are right passages told of a similar name."""
+def _mined_drawer(
+    mined: Sequence[tuple[Candidate, ...]], links: Sequence[Links], rng: random.Random
+) -> Callable[[], Candidate]:
+    """Right ones two times in five; a tenth are right passages told of a similar name, and some were found by links."""
 
     def draw() -> Candidate:
+        if rng.random() < _LINKED:
+            return rng.choice(links).draw(rng)
         group, share = rng.choice(mined), rng.random()
         right = [item for item in group if item.right]
         wrong = [item for item in group if not item.right]
@@ -180,9 +188,12 @@ def train_reranker_lora(workdir: Path, minutes: float, reader: PromptReader, see
     judge.heads.requires_grad_(False)
     run = TimedRun("reranker_lora", out / "training", judge, Budget(minutes, 1e-3))
     rng = random.Random(f"reranker lora/{seed}/{run.step}")
-    mined = mine(workdir, training_libraries(_MINED_WORLDS, 2 * _WORLD_THINGS, seed + 500), rng)
+    libraries = training_libraries(_MINED_WORLDS, 2 * _WORLD_THINGS, seed + 500)
+    mined = mine(workdir, libraries, rng)
+    linking = training_libraries(_LINKED_WORLDS, 2 * _WORLD_THINGS, seed + 700)
+    links = [Links(library, seed) for library in linking if library.world.towns]
     log.info("mined candidates for %d queries", len(mined))
-    _learn_to_judge(run, judge, reader, _mined_drawer(mined, rng), dense=False)
+    _learn_to_judge(run, judge, reader, _mined_drawer(mined, links, rng), dense=False)
     judge.model.save_pretrained(str(out))
     return out
 

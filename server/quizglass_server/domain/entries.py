@@ -45,6 +45,8 @@ class SearchOptions:
     """Of entries whose pictures are near-duplicates only the best."""
     entries: tuple[str, ...] = ()
     """Ids of the only entries to search among; empty: all."""
+    titles: tuple[str, ...] = ()
+    """Titles, as they are written, of the only entries to search among; empty: all."""
 
     @property
     def key(self) -> Hashable:
@@ -57,6 +59,7 @@ class SearchOptions:
             self.per_entry,
             self.fold_alike,
             self.entries,
+            self.titles,
             attributes,
             *any_of,
             wanted.time_from,

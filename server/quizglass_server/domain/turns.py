@@ -141,6 +141,8 @@ class Evidence(values.Evidence):
 
     coarse_score: float | None = None
     """Of the coarse reranker, if there is one: the cosine of passage and picture."""
+    via: Evidence | None = None
+    """The passage that names this one's entry, where that is how it was found."""
 
     @property
     def coarse(self) -> float:

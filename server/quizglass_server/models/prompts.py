@@ -192,6 +192,7 @@ EXAMPLE: Mapping[str, PromptValue] = {
     "query": "a",
     "queries": ["a"],
     "labels": ["a"],
+    "standing": "a",
     **NOTES,
 }
 """Something of everything that a prompt may name besides its pictures."""

@@ -11,6 +11,7 @@
 | `names` | titles of what was recognised, without what is known of it |
 | `query` | the question as it was reformulated last, several parted by semicolons; None: it was not |
 | `queries` | the same as a list |
+| `standing` | of an `answer`, beside its `evidence`: where its words stand, see `standing` |
 
 Besides these the state's notes, and what a policy gives with one call, each under its own name.
 """
@@ -22,12 +23,15 @@ from collections.abc import Mapping, Sequence
 from quizglass_server.domain.state import Note, State
 from quizglass_server.domain.turns import Evidence, Turn
 from quizglass_server.models.prompts import Value
+from quizglass_server.steps.language.wording import stands_in
+from quizglass_server.steps.language.wording import words as words_of
 
 
 def prompt_values(
     turn: Turn, words: str, domain: str, state: State, also: Mapping[str, Note], tags: Sequence[str] = ()
 ) -> dict[str, Value]:
     """What prompts may name besides `image`."""
+    noted: dict[str, Value] = {**state.notes, **also}
     return {
         "question": state.question,
         "history": [{"question": each.question, "answer": each.answer} for each in turn.history],
@@ -39,9 +43,22 @@ def prompt_values(
         "names": [item.title for item in state.seen if item.title],
         "query": "; ".join(state.queries) or None,
         "queries": list(state.queries),
-        **state.notes,
-        **also,
+        "standing": standing(noted.get("answer"), noted.get("evidence"), words),
+        **noted,
     }
+
+
+def standing(answer: Value, evidence: Value, words: str | None) -> str:
+    """Where the words of an answer stand, in their order: "evidence", "picture" for what is read there, or "nowhere".
+
+    Empty without an answer. A model can answer from what it learned; one that judges it sees from this that it did.
+    """
+    if not isinstance(answer, str) or not (said := words_of(answer)):
+        return ""
+    lines = [] if evidence is None or isinstance(evidence, str | float) else [str(each) for each in evidence]
+    if any(stands_in(said, words_of(each)) for each in lines):
+        return "evidence"
+    return "picture" if stands_in(said, words_of(words or "")) else "nowhere"
 
 
 def line(evidence: Evidence) -> str:

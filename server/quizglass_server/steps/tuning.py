@@ -62,3 +62,5 @@ class Tuning:
     """Chunks a text search brings back."""
     found: int = 2
     """Of those, how many the generator is shown after reranking."""
+    links: int = 0
+    """Of those, how many may be what passages name; 0: names are not followed."""

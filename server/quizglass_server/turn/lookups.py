@@ -13,6 +13,7 @@ from quizglass_server.steps.lookup.crop import Part, views_of
 from quizglass_server.steps.lookup.detect import around, find_regions, likely_regions
 from quizglass_server.steps.lookup.entry_pictures import entry_pictures
 from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence, search_pictures
+from quizglass_server.steps.lookup.links import follow_links, needed, with_links, with_sources
 from quizglass_server.steps.lookup.own_passages import own_passages, with_passages
 from quizglass_server.steps.lookup.pointing import pointing
 from quizglass_server.steps.lookup.rerank import choose, merged, rerank
@@ -147,8 +148,19 @@ class Lookups:
         if passages and self._turn.picture is not None:
             parted = await self._runner.run(rerank_coarsely, self._turn.picture, query, passages, self._tuning)
             passages, dropped = parted or (passages, dropped)
-        ranked = await self._runner.run(rerank, query, passages) if hits and reranked else None
-        return passages if ranked is None else ranked, dropped, ranked is not None
+        if not passages or not reranked:
+            return passages, dropped, False
+        linked = await self._linked(query, passages, most)
+        ranked = await self._runner.run(rerank, query, linked)
+        return (passages, dropped, False) if ranked is None else (with_sources(needed(ranked)), dropped, True)
+
+    async def _linked(self, query: str, passages: list[Evidence], most: int) -> list[Evidence]:
+        """The passages, the last of them given up for those of entries that the query or the first ones name."""
+        if not self._tuning.links or self._resources.models.reranker is None:
+            return passages
+        encoder = self._resources.models.text_encoder
+        linked = await self._runner.run(follow_links, encoder, query, passages, self._tuning.links)
+        return with_links(passages, linked or [], most)
 
     def _embedding(self, phrases: tuple[str, ...]) -> asyncio.Task[Sought]:
         if phrases not in self._vectors:

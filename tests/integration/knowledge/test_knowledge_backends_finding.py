@@ -159,3 +159,22 @@ async def test_a_search_among_some_entries_brings_theirs_alone(knowledge_store) 
     assert await knowledge_store.search_texts(None, 5, "velmora", words) == []
     nobody = SearchOptions(mode=SearchMode.KEYWORDS, entries=("nobody",))
     assert await knowledge_store.search_texts(None, 5, "velmora", nobody) == []
+
+
+async def test_a_search_among_some_titles_brings_theirs_alone(knowledge_store) -> None:
+    titles = {"a": "Ana Bex", "b": "Ana Bexley", "c": 'Orin "O" Works', "d": "竹子 House", "e": ""}
+    await knowledge_store.add(stream(pictured(id_, title=title, text="velmora") for id_, title in titles.items()))
+
+    async def found(*wanted: str, mode: SearchMode = SearchMode.HYBRID) -> set[str]:
+        options = SearchOptions(mode=mode, titles=wanted)
+        vector = None if mode is SearchMode.KEYWORDS else FAR
+        return {hit.entry.id for hit in await knowledge_store.search_texts(vector, 9, "velmora", options)}
+
+    assert await found("Ana Bex") == {"a"}
+    assert await found("Ana", "ana bex", "Nobody") == set()
+    assert await found('Orin "O" Works', "竹子 House", mode=SearchMode.KEYWORDS) == {"c", "d"}
+    assert await found("%", "_na Bex", "") == set()
+    await knowledge_store.add(stream([pictured("a", title="Ida Lin", text="velmora")]))
+    assert await found("Ana Bex", "Ida Lin") == {"a"}
+    await knowledge_store.delete("a")
+    assert await found("Ida Lin") == set()

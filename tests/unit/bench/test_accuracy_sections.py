@@ -9,7 +9,7 @@ import pytest
 
 from bench.accuracy.ground import variant
 from bench.accuracy.planner import naming, rules
-from bench.accuracy.planner.asking import POLICIES, Asked
+from bench.accuracy.planner.asking import POLICIES, UNLINKED, Asked
 from bench.accuracy.planner.cases import Case
 from bench.accuracy.planner.rows import table
 from bench.accuracy.sections import conflicts, dialogues, dragon, objects, pace, rounds, verifier
@@ -61,7 +61,7 @@ def right(question: Question, **more: Any) -> dict[str, Any]:
 
 def case(question: Question, plans: dict[str, str], answers: dict[str, str]) -> Case:
     asked = Asked(question.id)
-    for name in (*POLICIES, "blind", "q_i", "q_g"):
+    for name in (*POLICIES, UNLINKED, "blind", "q_i", "q_g"):
         asked.turns[name] = record(answers.get(name, "wrong"), plan=plans.get(name, "none"))
     return Case(question, asked, unseen=True)
 
@@ -88,12 +88,17 @@ def test_text_recall_is_told_apart_by_how_many_lookups_a_question_takes() -> Non
     cases = [case(q, {}, {}) for q in texts]
     for each in cases:
         each.asked.text_entries = [] if each.question in several else ["another", each.question.gold_entries[-1]]
+        each.asked.linked_entries = list(each.question.gold_entries)
+        each.asked.turns["both"] = right(each.question)
     rows = by_name(table(cases, cases[:2]))
     assert 0 < len(several) < len(texts), "or this test is about nothing"
     share = 1 - len(several) / len(texts)
     assert rows["text search recall@5 with the gold query"].value == pytest.approx(share)
-    assert rows["the same, one text lookup"].value == 1
-    assert rows["the same, several text lookups"].value == 0
+    assert rows["the same of a turn: names followed, reranked"].value == 1
+    for name, alone in (("one text lookup", 1), ("several text lookups", 0)):
+        recall, accuracy = rows[f"the same, {name}"], rows[f"accuracy, always-both, {name}"]
+        assert (recall.value, recall.peer_value) == (1, alone)
+        assert (accuracy.value, accuracy.peer_value) == (100, 0)
 
 
 def test_questions_that_name_their_thing_compare_always_both_with_always_text() -> None:

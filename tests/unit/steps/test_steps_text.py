@@ -166,6 +166,7 @@ def test_every_prompt_is_filled_with_the_same_values() -> None:
         "names": [],
         "query": None,
         "queries": [],
+        "standing": "",
         "draft": "d",
         "objects": ["car"],
     }
@@ -173,6 +174,30 @@ def test_every_prompt_is_filled_with_the_same_values() -> None:
     assert prompt_values(DIALOGUE, "", "", asked, {})["query"] == "Who made the car?; When?"
     recognised = state.having([Evidence("1", Origin.IMAGE_SEARCH, "e", "Velmora", "A car. It costs 45 crowns.")])
     assert prompt_values(DIALOGUE, "", "", recognised, {})["names"] == ["Velmora"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "where"),
+    [
+        ("ana bex", "evidence"),
+        ("45 Crowns", "evidence"),
+        ("Bex Ana", "nowhere"),
+        ("5 crowns", "nowhere"),
+        ("open Today", "picture"),
+        ("Velmora", "evidence"),
+        ("?", ""),
+        ("", ""),
+    ],
+)
+def test_a_prompt_about_an_answer_is_told_where_its_words_stand(answer: str, where: str) -> None:
+    evidence = ["Velmora: It costs 45 crowns.", "Orin: Ana Bex founded Orin."]
+    state = State("Who founded it?").noting(answer=answer)
+    assert prompt_values(DIALOGUE, "open today", "", state, {"evidence": evidence})["standing"] == where
+
+
+def test_an_answer_without_evidence_stands_nowhere_but_in_the_picture() -> None:
+    given = [prompt_values(DIALOGUE, words, "", State("Who?"), {"answer": "Ana"})["standing"] for words in ("", "Ana")]
+    assert given == ["nowhere", "picture"]
 
 
 def test_a_line_needs_no_colon_when_half_is_missing() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from quizglass_server.domain.entries import ChunkHit
+from quizglass_server.domain.entries import ChunkHit, Entry, SearchOptions
 from quizglass_server.domain.regions import Detection, Region
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import (
@@ -122,6 +122,43 @@ async def test_several_queries_share_the_candidates_of_one(ask: Any) -> None:
 
     await ask(world, run)
     assert asked_for == [8, *[4] * 2, *[2] * 3, *[2] * 6, *[10] * 2]
+
+
+async def test_names_in_the_best_passages_are_followed_within_the_same_number_of_candidates(ask: Any) -> None:
+    world = World(text_candidates=4, found=2, links=2)
+    maker = Entry("m", "Brenn")
+    told = ChunkHit(maker, "Brenn comes from Harrow.", 0.2)
+    searches: list[tuple[int, tuple[str, ...]]] = []
+    reranked: list[str] = []
+
+    async def search_texts(
+        vector: Vector, limit: int, words: str = "", finding: SearchOptions | None = None
+    ) -> list[ChunkHit]:
+        titles = finding.titles if finding else ()
+        searches.append((limit, titles))
+        if titles:
+            return [told] if "Brenn" in titles else []
+        return [CHUNKS[0], CHUNKS[1], CHUNKS[2], ChunkHit(VELMORA, "It is red.", 0.6)]
+
+    async def score(query: str, passages: Sequence[str]) -> list[float]:
+        reranked.extend(passages)
+        return [0.9 if "Harrow" in passage else 0.1 for passage in passages]
+
+    world.knowledge.search_texts = search_texts  # type: ignore[assignment]
+    world.models.score = score  # type: ignore[method-assign]
+    shown: list[str] = []
+
+    async def run(tools: Tools) -> Draft:
+        shown.extend(item.text for item in await tools.search_text(["Where does its maker come from?"]))
+        return Draft()
+
+    await ask(world, run)
+    naming = next(chunk.text for chunk in CHUNKS if "Brenn" in chunk.text)
+    assert shown == [told.text, naming]
+    assert [(limit, titles[:1]) for limit, titles in searches[:2]] == [(4, ()), (3, ("Where",))]
+    assert [limit for limit, _ in searches[2:]] == [2, 2]
+    assert ["Brenn" in searches[2][1], "Harrow" in searches[3][1]] == [True, True]
+    assert [len(reranked), reranked[-1].count(": ")] == [4, 2]
 
 
 async def test_a_limit_widens_a_search_and_what_is_shown(ask: Any) -> None:

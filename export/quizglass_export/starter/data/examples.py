@@ -18,6 +18,7 @@ from quizglass_server.models.prompts import (
     Values,
     filled,
 )
+from quizglass_server.steps.prompt_values import standing
 
 PROMPTS = resources.files("quizglass_export.starter") / "prompts"
 """The starter's templates, one a task, named as the task."""
@@ -54,6 +55,7 @@ class Request:
             "found": list(self.found),
             "query": self.query,
             "queries": self.query.split("; ") if self.query else [],
+            "standing": standing(self.values.get("answer"), self.values.get("evidence"), self.words),
             **self.values,
         }
         return filled(values)

@@ -20,7 +20,7 @@ from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import Filed
 from quizglass_server.knowledge.content.spacing import spaced
 
-LIBRARY = "catalog-2"
+LIBRARY = "catalog-3"
 """Version of the tables, of the tokenizer and of what is a word (`spacing.py`)."""
 
 _TOKENIZER = "porter unicode61 remove_diacritics 2"
@@ -28,9 +28,10 @@ _TABLES = f"""
 CREATE VIRTUAL TABLE words USING fts5 (passage, content = '', tokenize = '{_TOKENIZER}');
 CREATE TABLE facets (
     entry INTEGER PRIMARY KEY, kind TEXT NOT NULL, source TEXT NOT NULL, language TEXT NOT NULL,
-    time INTEGER NOT NULL, expires INTEGER NOT NULL
+    time INTEGER NOT NULL, expires INTEGER NOT NULL, title TEXT NOT NULL
 );
 CREATE INDEX facets_by_kind ON facets (kind);
+CREATE INDEX facets_by_title ON facets (title) WHERE title > '';
 CREATE INDEX facets_by_expiry ON facets (expires) WHERE expires > 0;
 CREATE TABLE attributes (
     key TEXT NOT NULL, value TEXT NOT NULL, entry INTEGER NOT NULL, PRIMARY KEY (key, value, entry)
@@ -81,11 +82,12 @@ class Catalog:
         """Facts of new entries."""
         for entries in _slices(filed):
             facets = [
-                (f.number, f.entry.kind, f.entry.source, f.entry.language, f.entry.time, f.expires) for f in entries
+                (f.number, e.kind, e.source, e.language, e.time, f.expires, e.title)
+                for f, e in ((f, f.entry) for f in entries)
             ]
             facts = [(key, value, f.number) for f in entries for key, value in f.entry.attributes.items()]
             with self._lock:
-                self._db.executemany("INSERT OR REPLACE INTO facets VALUES (?, ?, ?, ?, ?, ?)", facets)
+                self._db.executemany("INSERT OR REPLACE INTO facets VALUES (?, ?, ?, ?, ?, ?, ?)", facets)
                 self._db.executemany("INSERT OR REPLACE INTO attributes VALUES (?, ?, ?)", facts)
 
     def add_passages(self, passages: Iterable[tuple[int, str]]) -> None:
@@ -148,6 +150,12 @@ class Catalog:
         statement = f"SELECT entry FROM facets WHERE {' AND '.join(conditions)}"  # noqa: S608  # values are bound
         with self._lock:
             return {number for (number,) in self._db.execute(statement, values).fetchall()}
+
+    def titled(self, titles: Sequence[str]) -> set[int]:
+        """Numbers of the entries with one of these titles."""
+        statement = f"SELECT entry FROM facets WHERE title > '' AND title IN ({', '.join('?' * len(titles))})"  # noqa: S608
+        with self._lock:
+            return {number for (number,) in self._db.execute(statement, tuple(titles)).fetchall()}
 
     def next_expiry(self) -> int:
         """When the next entry expires, seconds since 1970; 0: none will."""

@@ -11,7 +11,7 @@ from quizglass_server.domain.turns import Vector
 from quizglass_server.knowledge.content.records import Hit, VectorKind
 from quizglass_server.knowledge.content.spacing import spaced
 from quizglass_server.knowledge.database.clock import Clock
-from quizglass_server.knowledge.milvus.rows import OUTPUT, alive, every, of_entries, passing, vector_of
+from quizglass_server.knowledge.milvus.rows import OUTPUT, alive, every, of_entries, passing, titled, vector_of
 from quizglass_server.knowledge.milvus.store import MilvusStore
 from quizglass_server.knowledge.search.ranking import (
     chunk_hits,
@@ -94,6 +94,7 @@ class MilvusFinder:
         if kind not in self._store.collections.kinds:
             return [_Found([], 0, True) for _ in queries]
         named = [of_entries(options.entries)] if options.entries else []
+        named += [titled(options.titles)] if options.titles else []
         where = every([alive(self._clock()), *named, *passing(options.filter)])
         output = [*OUTPUT[kind], "vector"] if field == "words" else OUTPUT[kind]  # by words there is no cosine yet
         lists = self._store.search(kind, queries, field, limit, where, output)

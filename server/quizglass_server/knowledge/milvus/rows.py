@@ -33,6 +33,7 @@ Row = dict[str, Any]
 _NOTHING = [1.0, 0.0]
 _SHA256_HEX = 64
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_WILD = re.compile(r"[%_\\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,14 @@ def alive(now: float) -> str:
 def of_entries(ids: Iterable[str]) -> str:
     """Rows of these entries."""
     return f"entry in {_list(ids)}"
+
+
+def titled(titles: Iterable[str]) -> str:
+    """Rows of chunks whose entry has one of these titles: a passage begins with it. What Milvus would take for a
+    wildcard is in no title that is found so."""
+    starts = (spaced(passage(title, "")) for title in titles if not _WILD.search(title))
+    alike = " or ".join(f"passage like {text_literal(f'{start}%')}" for start in starts)
+    return alike or 'passage == ""'
 
 
 def passing(wanted: Filter) -> Iterator[str]:

@@ -88,10 +88,10 @@ class Finder:
     def _allowed(self, reader: DatabaseReader, options: SearchOptions) -> set[int] | None:
         """Numbers of the entries that may be found; None: all."""
         matching = None if options.filter == Filter() else self._catalog.matching(options.filter)
-        if not options.entries:
-            return matching
-        named = reader.numbered(options.entries)
-        return named if matching is None else named & matching
+        sets = [] if matching is None else [matching]
+        sets += [reader.numbered(options.entries)] if options.entries else []
+        sets += [self._catalog.titled(options.titles)] if options.titles else []
+        return set.intersection(*sets) if sets else None
 
     def _read(
         self, reader: DatabaseReader, kind: VectorKind, search: Callable[[], list[list[tuple[int, float]]]]

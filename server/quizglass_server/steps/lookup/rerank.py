@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.roles.reranker import Reranker
-from quizglass_server.steps.prompt_values import line
+from quizglass_server.steps.lookup.links import whole_line
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import passages as told_passages
 from quizglass_server.steps.telling import texts
@@ -34,7 +34,7 @@ async def rerank(reranker: Reranker, query: str, passages: Sequence[Evidence]) -
     Fine is the reranker's probability; coarse is the coarse reranker's cosine, without one the search's, not below 0.
     Equal products keep the order.
     """
-    scores = await reranker.score(query, [line(passage) for passage in passages])
+    scores = await reranker.score(query, [whole_line(passage) for passage in passages])
     scored = [replace(passage, rerank_score=score) for passage, score in zip(passages, scores, strict=True)]
     return sorted(scored, key=_worth, reverse=True)
 

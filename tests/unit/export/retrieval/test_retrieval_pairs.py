@@ -9,6 +9,7 @@ pytest.importorskip("torch")
 from quizglass_export.pocketworld.questions import make_questions
 from quizglass_export.pocketworld.world import make_world
 from quizglass_export.retrieval import rerank_data
+from quizglass_export.retrieval.linked import Links
 from quizglass_export.retrieval.pairs import PassageLibrary
 from quizglass_export.retrieval.rerank_data import (
     IGNORED,
@@ -21,6 +22,8 @@ from quizglass_export.retrieval.rerank_data import (
     syllables,
 )
 from quizglass_export.starter.model.tokenizer import build_tokenizer
+
+LINKED = PassageLibrary(make_world(4242, 60, format=2))
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +122,39 @@ def test_collate_pads_on_the_right_and_points_at_the_last_token(library, reader)
 
 def test_the_prompt_is_the_bundles_template():
     assert rerank_data.PROMPT.is_file()
+
+
+def test_linked_passages_lead_to_the_answer_or_lack_something() -> None:
+    links = Links(LINKED, 1)
+    rng = random.Random(3)
+    drawn = [links.draw(rng) for _ in range(300)]
+    assert 0.3 < sum(each.right for each in drawn) / len(drawn) < 0.5
+    answers = {query: answer for query, _, answer in links.chains}
+    for each in drawn:
+        assert each.passage.text.startswith(f"{each.passage.title}: ")
+        if each.right:
+            assert answers.get(each.query, each.told) == each.told
+            assert str(each.told) in each.passage.text
+        else:
+            assert each.told is None
+    several = [each for each in drawn if each.right and each.passage.text.count(": ") == 3]
+    assert several, "a question of three lookups is among them"
+
+
+def test_a_chain_without_its_end_is_no_answer() -> None:
+    links = Links(LINKED, 1)
+    wrong = [each for each in map(links.draw, [random.Random(n) for n in range(60)]) if not each.right]
+    answers = {query: answer for query, _, answer in links.chains}
+    ended = [answers[each.query] in each.passage.text for each in wrong if each.query in answers]
+    assert not any(ended)
+
+
+def test_half_of_a_comparison_is_right_by_itself() -> None:
+    links = Links(LINKED, 1)
+    drawn = [each for each in map(links.draw, [random.Random(n) for n in range(200)]) if ": " in each.passage.text]
+    compared = {query for query, _, _ in links.halves}
+    assert compared
+    assert not compared & {query for query, _, _ in links.chains}
+    halves = [each for each in drawn if each.query in compared]
+    assert {each.right for each in halves} == {True, False}
+    assert all(each.passage.title in each.query for each in halves if each.right)

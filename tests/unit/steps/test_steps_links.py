@@ -1,0 +1,157 @@
+"""Following names: from a passage to what the entries that it names say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from quizglass_server.domain.entries import ChunkHit, Entry, SearchMode, SearchOptions
+from quizglass_server.domain.turns import Evidence, Origin, Vector
+from quizglass_server.steps.lookup.links import follow_links, names, needed, whole_line, with_links, with_sources
+from quizglass_server.steps.lookup.text_search import text_evidence
+
+TEXTS = {
+    "Velmora": ("The Velmora was made by Orin Works. It is red.", "The Velmora costs 45 crowns."),
+    "Orin Works": ("Orin Works comes from Harrow.", "Ana Bex founded Orin Works."),
+    "Ana Bex": ("Ana Bex was born in 1901.",),
+    "Harrow": ("Harrow is known for its bread.",),
+    "Tagrin": ("The Tagrin costs 12 crowns.",),
+}
+CHUNKS = [ChunkHit(Entry(title.lower(), title), text, 0.5) for title, texts in TEXTS.items() for text in texts]
+
+
+def passage(title: str, nth: int = 0) -> Evidence:
+    (found,) = text_evidence([ChunkHit(Entry(title.lower(), title), TEXTS[title][nth], 0.5)])
+    return found
+
+
+class Store:
+    """Answers with the chunks of the titles asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Vector | None, SearchOptions]] = []
+
+    async def search_texts(
+        self, vector: Vector | None, limit: int, words: str = "", finding: SearchOptions | None = None
+    ) -> list[ChunkHit]:
+        assert finding is not None
+        self.asked.append((vector, finding))
+        found = [chunk for chunk in CHUNKS if chunk.entry.title in finding.titles]
+        if finding.per_entry:
+            found = list({chunk.entry.id: chunk for chunk in reversed(found)}.values())[::-1]
+        return found[:limit]
+
+
+class Encoder:
+    """Embeds anything as the same."""
+
+    async def embed_queries(self, texts: Sequence[str]) -> list[Vector]:
+        return [np.ones(2, np.float32) for _ in texts]
+
+
+def path(passage: Evidence | None) -> list[str]:
+    return [] if passage is None else [*path(passage.via), passage.title]
+
+
+async def follow(query: str, *passages: Evidence, limit: int = 9) -> list[Evidence]:
+    return await follow_links(Store(), Encoder(), query, passages, limit)  # type: ignore[arg-type]
+
+
+async def test_names_lead_from_passage_to_passage() -> None:
+    linked = await follow("Where does the maker of it come from?", passage("Velmora"))
+    assert [path(each) for each in linked] == [
+        ["Velmora", "Orin Works"],
+        ["Velmora", "Orin Works"],
+        ["Velmora", "Orin Works", "Ana Bex"],
+        ["Velmora", "Orin Works", "Harrow"],
+    ]
+    assert linked[3].text == "Harrow is known for its bread."
+
+
+async def test_each_of_several_things_that_a_query_names_brings_its_own_passages() -> None:
+    linked = await follow("Which costs more, the Velmora or the Tagrin?", passage("Velmora", 1))
+    assert [path(each) for each in linked if each.via is None] == [["Velmora"], ["Velmora"], ["Tagrin"]]
+    assert ["Velmora", "Orin Works"] in [path(each) for each in linked]
+
+
+async def test_only_what_the_query_names_leads_on_where_that_is_found() -> None:
+    linked = await follow("What does the Tagrin cost?", passage("Velmora"), passage("Tagrin"))
+    assert linked == []
+    linked = await follow("Who founded the maker of the Velmora?", passage("Tagrin"), passage("Velmora"))
+    assert path(linked[0]) == ["Velmora", "Orin Works"]
+
+
+async def test_where_nothing_is_named_nothing_is_searched() -> None:
+    store = Store()
+    unnamed = Evidence("", Origin.TEXT_SEARCH, "e", "Thing", "it is just a thing.")
+    assert await follow_links(store, Encoder(), "what is it?", [unnamed], 9) == []  # type: ignore[arg-type]
+    assert store.asked == []
+
+
+async def test_without_an_encoder_names_are_followed_by_words() -> None:
+    store = Store()
+    assert await follow_links(store, None, "what?", [passage("Velmora")], 9)
+    assert {(vector, options.mode) for vector, options in store.asked} == {(None, SearchMode.KEYWORDS)}
+
+
+async def test_a_link_brings_no_more_than_is_asked_for() -> None:
+    linked = await follow("what?", passage("Velmora"), limit=1)
+    assert [path(each) for each in linked] == [["Velmora", "Orin Works"], ["Velmora", "Orin Works", "Harrow"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("It was made by Ana Bex.", {"It", "Ana", "Bex", "Ana Bex", "It was made by Ana"}),
+        ("the bridge of Sighs and Tears", {"Sighs", "Tears", "Sighs and Tears"}),
+        ("built in 1901", {"1901"}),
+        ("nothing here", set()),
+        ("", set()),
+    ],
+)
+def test_a_name_begins_and_ends_with_a_capital_or_a_digit(text: str, found: set[str]) -> None:
+    assert set(names(text)) == found
+
+
+async def test_a_reranker_reads_a_passage_behind_the_sentences_that_lead_to_it() -> None:
+    *_, harrow = await follow("what?", passage("Velmora"))
+    assert whole_line(harrow) == (
+        "Velmora: The Velmora was made by Orin Works. "
+        "Orin Works: Orin Works comes from Harrow. "
+        "Harrow: Harrow is known for its bread."
+    )
+    assert whole_line(passage("Velmora")) == "Velmora: The Velmora was made by Orin Works. It is red."
+
+
+async def test_linked_passages_take_the_places_of_the_last_but_of_no_more_than_half() -> None:
+    direct = [passage("Velmora"), passage("Velmora", 1), passage("Tagrin"), passage("Harrow")]
+    linked = await follow("what?", direct[0])
+    last = ["Velmora", "Orin Works", "Harrow"]
+    assert [path(each) for each in with_links(direct, linked[-1:], 3)] == [["Velmora"], ["Velmora"], last]
+    assert [path(each) for each in with_links(direct, linked, 9)][2:] == [["Tagrin"], *map(path, linked)]
+    assert [path(each)[-1] for each in with_links(direct, linked, 4)] == [
+        "Velmora",
+        "Velmora",
+        "Orin Works",
+        "Orin Works",
+    ]
+    assert with_links(direct, [], 9) == direct
+
+
+async def test_what_a_passage_names_is_left_out_where_that_answers_by_itself() -> None:
+    linked = [replace(each, rerank_score=0.9) for each in await follow("what?", passage("Velmora"))]
+    for score, kept in ((0.4, len(linked)), (0.6, 0)):
+        direct = replace(passage("Velmora"), rerank_score=score)
+        assert needed([*linked, direct]) == [*linked[:kept], direct]
+
+
+async def test_what_leads_to_a_passage_comes_behind_it_and_counts_as_much() -> None:
+    *_, harrow = await follow("what?", passage("Velmora"))
+    ranked = [replace(harrow, rerank_score=0.9), replace(passage("Velmora"), rerank_score=0.1), passage("Tagrin")]
+    shown = [(each.title, each.rerank_score) for each in with_sources(ranked)]
+    assert shown == [("Harrow", 0.9), ("Orin Works", 0.9), ("Velmora", 0.9), ("Tagrin", 0.0)]
+    first = [replace(passage("Velmora"), rerank_score=0.95), replace(harrow, rerank_score=0.9)]
+    assert [each.title for each in with_sources(first)] == ["Velmora", "Harrow", "Orin Works"]
