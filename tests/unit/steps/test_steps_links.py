@@ -40,7 +40,7 @@ class Store:
         assert finding is not None
         self.asked.append((vector, finding))
         found = [chunk for chunk in CHUNKS if chunk.entry.title in finding.titles]
-        if finding.per_entry:
+        if finding.per_entry and vector is not None:
             found = list({chunk.entry.id: chunk for chunk in reversed(found)}.values())[::-1]
         return found[:limit]
 
@@ -75,6 +75,13 @@ async def test_each_of_several_things_that_a_query_names_brings_its_own_passages
     linked = await follow("Which costs more, the Velmora or the Tagrin?", passage("Velmora", 1))
     assert [path(each) for each in linked if each.via is None] == [["Velmora"], ["Velmora"], ["Tagrin"]]
     assert ["Velmora", "Orin Works"] in [path(each) for each in linked]
+
+
+async def test_one_thing_that_a_query_names_brings_no_more_of_its_own() -> None:
+    store = Store()
+    for encoder in (Encoder(), None):
+        linked = await follow_links(store, encoder, "What does the Tagrin cost?", [passage("Tagrin")], 9)  # type: ignore[arg-type]
+        assert linked == []
 
 
 async def test_only_what_the_query_names_leads_on_where_that_is_found() -> None:

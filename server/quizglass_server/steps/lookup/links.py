@@ -58,7 +58,7 @@ async def follow_links(
         options = SearchOptions(mode=mode, per_entry=per_entry, titles=tuple(titles[:_MOST_NAMES]))
         return text_evidence(await index.search_texts(vector, most, query, options))
 
-    asked = [each.title for each in await titled(names(query), _SOURCES, per_entry=True)]
+    asked = list(dict.fromkeys(each.title for each in await titled(names(query), _SOURCES, per_entry=True)))
     found = [each for title in asked if len(asked) > 1 for each in await titled([title], _OWN)]
     sources = [each for each in (*passages, *found) if each.title in asked] or list(passages)
     known, linked = set(asked), list[Evidence]()
