@@ -73,7 +73,7 @@ class EvidenceLimits(ManifestPart):
     coarse_candidates: Count | None = None
     """Of the text candidates, how many the coarse reranker leaves to the fine one; None: all."""
     links: Annotated[int, Field(ge=0, le=20)] = 0
-    """Of the text candidates, how many may be passages of entries that the query or the best passages name."""
+    """Passages that the names in a query and in the best passages bring where no passage answers."""
     image_candidates: Count = 5
     views: ViewWidths = ViewWidths()
     boxes: Count = 2

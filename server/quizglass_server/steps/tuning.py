@@ -63,4 +63,4 @@ class Tuning:
     found: int = 2
     """Of those, how many the generator is shown after reranking."""
     links: int = 0
-    """Of those, how many may be what passages name; 0: names are not followed."""
+    """Where none of them answers, how many passages what they name brings; 0: names are not followed."""

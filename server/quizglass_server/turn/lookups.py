@@ -13,10 +13,10 @@ from quizglass_server.steps.lookup.crop import Part, views_of
 from quizglass_server.steps.lookup.detect import around, find_regions, likely_regions
 from quizglass_server.steps.lookup.entry_pictures import entry_pictures
 from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence, search_pictures
-from quizglass_server.steps.lookup.links import follow_links, needed, with_links, with_sources
+from quizglass_server.steps.lookup.links import answered, follow_links, with_links, with_sources
 from quizglass_server.steps.lookup.own_passages import own_passages, with_passages
 from quizglass_server.steps.lookup.pointing import pointing
-from quizglass_server.steps.lookup.rerank import choose, merged, rerank
+from quizglass_server.steps.lookup.rerank import best_first, choose, merged, rerank
 from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
 from quizglass_server.turn.branches import at_once
 from quizglass_server.turn.journal import Journal
@@ -148,19 +148,19 @@ class Lookups:
         if passages and self._turn.picture is not None:
             parted = await self._runner.run(rerank_coarsely, self._turn.picture, query, passages, self._tuning)
             passages, dropped = parted or (passages, dropped)
-        if not passages or not reranked:
+        ranked = await self._runner.run(rerank, query, passages) if passages and reranked else None
+        if ranked is None:
             return passages, dropped, False
-        linked = await self._linked(query, passages, most)
-        ranked = await self._runner.run(rerank, query, linked)
-        return (passages, dropped, False) if ranked is None else (with_sources(needed(ranked)), dropped, True)
+        return (await self._followed(query, ranked))[:most], dropped, True
 
-    async def _linked(self, query: str, passages: list[Evidence], most: int) -> list[Evidence]:
-        """The passages, the last of them given up for those of entries that the query or the first ones name."""
-        if not self._tuning.links or self._resources.models.reranker is None:
-            return passages
+    async def _followed(self, query: str, ranked: list[Evidence]) -> list[Evidence]:
+        """Ranked passages, where none of them answers with those of entries that the query or the first ones name."""
+        if not self._tuning.links or answered(ranked):
+            return ranked
         encoder = self._resources.models.text_encoder
-        linked = await self._runner.run(follow_links, encoder, query, passages, self._tuning.links)
-        return with_links(passages, linked or [], most)
+        linked = await self._runner.run(follow_links, encoder, query, ranked, self._tuning.links)
+        scored = await self._runner.run(rerank, query, linked) if linked else None
+        return ranked if scored is None else with_sources(best_first(with_links(ranked, scored)))
 
     def _embedding(self, phrases: tuple[str, ...]) -> asyncio.Task[Sought]:
         if phrases not in self._vectors:

@@ -10,7 +10,7 @@ import pytest
 
 from quizglass_server.domain.entries import ChunkHit, Entry, SearchMode, SearchOptions
 from quizglass_server.domain.turns import Evidence, Origin, Vector
-from quizglass_server.steps.lookup.links import follow_links, names, needed, whole_line, with_links, with_sources
+from quizglass_server.steps.lookup.links import answered, follow_links, names, whole_line, with_links, with_sources
 from quizglass_server.steps.lookup.text_search import text_evidence
 
 TEXTS = {
@@ -133,26 +133,18 @@ async def test_a_reranker_reads_a_passage_behind_the_sentences_that_lead_to_it()
     assert whole_line(passage("Velmora")) == "Velmora: The Velmora was made by Orin Works. It is red."
 
 
-async def test_linked_passages_take_the_places_of_the_last_but_of_no_more_than_half() -> None:
-    direct = [passage("Velmora"), passage("Velmora", 1), passage("Tagrin"), passage("Harrow")]
+async def test_what_is_found_both_ways_is_taken_as_it_was_linked() -> None:
+    direct = [passage("Velmora"), passage("Harrow"), passage("Tagrin")]
     linked = await follow("what?", direct[0])
-    last = ["Velmora", "Orin Works", "Harrow"]
-    assert [path(each) for each in with_links(direct, linked[-1:], 3)] == [["Velmora"], ["Velmora"], last]
-    assert [path(each) for each in with_links(direct, linked, 9)][2:] == [["Tagrin"], *map(path, linked)]
-    assert [path(each)[-1] for each in with_links(direct, linked, 4)] == [
-        "Velmora",
-        "Velmora",
-        "Orin Works",
-        "Orin Works",
-    ]
-    assert with_links(direct, [], 9) == direct
+    together = [path(each) for each in with_links(direct, linked)]
+    assert together == [["Velmora"], ["Tagrin"], *map(path, linked)]
+    assert with_links(direct, []) == direct
 
 
-async def test_what_a_passage_names_is_left_out_where_that_answers_by_itself() -> None:
-    linked = [replace(each, rerank_score=0.9) for each in await follow("what?", passage("Velmora"))]
-    for score, kept in ((0.4, len(linked)), (0.6, 0)):
-        direct = replace(passage("Velmora"), rerank_score=score)
-        assert needed([*linked, direct]) == [*linked[:kept], direct]
+def test_a_passage_that_is_likelier_right_than_not_answers_by_itself() -> None:
+    for score, enough in ((0.4, False), (0.5, True)):
+        assert answered([passage("Tagrin"), replace(passage("Velmora"), rerank_score=score)]) is enough
+    assert not answered([])
 
 
 async def test_what_leads_to_a_passage_comes_behind_it_and_counts_as_much() -> None:

@@ -124,7 +124,8 @@ async def test_several_queries_share_the_candidates_of_one(ask: Any) -> None:
     assert asked_for == [8, *[4] * 2, *[2] * 3, *[2] * 6, *[10] * 2]
 
 
-async def test_names_in_the_best_passages_are_followed_within_the_same_number_of_candidates(ask: Any) -> None:
+@pytest.mark.parametrize("answers", [False, True])
+async def test_names_in_the_best_passages_are_followed_where_no_passage_answers(ask: Any, answers: bool) -> None:
     world = World(text_candidates=4, found=2, links=2)
     maker = Entry("m", "Brenn")
     told = ChunkHit(maker, "Brenn comes from Harrow.", 0.2)
@@ -142,7 +143,7 @@ async def test_names_in_the_best_passages_are_followed_within_the_same_number_of
 
     async def score(query: str, passages: Sequence[str]) -> list[float]:
         reranked.extend(passages)
-        return [0.9 if "Harrow" in passage else 0.1 for passage in passages]
+        return [0.9 if "Harrow" in passage or (answers and "red" in passage) else 0.1 for passage in passages]
 
     world.knowledge.search_texts = search_texts  # type: ignore[assignment]
     world.models.score = score  # type: ignore[method-assign]
@@ -154,11 +155,15 @@ async def test_names_in_the_best_passages_are_followed_within_the_same_number_of
 
     await ask(world, run)
     naming = next(chunk.text for chunk in CHUNKS if "Brenn" in chunk.text)
+    assert len(shown) == 2
+    if answers:
+        assert (shown[0], len(searches), len(reranked)) == ("It is red.", 1, 4)
+        return
     assert shown == [told.text, naming]
     assert [(limit, titles[:1]) for limit, titles in searches[:2]] == [(4, ()), (3, ("Where",))]
     assert [limit for limit, _ in searches[2:]] == [2, 2]
     assert ["Brenn" in searches[2][1], "Harrow" in searches[3][1]] == [True, True]
-    assert [len(reranked), reranked[-1].count(": ")] == [4, 2]
+    assert [len(reranked), reranked[-1].count(": ")] == [5, 2]
 
 
 async def test_a_limit_widens_a_search_and_what_is_shown(ask: Any) -> None:

@@ -60,6 +60,8 @@ class Finder:
     ) -> list[ChunkHit]:
         """Chunks, best first; with `query` None or words empty by the other alone."""
         allowed = self._allowed(reader, options)
+        if allowed is not None and not allowed:
+            return []
         index = self._indexes.get(VectorKind.CHUNKS)
         hybrid = is_hybrid(words, options)
         wide = texts_wanted(limit, words, options)

@@ -49,7 +49,7 @@ async def follow_links(
     what those name as many again; each has the passage that names its entry as `via`. Without an encoder all are found
     by words alone.
     """
-    mode = SearchMode.HYBRID if encoder is not None else SearchMode.KEYWORDS
+    mode = SearchMode.VECTORS if encoder is not None else SearchMode.KEYWORDS
     vector = (await encoder.embed_queries([query]))[0] if encoder is not None else None
 
     async def titled(titles: Sequence[str], most: int, *, per_entry: bool = False) -> list[Evidence]:
@@ -58,7 +58,9 @@ async def follow_links(
         options = SearchOptions(mode=mode, per_entry=per_entry, titles=tuple(titles[:_MOST_NAMES]))
         return text_evidence(await index.search_texts(vector, most, query, options))
 
-    asked = list(dict.fromkeys(each.title for each in await titled(names(query), _SOURCES, per_entry=True)))
+    spoken, there = names(query), {passage.title for passage in passages}
+    others = await titled([name for name in spoken if name not in there], _SOURCES, per_entry=True)
+    asked = list(dict.fromkeys([*(name for name in spoken if name in there), *(each.title for each in others)]))
     found = [each for title in asked if len(asked) > 1 for each in await titled([title], _OWN)]
     sources = [each for each in (*passages, *found) if each.title in asked] or list(passages)
     known, linked = set(asked), list[Evidence]()
@@ -94,15 +96,10 @@ def _through(passage: Evidence, sources: Sequence[Evidence]) -> Evidence:
     return replace(passage, via=next((each for each in sources if stands_in(said, words(each.text))), None))
 
 
-def with_links(passages: Sequence[Evidence], linked: Sequence[Evidence], most: int) -> list[Evidence]:
-    """`most` passages: the first half of them as they were, and of the others those that were found by links first.
-
-    What both brought is taken as it was linked.
-    """
+def with_links(passages: Sequence[Evidence], linked: Sequence[Evidence]) -> list[Evidence]:
+    """Both; what both brought is taken as it was linked."""
     known = {(each.entry_id, each.text) for each in linked}
-    direct = [each for each in passages if (each.entry_id, each.text) not in known]
-    kept = max(most - len(linked), most // 2)
-    return [*direct[:kept], *linked[: most - len(direct[:kept])]]
+    return [*(each for each in passages if (each.entry_id, each.text) not in known), *linked]
 
 
 def whole_line(passage: Evidence) -> str:
@@ -120,13 +117,12 @@ def _naming(passage: Evidence) -> str:
     return f"{_naming(via)} {line(replace(via, text=sentence))}".strip()
 
 
-def needed(ranked: Sequence[Evidence]) -> list[Evidence]:
-    """Reranked passages, without those that were found by links where one that was not answers by itself.
+def answered(ranked: Sequence[Evidence]) -> bool:
+    """Whether one of these reranked passages answers by itself.
 
-    What it names tells more than was asked, which readers take for the answer.
+    What it names would tell more than was asked, which readers take for the answer.
     """
-    alone = max((each.rerank_score for each in ranked if each.via is None), default=0.0)
-    return [each for each in ranked if each.via is None or alone < _ANSWERS]
+    return any(each.rerank_score >= _ANSWERS for each in ranked)
 
 
 def with_sources(ranked: Sequence[Evidence]) -> list[Evidence]:

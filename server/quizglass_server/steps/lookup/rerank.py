@@ -36,6 +36,11 @@ async def rerank(reranker: Reranker, query: str, passages: Sequence[Evidence]) -
     """
     scores = await reranker.score(query, [whole_line(passage) for passage in passages])
     scored = [replace(passage, rerank_score=score) for passage, score in zip(passages, scores, strict=True)]
+    return best_first(scored)
+
+
+def best_first(scored: Sequence[Evidence]) -> list[Evidence]:
+    """Passages with their scores, in order; see `rerank`."""
     return sorted(scored, key=_worth, reverse=True)
 
 
