@@ -155,7 +155,7 @@ class Lookups:
 
     async def _followed(self, query: str, ranked: list[Evidence]) -> list[Evidence]:
         """Ranked passages, where none of them answers with those of entries that the query or the first ones name."""
-        if not self._tuning.links or answered(ranked):
+        if not self._tuning.links or answered(ranked, self._tuning.rerank_accept):
             return ranked
         encoder = self._resources.models.text_encoder
         linked = await self._runner.run(follow_links, encoder, query, ranked, self._tuning.links)

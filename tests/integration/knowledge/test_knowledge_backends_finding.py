@@ -162,7 +162,14 @@ async def test_a_search_among_some_entries_brings_theirs_alone(knowledge_store) 
 
 
 async def test_a_search_among_some_titles_brings_theirs_alone(knowledge_store) -> None:
-    titles = {"a": "Ana Bex", "b": "Ana Bexley", "c": 'Orin "O" Works', "d": "竹子 House", "e": ""}
+    titles = {
+        "a": "Ana Bex",
+        "b": "Ana Bexley",
+        "c": 'Orin "O" Works',
+        "d": "竹子 House",
+        "e": "",
+        "f": "Ana Bex: a life",
+    }
     await knowledge_store.add(stream(pictured(id_, title=title, text="velmora") for id_, title in titles.items()))
 
     async def found(*wanted: str, mode: SearchMode = SearchMode.HYBRID) -> set[str]:

@@ -142,9 +142,9 @@ async def test_what_is_found_both_ways_is_taken_as_it_was_linked() -> None:
 
 
 def test_a_passage_that_is_likelier_right_than_not_answers_by_itself() -> None:
-    for score, enough in ((0.4, False), (0.5, True)):
-        assert answered([passage("Tagrin"), replace(passage("Velmora"), rerank_score=score)]) is enough
-    assert not answered([])
+    for score, accept, enough in ((0.4, 0.1, False), (0.5, 0.1, True), (0.6, 0.7, False), (0.7, 0.7, True)):
+        assert answered([passage("Tagrin"), replace(passage("Velmora"), rerank_score=score)], accept) is enough
+    assert not answered([], 0.0)
 
 
 async def test_what_leads_to_a_passage_comes_behind_it_and_counts_as_much() -> None:

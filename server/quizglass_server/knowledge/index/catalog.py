@@ -82,8 +82,8 @@ class Catalog:
         """Facts of new entries."""
         for entries in _slices(filed):
             facets = [
-                (f.number, e.kind, e.source, e.language, e.time, f.expires, e.title)
-                for f, e in ((f, f.entry) for f in entries)
+                (f.number, f.entry.kind, f.entry.source, f.entry.language, f.entry.time, f.expires, f.entry.title)
+                for f in entries
             ]
             facts = [(key, value, f.number) for f in entries for key, value in f.entry.attributes.items()]
             with self._lock:

@@ -107,6 +107,8 @@ class MilvusFinder:
                 revision, entry = entries.get(str(fields["entry"]), _GONE)
                 if entry is None or revision != fields["revision"]:
                     continue
+                if options.titles and entry.title not in options.titles:  # it only begins with one of them
+                    continue
                 hits.append((key, float(row["distance"])))
                 rows[key] = Hit(revision, entry, fields.get("text", ""), fields.get("look", 0), vector_of(fields))
             results.append(_Found(hits, len(selected) - len(hits), len(selected) < limit))

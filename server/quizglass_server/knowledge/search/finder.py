@@ -93,7 +93,9 @@ class Finder:
         sets = [] if matching is None else [matching]
         sets += [reader.numbered(options.entries)] if options.entries else []
         sets += [self._catalog.titled(options.titles)] if options.titles else []
-        return set.intersection(*sets) if sets else None
+        if len(sets) > 1:
+            return set.intersection(*sets)
+        return sets[0] if sets else None
 
     def _read(
         self, reader: DatabaseReader, kind: VectorKind, search: Callable[[], list[list[tuple[int, float]]]]

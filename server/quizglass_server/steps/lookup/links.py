@@ -117,12 +117,12 @@ def _naming(passage: Evidence) -> str:
     return f"{_naming(via)} {line(replace(via, text=sentence))}".strip()
 
 
-def answered(ranked: Sequence[Evidence]) -> bool:
-    """Whether one of these reranked passages answers by itself.
+def answered(ranked: Sequence[Evidence], accept: float) -> bool:
+    """Whether one of these reranked passages answers by itself; one below `accept` is not even shown.
 
     What it names would tell more than was asked, which readers take for the answer.
     """
-    return any(each.rerank_score >= _ANSWERS for each in ranked)
+    return any(each.rerank_score >= max(_ANSWERS, accept) for each in ranked)
 
 
 def with_sources(ranked: Sequence[Evidence]) -> list[Evidence]:

@@ -108,12 +108,13 @@ def test_what_is_learned_is_said(base: Path, data: Path, tmp_path: Path) -> None
     assert facts["held_out"]["loss"] < 0.5
 
 
-def test_the_loss_of_a_batch_is_the_mean_of_its_examples(base: Path, data: Path) -> None:
+def test_the_loss_of_a_batch_is_the_mean_of_its_examples(base: Path, data: Path, tmp_path: Path) -> None:
     loaded = load(base, picture=(56, 56))
     every = [TrainingExample.model_validate(each) for each in examples()][6:10]
     every[0] = every[0].model_copy(update={"pictures": ()})
     rows_ = list(ExampleRows(loaded, every, data))
-    trainer = training._AnswerTrainer(model=loaded.model, args=transformers.TrainingArguments(use_cpu=True))
+    arguments = transformers.TrainingArguments(str(tmp_path), use_cpu=True)
+    trainer = training._AnswerTrainer(model=loaded.model, args=arguments)
     with torch.no_grad():
         alone = [float(trainer.compute_loss(loaded.model, collated(loaded.inputs, [row]))) for row in rows_]
         loss, outputs = trainer.compute_loss(loaded.model, collated(loaded.inputs, rows_), return_outputs=True)
