@@ -161,10 +161,19 @@ class Store:
         if graph is not None:
             graph._index.set_ef(ef)
         for query in queries[:_WARM_UP]:
-            await self._timed(query, mode)
-        asked = [await self._timed(query, mode) for query in queries]
+            await self._timed(query, _MODES[mode])
+        asked = [await self._timed(query, _MODES[mode]) for query in queries]
         figures = latency([took for _, took in asked]) | {"ef": ef}
         return figures if of else figures | {"recall": recall([numbers for numbers, _ in asked], self._right)}
+
+    async def titled(self, of: int, titles: int) -> dict[str, float]:
+        """Latency over a set of queries, each among the entries of other titles: as many as are said."""
+        drawn = np.random.default_rng(of).integers(self._count, size=(len(set_of(self._queries, of)), titles))
+        took = list[float]()
+        for query, numbers in zip(set_of(self._queries, of), drawn.tolist(), strict=True):
+            options = SearchOptions(mode=SearchMode.VECTORS, titles=tuple(f"T{number}" for number in numbers))
+            took.append((await self._timed(query, options))[1])
+        return latency(took[_WARM_UP:])
 
     async def importing(self, count: int) -> dict[str, Any]:
         """As many searches alone as then while `count` entries are added; seconds of each."""
@@ -184,13 +193,13 @@ class Store:
 
     async def _number(self, number: int) -> float:
         """Seconds of a search."""
-        return (await self._timed(self._queries[number % len(self._queries)], "vectors"))[1]
+        return (await self._timed(self._queries[number % len(self._queries)], _MODES["vectors"]))[1]
 
-    async def _timed(self, query: Matrix, mode: str) -> tuple[list[int], float]:
+    async def _timed(self, query: Matrix, options: SearchOptions) -> tuple[list[int], float]:
         base = await self._opened()
         base._changes += 1  # or it would be answered from memory
         begun = time.perf_counter()
-        hits = await base.search_texts(query, WANTED, _WORDS, _MODES[mode])
+        hits = await base.search_texts(query, WANTED, _WORDS, options)
         took = time.perf_counter() - begun
         return [int(hit.entry.id[1:]) for hit in hits], took
 

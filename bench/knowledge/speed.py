@@ -23,6 +23,7 @@ _SLICES = 5
 _PLACES = 2  # processes a round
 _IMPORTED = 3_000  # entries a round
 _SINGLES = 1_000
+_TITLES = 5  # as many as the names that a text search follows
 
 Point = dict[str, float]
 
@@ -166,11 +167,15 @@ def _searches(setup: Setup, size: int, workers: dict[str, Worker], part: Part) -
         what = f"store search p50 with texts at recall {EQUAL:g}, {words}"
         part.rows.append(against(what, ours, "us", name, theirs, 0.3 if name == "Chroma" else None))
     modes: dict[str, list[float]] = {"vectors": [], "hybrid": []}
+    titled = list[float]()
     for number in range(setup.rounds):
         for mode, took in modes.items():
             took.append(workers["quizglass"].ask("search", ef=SEARCH_EF, of=1 + number, mode=mode)["p50_us"])
+        titled.append(workers["quizglass"].ask("titled", of=1 + number, titles=_TITLES)["p50_us"])
     what = f"hybrid store search p50, three of 20,000 words, {words}"
     part.rows.append(against(what, modes["hybrid"], "us", "vectors", modes["vectors"]))
+    what = f"store search p50 among the entries of {_TITLES} titles, {words}"
+    part.rows.append(against(what, titled, "us", "among all", modes["vectors"]))
 
 
 def _start(setup: Setup, size: int, home: Path, part: Part) -> None:

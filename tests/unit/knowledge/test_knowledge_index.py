@@ -133,3 +133,19 @@ def test_what_was_deleted_outside_the_graph_is_forgotten_at_the_next_one(vectors
     index.publish(index.state.graph)
     assert len(index.state.labels) == 199
     assert index.search(vectors[COUNT - 2], 1, per_entry=False)[0][0] == COUNT - 2
+
+
+@pytest.mark.parametrize("rebuilt", [False, True])
+def test_a_search_among_a_few_entries_finds_all_that_lives_of_theirs(vectors: np.ndarray, rebuilt: bool) -> None:
+    index = with_graph(vectors, 200, per_entry=3)
+    gone = list(range(0, COUNT, 2))
+    index.apply(Additions(), gone)
+    if rebuilt:
+        living = np.setdiff1d(np.arange(COUNT), gone)
+        index.publish(Graph.build(DIMENSION, len(living), [(living, vectors[living])], lambda _: None))
+    later = unit(4, 6)
+    index.apply(Additions(list(range(COUNT, COUNT + 4)), [2, 2, 9_000, 9_001], list(later)), [])
+    index.apply(Additions(), [COUNT + 1])
+    hits = index.search(later[2], 50, per_entry=False, allowed={0, 2, COUNT // 3 - 1, 9_000, 12_345})
+    assert hits[0][0] == COUNT + 2
+    assert {label for label, _ in hits} == {1, 7, COUNT - 3, COUNT - 1, COUNT, COUNT + 2}

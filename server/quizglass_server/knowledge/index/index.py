@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from quizglass_server.domain.turns import Vector
 from quizglass_server.knowledge.content.records import Additions, Labels, Matrix
+from quizglass_server.knowledge.index.entry_labels import EntryLabels
 from quizglass_server.knowledge.index.graph import Graph, best, cosines, unit
 
 # A filter that so few entries pass is answered by scanning their vectors: a graph would have to be searched far.
@@ -85,6 +86,7 @@ class VectorIndex:
         self.options = options
         self._lock = threading.Lock()  # held to publish, not to search
         self._entry_of: dict[int, int] = {}
+        self._labels_of = EntryLabels()
         self._buffer = np.empty((0, dimension), np.float32)
         self._state = IndexState(None, np.empty(0, np.int64), self._buffer)
 
@@ -100,6 +102,7 @@ class VectorIndex:
         """Start from a graph, all living labels with their entries, and the vectors that the graph lacks."""
         with self._lock:
             self._entry_of = dict(zip(labels.tolist(), entries.tolist(), strict=True))
+            self._labels_of.fill(labels, entries)
             self._buffer = tail[1]
             self._state = IndexState(graph, *tail)
 
@@ -111,6 +114,7 @@ class VectorIndex:
             if added.labels:
                 self._append(np.array(added.labels, np.int64), np.stack(added.vectors))
                 self._entry_of.update(zip(added.labels, added.entries, strict=True))
+                self._labels_of.add(added.labels, added.entries)
 
     def search(
         self, query: Vector, limit: int, *, per_entry: bool, allowed: set[int] | None = None
@@ -121,8 +125,7 @@ class VectorIndex:
             labels, scores = state.nearest(query, limit)
             return list(zip(labels.tolist(), scores.tolist(), strict=True))[:limit]
         if allowed is not None and len(allowed) <= max(_FEW, len(self._entry_of) * _FEW_SHARE):
-            wanted = np.array([at for at, entry in list(self._entry_of.items()) if entry in allowed], dtype=np.int64)
-            labels, scores = state.among(query, np.sort(wanted))
+            labels, scores = state.among(query, self._labels_of.of(allowed))
             return self._living(labels, scores, limit, per_entry, allowed)
         fetch = 2 * limit + 8
         while state.size:
@@ -157,15 +160,20 @@ class VectorIndex:
                 outside &= ~np.isin(labels, graph.labels, assume_unique=True)
             self._buffer = vectors[outside]
             self._state = IndexState(graph, labels[outside], self._buffer)
+            if len(self._labels_of) > (1 + self.options.dead_share) * len(self._entry_of):
+                self._labels_of.keep(self._living_labels())
 
     def labels(self) -> Labels:
         """All labels that are not deleted, ascending."""
         with self._lock:
-            return np.sort(np.fromiter(self._entry_of, np.int64, len(self._entry_of)))
+            return self._living_labels()
 
     def living(self, labels: Labels) -> Labels:
         """These labels without the deleted ones."""
         return np.array([label for label in labels.tolist() if label in self._entry_of], dtype=np.int64)
+
+    def _living_labels(self) -> Labels:
+        return np.sort(np.fromiter(self._entry_of, np.int64, len(self._entry_of)))
 
     def _append(self, labels: Labels, vectors: Matrix) -> None:
         """Append to the scan. Searches may be reading the rows before; the ones after are not theirs yet."""
