@@ -158,6 +158,16 @@ def shares(key: str, first: str) -> str:
     return table((first, *columns), rows)
 
 
+def unseen() -> str:
+    """The bars of accuracy over the questions about things that no model was trained on alone."""
+    found = result("accuracy")
+    if found is None:
+        return _not_measured("accuracy")
+    measured: Sequence[Result] = [row for part in found["data"].values() for row in part.get("unseen", ())]
+    rows = ((_cell(r["name"]), _figure(r), _peer(r), _bar(r), _MARKS[r["ok"]]) for r in measured)
+    return table(("on things never trained on", "measured", "compared with", "bar", "reached"), rows)
+
+
 def stages() -> str:
     """What each stage of a turn takes, where it runs at all."""
     found = result("latency")
@@ -273,6 +283,7 @@ REGIONS: dict[str, Callable[[], str]] = {
     "bench:bars": bars,
     "bench:groups": lambda: shares("groups", "needs"),
     "bench:families": lambda: shares("families", "family"),
+    "bench:unseen": unseen,
     "bench:stages": stages,
     "bench:parity": parity,
     "bench:models": models,

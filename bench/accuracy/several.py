@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from bench.accuracy.ground import BUDGET_S, Ground
 from bench.accuracy.log import Record, asked_all
 from bench.accuracy.turns import ask_turn
+from bench.results import Row, at_least
 from bench.worlds import Trial, picture
 from quizglass_client import AsyncClient
 from quizglass_export.pocketworld.questions import Question
@@ -78,6 +80,26 @@ async def _ask_all(
             return {"id": name, "turns": {policy: await one(policy) for policy in policies}}
 
         return await asked_all(log, list(by_id), ask, clients, tick)
+
+
+def barred_unseen(rows: Callable[..., Sequence[Row]], *asked: Sequence[Turns]) -> list[dict[str, Any]]:
+    """Of a section's rows those with a bar, over the questions about things that no model was trained on alone."""
+    alone = [[turns for turns in each if turns.unseen] for each in asked]
+    return [asdict(row) for row in rows(*alone) if row.bar] if all(alone) else []
+
+
+def against_omnisearch(ours_s: float, peer_s: float, planner_s: float, of: str = "") -> list[Row]:
+    """What the planning agent saves of OmniSearch's search time, and what is left once its planner has worked.
+
+    Args:
+        ours_s: seconds that its searches of a turn would take on the open web, at the paper's tariff.
+        peer_s: those of OmniSearch's.
+        planner_s: seconds that the planner works in a turn.
+        of: which questions, where not all.
+    """
+    name = f"search time saved by the planning agent against omnisearch{of and f', {of}'}"
+    seconds = ((name, ours_s, 60), (f"{name}, less the planner's own time", ours_s + planner_s, 50))
+    return [at_least(title, 100 * (1 - ours / peer_s), "%", bar) for title, ours, bar in seconds] if peer_s else []
 
 
 def share(turns: Sequence[Turns], judge: Callable[[Turns], bool]) -> float:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 
 from bench import plots
 from bench.accuracy.ground import Ground
 from bench.accuracy.planner import naming
 from bench.accuracy.planner.asking import POLICIES, Asked, Targets, ask_all
 from bench.accuracy.planner.cases import Case, mean
-from bench.accuracy.planner.rows import table
+from bench.accuracy.planner.rows import claims, table
 from bench.sections import Part
 from bench.worlds import Trial
 from quizglass_export.pocketworld.questions import Question
@@ -36,9 +37,11 @@ def run(ground: Ground) -> Part:
         "families": by(cases, lambda case: case.question.family),
         "groups": by(cases, lambda case: str(case.question.group)),
         "hops": by(cases, lambda case: str(case.hops)),
-        "unseen": by(cases, lambda case: "never trained on" if case.unseen else "trained on"),
+        "trained": by(cases, lambda case: "never trained on" if case.unseen else "trained on"),
     }
-    return Part([*table(cases, nothing), *naming.rows(cases)], {"questions": len(cases), **shares})
+    unseen = [case for case in cases if case.unseen]
+    data = {"questions": len(cases), **shares, "unseen": [asdict(row) for row in claims(unseen)] if unseen else []}
+    return Part([*table(cases, nothing), *naming.rows(cases)], data)
 
 
 def _all(trial: Trial) -> list[Question]:

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from bench.accuracy.planner import rules
 from bench.accuracy.planner.asking import POLICIES, UNLINKED
 from bench.accuracy.planner.cases import Case, annotate, image_hit, mean, reranked_rank, searched, served_rank
+from bench.accuracy.several import against_omnisearch
 from bench.results import Row, at_least, at_most, beats, ratio
 from quizglass_export.scoring.costs import IMAGE_SEARCH_S, TEXT_SEARCH_S
 from quizglass_export.scoring.intervals import confidence_interval
 
 BASELINES = ("none", "image", "text")
-AGENT, BOTH = "planning-agent", "both"
+AGENT, BOTH, OMNI = "planning-agent", "both", "omnisearch"
 
 
 def table(cases: list[Case], nothing: list[Case]) -> list[Row]:
@@ -33,6 +34,17 @@ def table(cases: list[Case], nothing: list[Case]) -> list[Row]:
         *_retrieval(cases),
         *_refusals(cases, nothing),
         *_costs(cases),
+        *_saved(cases),
+    ]
+
+
+def claims(cases: list[Case]) -> list[Row]:
+    """The rows with a bar that do not depend on which questions have no answer."""
+    right = {policy: 100 * mean(cases, lambda c, p=policy: c.right(p)) for policy in POLICIES}  # type: ignore[misc]
+    return [
+        row
+        for row in (*_against_both(cases, right), *_against_rules(cases, right), *_labels(cases), *_saved(cases))
+        if row.bar
     ]
 
 
@@ -211,8 +223,16 @@ def _costs(cases: list[Case]) -> list[Row]:
     for policy in POLICIES:
         tokens = mean(cases, lambda c, p=policy: c.asked.turns[p]["all_prompt_tokens"])  # type: ignore[misc]
         rows.append(Row(f"prompt tokens of all models, {policy}", tokens, "tokens"))
-        pictures = mean(cases, lambda c, p=policy: searched(c, p, "image_search"))  # type: ignore[misc]
-        texts = mean(cases, lambda c, p=policy: searched(c, p, "text_search"))  # type: ignore[misc]
-        web = pictures * IMAGE_SEARCH_S + texts * TEXT_SEARCH_S
+        web = _search_s(cases, policy)
         rows.append(Row(f"search time a turn at the paper's 6.4 s and 1.4 s, {policy}", web, "s"))
     return rows
+
+
+def _saved(cases: list[Case]) -> list[Row]:
+    spent = mean(cases, lambda c: c.asked.turns[AGENT]["stages"].get("plan", [0.0])[0]) / 1e3
+    return against_omnisearch(_search_s(cases, AGENT), _search_s(cases, OMNI), spent)
+
+
+def _search_s(cases: list[Case], policy: str) -> float:
+    pictures, texts = (mean(cases, lambda c, s=s: searched(c, policy, s)) for s in ("image_search", "text_search"))  # type: ignore[misc]
+    return pictures * IMAGE_SEARCH_S + texts * TEXT_SEARCH_S

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from bench.accuracy.ground import Ground, lacking
-from bench.accuracy.several import Turns, accuracy, ask_policies, interval, share
+from bench.accuracy.several import Turns, accuracy, ask_policies, barred_unseen, interval, share
 from bench.results import Row, at_least
 from bench.sections import Part
 from bench.worlds import prepare_disputed
@@ -29,7 +30,8 @@ def run(ground: Ground) -> Part:
             served = [policy for policy in POLICIES if policy not in missing]
             asked += ask_policies(ground, "conflicts", trial, trial.questions, served, target)
     absent = [Row(f"conflicts, {policy}", None, "", f"not measured: {why}") for policy, why in missing.items()]
-    return Part([*rows(asked, served), *absent], {"kinds": _kinds(asked, served)})
+    data = {"kinds": _kinds(asked, served), "unseen": barred_unseen(partial(rows, served=served), asked)}
+    return Part([*rows(asked, served), *absent], data)
 
 
 def rows(asked: Sequence[Turns], served: Sequence[str]) -> list[Row]:
@@ -79,10 +81,10 @@ def _chosen(pictures: Sequence[Turns], served: Sequence[str]) -> list[Row]:
         Row(f"right entry chosen, {way} ({len(among)} questions that found it)", share(among, judge), "%")
         for way, judge in ways.items()
     ]
-    if not differ:
-        return table
-    best = max(share(differ, ways[way]) for way in singles)
     name = f"right entry chosen jointly minus the better modality, where they differ ({len(differ)})"
+    if not differ:
+        return [*table, Row(name, None, "points", "not measured: both modalities choose alike wherever they found it")]
+    best = max(share(differ, ways[way]) for way in singles)
     return [*table, at_least(name, share(differ, ways["joint"]) - best, "points", 3)]
 
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 from statistics import fmean
 
 from bench.accuracy.ground import Ground, lacking, said, skipped
-from bench.accuracy.several import Turns, accuracy, ask_policies, interval
+from bench.accuracy.several import Turns, accuracy, ask_policies, barred_unseen, interval
 from bench.results import Row, at_least
 from bench.sections import Part
 from quizglass_export.scoring.intervals import confidence_interval
 from quizglass_export.search_router import BRANCHES
+from quizglass_server.bundle.files import Bundle
 from quizglass_server.policies import POLICIES
 
 SHARE = 0.3
 WHOLE = "qa-dragon"
 ABLATIONS = tuple(name for name in POLICIES if name.startswith(f"{WHOLE}-"))
 OTHERS = ("planning-agent", "none", "image", "text", "both")
+_OF_A_ROLE = {f"{WHOLE}-no-domain-router": "domain_router"}
+"""Ablations that leave out one role alone: without it in the bundle there is nothing that they change."""
 
 
 def run(ground: Ground) -> Part:
@@ -32,14 +36,25 @@ def run(ground: Ground) -> Part:
             served = [name for name in (WHOLE, *ABLATIONS, *OTHERS) if name not in missing]
             questions = [*trial.questions, *trial.unknowable]
             asked += ask_policies(ground, "dragon", trial, questions, served, target)
-    return Part(rows(asked, served), {"questions": len(asked)})
+    roles = Bundle.load(ground.bundle, hashes=False).manifest.roles
+    idle = {name for name, role in _OF_A_ROLE.items() if getattr(roles, role) is None}
+    unseen = barred_unseen(partial(rows, served=served, idle=idle), asked)
+    return Part(rows(asked, served, idle), {"questions": len(asked), "unseen": unseen})
 
 
-def rows(asked: Sequence[Turns], served: Sequence[str]) -> list[Row]:
-    """Accuracy with its interval; no ablation above the whole beyond it; truthfulness; branches."""
+def rows(asked: Sequence[Turns], served: Sequence[str], idle: Collection[str] = ()) -> list[Row]:
+    """Accuracy with its interval; no ablation above the whole beyond it; truthfulness; branches.
+
+    Args:
+        asked: every policy on every question.
+        served: what the bundle serves.
+        idle: ablations that leave out what the bundle does not have.
+    """
     whole = accuracy(asked, WHOLE)
     table = [Row(f"accuracy, {name} ({interval(asked, name)})", accuracy(asked, name), "%") for name in served]
-    table += [_ablated(asked, name, whole) for name in served if name in ABLATIONS]
+    table += [_ablated(asked, name, whole) for name in served if name in ABLATIONS and name not in idle]
+    without = "not measured: the bundle has no such part to leave out"
+    table += [Row(f"{name} minus the whole", None, "points", without) for name in served if name in idle]
     ours = _truthfulness(asked, WHOLE)
     best = max((_truthfulness(asked, name) for name in OTHERS if name in served), default=float("nan"))
     name = "truthfulness, qa-dragon minus the best policy without a verifier"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.accuracy.ground import Ground, roles, skipped
-from bench.accuracy.several import Turns, ask_policies, share
+from bench.accuracy.several import Turns, ask_policies, barred_unseen, share
 from bench.results import Row, at_least
 from bench.sections import Part
 from bench.worlds import Trial
@@ -32,7 +32,7 @@ def run(ground: Ground) -> Part:
                 return skipped("objects: boxes, recall by crops", "the bundle has no detector")
             crops += ask_policies(ground, "crops", trial, questions, (POLICY,), target, explain=True)
         views += _without(ground, trial, questions)
-    return Part(rows(crops, views), {"questions": len(crops)})
+    return Part(rows(crops, views), {"questions": len(crops), "unseen": barred_unseen(rows, crops, views)})
 
 
 def _several(question: Question) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.accuracy.ground import Ground, lacking, said, skipped
-from bench.accuracy.several import Turns, ask_policies, share
+from bench.accuracy.several import Turns, ask_policies, barred_unseen, share
 from bench.results import Row, at_least, at_most
 from bench.sections import Part
 from quizglass_export.pocketworld.questions import make_unknowable
@@ -30,7 +30,9 @@ def run(ground: Ground) -> Part:
             turns = ask_policies(ground, "verifier", trial, both, (WITH, WITHOUT), target)
         answerable += turns[: len(trial.questions)]
         nothing += turns[len(trial.questions) :]
-    return Part(rows(answerable, nothing), {"questions": len(answerable), "unanswerable": len(nothing)})
+    unseen = barred_unseen(rows, answerable, nothing)
+    counts = {"questions": len(answerable), "unanswerable": len(nothing)}
+    return Part(rows(answerable, nothing), counts | {"unseen": unseen})
 
 
 def rows(answerable: Sequence[Turns], nothing: Sequence[Turns]) -> list[Row]:

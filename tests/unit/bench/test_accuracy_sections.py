@@ -1,6 +1,7 @@
 """The accuracy benchmark's rows, from turns written by hand."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from bench.accuracy.planner.asking import POLICIES, UNLINKED, Asked
 from bench.accuracy.planner.cases import Case
 from bench.accuracy.planner.rows import table
 from bench.accuracy.sections import conflicts, dialogues, dragon, objects, pace, rounds, verifier
-from bench.accuracy.several import Turns
-from bench.results import Row
+from bench.accuracy.several import Turns, accuracy, barred_unseen
+from bench.results import Row, at_least
 from quizglass_export.pocketworld.arrangement import boxes
 from quizglass_export.pocketworld.dataset import build_world
 from quizglass_export.pocketworld.question import Conflict, Hop, Question
@@ -174,6 +175,29 @@ def test_conflicts_tell_who_is_believed_and_which_memories_stay() -> None:
     assert rows["right entry chosen jointly minus the better modality, where they differ"].value == 0
 
 
+def test_a_choice_that_the_modalities_make_alike_is_said_not_to_be_measured() -> None:
+    question = disputed(0, "near-twin", "text")
+    hits = [["image_search", question.target, "", 0.5, 0.5, True]]
+    decided = [{"by": by, "label": "1", "round": 0, "probabilities": {}} for by in ("select", "select_by_text")]
+    of = {policy: record("wrong", evidence=hits, decided=decided) for policy in conflicts.POLICIES}
+    rows = by_name(conflicts.rows([Turns(question, of)], conflicts.POLICIES))
+    row = rows["right entry chosen jointly minus the better modality, where they differ"]
+    assert (row.value, row.ok) == (None, None)
+    assert "not measured" in row.peer
+
+
+def test_bars_are_told_again_for_what_no_model_was_trained_on() -> None:
+    alone = Turns(QUESTIONS[0], {"a": right(QUESTIONS[0])}, unseen=True)
+    other = Turns(QUESTIONS[1], {"a": record("wrong")})
+
+    def rows(asked: Sequence[Turns]) -> list[Row]:
+        return [Row("questions", len(asked), ""), at_least("accuracy", accuracy(asked, "a"), "%", 60)]
+
+    (barred,) = barred_unseen(rows, [alone, other])
+    assert (barred["name"], barred["value"], barred["ok"]) == ("accuracy", 100, True)
+    assert barred_unseen(rows, [other]) == []
+
+
 def test_conflicts_without_the_policy_still_say_what_the_others_do() -> None:
     asked = [turns(disputed(0, "stale", "evidence"), none=record("wrong"), both=right(QUESTIONS[0]))]
     names = by_name(conflicts.rows(asked, ("none", "both")))
@@ -218,7 +242,7 @@ def test_rounds_compare_cogplanner_with_fixed_pipelines_by_lookups() -> None:
     for question in (many, few):
         of = {p: record("wrong") for p in rounds.POLICIES}
         of |= {p: right(question, **good) for p in (rounds.PARALLEL, rounds.SEQUENTIAL)}
-        of[rounds.AGENT] = right(question, searches={"image_search": 0, "text_search": 1})
+        of[rounds.AGENT] = right(question, searches={"image_search": 0, "text_search": 1}, timings=[["plan", 600.0, 0]])
         of[rounds.OMNI] = record("wrong", searches={"image_search": 1, "text_search": 0})
         asked.append(Turns(question, of))
     rows = by_name(rounds.rows(asked, rounds.POLICIES))
@@ -226,8 +250,11 @@ def test_rounds_compare_cogplanner_with_fixed_pipelines_by_lookups() -> None:
     assert rows["the same minus the best fixed pipeline, cogplanner-parallel"].value == 100
     assert rows["reformulations equal to a gold query, cogplanner-parallel"].value == 50
     assert rows["rounds that look something up, on up to one lookup, cogplanner-sequential"].value == 1
-    assert rows["search time saved by the planning agent against omnisearch"].value == pytest.approx(100 * 5 / 6.4)
-    assert (rows["planning a turn, sequential"].value, rows["planning a turn, sequential"].peer_value) == (10, 6)
+    saved = "search time saved by the planning agent against omnisearch, one, two and more lookups"
+    assert rows[saved].value == pytest.approx(100 * 5 / 6.4)
+    assert rows[f"{saved}, less the planner's own time"].value == pytest.approx(100 * 4.4 / 6.4)
+    planning = rows["planning a turn, parallel"]
+    assert (planning.value, planning.peer_value, planning.ok) == (6, 10, True)
 
 
 def test_dragon_bars_hold_where_no_ablation_is_surely_better() -> None:
@@ -237,6 +264,12 @@ def test_dragon_bars_hold_where_no_ablation_is_surely_better() -> None:
     asked = [Turns(question, of | {dragon.WHOLE: right(question, decided=direct)})] * 4
     rows = by_name(dragon.rows(asked, tuple(of)))
     assert rows["qa-dragon-no-splitting minus the whole"].ok
+    (idle,) = [
+        row
+        for row in dragon.rows(asked, tuple(of), {"qa-dragon-no-splitting"})
+        if row.name.startswith("qa-dragon-no-sp")
+    ]
+    assert (idle.value, idle.ok) == (None, None)
     assert rows["truthfulness, qa-dragon minus the best policy without a verifier"].value == 200
     assert rows["accuracy, branch direct"].ok
 
