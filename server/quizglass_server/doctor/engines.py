@@ -75,7 +75,10 @@ def looked_at(flags: frozenset[str], setting: str) -> Iterator[Finding]:
     try:
         from quizglass_server.engines.llama.native import backends
     except ImportError as error:
-        yield _missing("llama.cpp", error, "pip install 'quizglass[cpu]'")
+        remedy = (
+            "python server/native/wheel.py --install in the clone, or pip install 'quizglass[cpu]' for this CPU alone"
+        )
+        yield _missing("llama.cpp", error, remedy)
     else:
         yield from llama_variants(backends.variants(), backends.variant_in_use(), flags)
     try:

@@ -155,7 +155,8 @@ class LlamaGenerator:
             SettingsError: the state directory cannot be used.
         """
         if find_spec("llama_cpp") is None:
-            raise EngineFailed("llama-cpp-python is not installed: pip install 'quizglass[server]'")
+            remedy = "python server/native/wheel.py --install in the clone, or pip install 'quizglass[cpu]'"
+            raise EngineFailed(f"llama-cpp-python is not installed: {remedy}")
         options = options or GeneratorOptions()
         self._spec = spec
         self._fitter = fitter
