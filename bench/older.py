@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from quizglass_client.local import LocalServer
 ROOT = Path(__file__).parents[1]
 COMMIT = "08bac52"
 """Before pictures were gated, and before llama.cpp was compiled once per instruction set."""
+_BUNDLE_COMMIT, _BUNDLE = "2a599b54", "models/starter/bundle"
+"""Whose starter both versions can serve: later manifests have keys that the older one refuses."""
 _LOADING = "ac2bbbb"
 """The first commit whose llama.cpp is loaded in modules, as this environment's wheel has it."""
 _NATIVE, _BACKENDS = (f"server/quizglass_server/engines/llama/{name}.py" for name in ("native", "backends"))
@@ -36,6 +39,24 @@ def checkout(workdir: Path, commit: str = COMMIT) -> Path:
         (tree / _BACKENDS).write_bytes((ROOT / _OURS).read_bytes())
         (tree / _ENTRY).write_text("import sys\nfrom quizglass_server.cli import main\nsys.exit(main())\n")
     return tree
+
+
+def common_bundle(workdir: Path) -> Path:
+    """The newest starter bundle that the older version and this one can both serve, made once.
+
+    Raises:
+        subprocess.CalledProcessError: git does not know its commit.
+    """
+    bundle = workdir.resolve() / f"bundle-{_BUNDLE_COMMIT}"
+    if not bundle.is_dir():
+        unfinished = bundle.with_suffix(".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        for name in _git("ls-tree", "-r", "--name-only", "-z", _BUNDLE_COMMIT, _BUNDLE).decode().split("\0")[:-1]:
+            file = unfinished / Path(name).relative_to(_BUNDLE)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(_git("show", f"{_BUNDLE_COMMIT}:{name}"))
+        unfinished.rename(bundle)
+    return bundle
 
 
 @contextmanager

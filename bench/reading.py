@@ -1,8 +1,9 @@
 """`python -m bench.reading [--only SECTION ...] [--quick]`: turns beside the server before pictures were gated.
 
-Both servers run at once on the same machine and are asked the same questions by turns, another one first each time; the
-older one is a checkout of its own (`older.py`), with the same bundle and Python environment. The section `gate` needs
-the photographs that `quizglass_export/wordgate/sources.py` names.
+Both servers run at once on the same machine and are asked the same questions by turns, another one first each time. The
+older one is a checkout of its own (`older.py`). Both have the same Python environment, and the newest starter bundle
+that both can serve, whose worlds are of format 1. The section `gate` needs the photographs that
+`quizglass_export/wordgate/sources.py` names.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from rich.progress import Progress
 
 from bench import sections
 from bench.latency import TimedTurn
-from bench.older import COMMIT, checkout, older_server
+from bench.older import COMMIT, checkout, common_bundle, older_server
 from bench.results import Row, against, at_most
 from bench.sections import Part
-from bench.worlds import Trial, load, prepare
+from bench.worlds import Trial, fresh_seeds, load, prepare
 from quizglass_client import Answer, AnswerDelta, Client, Event
 from quizglass_client.local import LocalServer
 from quizglass_export.pocketworld.dataset import SCENE_SIZE
@@ -74,17 +75,17 @@ class Pair:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run sections. Returns 0, or 1 when one failed or a bar was missed."""
     parser = sections.arguments("reading", __doc__, SECTIONS)
-    parser.add_argument("--seed", type=int, default=606, help="of the world that is asked about")
+    parser.add_argument("--seed", type=int, help="of the world that is asked about (default: from this commit's hash)")
     parser.add_argument("--things", type=int, default=2000)
     parser.add_argument("--questions", type=int, default=800)
-    parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
     parser.add_argument("--sources", type=Path, help="photographs and fonts, for the section gate")
     parser.add_argument("--lettered", type=Path, nargs="*", default=(), help="folders of photographs with words")
     args = parser.parse_args(arguments)
+    args.seed = args.seed or fresh_seeds(1)[0]
     runner = sections.Runner("reading", SECTIONS, args)
     with runner.status() as say:
         setup = Setup(args, say)
-        runner.measure(lambda name: SECTIONS[name](setup), questions=args.questions)
+        runner.measure(lambda name: SECTIONS[name](setup), questions=args.questions, seed=args.seed)
     return runner.finish(name_missing=True)
 
 
@@ -92,10 +93,11 @@ def turns(setup: Setup) -> Part:
     """Every question of a fresh world, as the starter's camera sees it."""
     pairs = _asked(setup, setup.count(setup.args.questions, 24), lambda question: _scene(question, None))
     plain, lettered = [p for p in pairs if not p.lettered], [p for p in pairs if p.lettered]
-    none = [pair for pair in plain if pair.ours.plan == pair.older.plan == "none"]
+    none, signed = ([p for p in some if p.ours.plan == p.older.plan == "none"] for some in (plain, lettered))
     right = [100 * sum(pair.right[which] for pair in pairs) / len(pairs) for which in (0, 1)]
     rows = [
         *_waited("turn planned none, without words, p50", none, 0.4),
+        *_waited("turn planned none, with words, p50", signed, 1.02),
         *_waited("turn of any plan, without words, p50", plain, None),
         *_waited("turn of any plan, with words, p50", lettered, 1.02),
         Row("accuracy", right[0], "%", f"at {COMMIT}", right[1], bar=">= peer - 0.5", ok=right[0] >= right[1] - 0.5),
@@ -153,12 +155,12 @@ def _asked(setup: Setup, count: int, frame: Callable[[Question], bytes]) -> list
     folder = args.workdir / f"world-{args.seed}-{things}"
     trial = prepare(args.seed, things, count, folder)
     setup.say("the older version's checkout")
-    tree = checkout(args.workdir)
+    tree, bundle = checkout(args.workdir), common_bundle(args.workdir)
     with ExitStack() as stack:
         bars = stack.enter_context(Progress(disable=True))
         log = folder / "server.log"
-        ours = stack.enter_context(LocalServer(args.bundle, folder / "knowledge", log=log))
-        theirs = stack.enter_context(older_server(tree, args.bundle.resolve(), folder / "knowledge-older", log))
+        ours = stack.enter_context(LocalServer(bundle, folder / "knowledge", log=log))
+        theirs = stack.enter_context(older_server(tree, bundle, folder / "knowledge-older", log))
         clients = []
         for server in (ours, theirs):
             load(server.target, folder, bars)

@@ -11,6 +11,7 @@ _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
 END_STREAM, END_HEADERS, ACK = 0x1, 0x4, 0x1
 _INITIAL_WINDOW = 4
+_CANCEL = 8
 _MOST_IN_FRAME = 16_384
 _DEFAULT_WINDOW = 65_535
 
@@ -64,6 +65,10 @@ class Http2:
             view = view[size:]
         if end and not data:
             await self._send(DATA, END_STREAM, stream, b"")
+
+    async def reset(self, stream: int) -> None:
+        """Take a call back."""
+        await self._send(RST_STREAM, 0, stream, _CANCEL.to_bytes(4, "big"))
 
     async def begun(self, stream: int) -> None:
         """Wait until the server has sent the headers of a response, or nothing more can come."""

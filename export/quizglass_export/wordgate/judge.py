@@ -114,15 +114,18 @@ def _all_judged(model: Path, sources: Path, lettered: Sequence[Path], count: int
 
 
 def _each_judged(gate: WordGate, reader: RapidOcrReader, sources: Sources, count: int) -> Iterator[Judged]:
-    for name, side, world, lettered in (
-        ("pocketworld, words", SMALL_SIDE, True, True),
-        ("pocketworld, no words", SMALL_SIDE, True, False),
-        ("photographs, words printed on", SMALL_SIDE, False, True),
-        ("photographs, no words", SMALL_SIDE, False, False),
-        ("large photographs, words printed on", LARGE_SIDE, False, True),
-        ("large photographs, no words", LARGE_SIDE, False, False),
+    tidy, free = Scenes(WORLD_SEED, formats=(1,)), Scenes(WORLD_SEED, formats=(2,))
+    for name, side, scenes, lettered in (
+        ("pocketworld, words", SMALL_SIDE, tidy, True),
+        ("pocketworld, no words", SMALL_SIDE, tidy, False),
+        ("pocketworld's free scenes, words", SMALL_SIDE, free, True),
+        ("pocketworld's free scenes, no words", SMALL_SIDE, free, False),
+        ("photographs, words printed on", SMALL_SIDE, None, True),
+        ("photographs, no words", SMALL_SIDE, None, False),
+        ("large photographs, words printed on", LARGE_SIDE, None, True),
+        ("large photographs, no words", LARGE_SIDE, None, False),
     ):
-        painter = Painter(sources, Scenes(WORLD_SEED), side)
+        painter, world = Painter(sources, scenes or tidy, side), scenes is not None
         samples = (painter.sample(f"judge/{side}/{n}", lettered=lettered, world=world) for n in range(count))
         few = islice(samples, count // 4 if side == LARGE_SIDE else count)
         yield from (_judged(gate, reader, name, each) for each in few)

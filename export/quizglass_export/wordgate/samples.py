@@ -46,12 +46,20 @@ class GateSample:
 
 
 class Scenes:
-    """Scenes of pocketworld, with a sign or without."""
+    """Scenes of pocketworld, with a sign or without.
 
-    def __init__(self, seed: int, things: int = 400) -> None:
-        world = build_world(seed, things, core=True)
-        questions = make_questions(world, 40 * things, seed)
-        self._plain = [question for question in questions if not question.words]
+    Args:
+        seed: of its worlds.
+        things: of each world.
+        formats: of them: 1 has things in three places, 2 in free ones.
+    """
+
+    def __init__(self, seed: int, things: int = 400, formats: Sequence[int] = (1, 2)) -> None:
+        questions: list[Question] = []
+        for each in formats:
+            world = build_world(seed, things, core=True, format=each)
+            questions += make_questions(world, 40 * things // len(formats), seed, format=each)
+        self._plain = [question for question in questions if not question.scene.sign]
         self._signed = [question for question in questions if question.words]
 
     def picture(self, rng: random.Random, *, signed: bool) -> tuple[RGB, Question]:

@@ -123,6 +123,50 @@ async def test_leaving_a_stream_that_was_never_read_stops_its_turn(tmp_path):
         assert stage.assistant.admission.running == 0
 
 
+async def test_three_thousand_calls_that_are_taken_back_at_once_leave_nothing_behind(tmp_path):
+    running, idle = set(), asyncio.Event()
+    idle.set()
+
+    async def waits(turn, policy, budget):
+        running.add(id(turn))
+        idle.clear()
+        try:
+            yield EVENTS[0]
+            await asyncio.Event().wait()
+        finally:
+            running.discard(id(turn))
+            if not running:
+                idle.set()
+
+    async def take_back(target, count):
+        """So many calls; how many it came to before the server had enough of the connection."""
+        async with http2(target) as connection:
+            for number in range(count):
+                if connection.closed:
+                    return number
+                try:
+                    stream = await connection.call(ASK)
+                    await connection.message(stream, QUESTION.SerializeToString())
+                    await connection.reset(stream)
+                except ConnectionError:
+                    return number
+            return count
+
+    async with serving(tmp_path) as stage, asyncio.timeout(120):
+        tasks = len(asyncio.all_tasks())
+        stage.assistant.script = waits
+        left = 3000
+        for _ in range(600):
+            left -= await take_back(stage.target, min(left, 500))
+            if not left:
+                break
+        assert left == 0
+        await idle.wait()
+        stage.assistant.script = stage.assistant.usual
+        assert await answered(stage.target)
+        assert len(asyncio.all_tasks()) <= tasks + 8
+
+
 @pytest.mark.parametrize("method", [ASK, PICTURE, "/grpc.health.v1.Health/Watch"])
 async def test_what_is_not_read_in_time_is_ended_with_its_connection(tmp_path, monkeypatch, method):
     monkeypatch.setattr(server, "_UNREAD_S", 0.2)

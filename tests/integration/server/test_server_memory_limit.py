@@ -1,10 +1,12 @@
 """A real server under a limit of address space little above what it has: it refuses, and does not die."""
 
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+
+from PIL import Image
 
 from quizglass_client import Client, ClientError, Overloaded
 from quizglass_client.local import LocalServer
@@ -24,6 +26,11 @@ def picture(shade: int) -> bytes:
     return png(image)
 
 
+def large(shade: int) -> bytes:
+    """Forty megapixels: 120 MB decoded, a few hundred kilobytes sent."""
+    return png(Image.new("RGB", (8_000, 5_000), (shade, 90, 160)))
+
+
 @contextmanager
 def limited(pid: int, more: int) -> Iterator[None]:
     """So many bytes of address space above what the process has."""
@@ -36,9 +43,9 @@ def limited(pid: int, more: int) -> Iterator[None]:
         resource.prlimit(pid, resource.RLIMIT_AS, before)
 
 
-def became(client: Client, shade: int) -> str:
+def became(client: Client, shade: int, frame: Callable[[int], bytes] = picture) -> str:
     try:
-        client.answer("What colour is this?", picture(shade))
+        client.answer("What colour is this?", frame(shade))
     except ClientError as error:
         return type(error).__name__
     return "answered"
@@ -55,9 +62,11 @@ def test_turns_near_the_limit_of_memory_are_refused_by_the_servers_own_budget(
     ):
         with limited(server.pid, 60 * MB):  # before the first turn, which makes most of what a server keeps
             near = list(askers.map(lambda shade: became(client, shade), range(2 * AT_ONCE)))
+            near += askers.map(lambda shade: became(client, shade, large), range(2))
         with limited(server.pid, 10 * MB):
             beyond = [became(client, 100 + shade) for shade in range(3)]
         assert set(near) <= {"answered", Overloaded.__name__}, near
         assert set(beyond) == {Overloaded.__name__}, beyond
         assert client.answer("What colour is this?", picture(255)).text
+        assert became(client, 3, large) == "answered"
     assert "MemoryError" not in log.read_text()
