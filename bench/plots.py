@@ -13,7 +13,8 @@ from bench.results import RESULTS
 
 mpl.use("Agg")
 GROUPS = ("none", "image", "text", "both")
-_COLOURS = ("#2b6cb0", "#a0aec0", "#68d391", "#f6ad55", "#b794f4", "#fc8181")
+COLOURS = ("#2b6cb0", "#a0aec0", "#68d391", "#f6ad55", "#b794f4", "#fc8181", "#38b2ac")
+"""One for each policy that a plot compares."""
 
 
 def accuracy(cases: Sequence[Case], policies: Sequence[str]) -> Path:
@@ -22,7 +23,7 @@ def accuracy(cases: Sequence[Case], policies: Sequence[str]) -> Path:
 
     figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
     width = 0.8 / len(policies)
-    for i, (policy, colour) in enumerate(zip(policies, _COLOURS, strict=True)):
+    for i, (policy, colour) in enumerate(zip(policies, COLOURS, strict=True)):
         sets = [*([c for c in cases if c.question.group == group] for group in GROUPS), cases]
         heights = [100 * mean(chosen, lambda c, p=policy: c.right(p)) for chosen in sets]  # type: ignore[misc]
         axes.bar([x + i * width for x in range(len(sets))], heights, width, label=policy, color=colour)
@@ -41,7 +42,7 @@ def accuracy_by_cost(cases: Sequence[Case], policies: Sequence[str]) -> Path:
     from matplotlib import pyplot as plt
 
     figure, panels = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained", sharey=True)
-    for policy, colour in zip(policies, _COLOURS, strict=False):
+    for policy, colour in zip(policies, COLOURS, strict=True):
         turns = [case.asked.turns[policy] for case in cases]
         right = 100 * mean(cases, lambda c, p=policy: c.right(p))  # type: ignore[misc]
         searches = sum(len({"image_search", "text_search"} & turn["stages"].keys()) for turn in turns) / len(turns)
