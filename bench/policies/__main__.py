@@ -1,8 +1,7 @@
 """`python -m bench.policies [--only SECTION ...] [--resume] [--quick]`: the control flow of every policy, measured.
 
-In this process: a world, an assistant on the starter bundle, and its generator behind a `GivenGenerator`, which gives
-the decisions, sub-queries and objects that no model has learned yet as the world's record says
-(`bench/policies/given.py`). Encoders, index, reranker, reader and answers are the starter's own. --quick runs
+In this process: a world, and an assistant on the starter bundle whose decisions, sub-queries and objects are given as
+the world's record says (`bench/policies/given.py`). Encoders, index, reranker, reader and answers are the starter's own. --quick runs
 everything with small counts and publishes nothing.
 """
 

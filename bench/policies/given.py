@@ -1,9 +1,10 @@
 """Decisions and lines from the world's record, at the cost of the model that would make them.
 
-The starter's generator has learned to answer, to rewrite and to choose a plan. So that all else can be measured before
-a model has learned the decisions of the other systems, `GivenGenerator` stands before it: for a decision the generator
-prefills its prompt for plans and chooses a letter, for lines it writes a rewriting, and what it says is replaced by
-what the record says. Answers of every kind are the generator's own, from its prompt for answers.
+So that the control flow of a policy can be measured apart from the errors of the models that decide in it, a
+`GivenGenerator` stands before the generator and a `GivenDecider` before each decider. A decider runs on its own prompt;
+where the bundle has none, the generator prefills its prompt for plans and chooses a letter; for lines it writes a
+rewriting; and what they say is replaced by what the record says. Answers of every kind are the generator's own, from
+its prompt for answers, and so is the planner's plan.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from typing import Any, cast
 from quizglass_export.pocketworld.question import Hop
 from quizglass_export.pocketworld.questions import Question
 from quizglass_server.domain.turns import GenerationEnd, Picture, Plan, Token
+from quizglass_server.models.prompts import Values
 from quizglass_server.policies.cogplanner import Action
 from quizglass_server.policies.cogplanner_baselines import Grade
 from quizglass_server.policies.core_mmrag import TOP_ENTRIES, Entry
 from quizglass_server.policies.omnisearch import Next
 from quizglass_server.policies.qa_dragon import Branch, Judgement, Same, Subject
+from quizglass_server.roles.decider import Decider
 from quizglass_server.roles.generator import GenerationRequest, Generator
 
 PLANNING = ("reformulate", "act")
@@ -67,34 +70,34 @@ class Record:
         )
 
 
-def _named(record: Record, request: GenerationRequest) -> int | None:
+def _named(record: Record, values: Values) -> int | None:
     """Place of the target's entry among those that the prompt shows."""
-    seen = request.values.get("seen")
+    seen = values.get("seen")
     shown = seen if isinstance(seen, Sequence) else ()
     target = next((hop.answer for hop in record.hops if hop.action == "image"), record.question.image_answer)
     return next((place for place, text in enumerate(shown) if str(text).startswith(f"{target}:")), None)
 
 
-def _select(record: Record, request: GenerationRequest) -> Entry:
-    place = _named(record, request)
+def _select(record: Record, values: Values) -> Entry:
+    place = _named(record, values)
     return Entry.NONE if place is None or place >= TOP_ENTRIES else list(Entry)[place]
 
 
-def _act(record: Record, _: GenerationRequest) -> Action:
+def _act(record: Record, _: Values) -> Action:
     hop = record.next("act")
     return Action(hop.action) if hop else Action.NONE
 
 
-def _next(record: Record, _: GenerationRequest) -> Next:
+def _next(record: Record, _: Values) -> Next:
     hop = record.next("next")
     return Next(hop.action) if hop else Next.ANSWER
 
 
-def _grade(record: Record, _: GenerationRequest) -> Grade:
+def _grade(record: Record, _: Values) -> Grade:
     return Grade.NOT_ENOUGH if record.taken.get("again", 0) < len(record.texts) else Grade.ENOUGH
 
 
-Decide = Callable[[Record, GenerationRequest], Enum]
+Decide = Callable[[Record, Values], Enum]
 _DECISIONS: dict[str, Decide] = {
     "act": _act,
     "next": _next,
@@ -104,7 +107,7 @@ _DECISIONS: dict[str, Decide] = {
     "search_router": lambda record, _: Branch.RAG if record.hops else Branch.DIRECT,
     "tool_router": lambda record, _: record.plan,
     "subject": lambda *_: Subject.OTHER,
-    "entity": lambda record, request: Same.NO if _named(record, request) is None else Same.YES,
+    "entity": lambda record, values: Same.NO if _named(record, values) is None else Same.YES,
     "verifier": lambda *_: Judgement.SUPPORTED,
 }
 
@@ -197,10 +200,10 @@ class GivenGenerator:
 
     async def choose(self, request: GenerationRequest, labels: Sequence[str]) -> list[float]:
         """The record's label, after the generator chose a letter."""
-        if request.task not in _DECISIONS or self._record is None:
+        label = self.decision(request.task, request.values)
+        if label is None:
             return await self._generator.choose(request, labels)
-        label = _DECISIONS[request.task](self._record, request)
-        with self._span(request.task):
+        with self.span(request.task):
             await self._generator.choose(replace(request, task="plan"), labels[:_LETTERS])
         return [1.0 if each is label else 0.0 for each in type(label)]
 
@@ -212,7 +215,7 @@ class GivenGenerator:
                     yield piece
             return
         text = "\n".join(_LINES[request.task](self._record))
-        with self._span(request.task):
+        with self.span(request.task):
             end = None
             async with self._written(request, "rewrite") as pieces:
                 async for piece in pieces:
@@ -226,13 +229,56 @@ class GivenGenerator:
         pieces = self._generator.generate(replace(request, task=task))
         return aclosing(cast(AsyncGenerator[Token | GenerationEnd, None], pieces))
 
+    def decision(self, task: str, values: Values) -> Enum | None:
+        """What the record decides; None where it says nothing of this task, or nothing is asked."""
+        if task not in _DECISIONS or self._record is None:
+            return None
+        return _DECISIONS[task](self._record, values)
+
     @contextmanager
-    def _span(self, task: str) -> Iterator[None]:
+    def span(self, task: str) -> Iterator[None]:
+        """Note when a task ran."""
         began = perf_counter()
         try:
             yield
         finally:
             self.spans.append(Span(task, began, perf_counter()))
+
+
+class GivenDecider:
+    """A decider of the bundle, whose choice is given by the record of the question under way.
+
+    Args:
+        decider: the bundle's own.
+        role: its name, such as `act`.
+        given: what knows the question.
+    """
+
+    def __init__(self, decider: Decider, role: str, given: GivenGenerator) -> None:
+        self._decider, self._role, self._given = decider, role, given
+
+    @property
+    def executor(self) -> str:
+        """As the decider's."""
+        return self._decider.executor
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """As the decider's prompt."""
+        return self._decider.needs
+
+    async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
+        """The record's label, after the decider chose one."""
+        label = self._given.decision(self._role, values)
+        if label is None:
+            return await self._decider.probabilities(picture, values)
+        with self._given.span(self._role):
+            chosen = await self._decider.probabilities(picture, values)
+        return [(name, 1.0 if name == label.value else 0.0) for name, _ in chosen]
+
+    async def look_at(self, picture: Picture) -> None:
+        """As the decider does."""
+        await self._decider.look_at(picture)
 
 
 def busy_s(spans: Sequence[Span], tasks: Sequence[str]) -> float:

@@ -1,4 +1,4 @@
-"""A world and an assistant in this process, with the generator behind a `GivenGenerator`."""
+"""A world and an assistant in this process, with generator and deciders behind those of `given`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from time import perf_counter
 from rich.progress import Progress
 
 from bench.planners import as_turn
-from bench.policies.given import GivenGenerator, Span
+from bench.policies.given import GivenDecider, GivenGenerator, Span
 from bench.worlds import UNSEEN_SHARE, Trial, load, prepare
 from quizglass_export.pocketworld.questions import Question, make_questions
 from quizglass_export.scoring.answers import exact_match
@@ -126,6 +126,7 @@ async def staged(setup: Setup) -> AsyncGenerator[Stage, None]:
         given = GivenGenerator(services.models.generator)
         models: Models = copy(services.models)
         models.generator = given
+        models.deciders = {role: GivenDecider(own, role, given) for role, own in models.deciders.items()}
         yield Stage(trial, Resources(models, services.knowledge, tuning(services.bundle)), given)
 
 

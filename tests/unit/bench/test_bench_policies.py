@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 import pytest
 
 from bench.policies.budget import ended_well
-from bench.policies.given import GivenGenerator, Record, Span, busy_s
+from bench.policies.given import GivenDecider, GivenGenerator, Record, Span, busy_s
 from bench.policies.stage import Outcome
 from quizglass_export.pocketworld.questions import Question, make_questions
 from quizglass_export.pocketworld.world import World, core_world, make_world, with_core
@@ -140,3 +140,35 @@ def test_a_turn_ends_well_with_an_answer_or_a_reason_in_time(
 ) -> None:
     done = Done(answer, FinishReason.BUDGET, abstain_reason=reason)
     assert ended_well(Outcome(chain, done, seconds, (), ()), 1.0) == well
+
+
+class Decider:
+    """Always chooses its first label."""
+
+    executor, needs = "cpu", frozenset({"seen"})
+
+    async def probabilities(self, picture: Picture | None, values: Mapping[str, object]) -> list[tuple[str, float]]:
+        return [("image", 0.9), ("text", 0.06), ("none", 0.04)]
+
+    async def look_at(self, picture: Picture) -> None:
+        pass
+
+
+async def test_a_decider_s_choice_is_given_and_its_time_counts_as_planning(chain: Question) -> None:
+    given = GivenGenerator(Generator())
+    act = GivenDecider(Decider(), "act", given)
+    with given.about(chain):
+        chosen = [likeliest_of(await act.probabilities(None, {})) for _ in range(4)]
+    assert chosen == [*(hop.action for hop in chain.hops), "none"]
+    assert [span.task for span in given.spans] == ["act"] * 4
+
+
+async def test_a_plan_is_the_planner_s_own(chain: Question) -> None:
+    given = GivenGenerator(Generator())
+    with given.about(chain):
+        assert likeliest_of(await GivenDecider(Decider(), "planner", given).probabilities(None, {})) == "image"
+    assert given.spans == []
+
+
+def likeliest_of(weighed: Sequence[tuple[str, float]]) -> str:
+    return max(weighed, key=lambda each: each[1])[0]
