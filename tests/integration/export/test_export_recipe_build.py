@@ -22,6 +22,7 @@ from quizglass_export.directory import fresh_directory
 from quizglass_export.recipe.read import read_recipe
 from quizglass_server.bundle.files import Bundle
 from tests.support.bundles.small_build import RECIPE, run, write_recipe
+from tests.support.bundles.tiny_checkpoints import image_model
 
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 Output = pytest.CaptureFixture[str]
@@ -206,6 +207,8 @@ def test_without_parity_nothing_is_written_and_an_old_bundle_stays(
     out = tmp_path / "bundle"
     out.mkdir()
     (out / "old").touch()
+    shutil.rmtree(recipe.parent / "image_encoder")
+    image_model(recipe.parent / "image_encoder", "clip_vision_model", hidden_size=64, intermediate_size=128)
     recipe.write_text(RECIPE.replace('checkpoint = "image_encoder"', PICKY))
     assert run("build", "--recipe", recipe, "--out", out, "--replace") == 2
     assert "no bundle written:\n  image_encoder: smallest cosine is" in capsys.readouterr().err
@@ -213,6 +216,7 @@ def test_without_parity_nothing_is_written_and_an_old_bundle_stays(
 
 
 PICKY = 'checkpoint = "image_encoder"\nprecision = "int4-weights"\naccept = { cosine = 1 }'
+"""More than four bits can do, where products are large enough to be stored so."""
 
 
 def test_a_checkpoint_of_another_architecture_is_refused(recipe: Path, tmp_path: Path, capsys: Output) -> None:
