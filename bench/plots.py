@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 
 import matplotlib as mpl
 
@@ -15,6 +14,9 @@ mpl.use("Agg")
 GROUPS = ("none", "image", "text", "both")
 COLOURS = ("#2b6cb0", "#a0aec0", "#68d391", "#f6ad55", "#b794f4", "#fc8181", "#38b2ac")
 """One for each policy that a plot compares."""
+GREY = "#a0aec0"
+WHOLE = "qa-dragon"
+"""Of which the others of its name are ablations."""
 
 
 def accuracy(cases: Sequence[Case], policies: Sequence[str]) -> Path:
@@ -37,21 +39,25 @@ def accuracy(cases: Sequence[Case], policies: Sequence[str]) -> Path:
     return path
 
 
-def accuracy_by_cost(cases: Sequence[Case], policies: Sequence[str]) -> Path:
-    """Accuracy of each policy over what all models read for a turn and over how often it searches."""
+def accuracy_by_cost(costs: Mapping[str, Mapping[str, float]]) -> Path:
+    """Right answers of each policy over how long a turn takes and over how long its searches would on the open web.
+
+    Args:
+        costs: what `bench.accuracy.sections.costs` tells of each policy; ablations are drawn without their names.
+    """
     from matplotlib import pyplot as plt
 
-    figure, panels = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained", sharey=True)
-    for policy, colour in zip(policies, COLOURS, strict=True):
-        turns = [case.asked.turns[policy] for case in cases]
-        right = 100 * mean(cases, lambda c, p=policy: c.right(p))  # type: ignore[misc]
-        searches = sum(len({"image_search", "text_search"} & turn["stages"].keys()) for turn in turns) / len(turns)
-        for axes, cost in zip(panels, (fmean(turn["all_prompt_tokens"] for turn in turns), searches), strict=True):
-            axes.scatter([cost], [right], color=colour)
-            axes.annotate(policy, (cost, right), xytext=(4, 4), textcoords="offset points", fontsize=8)
-    for axes, label in zip(panels, ("prompt tokens of all models, a turn", "searches a turn"), strict=True):
+    figure, panels = plt.subplots(1, 2, figsize=(11, 5), layout="constrained", sharey=True)
+    axis = {"p50, ms": "median of a turn, ms", "searching by the tariff, s": "searches at 6.4 and 1.4 s, s a turn"}
+    for axes, (column, label) in zip(panels, axis.items(), strict=True):
+        for policy, cost in costs.items():
+            part = policy.startswith(WHOLE + "-")
+            axes.scatter([cost[column]], [cost["right, %"]], s=12 if part else 30, color=GREY if part else COLOURS[0])
+            if not part:
+                at = (cost[column], cost["right, %"])
+                axes.annotate(policy, at, xytext=(4, 4), textcoords="offset points", fontsize=7)
         axes.set_xlabel(label)
-        axes.margins(0.25)
+        axes.margins(0.2)
         axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("exact match, %")
     path = RESULTS / "accuracy-by-cost.png"

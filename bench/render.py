@@ -168,6 +168,17 @@ def unseen() -> str:
     return table(("on things never trained on", "measured", "compared with", "bar", "reached"), rows)
 
 
+def costs() -> str:
+    """Every policy beside the others: what it answers, and what that costs."""
+    found = result("accuracy")
+    measured: Mapping[str, Mapping[str, float]] = found["data"].get("costs", {}).get("policies", {}) if found else {}
+    if not measured:
+        return _not_measured("accuracy")
+    columns = list(next(iter(measured.values())))
+    rows = ((f"`{policy}`", *(_number(row[column]) for column in columns)) for policy, row in measured.items())
+    return table(("policy", *columns), rows) + "\n\n![accuracy by cost](../bench/results/accuracy-by-cost.png)"
+
+
 def stages() -> str:
     """What each stage of a turn takes, where it runs at all."""
     found = result("latency")
@@ -284,6 +295,7 @@ REGIONS: dict[str, Callable[[], str]] = {
     "bench:groups": lambda: shares("groups", "needs"),
     "bench:families": lambda: shares("families", "family"),
     "bench:unseen": unseen,
+    "bench:costs": costs,
     "bench:stages": stages,
     "bench:parity": parity,
     "bench:models": models,

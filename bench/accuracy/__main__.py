@@ -16,7 +16,7 @@ from pathlib import Path
 from bench import sections
 from bench.accuracy.ground import Ground
 from bench.accuracy.planner import planning
-from bench.accuracy.sections import conflicts, dialogues, dragon, objects, pace, rewriting, rounds, verifier
+from bench.accuracy.sections import conflicts, costs, dialogues, dragon, objects, pace, rewriting, rounds, verifier
 from bench.sections import Part
 from bench.worlds import fresh_seeds
 from quizglass_export.pocketworld.dataset import FORMAT
@@ -24,6 +24,7 @@ from quizglass_export.pocketworld.dataset import FORMAT
 SECTIONS: dict[str, Callable[[Ground], Part]] = {
     "planning": planning.run,
     "pace": pace.run,
+    "costs": costs.run,
     "rewriting": rewriting.run,
     "rounds": rounds.run,
     "dragon": dragon.run,

@@ -1,8 +1,8 @@
 """`python -m bench.policies [--only SECTION ...] [--resume] [--quick]`: the control flow of every policy, measured.
 
 In this process: a world, and an assistant on the starter bundle whose decisions, sub-queries and objects are given as
-the world's record says (`bench/policies/given.py`). Encoders, index, reranker, reader and answers are the starter's own. --quick runs
-everything with small counts and publishes nothing.
+the world's record says (`bench/policies/given.py`). Encoders, index, reranker, reader and answers are the starter's
+own. --quick runs everything with small counts and publishes nothing.
 """
 
 from __future__ import annotations

@@ -32,7 +32,6 @@ def run(ground: Ground) -> Part:
         nothing += asked[len(trial.questions) :]
     if ground.publish:
         plots.accuracy(cases, POLICIES)
-        plots.accuracy_by_cost(cases, POLICIES)
     shares: dict[str, Shares] = {
         "families": by(cases, lambda case: case.question.family),
         "groups": by(cases, lambda case: str(case.question.group)),

@@ -1,4 +1,7 @@
-"""The published systems that run a turn, one module each; `POLICIES` has them by name, the default first."""
+"""The published systems that run a turn, one module each; `POLICIES` has them by name, the default first.
+
+Knows the state of a turn, the verbs of `tools.py` and the words of steps; no model, no engine, no budget, no wire.
+"""
 
 from __future__ import annotations
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from bench import plots
 from bench.accuracy.ground import variant
 from bench.accuracy.planner import naming, rules
 from bench.accuracy.planner.asking import POLICIES, UNLINKED, Asked
 from bench.accuracy.planner.cases import Case
 from bench.accuracy.planner.rows import table
-from bench.accuracy.sections import conflicts, dialogues, dragon, objects, pace, rounds, verifier
+from bench.accuracy.sections import conflicts, costs, dialogues, dragon, objects, pace, rounds, verifier
 from bench.accuracy.several import Turns, accuracy, barred_unseen
 from bench.results import Row, at_least
 from quizglass_export.pocketworld.arrangement import boxes
@@ -289,3 +290,27 @@ def test_a_variant_of_a_bundle_lacks_roles_and_has_other_tuning(tmp_path: Path) 
         (variant(bundle, tmp_path / "v", without=("detector",), kind_bonus=0.0) / "manifest.json").read_text()
     )
     assert changed == {"roles": {"generator": {}}, "evidence": {"seen": 1, "kind_bonus": 0.0}}
+
+
+def test_a_policy_s_costs_count_refusals_searches_and_time() -> None:
+    one, two, nothing = QUESTIONS[0], QUESTIONS[1], replace(QUESTIONS[2], answer="I don't know", group=None)
+    searching = {"searches": {"image_search": 1, "text_search": 3}, "rounds": 3, "all_prompt_tokens": 90}
+    asked = [
+        turns(one, none=right(one, total_ms=100, **searching, stages={"text_search": [6.0, 1.0]})),
+        turns(two, none=record("wrong", total_ms=200)),
+        turns(nothing, none=record("", abstained="UNSURE", total_ms=600)),
+    ]
+    line = costs.costs_of(asked, "none")
+    assert (line["right, %"], line["refused, %"], line["truthfulness"]) == (50, 0, 0)
+    assert (line["rounds"], line["image searches"], line["text searches"]) == (1, pytest.approx(1 / 3), 1)
+    assert (line["prompt tokens"], line["p50, ms"], line["searching, ms"]) == (pytest.approx(110 / 3), 200, 2)
+    assert line["searching by the tariff, s"] == pytest.approx((6.4 + 3 * 1.4) / 3)
+
+
+def test_costs_are_drawn_and_told_for_every_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plots, "RESULTS", tmp_path)
+    line = costs.costs_of([turns(QUESTIONS[0], none=right(QUESTIONS[0], total_ms=9))], "none")
+    drawn = plots.accuracy_by_cost({"none": line, "qa-dragon": line, "qa-dragon-no-verifier": line})
+    assert drawn.read_bytes().startswith(b"\x89PNG")
+    cases = [case(QUESTIONS[0], {}, {})]
+    assert plots.accuracy(cases, POLICIES).read_bytes().startswith(b"\x89PNG")

@@ -1,1 +1,4 @@
-"""The SQLite tables that everything else follows: written, read, locked and checked."""
+"""The SQLite tables that everything else follows: written, read, locked and checked.
+
+Knows content and no vector search.
+"""

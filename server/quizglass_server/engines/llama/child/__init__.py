@@ -1,1 +1,4 @@
-"""The generator process itself: its command line, its methods, and the thread that the engine runs on."""
+"""The generator process itself: its command line, its methods, and the thread that the engine runs on.
+
+Knows the engine and the link to the server; nothing of the server's rooms but what starts an event loop.
+"""

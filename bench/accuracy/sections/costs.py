@@ -1,0 +1,100 @@
+"""What every policy costs for what it answers: searches, prompts and time, one turn after another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from bench import plots
+from bench.accuracy.ground import BUDGET_S, Ground, lacking
+from bench.accuracy.log import Record, asked_all
+from bench.accuracy.sections.pace import fresh
+from bench.accuracy.several import Turns, accuracy, interval, share
+from bench.accuracy.turns import ask_turn
+from bench.results import Row
+from bench.sections import Part
+from bench.worlds import Trial
+from quizglass_client import AsyncClient
+from quizglass_export.scoring.costs import TurnCost, mean_cost
+from quizglass_server.policies import POLICIES
+
+SHARE = 0.1
+_SEARCHES = ("image_search", "text_search")
+
+
+def run(ground: Ground) -> Part:
+    """Every policy that the bundle serves, on balanced questions, a tenth of them without an answer."""
+    asked: list[Turns] = []
+    missing: dict[str, str] = {}
+    served: list[str] = []
+    for seed in ground.seeds:
+        trial = ground.trial(seed, share=SHARE)
+        with ground.server(trial.folder) as target:
+            missing = lacking(target, tuple(POLICIES))
+            served = [policy for policy in POLICIES if policy not in missing]
+            asked += asyncio.run(_ask_all(ground, trial, served, target))
+    costs = {policy: costs_of(asked, policy) for policy in served}
+    if ground.publish:
+        plots.accuracy_by_cost(costs)
+    absent = [Row(f"costs, {policy}", None, "", f"not measured: {why}") for policy, why in missing.items()]
+    return Part([*(_row(asked, policy) for policy in served), *absent], {"policies": costs})
+
+
+async def _ask_all(ground: Ground, trial: Trial, policies: Sequence[str], target: str) -> list[Turns]:
+    """One turn at a time, the policies in another order for each question; each sees a picture of its own.
+
+    A pixel tells the pictures apart, so that none finds words, vectors or prefixes that the one before it left.
+    """
+    questions = {question.id: question for question in (*trial.questions, *trial.unknowable)}
+    places = {name: place for place, name in enumerate(questions)}
+
+    async with AsyncClient(target, timeout=BUDGET_S) as client:
+
+        async def ask(name: str) -> Record:
+            question, first = questions[name], places[name] % len(policies)
+            one = partial(ask_turn, client, question.text, history=question.history)
+            turns = {}
+            for mark, policy in enumerate((*policies[first:], *policies[:first])):
+                turns[policy] = await one(await asyncio.to_thread(fresh, question, mark), policy)
+            return {"id": name, "turns": turns}
+
+        tick = ground.ticker("costs", len(questions))
+        records = await asked_all(ground.log("costs", trial), list(questions), ask, 1, tick)
+    return [
+        Turns(questions[record["id"]], record["turns"], questions[record["id"]].target in trial.unseen)
+        for record in records
+    ]
+
+
+def costs_of(asked: Sequence[Turns], policy: str) -> dict[str, float]:
+    """The line of a policy in the common table, its columns by name."""
+    answerable = [turns for turns in asked if turns.question.group is not None]
+    records = [turns.of[policy] for turns in asked]
+    mean = mean_cost([_cost(record) for record in records])
+    searching = sum(record["stages"].get(stage, (0.0,))[0] for record in records for stage in _SEARCHES)
+    return {
+        "right, %": accuracy(answerable, policy),
+        "refused, %": share(answerable, lambda turns: turns.abstained(policy)),
+        "truthfulness": sum(turns.truthfulness(policy) for turns in asked) / len(asked),
+        "rounds": sum(record["rounds"] for record in records) / len(records),
+        "image searches": mean.image_searches,
+        "text searches": mean.text_searches,
+        "prompt tokens": mean.prompt_tokens,
+        "p50, ms": 1e3 * mean.p50,
+        "p95, ms": 1e3 * mean.p95,
+        "searching, ms": searching / len(records),
+        "searching by the tariff, s": mean.search_s,
+    }
+
+
+def _cost(record: dict[str, Any]) -> TurnCost:
+    image, text = (record["searches"][stage] for stage in _SEARCHES)
+    return TurnCost(image, text, record["all_prompt_tokens"], seconds=record["total_ms"] / 1e3)
+
+
+def _row(asked: Sequence[Turns], policy: str) -> Row:
+    answerable = [turns for turns in asked if turns.question.group is not None]
+    name = f"balanced questions, {policy} ({interval(answerable, policy)})"
+    return Row(name, accuracy(answerable, policy), "%")
