@@ -38,7 +38,7 @@ from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.memory import WorkMemory, return_large_blocks
 from quizglass_server.session.keys import keys_of
 from quizglass_server.session.token import Sessions
-from quizglass_server.steps.tuning import Tuning, Views
+from quizglass_server.steps.tuning import Tuning
 from quizglass_server.turn.resources import Resources
 
 STOPPING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGXCPU", "SIGPWR") if hasattr(signal, name))
@@ -184,31 +184,7 @@ async def _memory(settings: Settings, models: LoadedModels, busy: Callable[[], b
 def tuning(bundle: Bundle) -> Tuning:
     """What a bundle says about evidence."""
     manifest = bundle.manifest
-    line = manifest.thresholds.line
-    return Tuning(
-        abstain=manifest.abstain,
-        image_accept=manifest.thresholds.image_accept,
-        rerank_accept=manifest.thresholds.rerank_accept,
-        coarse_accept=manifest.thresholds.coarse_accept,
-        coarse_candidates=manifest.evidence.coarse_candidates,
-        support_accept=manifest.thresholds.support_accept,
-        detect_accept=manifest.thresholds.detect_accept,
-        p_min=manifest.thresholds.p_min,
-        p_mean=manifest.thresholds.p_mean,
-        line=None if line is None else (line.p_min, line.p_mean, line.least),
-        boxes=manifest.evidence.boxes,
-        image_candidates=manifest.evidence.image_candidates,
-        seen=manifest.evidence.seen,
-        text_candidates=manifest.evidence.text_candidates,
-        found=manifest.evidence.found,
-        links=manifest.evidence.links,
-        views=Views(manifest.evidence.views.placed, manifest.evidence.views.unplaced),
-        box_step=manifest.evidence.box_step,
-        kind_bonus=manifest.evidence.kind_bonus,
-        judged=manifest.evidence.judged,
-        rounds=manifest.evidence.rounds,
-        own_passages=manifest.evidence.own_passages,
-    )
+    return Tuning.of(manifest.evidence, manifest.thresholds, manifest.abstain)
 
 
 def _start(decoder: PictureDecoder) -> None:

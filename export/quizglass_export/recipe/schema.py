@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from quizglass_server.bundle.manifest import EvidenceLimits, Thresholds
 from quizglass_server.models.fields import Count, ManifestPart, Normalised, Size
+from quizglass_server.steps.tuning import EvidenceLimits, Thresholds
 
 FORMAT = 1
 GENERAL_PROMPTS = Path(__file__).parent.parent / "prompts"

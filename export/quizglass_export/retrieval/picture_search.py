@@ -23,7 +23,6 @@ from quizglass_export.pocketworld.world import FORMATS, World, make_world
 from quizglass_export.retrieval.image_encoder import embed_images
 from quizglass_export.retrieval.shapes import IMAGE_SIZE
 from quizglass_export.retrieval.thresholds import KEPT_SHARE, Report, keeping_threshold, recalls
-from quizglass_server.bundle.manifest import EvidenceLimits
 from quizglass_server.domain.entries import Entry, EntryHit
 from quizglass_server.domain.regions import Region
 from quizglass_server.domain.turns import Picture, Vector
@@ -32,7 +31,7 @@ from quizglass_server.models.fitting import content_hash
 from quizglass_server.models.vision_inputs import fit
 from quizglass_server.steps.lookup.crop import place_of, views_of
 from quizglass_server.steps.lookup.image_search import embed_views, search_pictures
-from quizglass_server.steps.tuning import Tuning, Views
+from quizglass_server.steps.tuning import EvidenceLimits, Thresholds, Tuning
 
 EVIDENCE: dict[str, Any] = {
     "views": {"placed": [0.5, 0.4], "unplaced": [1.0, 0.5]},
@@ -106,13 +105,7 @@ class Gallery:
 
 def tuning(evidence: EvidenceLimits) -> Tuning:
     """The procedure of a bundle, without a threshold."""
-    views = Views(evidence.views.placed, evidence.views.unplaced)
-    return Tuning(
-        image_candidates=evidence.image_candidates,
-        views=views,
-        box_step=evidence.box_step,
-        kind_bonus=evidence.kind_bonus,
-    )
+    return Tuning.of(evidence, Thresholds(), "")
 
 
 def evaluate_images(workdir: Path, seed: int, things: int, queries: int, regions: Regions | None = None) -> Report:

@@ -173,7 +173,7 @@ async def _ranks(
     sight: Sight, picture: Picture, answers: Sequence[Detection], gallery: Gallery, encoder: TrainedImageEncoder
 ) -> dict[str, int]:
     """Where the asked-for thing's entry stands when looked up by views, by the best box, and by both; no kind bonus."""
-    how, question = Tuning(views=Views(*EVIDENCE["views"].values()), boxes=1), sight.question
+    how, question = Tuning(views=Views.model_validate(EVIDENCE["views"]), boxes=1), sight.question
     views = views_of(question.text, how.views)
     regions = [around(each, picture) for each in chosen(answers, place_of(question.text), how)]
     ways: dict[str, tuple[Part, ...]] = {

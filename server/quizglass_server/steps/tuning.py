@@ -1,26 +1,35 @@
-"""What a bundle says about evidence, as the steps need it. Knows no bundle format: `app` fills it in."""
+"""How evidence is looked for and when it counts: what steps go by, and what a bundle's manifest may say of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from quizglass_server.models.fields import Count, ManifestPart
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+Step = Annotated[float, Field(ge=0, le=2)]
+"""A difference of cosines."""
+Share = Annotated[float, Field(gt=0, le=1)]
+Shares = Annotated[tuple[Share, ...], Field(min_length=1, max_length=3)]
 
 
-@dataclass(frozen=True, slots=True)
-class Views:
-    """Which parts of a picture are searched for: widths as shares of the picture's, 0 to 1."""
+class CertaintyLine(ManifestPart):
+    """A draft is certain where `p_min` x its least and `p_mean` x its mean token probability are at least `least`."""
 
-    placed: tuple[float, ...] = (0.5,)
-    """Of a question that names a place: each is cut there."""
-    unplaced: tuple[float, ...] = (1.0,)
-    """Of any other question: 1 is the whole picture, less is cut left, in the middle and right."""
+    p_min: Annotated[float, Field(ge=0)]
+    p_mean: Annotated[float, Field(ge=0)]
+    least: float
+
+    def reached(self, p_min: float, p_mean: float) -> bool:
+        """Whether a draft of these probabilities is certain."""
+        return self.p_min * p_min + self.p_mean * p_mean >= self.least
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """How much is looked up, how much of it the generator is shown, and when it counts."""
+class Thresholds(ManifestPart):
+    """Scores below which evidence is dropped, and probabilities below which a draft or an answer is doubted."""
 
-    abstain: str = "I don't know"
-    """The words by which the generator says that it does not know."""
     image_accept: float = 0.0
     """Image search hits of a smaller cosine are dropped."""
     rerank_accept: float = 0.0
@@ -28,39 +37,65 @@ class Tuning:
     coarse_accept: float = -1.0
     """With a coarse reranker, passages are shown whose relevance x cosine is at least `rerank_accept` x this. At 0 or
     less it sets no line, and relevance alone decides."""
-    coarse_candidates: int | None = None
-    """Of the chunks, how many the coarse reranker leaves to the fine one; None: all."""
-    p_min: float | None = None
-    """A draft whose least probable token is less probable is not certain; None: any is."""
-    p_mean: float | None = None
-    """A draft whose tokens' mean probability is smaller is not certain; None: any is."""
-    line: tuple[float, float, float] | None = None
-    """Weights of the least and the mean probability, and the least sum of a draft that is certain; None: any is."""
-    support_accept: float | None = None
-    """An answer of a smaller probability of being supported is doubted; None: the likeliest label decides."""
-    detect_accept: float = 0.3
+    detect_accept: Probability = 0.3
     """Boxes of a smaller probability are not looked up."""
-    boxes: int = 2
-    """Most boxes that are looked up instead of the views."""
-    image_candidates: int = 5
+    p_min: Probability | None = None
+    """A draft whose least probable token is less probable is not certain; None: any is."""
+    p_mean: Probability | None = None
+    """A draft whose tokens' mean probability is smaller is not certain; None: any is."""
+    line: CertaintyLine | None = None
+    """Over both, as QA-Dragon's verifier has it, besides the two bounds; None: any draft is certain."""
+    support_accept: Probability | None = None
+    """An answer of a smaller probability of being supported is doubted; None: the likeliest label decides."""
+
+
+class Views(ManifestPart):
+    """Which parts of a picture are searched for: widths as shares of the picture's, 0 to 1."""
+
+    placed: Shares = (0.5,)
+    """Of a question that names a place: each is cut there."""
+    unplaced: Shares = (1.0,)
+    """Of any other question: 1 is the whole picture, less is cut left, in the middle and right."""
+
+
+class EvidenceLimits(ManifestPart):
+    """How evidence is looked for, and how many pieces are fetched and shown to the generator."""
+
+    seen: Count = 1
+    """Of the entries that an image search brings back, how many the generator is shown."""
+    found: Count = 2
+    """Of the chunks that a text search brings back, how many the generator is shown after reranking."""
+    text_candidates: Count = 8
+    """Chunks a text search brings back."""
+    coarse_candidates: Count | None = None
+    """Of the chunks, how many the coarse reranker leaves to the fine one; None: all."""
+    links: Annotated[int, Field(ge=0, le=20)] = 0
+    """Where no passage answers, how many what they name brings; 0: names are not followed."""
+    image_candidates: Count = 5
     """Entries an image search brings back."""
     views: Views = Views()
     """Parts of the picture that are searched for."""
-    box_step: float = 0.0
+    boxes: Count = 2
+    """Most of a detector's boxes that are looked up, instead of the views."""
+    box_step: Step = 0.0
     """By how much cosine what a box finds goes behind what the likelier one before it does."""
-    kind_bonus: float = 0.0
+    kind_bonus: Step = 0.0
     """By how much cosine an entry goes before others when the question names its kind."""
     judged: bool = True
     """Whether the verifier judges every answer, and not those alone whose policy asks it."""
-    rounds: int = 3
-    """Most rounds of lookups that are planned one after the other."""
-    own_passages: int = 0
+    rounds: Annotated[int, Field(ge=1, le=10)] = 3
+    """Most rounds of a policy whose paper leaves no other number: CogPlanner's 3."""
+    own_passages: Annotated[int, Field(ge=0, le=20)] = 0
     """Of each entry seen, how many passages of its own the generator is shown behind its caption."""
-    seen: int = 1
-    """Of those, how many the generator is shown."""
-    text_candidates: int = 8
-    """Chunks a text search brings back."""
-    found: int = 2
-    """Of those, how many the generator is shown after reranking."""
-    links: int = 0
-    """Where none of them answers, how many passages what they name brings; 0: names are not followed."""
+
+
+class Tuning(Thresholds, EvidenceLimits):
+    """All of it, as a turn's steps are given it."""
+
+    abstain: str = "I don't know"
+    """The words by which the generator says that it does not know."""
+
+    @classmethod
+    def of(cls, evidence: EvidenceLimits, thresholds: Thresholds, abstain: str) -> Tuning:
+        """From the parts of a manifest."""
+        return cls(**dict(evidence), **dict(thresholds), abstain=abstain)

@@ -86,7 +86,8 @@ class Lookups:
             self._journal.skip("image_search", "BUDGET")
             return []
         shown = limit or self._tuning.seen
-        tuning = replace(self._tuning, image_candidates=max(limit, self._tuning.image_candidates))
+        most = max(limit, self._tuning.image_candidates)
+        tuning = self._tuning.model_copy(update={"image_candidates": most})
         step, other_than = tuning.box_step if sought.boxed else 0.0, self._turn.other_than
         hits = await self._runner.run(search_pictures, sought.vectors, self._pointing, tuning, other_than, step)
         evidence = picture_evidence(hits or [], 0 if candidates else shown)

@@ -215,10 +215,8 @@ class Toolbox:
     def certain(self, draft: Draft) -> bool:
         """Whether a draft's least and mean token probability reach the bundle's thresholds; true without any."""
         tuning = self._resources.tuning
-        if tuning.line is not None:
-            by_min, by_mean, least = tuning.line
-            if by_min * draft.p_min + by_mean * draft.p_mean < least:
-                return False
+        if tuning.line is not None and not tuning.line.reached(draft.p_min, draft.p_mean):
+            return False
         return draft.p_min >= (tuning.p_min or 0.0) and draft.p_mean >= (tuning.p_mean or 0.0)
 
     def abstains(self, draft: Draft) -> bool:

@@ -17,9 +17,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc
 from quizglass_server import app
-from quizglass_server.bundle.manifest import EvidenceLimits, Thresholds
 from quizglass_server.config.settings import Settings
 from quizglass_server.errors import KnowledgeLocked, SettingsError
+from quizglass_server.steps.tuning import EvidenceLimits, Thresholds
 from tests.support.turn_fakes import Knowledge, Models
 
 SERVING = health_pb2.HealthCheckResponse

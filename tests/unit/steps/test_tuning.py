@@ -7,9 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from quizglass_server import app
-from quizglass_server.bundle.manifest import CertaintyLine, EvidenceLimits, Thresholds
 from quizglass_server.steps.decide import likeliest
-from quizglass_server.steps.tuning import Tuning, Views
+from quizglass_server.steps.tuning import CertaintyLine, EvidenceLimits, Thresholds, Tuning, Views
 
 
 def tuned(**evidence: Any) -> Tuning:
@@ -21,13 +20,13 @@ def tuned(**evidence: Any) -> Tuning:
 
 def test_a_bundle_that_says_nothing_is_looked_up_as_ever() -> None:
     assert tuned() == Tuning(abstain="No idea", image_accept=0.5)
-    assert tuned().views == Views((0.5,), (1.0,))
+    assert tuned().views == Views(placed=(0.5,), unplaced=(1.0,))
     assert tuned().kind_bonus == 0.0
 
 
 def test_views_and_the_bonus_of_kinds_come_from_the_bundle() -> None:
     found = tuned(views={"placed": [0.5, 0.4], "unplaced": [1.0, 0.5]}, kind_bonus=0.2)
-    assert found.views == Views((0.5, 0.4), (1.0, 0.5))
+    assert found.views == Views(placed=(0.5, 0.4), unplaced=(1.0, 0.5))
     assert found.kind_bonus == 0.2
 
 
@@ -38,8 +37,17 @@ def test_the_line_of_certain_drafts_comes_from_the_bundle() -> None:
     )
     tuning = app.tuning(SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
     assert (tuning.p_min, tuning.p_mean) == (0.25, 0.75)
-    assert tuning.line == (0.3, 0.7, 0.6)
+    assert tuning.line == line
     assert (Tuning().p_min, Tuning().p_mean) == (None, None)
+
+
+def test_everything_that_a_manifest_may_say_reaches_the_steps() -> None:
+    said = {**EvidenceLimits.model_fields, **Thresholds.model_fields}
+    assert Tuning.model_fields.keys() == {*said, "abstain"}
+    evidence = EvidenceLimits(links=3, rounds=5, own_passages=2, views=Views(placed=(0.4,)))
+    thresholds = Thresholds(rerank_accept=0.2, support_accept=0.3)
+    tuning = Tuning.of(evidence, thresholds, "No idea")
+    assert tuning.model_dump() == evidence.model_dump() | thresholds.model_dump() | {"abstain": "No idea"}
 
 
 @pytest.mark.parametrize(

@@ -401,12 +401,12 @@ async def test_a_verifier_that_the_policy_asks_itself_is_not_asked_again(ask: An
         ({"p_min": 0.51}, False),
         ({"p_mean": 0.7}, True),
         ({"p_mean": 0.71}, False),
-        ({"line": (0.5, 0.5, 0.6)}, True),
-        ({"line": (0.5, 0.5, 0.61)}, False),
-        ({"line": (0, 1, 0.7), "p_min": 0.6}, False),
+        ({"line": {"p_min": 0.5, "p_mean": 0.5, "least": 0.6}}, True),
+        ({"line": {"p_min": 0.5, "p_mean": 0.5, "least": 0.61}}, False),
+        ({"line": {"p_min": 0, "p_mean": 1, "least": 0.7}, "p_min": 0.6}, False),
     ],
 )
-async def test_a_draft_is_certain_above_the_bundles_line(ask: Any, line: dict[str, float], certain: bool) -> None:
+async def test_a_draft_is_certain_above_the_bundles_line(ask: Any, line: dict[str, Any], certain: bool) -> None:
     world = World(**line)
     said: list[bool] = []
 

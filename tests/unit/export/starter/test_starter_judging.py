@@ -18,7 +18,7 @@ from quizglass_export.starter.data.tasks.choices import JUDGEMENTS
 from quizglass_export.starter.loop.decoding import GreedyAnswer
 from quizglass_export.starter.stages import judging
 from quizglass_export.starter.stages.records import save_rows
-from quizglass_server.bundle.manifest import CertaintyLine
+from quizglass_server.steps.tuning import CertaintyLine
 
 WORLD = with_core(make_world(4321, 60, format=2), core_world(2))
 QUESTIONS = make_questions(WORLD, 120, 7, unseen_share=0.5, format=2)
