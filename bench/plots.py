@@ -14,7 +14,8 @@ mpl.use("Agg")
 GROUPS = ("none", "image", "text", "both")
 COLOURS = ("#2b6cb0", "#a0aec0", "#68d391", "#f6ad55", "#b794f4", "#fc8181", "#38b2ac")
 """One for each policy that a plot compares."""
-GREY = "#a0aec0"
+GREY = "#cbd5e0"
+_MARKERS = "osD^v"
 WHOLE = "qa-dragon"
 """Of which the others of its name are ablations."""
 
@@ -43,22 +44,25 @@ def accuracy_by_cost(costs: Mapping[str, Mapping[str, float]]) -> Path:
     """Right answers of each policy over how long a turn takes and over how long its searches would on the open web.
 
     Args:
-        costs: what `bench.accuracy.sections.costs` tells of each policy; ablations are drawn without their names.
+        costs: what `bench.accuracy.sections.costs` tells of each policy; ablations are drawn alike.
     """
     from matplotlib import pyplot as plt
 
-    figure, panels = plt.subplots(1, 2, figsize=(11, 5), layout="constrained", sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained", sharey=True)
     axis = {"p50, ms": "median of a turn, ms", "searching by the tariff, s": "searches at 6.4 and 1.4 s, s a turn"}
+    named = [policy for policy in costs if not policy.startswith(f"{WHOLE}-")]
     for axes, (column, label) in zip(panels, axis.items(), strict=True):
-        for policy, cost in costs.items():
-            part = policy.startswith(WHOLE + "-")
-            axes.scatter([cost[column]], [cost["right, %"]], s=12 if part else 30, color=GREY if part else COLOURS[0])
-            if not part:
-                at = (cost[column], cost["right, %"])
-                axes.annotate(policy, at, xytext=(4, 4), textcoords="offset points", fontsize=7)
+        parts = [cost for policy, cost in costs.items() if policy not in named]
+        axes.scatter(
+            [c[column] for c in parts], [c["right, %"] for c in parts], s=14, color=GREY, label="its ablations"
+        )
+        for place, policy in enumerate(named):
+            look = {"marker": _MARKERS[place % len(_MARKERS)], "color": COLOURS[place % len(COLOURS)]}
+            axes.scatter([costs[policy][column]], [costs[policy]["right, %"]], s=40, label=policy, **look)
         axes.set_xlabel(label)
-        axes.margins(0.2)
         axes.spines[["top", "right"]].set_visible(False)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend([*handles[1:], handles[0]], [*labels[1:], labels[0]], loc="outside right", frameon=False, fontsize=8)
     panels[0].set_ylabel("exact match, %")
     path = RESULTS / "accuracy-by-cost.png"
     figure.savefig(path, dpi=110)

@@ -4,7 +4,7 @@ So that the control flow of a policy can be measured apart from the errors of th
 `GivenGenerator` stands before the generator and a `GivenDecider` before each decider. A decider runs on its own prompt;
 where the bundle has none, the generator prefills its prompt for plans and chooses a letter; for lines it writes a
 rewriting; and what they say is replaced by what the record says. Answers of every kind are the generator's own, from
-its prompt for answers, and so is the planner's plan.
+the prompts that the bundle has for them, and so is the planner's plan.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from quizglass_server.roles.generator import GenerationRequest, Generator
 
 PLANNING = ("reformulate", "act")
 """Tasks of CogPlanner's planning."""
-_ANSWERS = {"answer", "draft", "conclude", "reconcile"}
-_OWN = {"rewrite", "plan"}
-"""What the starter's generator has learned besides answering."""
+_OWN = {"answer", "draft", "reason", "conclude", "weigh", "reconcile", "rewrite", "plan"}
+"""Answers, what leads to them, and plans are never given."""
+_LATE = {"words", "tags", "domain"}
+"""What is told of a picture while a decision is under way, which is then made again, of the same state."""
 _LETTERS = 4
 """Of the prompt for plans."""
 
@@ -44,6 +45,8 @@ class Record:
     question: Question
     taken: dict[str, int] = field(default_factory=dict)
     """How often each task was asked for."""
+    decided: dict[tuple[str, str], Enum] = field(default_factory=dict)
+    """By task and state."""
 
     @property
     def hops(self) -> tuple[Hop, ...]:
@@ -137,8 +140,6 @@ _LINES: dict[str, Callable[[Record], list[str]]] = {
     "objects": lambda record: [placed.thing.kind for placed in record.question.scene.things],
     "object": lambda record: [record.question.image_query.removeprefix("What is ").removesuffix(" called?")],
     "think": lambda record: [record.question.image_query],
-    "reason": lambda _: [],
-    "weigh": lambda _: [],
 }
 
 
@@ -209,8 +210,8 @@ class GivenGenerator:
 
     async def generate(self, request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:
         """The record's lines, after the generator wrote a rewriting; answers as the generator writes them."""
-        if request.task in _ANSWERS | _OWN or self._record is None:
-            async with self._written(request, "answer" if request.task in _ANSWERS else request.task) as pieces:
+        if request.task in _OWN or self._record is None:
+            async with self._written(request, request.task) as pieces:
                 async for piece in pieces:
                     yield piece
             return
@@ -234,6 +235,17 @@ class GivenGenerator:
         if task not in _DECISIONS or self._record is None:
             return None
         return _DECISIONS[task](self._record, values)
+
+    def settled(self, task: str, values: Values) -> Enum | None:
+        """The same, which stays what it is when it is asked about the same state again."""
+        state = task, repr([(name, values[name]) for name in sorted(values) if name not in _LATE])
+        record = self._record
+        if record is not None and state in record.decided:
+            return record.decided[state]
+        label = self.decision(task, values)
+        if record is not None and label is not None:
+            record.decided[state] = label
+        return label
 
     @contextmanager
     def span(self, task: str) -> Iterator[None]:
@@ -269,7 +281,7 @@ class GivenDecider:
 
     async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
         """The record's label, after the decider chose one."""
-        label = self._given.decision(self._role, values)
+        label = self._given.settled(self._role, values)
         if label is None:
             return await self._decider.probabilities(picture, values)
         with self._given.span(self._role):

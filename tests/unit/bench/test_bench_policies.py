@@ -89,10 +89,11 @@ async def test_answers_are_the_generators_own(chain: Question) -> None:
     own = Generator()
     given = GivenGenerator(own)
     with given.about(chain):
-        for task in ("answer", "draft", "conclude", "reconcile", "rewrite"):
+        tasks = ["answer", "draft", "reason", "conclude", "weigh", "reconcile", "rewrite"]
+        for task in tasks:
             assert await lines(given, task) == ["own"]
         assert await given.choose(GenerationRequest("plan", {}), [" A", " B"]) == [0.5, 0.5]
-    assert own.tasks == ["answer"] * 4 + ["rewrite", "plan"]
+    assert own.tasks == [*tasks, "plan"]
     assert given.spans == []
 
 
@@ -158,9 +159,13 @@ async def test_a_decider_s_choice_is_given_and_its_time_counts_as_planning(chain
     given = GivenGenerator(Generator())
     act = GivenDecider(Decider(), "act", given)
     with given.about(chain):
-        chosen = [likeliest_of(await act.probabilities(None, {})) for _ in range(4)]
+        chosen = []
+        for place in range(4):
+            asked = {"found": [f"passage {number}" for number in range(place)]}
+            await act.probabilities(None, asked)
+            chosen.append(likeliest_of(await act.probabilities(None, {**asked, "words": "read meanwhile"})))
     assert chosen == [*(hop.action for hop in chain.hops), "none"]
-    assert [span.task for span in given.spans] == ["act"] * 4
+    assert [span.task for span in given.spans] == ["act"] * 8
 
 
 async def test_a_plan_is_the_planner_s_own(chain: Question) -> None:
