@@ -55,6 +55,7 @@ def rows(asked: Sequence[Turns], served: Sequence[str], idle: Collection[str] = 
     table += [_ablated(asked, name, whole) for name in served if name in ABLATIONS and name not in idle]
     without = "not measured: the bundle has no such part to leave out"
     table += [Row(f"{name} minus the whole", None, "points", without) for name in served if name in idle]
+    table += [_truer(asked, name) for name in served if name in ABLATIONS and name not in idle]
     ours = _truthfulness(asked, WHOLE)
     best = max((_truthfulness(asked, name) for name in OTHERS if name in served), default=float("nan"))
     name = "truthfulness, qa-dragon minus the best policy without a verifier"
@@ -69,6 +70,14 @@ def _ablated(asked: Sequence[Turns], name: str, whole: float) -> Row:
     low, high = (100 * edge for edge in confidence_interval(differences))
     title = f"{name} minus the whole (95 % interval {low:.1f} to {high:.1f})"
     return Row(title, accuracy(asked, name) - whole, "points", bar="interval reaches 0 or below", ok=low <= 0)
+
+
+def _truer(asked: Sequence[Turns], name: str) -> Row:
+    """Difference to the whole in truthfulness, by which a refusal is better than a wrong answer."""
+    differences = [float(turns.truthfulness(name) - turns.truthfulness(WHOLE)) for turns in asked]
+    low, high = (100 * edge for edge in confidence_interval(differences))
+    title = f"truthfulness, {name} minus the whole (95 % interval {low:.1f} to {high:.1f})"
+    return Row(title, 100 * fmean(differences), "points")
 
 
 def _truthfulness(asked: Sequence[Turns], policy: str) -> float:
