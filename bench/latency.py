@@ -9,24 +9,28 @@ from __future__ import annotations
 
 import argparse
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import median, quantiles
 from time import perf_counter
 
+import matplotlib as mpl
 from PIL import Image
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from bench import plots, results
+from bench import results
 from bench.planners import time_planners
 from bench.processes import ended_together
-from bench.results import Row, at_most, measured, spread
+from bench.results import RESULTS, Row, at_most, measured, spread
 from bench.worlds import Trial, load, picture, prepare
 from quizglass_client import Answer, AnswerDelta, Client, Event
 from quizglass_client.local import LocalServer
 from quizglass_server.bundle.files import Bundle
 
+mpl.use("Agg")
 _WARM_UP = 12
+_PLANS = ("none", "image", "text", "both")
 _GATE, _READING, _PLANNING, _DETECTING, _EMBEDDING = "gate", "read", "plan", "detect", "embed"
 
 
@@ -45,7 +49,7 @@ def main() -> None:
     rows = [*_planner_rows(served, peer, equal), *_turn_rows(turns)]
     results.show(rows, f"latency, world {args.seed}, {len(turns)} turns", console)
     path = results.write("latency", rows, seed=args.seed, stages=_stages(turns))
-    console.print(f"{path} and {plots.latency({plan: _medians(turns, plan) for plan in plots.GROUPS})}")
+    console.print(f"{path} and {_plot({plan: _medians(turns, plan) for plan in _PLANS})}")
 
 
 def _arguments() -> argparse.Namespace:
@@ -137,7 +141,7 @@ def _planner_rows(served: list[float], peer: list[float], equal: float) -> list[
 
 def _turn_rows(turns: list[TimedTurn]) -> list[Row]:
     rows = [at_most("server's own share of a turn, p50", median(t.own for t in turns), "ms", 8)]
-    for plan in plots.GROUPS:
+    for plan in _PLANS:
         chosen = [t for t in turns if t.plan == plan]
         if len(chosen) < 4:
             continue
@@ -165,6 +169,27 @@ def _stages(turns: list[TimedTurn]) -> dict[str, dict[str, float]]:
         }
         for name, values in took.items()
     }
+
+
+def _plot(medians: Mapping[str, Mapping[str, float]]) -> Path:
+    """Median milliseconds of each stage for each plan, stacked."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(8, 2.8), layout="constrained")
+    stages = list(dict.fromkeys(stage for each in medians.values() for stage in each if stage != "embed"))
+    left = [0.0] * len(medians)
+    for i, stage in enumerate(stages):
+        widths = [each.get(stage, 0.0) for each in medians.values()]
+        axes.barh([f"needs {plan}" for plan in medians], widths, 0.6, left, label=stage, color=f"C{i}")
+        left = [at + width for at, width in zip(left, widths, strict=True)]
+    axes.invert_yaxis()
+    axes.set_xlabel("ms, medians of each stage (embedding the picture runs beside reading and planning)")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(ncols=4, frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1))
+    path = RESULTS / "latency.png"
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+    return path
 
 
 if __name__ == "__main__":

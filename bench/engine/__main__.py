@@ -17,8 +17,8 @@ from pathlib import Path
 
 from bench import sections
 from bench.engine.contenders.peers import PeerMissing, Peers
+from bench.engine.contenders.setup import Setup
 from bench.engine.plot import engine
-from bench.engine.sections import Setup
 from bench.sections import Part
 
 SECTIONS = {

@@ -200,6 +200,20 @@ def test_benchmarks_need_nothing_of_the_tests_but_tiny_checkpoints() -> None:
     assert {name for name in needed if not name.startswith("tests.support.bundles")} == set()
 
 
+def test_no_folder_of_the_benchmarks_imports_one_that_imports_it_back() -> None:
+    files = {
+        path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__"): path
+        for path in (ROOT / "bench").rglob("*.py")
+        if path.name != "__main__.py"  # which stands above all of its folder
+    }
+    graph: dict[str, set[str]] = defaultdict(set)
+    for name, path in files.items():
+        folder = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        others = {other for other in imported(path) if other in files and files[other].name != "__init__.py"}
+        graph[folder] |= {other.rpartition(".")[0] for other in others} - {folder}
+    assert _circles(graph) == []
+
+
 def test_only_rpc_knows_grpc_and_the_public_messages() -> None:
     known = importers("grpc", "grpc_health", "grpc_reflection", "grpc_status", "quizglass.v1", "quizglass.convert")
     assert {name for name in known if not name.startswith("rpc/")} == set()

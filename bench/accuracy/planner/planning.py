@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 
-from bench import plots
+from bench.accuracy import plots
 from bench.accuracy.ground import Ground
 from bench.accuracy.planner import naming
 from bench.accuracy.planner.asking import POLICIES, Asked, Targets, ask_all
@@ -30,14 +30,15 @@ def run(ground: Ground) -> Part:
         asked = [Case(q, a, q.target in trial.unseen) for q, a in zip(_all(trial), answers, strict=True)]
         cases += asked[: len(trial.questions)]
         nothing += asked[len(trial.questions) :]
-    if ground.publish:
-        plots.accuracy(cases, POLICIES)
     shares: dict[str, Shares] = {
         "families": by(cases, lambda case: case.question.family),
         "groups": by(cases, lambda case: str(case.question.group)),
         "hops": by(cases, lambda case: str(case.hops)),
         "trained": by(cases, lambda case: "never trained on" if case.unseen else "trained on"),
     }
+    if ground.publish:
+        needs = {f"needs {group}": some for group, some in shares["groups"].items()}
+        plots.accuracy(needs | {"all": _by_policy(cases)}, POLICIES)
     unseen = [case for case in cases if case.unseen]
     data = {"questions": len(cases), **shares, "unseen": [asdict(row) for row in claims(unseen)] if unseen else []}
     return Part([*table(cases, nothing), *naming.rows(cases)], data)

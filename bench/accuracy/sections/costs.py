@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from bench import plots
+from bench.accuracy import plots
 from bench.accuracy.ground import BUDGET_S, Ground, lacking
 from bench.accuracy.log import Record, asked_all
 from bench.accuracy.sections.pace import fresh

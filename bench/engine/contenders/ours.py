@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from bench.busy import session_niceness, set_session_niceness
 from bench.engine.contenders.contender import SYSTEM, Ask, Timed
 from bench.engine.contenders.shapes import Shape
-from bench.engine.generator.busy import session_niceness, set_session_niceness
 from quizglass_server.engines.llama.link.prompt import Part, PicturePart, Piece, TextPart
 from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from bench.engine.contenders.contender import Ask, Contender, complete
 from bench.engine.contenders.ours import Ours
 from bench.engine.contenders.peers import PeerMissing
+from bench.engine.contenders.setup import Setup
 from bench.engine.contenders.shapes import Shape
 from bench.engine.figures import words
-from bench.engine.sections import Setup
 from bench.results import Row
 
 CONTEXT = 2048

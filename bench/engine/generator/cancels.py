@@ -15,10 +15,10 @@ from statistics import median
 from bench.engine.contenders.contender import PATIENCE_S, Ask
 from bench.engine.contenders.ours import Ours, parts
 from bench.engine.contenders.running import CONTEXT
+from bench.engine.contenders.setup import Setup
 from bench.engine.contenders.shapes import starter
 from bench.engine.figures import words
 from bench.engine.scorers.memory import memory_kib
-from bench.engine.sections import Setup
 from bench.engine.server.kills import generator_of
 from bench.engine.server.serving import served
 from bench.results import Row, at_most

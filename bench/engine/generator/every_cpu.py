@@ -13,9 +13,9 @@ from bench.engine.contenders.bare import BareProcess
 from bench.engine.contenders.floor import Floor
 from bench.engine.contenders.peers import PeerMissing
 from bench.engine.contenders.running import ANSWER_TOKENS, CONTEXT, PROMPT_WORDS
+from bench.engine.contenders.setup import Setup
 from bench.engine.contenders.shapes import Shape
 from bench.engine.figures import words
-from bench.engine.sections import Setup
 from bench.results import Row, against, measured
 from bench.sections import Part
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import median
 
+from bench.busy import busy
 from bench.engine.contenders.contender import Ask, Contender, in_turn, together, wall
 from bench.engine.contenders.peers import EXAMPLE, SERVER
 from bench.engine.contenders.running import ANSWER_TOKENS, Field, long_prompts, running
+from bench.engine.contenders.setup import Setup
 from bench.engine.contenders.shapes import Shape
-from bench.engine.generator.busy import busy
-from bench.engine.sections import Setup
 from bench.results import Row, absent, against
 from bench.sections import Part
 

@@ -12,9 +12,9 @@ from bench.engine.contenders.contender import PATIENCE_S, Ask, Contender, Timed,
 from bench.engine.contenders.ours import new_picture
 from bench.engine.contenders.peers import EXAMPLE, HANDLER
 from bench.engine.contenders.running import compare, long_prompts, running
+from bench.engine.contenders.setup import Setup
 from bench.engine.contenders.shapes import Shape
 from bench.engine.figures import gaps_during, percentile
-from bench.engine.sections import Setup
 from bench.results import absent, against, measured
 from bench.sections import Part
 

@@ -16,8 +16,8 @@ from time import monotonic
 from bench.engine.contenders.contender import PATIENCE_S, Ask
 from bench.engine.contenders.ours import Ours, parts
 from bench.engine.contenders.running import CONTEXT
+from bench.engine.contenders.setup import Setup
 from bench.engine.figures import words
-from bench.engine.sections import Setup
 from bench.results import at_most, measured
 from bench.sections import Part
 from quizglass_server.engines.llama.link.prompt import Finished, Piece, Terms

@@ -23,8 +23,8 @@ from bench.engine.contenders.running import (
     long_prompts,
     running,
 )
+from bench.engine.contenders.setup import Setup
 from bench.engine.contenders.shapes import Shape
-from bench.engine.sections import Setup
 from bench.results import Row, absent, against, measured
 from bench.sections import Part
 

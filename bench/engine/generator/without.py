@@ -20,15 +20,15 @@ from pathlib import Path
 from statistics import fmean, median
 from time import perf_counter
 
+from bench.busy import busy
 from bench.engine.contenders.contender import Ask, Contender, complete, in_turn, together, wall
 from bench.engine.contenders.ours import Ours, new_picture
 from bench.engine.contenders.running import ANSWER_TOKENS, CONTEXT, long_prompts
+from bench.engine.contenders.setup import Setup
 from bench.engine.contenders.shapes import Shape
 from bench.engine.figures import percentile
-from bench.engine.generator.busy import busy
 from bench.engine.generator.lesser_child import FULL, PARTS
 from bench.engine.generator.pictures import disturbed
-from bench.engine.sections import Setup
 from bench.results import Row
 from bench.sections import Part, Store
 

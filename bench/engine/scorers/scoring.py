@@ -16,10 +16,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from bench.engine.contenders.setup import Setup
 from bench.engine.figures import words
 from bench.engine.scorers import rerankers
 from bench.engine.scorers.rerankers import Reranker
-from bench.engine.sections import Setup
 from bench.results import Row, against, at_most
 from bench.sections import Part
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from statistics import median
 
+from bench.engine.contenders.setup import Setup
 from bench.engine.figures import arrivals, percentile
-from bench.engine.sections import Setup
 from bench.engine.server.serving import Stock, closed_loop, good, kinds, open_loop, served
 from bench.results import Row, at_most, measured, spread
 from bench.sections import Part

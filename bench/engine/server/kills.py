@@ -16,9 +16,9 @@ from time import perf_counter
 from bench.engine.contenders.contender import PATIENCE_S, Ask
 from bench.engine.contenders.ours import Ours, parts
 from bench.engine.contenders.running import CONTEXT
+from bench.engine.contenders.setup import Setup
 from bench.engine.contenders.shapes import Shape, starter
 from bench.engine.figures import words
-from bench.engine.sections import Setup
 from bench.engine.server.serving import Outcome, Stock, ask, kinds, served
 from bench.processes import children, runs
 from bench.results import Row, at_most, measured

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from time import perf_counter
 
-from bench.engine.sections import Setup
+from bench.engine.contenders.setup import Setup
 from bench.engine.server.kills import generator_of
 from bench.engine.server.serving import SEED, THINGS, Stock, ask, served
 from bench.results import at_most, measured

@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 from rich.progress import Progress
 
-from bench.engine.sections import Setup
+from bench.engine.contenders.setup import Setup
 from bench.processes import running_server
 from bench.worlds import Trial, load, picture, prepare
 from quizglass_client import AsyncClient, ClientError, Overloaded

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bench import plots
+from bench.accuracy import plots
 from bench.accuracy.ground import variant
-from bench.accuracy.planner import naming, rules
+from bench.accuracy.planner import naming, planning, rules
 from bench.accuracy.planner.asking import POLICIES, UNLINKED, Asked
 from bench.accuracy.planner.cases import Case
 from bench.accuracy.planner.rows import table
@@ -312,5 +312,5 @@ def test_costs_are_drawn_and_told_for_every_policy(tmp_path: Path, monkeypatch: 
     line = costs.costs_of([turns(QUESTIONS[0], none=right(QUESTIONS[0], total_ms=9))], "none")
     drawn = plots.accuracy_by_cost({"none": line, "qa-dragon": line, "qa-dragon-no-verifier": line})
     assert drawn.read_bytes().startswith(b"\x89PNG")
-    cases = [case(QUESTIONS[0], {}, {})]
-    assert plots.accuracy(cases, POLICIES).read_bytes().startswith(b"\x89PNG")
+    shares = planning.by([case(QUESTIONS[0], {}, {})], lambda each: str(each.question.group))
+    assert plots.accuracy(shares, POLICIES).read_bytes().startswith(b"\x89PNG")

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from bench import busy as jobs
+from bench.busy import busy
 from bench.engine.contenders.bare import BareProcess
 from bench.engine.contenders.floor import Floor
 from bench.engine.contenders.peers import EXAMPLE, SERVER, PeerMissing
 from bench.engine.contenders.running import Field
 from bench.engine.contenders.shapes import Shape
-from bench.engine.generator import busy as jobs
 from bench.engine.generator import every_cpu
-from bench.engine.generator.busy import busy
 from bench.engine.generator.neighbours import BESIDE_ONE, CONDITIONS, IDLE, rows
 from bench.results import Row
 from tests.support.bundles.tiny_models import write_generator

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from bench.engine.contenders.contender import Ask, Timed
+from bench.engine.contenders.setup import Setup
 from bench.engine.contenders.shapes import Shape
 from bench.engine.generator import lesser_child, without
 from bench.engine.generator.without import Session
-from bench.engine.sections import Setup
 from quizglass_server.errors import EngineLost
 
 

@@ -1,4 +1,4 @@
-"""Plots of benchmark results."""
+"""What policies answer right, and what that costs, drawn beside the published results."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from pathlib import Path
 
 import matplotlib as mpl
 
-from bench.accuracy.planner.cases import Case, mean
 from bench.results import RESULTS
 
 mpl.use("Agg")
-GROUPS = ("none", "image", "text", "both")
 COLOURS = ("#2b6cb0", "#a0aec0", "#68d391", "#f6ad55", "#b794f4", "#fc8181", "#38b2ac")
 """One for each policy that a plot compares."""
 GREY = "#cbd5e0"
@@ -20,17 +18,21 @@ WHOLE = "qa-dragon"
 """Of which the others of its name are ablations."""
 
 
-def accuracy(cases: Sequence[Case], policies: Sequence[str]) -> Path:
-    """Accuracy of each policy by what the question needs, as grouped bars."""
+def accuracy(shares: Mapping[str, Mapping[str, float]], policies: Sequence[str]) -> Path:
+    """Accuracy of each policy by what the question needs, as grouped bars.
+
+    Args:
+        shares: percent of each policy, by the name of a set of questions.
+        policies: those that are drawn.
+    """
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
     width = 0.8 / len(policies)
     for i, (policy, colour) in enumerate(zip(policies, COLOURS, strict=True)):
-        sets = [*([c for c in cases if c.question.group == group] for group in GROUPS), cases]
-        heights = [100 * mean(chosen, lambda c, p=policy: c.right(p)) for chosen in sets]  # type: ignore[misc]
-        axes.bar([x + i * width for x in range(len(sets))], heights, width, label=policy, color=colour)
-    axes.set_xticks([x + 0.4 - width / 2 for x in range(5)], [f"needs {g}" for g in GROUPS] + ["all"])
+        heights = [some[policy] for some in shares.values()]
+        axes.bar([x + i * width for x in range(len(heights))], heights, width, label=policy, color=colour)
+    axes.set_xticks([x + 0.4 - width / 2 for x in range(len(shares))], list(shares))
     axes.set(ylabel="exact match, %", ylim=(0, 100))
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(ncols=3, frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1))
@@ -65,27 +67,6 @@ def accuracy_by_cost(costs: Mapping[str, Mapping[str, float]]) -> Path:
     figure.legend([*handles[1:], handles[0]], [*labels[1:], labels[0]], loc="outside right", frameon=False, fontsize=8)
     panels[0].set_ylabel("exact match, %")
     path = RESULTS / "accuracy-by-cost.png"
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
-    return path
-
-
-def latency(medians: Mapping[str, Mapping[str, float]]) -> Path:
-    """Median milliseconds of each stage for each plan, stacked."""
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(8, 2.8), layout="constrained")
-    stages = list(dict.fromkeys(stage for each in medians.values() for stage in each if stage != "embed"))
-    left = [0.0] * len(medians)
-    for i, stage in enumerate(stages):
-        widths = [each.get(stage, 0.0) for each in medians.values()]
-        axes.barh([f"needs {plan}" for plan in medians], widths, 0.6, left, label=stage, color=f"C{i}")
-        left = [at + width for at, width in zip(left, widths, strict=True)]
-    axes.invert_yaxis()
-    axes.set_xlabel("ms, medians of each stage (embedding the picture runs beside reading and planning)")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(ncols=4, frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1))
-    path = RESULTS / "latency.png"
     figure.savefig(path, dpi=110)
     plt.close(figure)
     return path
