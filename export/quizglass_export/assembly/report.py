@@ -58,7 +58,7 @@ def report_markdown(document: dict[str, Any]) -> str:
         rows.append(
             (
                 role,
-                str(entry["precision"]),
+                _precision(entry),
                 f"{entry['parameters']:,}",
                 f"{entry['checkpoint_bytes']:,}",
                 f"{entry['bytes']:,}",
@@ -74,3 +74,9 @@ def report_markdown(document: dict[str, Any]) -> str:
     ]
     lines += table(("role", "measure", "value", "demanded", "holds"), checks)
     return "\n".join([*lines, ""])
+
+
+def _precision(entry: dict[str, Any]) -> str:
+    """What the weights were stored in, and whether that changed any."""
+    unchanged = entry.get("products") == 0
+    return f"{entry['precision']}: no product is large enough" if unchanged else str(entry["precision"])

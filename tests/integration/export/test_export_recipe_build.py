@@ -215,6 +215,15 @@ def test_without_parity_nothing_is_written_and_an_old_bundle_stays(
     assert inside(out) == ["old"]
 
 
+def test_a_report_says_where_a_precision_changed_nothing(recipe: Path, tmp_path: Path) -> None:
+    recipe.write_text(RECIPE.replace('checkpoint = "image_encoder"', SMALL))
+    assert run("build", "--recipe", recipe, "--out", tmp_path / "bundle") == 0
+    report = (tmp_path / "bundle.report.md").read_text()
+    assert "| image_encoder | int4-weights: no product is large enough |" in report
+    assert "| text_encoder | fp32 |" in report
+
+
+SMALL = 'checkpoint = "image_encoder"\nprecision = "int4-weights"'
 PICKY = 'checkpoint = "image_encoder"\nprecision = "int4-weights"\naccept = { cosine = 1 }'
 """More than four bits can do, where products are large enough to be stored so."""
 
