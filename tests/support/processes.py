@@ -33,10 +33,24 @@ def processor_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
 
 
-async def computing(*pids: int, seconds: float = 0.1) -> None:
-    """Wait until one of them has had so much more processor time."""
-    began = [processor_s(pid) for pid in pids]
-    while all(processor_s(pid) < before + seconds for pid, before in zip(pids, began, strict=True)):  # noqa: ASYNC110
+async def computing(pid: int, seconds: float = 0.1) -> None:
+    """Wait until a process has had so much more processor time; AssertionError where it ends before."""
+    began = processor_s(pid)
+    while processor_s(pid) < began + seconds:
+        assert _parent(pid) is not None, f"process {pid} ended before it had {seconds} s more of a processor"
+        await asyncio.sleep(0.01)
+
+
+async def decoding(pid: int, seconds: float = 0.5) -> None:
+    """Wait until one of a server's decoders has had so much processor time since it was first seen.
+
+    On a busy machine a picture may not be done when its turn is, and a decoder gives way to the next one.
+    """
+    began: dict[int, float] = {}
+    while True:
+        for each in decoders_of(pid):
+            if processor_s(each) >= began.setdefault(each, processor_s(each)) + seconds:
+                return
         await asyncio.sleep(0.01)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from bench.hostile.pictures import Sent, stub
 from quizglass_client import AsyncClient, Entry
 from quizglass_client.local import LocalServer
 from quizglass_server.decoding.structure import MOST_SCANS
-from tests.support.processes import computing, decoders_of
+from tests.support.processes import decoders_of, decoding
 
 BUNDLE = Path("models/starter/bundle")
 SLOW = inputs.scan_bomb(inputs.SIDE, MOST_SCANS)
@@ -29,31 +30,44 @@ def server(tmp_path: Path) -> Iterator[LocalServer]:
         yield served
 
 
-async def test_a_server_that_decodes_ends_when_it_is_told_to_and_leaves_nothing_behind(server: LocalServer) -> None:
-    workers = decoders_of(server.pid)
-    assert len(workers) == 2
+@asynccontextmanager
+async def asked_again_and_again(server: LocalServer, at_once: int) -> AsyncIterator[Sent]:
+    """Turns about the dearest picture, so many at once, until the block ends and what is under way is answered."""
+    sent, over = Sent(), asyncio.Event()
+
+    async def ask() -> None:
+        while not over.is_set():
+            await sent.one(assistant, SLOW)
+
     async with stub(server.target) as assistant:
-        sent = Sent()
-        asking = [asyncio.create_task(sent.one(assistant, SLOW)) for _ in range(4)]
-        await computing(*workers, seconds=0.5)
+        asking = [asyncio.create_task(ask()) for _ in range(at_once)]
+        try:
+            yield sent
+        finally:
+            over.set()
+            await asyncio.gather(*asking)
+
+
+async def test_a_server_that_decodes_ends_when_it_is_told_to_and_leaves_nothing_behind(server: LocalServer) -> None:
+    assert len(decoders_of(server.pid)) == 2
+    async with asked_again_and_again(server, 4) as sent:
+        await decoding(server.pid)
+        workers = decoders_of(server.pid)
         os.kill(server.pid, signal.SIGTERM)
         async with asyncio.timeout(PATIENCE_S):
             await asyncio.to_thread(os.waitid, os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
-        await asyncio.gather(*asking)
     assert set(sent.became) <= {"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED"}
     async with asyncio.timeout(PATIENCE_S):
         await _gone(workers)
 
 
 async def test_a_server_that_is_killed_takes_its_decoders_along(server: LocalServer) -> None:
-    workers = decoders_of(server.pid)
-    async with stub(server.target) as assistant:
-        asking = asyncio.create_task(Sent().one(assistant, SLOW))
-        await computing(*workers, seconds=0.5)
+    async with asked_again_and_again(server, 1):
+        await decoding(server.pid)
+        workers = decoders_of(server.pid)
         os.kill(server.pid, signal.SIGKILL)
         async with asyncio.timeout(PATIENCE_S):
             await _gone(workers)
-        await asking
 
 
 async def test_bombs_are_refused_by_their_field_wherever_pictures_are_taken(server: LocalServer) -> None:
