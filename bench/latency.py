@@ -14,12 +14,12 @@ from pathlib import Path
 from statistics import median, quantiles
 from time import perf_counter
 
-import matplotlib as mpl
 from PIL import Image
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from bench import results
+from bench.drawing import panels, saved
 from bench.planners import time_planners
 from bench.processes import ended_together
 from bench.results import RESULTS, Row, at_most, measured, spread
@@ -28,7 +28,6 @@ from quizglass_client import Answer, AnswerDelta, Client, Event
 from quizglass_client.local import LocalServer
 from quizglass_server.bundle.files import Bundle
 
-mpl.use("Agg")
 _WARM_UP = 12
 _PLANS = ("none", "image", "text", "both")
 _GATE, _READING, _PLANNING, _DETECTING, _EMBEDDING = "gate", "read", "plan", "detect", "embed"
@@ -173,9 +172,7 @@ def _stages(turns: list[TimedTurn]) -> dict[str, dict[str, float]]:
 
 def _plot(medians: Mapping[str, Mapping[str, float]]) -> Path:
     """Median milliseconds of each stage for each plan, stacked."""
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(8, 2.8), layout="constrained")
+    figure, [[axes]] = panels(1, 8, 2.8)
     stages = list(dict.fromkeys(stage for each in medians.values() for stage in each if stage != "embed"))
     left = [0.0] * len(medians)
     for i, stage in enumerate(stages):
@@ -184,12 +181,8 @@ def _plot(medians: Mapping[str, Mapping[str, float]]) -> Path:
         left = [at + width for at, width in zip(left, widths, strict=True)]
     axes.invert_yaxis()
     axes.set_xlabel("ms, medians of each stage (embedding the picture runs beside reading and planning)")
-    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(ncols=4, frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1))
-    path = RESULTS / "latency.png"
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
-    return path
+    return saved(figure, RESULTS / "latency.png")
 
 
 if __name__ == "__main__":

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import matplotlib as mpl
-
+from bench.drawing import panels, saved
 from bench.results import RESULTS
 
-mpl.use("Agg")
 COLOURS = ("#2b6cb0", "#a0aec0", "#68d391", "#f6ad55", "#b794f4", "#fc8181", "#38b2ac")
 """One for each policy that a plot compares."""
 GREY = "#cbd5e0"
@@ -25,21 +23,15 @@ def accuracy(shares: Mapping[str, Mapping[str, float]], policies: Sequence[str])
         shares: percent of each policy, by the name of a set of questions.
         policies: those that are drawn.
     """
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
+    figure, [[axes]] = panels(1, 8, 3.6)
     width = 0.8 / len(policies)
     for i, (policy, colour) in enumerate(zip(policies, COLOURS, strict=True)):
         heights = [some[policy] for some in shares.values()]
         axes.bar([x + i * width for x in range(len(heights))], heights, width, label=policy, color=colour)
     axes.set_xticks([x + 0.4 - width / 2 for x in range(len(shares))], list(shares))
     axes.set(ylabel="exact match, %", ylim=(0, 100))
-    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(ncols=3, frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1))
-    path = RESULTS / "accuracy.png"
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
-    return path
+    return saved(figure, RESULTS / "accuracy.png")
 
 
 def accuracy_by_cost(costs: Mapping[str, Mapping[str, float]]) -> Path:
@@ -48,25 +40,21 @@ def accuracy_by_cost(costs: Mapping[str, Mapping[str, float]]) -> Path:
     Args:
         costs: what `bench.accuracy.sections.costs` tells of each policy; ablations are drawn alike.
     """
-    from matplotlib import pyplot as plt
-
-    figure, panels = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained", sharey=True)
+    figure, [[left, right]] = panels(2, 11, 4.6)
+    right.sharey(left)
     axis = {"p50, ms": "median of a turn, ms", "searching by the tariff, s": "searches at 6.4 and 1.4 s, s a turn"}
     named = [policy for policy in costs if not policy.startswith(f"{WHOLE}-")]
-    for axes, (column, label) in zip(panels, axis.items(), strict=True):
+    for axes, (column, label) in zip((left, right), axis.items(), strict=True):
         parts = [cost for policy, cost in costs.items() if policy not in named]
         axes.scatter(
             [c[column] for c in parts], [c["right, %"] for c in parts], s=14, color=GREY, label="its ablations"
         )
         for place, policy in enumerate(named):
-            look = {"marker": _MARKERS[place % len(_MARKERS)], "color": COLOURS[place % len(COLOURS)]}
-            axes.scatter([costs[policy][column]], [costs[policy]["right, %"]], s=40, label=policy, **look)
+            marker, colour = _MARKERS[place % len(_MARKERS)], COLOURS[place % len(COLOURS)]
+            at = costs[policy][column], costs[policy]["right, %"]
+            axes.scatter(*at, s=40, label=policy, marker=marker, color=colour)
         axes.set_xlabel(label)
-        axes.spines[["top", "right"]].set_visible(False)
-    handles, labels = panels[0].get_legend_handles_labels()
+    handles, labels = left.get_legend_handles_labels()
     figure.legend([*handles[1:], handles[0]], [*labels[1:], labels[0]], loc="outside right", frameon=False, fontsize=8)
-    panels[0].set_ylabel("exact match, %")
-    path = RESULTS / "accuracy-by-cost.png"
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
-    return path
+    left.set_ylabel("exact match, %")
+    return saved(figure, RESULTS / "accuracy-by-cost.png")

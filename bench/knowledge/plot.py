@@ -7,11 +7,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import matplotlib as mpl
-
+from bench.drawing import panels, saved
 from bench.results import RESULTS
 
-mpl.use("Agg")
 _COLOURS = {
     "quizglass": "#2b6cb0",
     "quizglass index": "#2b6cb0",
@@ -31,10 +29,8 @@ def knowledge(data: Mapping[str, Any], folder: Path = RESULTS) -> Path | None:
     count = len(curves) + bool(stores)
     if not count:
         return None
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(1, count, figsize=(4 * count, 3.4), layout="constrained", squeeze=False)
-    for panel, (size, contenders) in zip(axes[0], curves.items(), strict=False):
+    figure, [row] = panels(count, 4 * count, 3.4)
+    for panel, (size, contenders) in zip(row, curves.items(), strict=False):
         for name, points in contenders.items():
             at = [point["p50_us"] for point in points], [point["recall"] for point in points]
             panel.plot(*at, "o-", markersize=3, color=_COLOURS.get(name), label=name)
@@ -45,12 +41,8 @@ def knowledge(data: Mapping[str, Any], folder: Path = RESULTS) -> Path | None:
             sizes = [size for size, took in stores.items() if name in took]
             if sizes:
                 heights = [median(stores[size][name]) / 1e3 for size in sizes]
-                axes[0][-1].plot(sizes, heights, "o-", color=_COLOURS[name], label=name)
-        axes[0][-1].set(title="stores, recall 0.99", xlabel="vectors", ylabel="median, ms", xscale="log", yscale="log")
-    for panel in axes[0]:
-        panel.spines[["top", "right"]].set_visible(False)
+                row[-1].plot(sizes, heights, "o-", color=_COLOURS[name], label=name)
+        row[-1].set(title="stores, recall 0.99", xlabel="vectors", ylabel="median, ms", xscale="log", yscale="log")
+    for panel in row:
         panel.legend(frameon=False, fontsize=8)
-    path = folder / "knowledge.png"
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
-    return path
+    return saved(figure, folder / "knowledge.png")

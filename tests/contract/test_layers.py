@@ -184,7 +184,7 @@ def test_no_module_and_no_room_imports_itself_in_a_circle() -> None:
     assert _circles(dict(arrows())) == []
 
 
-FOLDERS = [ROOT / "bench", *(root / package for package, root in PACKAGES.items())]
+FOLDERS = [ROOT / "bench", ROOT / "tests", *(root / package for package, root in PACKAGES.items())]
 
 
 @pytest.mark.parametrize("place", FOLDERS, ids=lambda place: place.name)
