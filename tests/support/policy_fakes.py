@@ -70,6 +70,7 @@ class ScriptedTools:
         rounds: how many rounds fit.
         reads_entries: whether entries tell more than their captions.
         searches_text: whether there is anything to search by text.
+        named: what the question names of the picture.
         tags: what a classifier says of the picture.
         unsure: texts whose tokens are not certain.
         scripts: by task, one value a call.
@@ -84,11 +85,13 @@ class ScriptedTools:
         unsure: Sequence[str] = (),
         reads_entries: bool = True,
         searches_text: bool = True,
+        named: tuple[str, ...] = (),
         tags: tuple[str, ...] = (),
         **scripts: Scripts,
     ) -> None:
         self.reads_entries = reads_entries
         self.searches_text = searches_text
+        self.named = named
         self._tags = tags
         self._pictures, self._texts = pictures, texts
         self._most_rounds = rounds

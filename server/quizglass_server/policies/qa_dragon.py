@@ -7,11 +7,14 @@
            ├─ image agent   objects ─ the one that is meant ─ crops ─ fused search ─ entity selection
            └─ text agent    split ─ complete ─ fusion search with the entity's name ─ coarse and fine reranking
                     └─ reason ─ answer ─ token probabilities ─ verifier ─┬─ both hold ──► the answer
+                                 ▲                                       ├─ else, once ─► the agent that was left out ─┐
+                                 └───────────────────────────────────────│────────────────────────────────────────────┘
                                                                          └─ else ───────► "I don't know"
 
 The domain is a value of every prompt. The image agent runs before the text agent where both are wanted. Books,
 packages with a logo and plants skip the image agent; calculation and translation skip both. A draft that is to be
-verified is shown at once, and withdrawn if it does not hold.
+verified is shown at once, and withdrawn if it does not hold. Before it refuses, it looks up what the tool router left
+out; the paper's system keeps to the router's plan.
 
 Where the paper says two things: its section 3.2 calls the search router a light classifier, its figure draws a large
 model; here it is a decider like any other, given the draft, its trace and their signs (`qa_dragon_signs`). Its table 1
@@ -89,6 +92,8 @@ class Parts:
     reranking: bool = True
     """Fine reranking; the text search's own order is kept without it."""
     verifier: bool = True
+    second_look: bool = True
+    """What the tool router left out is looked up before an answer is refused."""
     text: bool = True
     """Without: the image index is the only source (the paper's single-source task)."""
 
@@ -104,6 +109,8 @@ class QADragon:
     def __init__(self, name: str = "qa-dragon", parts: Parts | None = None) -> None:
         self.name = name
         self._parts = parts = parts or Parts()
+        self._sources = Plan.BOTH if parts.text else Plan.IMAGE
+        self._checking = Plan.TEXT if parts.text else Plan.IMAGE
         self.needs: tuple[str, ...] = ("generator", "image_encoder")
         self.tasks: tuple[str, ...] = ("think", "draft", "objects", "object", "entity", "reason", "conclude")
         if parts.text:
@@ -126,6 +133,7 @@ class QADragon:
             "-no-fusion-search": Parts(fusion_search=False),
             "-no-reranking": Parts(reranking=False),
             "-no-verifier": Parts(verifier=False),
+            "-no-second-look": Parts(second_look=False),
             "-routers-only": Parts(search_router=False, fusion_search=False),
         }
         return tuple(cls(f"qa-dragon{suffix}", parts) for suffix, parts in variants.items())
@@ -137,23 +145,17 @@ class QADragon:
         branch = await self._branch(state, tools)
         if branch is Branch.DIRECT and draft.text:
             return tools.tell(draft)
-        if branch is Branch.VERIFY and draft.text:
+        shown = branch is Branch.VERIFY and bool(draft.text)
+        if shown:
             tools.tell(draft, provisional=True)
-            plan = Plan.TEXT if self._parts.text else Plan.IMAGE
-        else:
-            plan = await self._plan(state, tools)
-        if plan.searches_image:
-            state = await self._image_agent(state, tools)
-        if plan.searches_text:
-            state = await self._text_agent(state, tools)
-        answer, reason = await _concluded(state, tools)
-        answer = replace(answer, notes={"why": reason} if reason else {})
+        plan, useful = (self._checking, self._sources) if shown else await self._plan(state, tools)
+        state = await self._look_up(plan, state, tools)
+        answer, doubt = await self._concluded(plan, state, tools)
+        if answer.text and plan is not useful and (doubt or tools.abstains(answer)):
+            answer, doubt = await self._second_look(plan, useful, state, tools) or (answer, doubt)
         if not answer.text:
-            shown = branch is Branch.VERIFY and draft.text
             return tools.tell(draft) if shown else tools.refuse(draft, AbstainReason.BUDGET)
-        if self._parts.verifier and (doubt := await _doubt(state, answer, reason, plan, tools)):
-            return tools.refuse(answer, doubt)
-        return tools.tell(answer)
+        return tools.refuse(answer, doubt) if doubt else tools.tell(answer)
 
     async def _draft(self, state: State, tools: Tools) -> tuple[State, Draft]:
         """D-CoT: the trace, whose first step names the object, then the answer."""
@@ -168,27 +170,38 @@ class QADragon:
             return Branch.RAG
         return await tools.decide(Branch, state, by="search_router", otherwise=Branch.RAG)
 
-    async def _plan(self, state: State, tools: Tools) -> Plan:
-        """What the tool router says of the trace, without the searches that do not help its subject."""
-        plan = Plan.BOTH
-        if self._parts.tool_router:
-            plan, subject = await tools.together(
-                tools.decide(Plan, state, by="tool_router", otherwise=Plan.BOTH),
-                tools.decide(Subject, state, by="subject", otherwise=Subject.OTHER),
-            )
-            if subject in _NO_SEARCH:
-                return Plan.NONE
-            if subject in _NO_PICTURE and plan.searches_image:
-                plan = Plan.TEXT if plan.searches_text else Plan.NONE
-        if not self._parts.text and plan.searches_text:
-            plan = Plan.IMAGE if plan.searches_image else Plan.NONE
-        return plan
+    async def _plan(self, state: State, tools: Tools) -> tuple[Plan, Plan]:
+        """What the tool router asks for of what may help, and what may help: not searches that tell nothing of the
+        trace's subject."""
+        if not self._parts.tool_router:
+            return self._sources, self._sources
+        plan, subject = await tools.together(
+            tools.decide(Plan, state, by="tool_router", otherwise=Plan.BOTH),
+            tools.decide(Subject, state, by="subject", otherwise=Subject.OTHER),
+        )
+        useful = self._sources
+        if subject in _NO_SEARCH:
+            useful = Plan.NONE
+        elif subject in _NO_PICTURE:
+            useful = _within(Plan.TEXT, useful)
+        return _within(plan, useful), useful
+
+    async def _look_up(self, plan: Plan, state: State, tools: Tools) -> State:
+        """What the agents of a plan find; the picture first, since queries name what it shows."""
+        if plan.searches_image:
+            state = await self._image_agent(state, tools)
+        return await self._text_agent(state, tools) if plan.searches_text else state
 
     async def _image_agent(self, state: State, tools: Tools) -> State:
-        """Which object is meant, where it is, what it is; the first entry that really is what the picture shows."""
+        """Which object is meant, where it is, what it is; the first entry that really is what the picture shows.
+
+        A category alone does not tell one plant from another, so the question's own words come first, where it has any.
+        """
         objects = _short(await _listed("objects", state, tools))
         state = state.noting(objects=objects)
-        asked = await _listed("object", state, tools) if len(objects) > 1 else objects
+        asked: Sequence[str] = tools.named
+        if not asked:
+            asked = await _listed("object", state, tools) if len(objects) > 1 else objects
         for entry in await tools.search_image(asked, limit=MOST_ENTITIES, candidates=True):
             candidate = state.having([entry]).noting(entity=entry.title)
             if await tools.decide(Same, candidate, by="entity", otherwise=Same.YES) is Same.YES:
@@ -204,18 +217,39 @@ class QADragon:
         state = state.asking(_fused(queries or parts or plain.asked, str(plain.notes.get("entity", ""))))
         return state.having(await tools.search_text(state.queries, rerank=self._parts.reranking))
 
+    async def _concluded(self, plan: Plan, state: State, tools: Tools) -> tuple[Draft, AbstainReason | None]:
+        """The answer, with the reason that it follows from, and why it may not be given."""
+        reason = (await tools.write("reason", state)).text
+        answer = await tools.write("conclude", state, reason=reason)
+        answer = replace(answer, notes={"why": reason} if reason else {})
+        verified = self._parts.verifier and bool(answer.text)
+        return answer, await _doubt(state, answer, reason, plan, tools) if verified else None
+
+    async def _second_look(
+        self, plan: Plan, useful: Plan, state: State, tools: Tools
+    ) -> tuple[Draft, AbstainReason | None] | None:
+        """The same once what may help and the plan left out is looked up; None where that finds nothing, or in no time.
+
+        A text search that knew nothing of what the picture shows is made again.
+        """
+        steps = "image_search", "complete", "text_search", "reason", "conclude"
+        for _ in tools.rounds(1, *steps) if self._parts.second_look else ():
+            further = replace(state, queries=())
+            if not plan.searches_image:
+                further = await self._look_up(_within(Plan.IMAGE, useful), further, tools)
+            if further.seen != state.seen or not plan.searches_text:
+                further = await self._look_up(_within(Plan.TEXT, useful), further, tools)
+            if (further.seen, further.found) != (state.seen, state.found):
+                again, doubt = await self._concluded(useful, further, tools)
+                return (again, doubt) if again.text else None
+        return None
+
 
 _REFUSED = {
     Judgement.UNSUPPORTED: AbstainReason.UNSUPPORTED,
     Judgement.CONTRADICTED: AbstainReason.CONTRADICTED,
     Judgement.INCOMPLETE: AbstainReason.INCOMPLETE,
 }
-
-
-async def _concluded(state: State, tools: Tools) -> tuple[Draft, str]:
-    """The answer and the reason that it follows from."""
-    reason = await tools.write("reason", state)
-    return await tools.write("conclude", state, reason=reason.text), reason.text
 
 
 async def _doubt(state: State, answer: Draft, reason: str, plan: Plan, tools: Tools) -> AbstainReason | None:
@@ -239,6 +273,12 @@ async def _doubt(state: State, answer: Draft, reason: str, plan: Plan, tools: To
         evidence=evidence,
     )
     return _REFUSED.get(judged)
+
+
+def _within(plan: Plan, useful: Plan) -> Plan:
+    """Of the searches of a plan those that may help."""
+    image, text = plan.searches_image and useful.searches_image, plan.searches_text and useful.searches_text
+    return (Plan.BOTH if text else Plan.IMAGE) if image else (Plan.TEXT if text else Plan.NONE)
 
 
 async def _listed(task: str, state: State, tools: Tools) -> list[str]:

@@ -30,6 +30,11 @@ class Tools(Protocol):
         """Whether `search_text` can bring anything: not where a bundle has no text encoder."""
         ...
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """What the question names of the picture, a few words each, with what tells it apart; none: "it" and "this"."""
+        ...
+
     def start(self) -> State:
         """The question, with nothing found out yet."""
         ...

@@ -27,6 +27,7 @@ from quizglass_server.roles.generator import GenerationRequest, Generator, json_
 from quizglass_server.steps.abstaining import Withholding, abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
+from quizglass_server.steps.lookup.detect import ANYTHING, phrases_of
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.turn.branches import at_once, in_rounds
 from quizglass_server.turn.givens import TAGS, Givens
@@ -90,6 +91,11 @@ class Toolbox:
     def searches_text(self) -> bool:
         """Whether the bundle can search by text."""
         return self._resources.models.text_encoder is not None
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """What the question names of the picture."""
+        return tuple(phrase for phrase in phrases_of(self._turn.question) if phrase != ANYTHING)
 
     def start(self) -> State:
         """The question, with nothing found out yet."""

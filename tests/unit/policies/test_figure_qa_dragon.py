@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from quizglass_server.domain.turns import AbstainReason
@@ -14,9 +16,10 @@ TEXT_AGENT = ["lines split", "lines complete", "search_text Velmora who founded 
 ENDING = ["write reason", "write conclude", "decide verifier"]
 
 
-def dragon(**scripts: Scripts) -> ScriptedTools:
-    """Tools of a question that goes the whole way of RAG."""
-    told: dict[str, Scripts] = {
+def dragon(**other: Any) -> ScriptedTools:
+    """Tools of a question that goes the whole way of RAG, with other scripts or settings."""
+    told: dict[str, Any] = {
+        "pictures": seen("Tagrin", "Velmora", "Other"),
         "think": THOUGHT,
         "draft": ["I don't know"],
         "search_router": ["rag"],
@@ -31,8 +34,7 @@ def dragon(**scripts: Scripts) -> ScriptedTools:
         "conclude": ["Ana Bex"],
         "verifier": ["supported"],
     }
-    entries = seen("Tagrin", "Velmora", "Other")
-    return ScriptedTools(pictures=entries, texts=True, rounds=99, unsure=(), **{**told, **scripts})
+    return ScriptedTools(**{**told, **other})
 
 
 async def test_figure_of_qa_dragon_goes_through_every_part_on_the_way_of_rag() -> None:
@@ -119,9 +121,61 @@ async def test_figure_of_qa_dragons_tool_router_and_its_exceptions(plan: str, su
 )
 async def test_figure_of_qa_dragons_verifier_refuses(judged: str, reason: AbstainReason) -> None:
     for branch in ("rag", "verify"):
-        tools = dragon(draft=["Bo"], search_router=[branch], verifier=[judged])
+        tools = dragon(draft=["Bo"], search_router=[branch], verifier=[judged, judged])
         assert (await QADragon().answer(tools)).refused is reason
         assert [provisional for _, provisional in tools.given] == [True] * (branch == "verify")
+
+
+@pytest.mark.parametrize(
+    ("router", "looked_up"),
+    [
+        ("image", ["lines split", "lines complete", "search_text Velmora first"]),
+        ("text", [*IMAGE_AGENT, "lines split", "lines complete", "search_text Velmora second"]),
+    ],
+)
+@pytest.mark.parametrize(("judged", "refused"), [("supported", None), ("contradicted", AbstainReason.CONTRADICTED)])
+async def test_figure_of_qa_dragon_looks_up_what_was_left_out_before_it_refuses(
+    router: str, looked_up: list[str], judged: str, refused: AbstainReason | None
+) -> None:
+    lines: dict[str, Scripts] = {"split": [["first"], ["second"]], "complete": [["first"], ["second"]]}
+    writes: dict[str, Scripts] = {"reason": ["a", "b"], "conclude": ["Bo", "Ana"], "verifier": ["unsupported", judged]}
+    tools = dragon(tool_router=[router], **lines, **writes)
+    draft = await QADragon().answer(tools)
+    assert (draft.text, draft.refused, draft.notes) == ("Ana", refused, {"why": "b"})
+    second = [str(call) for call in tools.made if call.round == 1]
+    assert [call.removeprefix("1 ") for call in second] == [*looked_up, *ENDING]
+    conclusion = tools.of("conclude")[-1].state
+    assert (titles(conclusion.seen), bool(conclusion.found)) == (["Velmora"], True)
+
+
+async def test_figure_of_qa_dragon_answers_again_where_it_did_not_know() -> None:
+    tools = dragon(tool_router=["none"], conclude=["I don't know", "Ana"], reason=["a", "b"])
+    assert (await QADragon().answer(tools)).text == "Ana"
+    assert [call.verb for call in tools.made].count("search_image") == 1
+
+
+@pytest.mark.parametrize(
+    "without",
+    [
+        {"subject": ["calculation"]},
+        {"rounds": 0},
+        {"pictures": (), "texts": False},
+        {"policy": "qa-dragon-no-second-look"},
+    ],
+)
+async def test_figure_of_qa_dragon_refuses_at_once_where_nothing_more_helps(without: dict[str, Any]) -> None:
+    name = without.pop("policy", "qa-dragon")
+    tools = dragon(tool_router=["none"], conclude=["I don't know", "Ana"], **without)
+    policy = next(each for each in QADragon.every() if each.name == name)
+    assert (await policy.answer(tools)).text == "I don't know"
+    assert len(tools.of("conclude")) == 1
+
+
+async def test_figure_of_qa_dragon_looks_up_the_thing_that_the_question_names() -> None:
+    tools = dragon(named=("car on the left",))
+    await QADragon().answer(tools)
+    assert [call.name for call in tools.of("search_image")] == ["car on the left <= 5"]
+    assert tools.of("object") == []
 
 
 async def test_figure_of_qa_dragons_token_probabilities_refuse_before_the_verifier_is_asked() -> None:
@@ -175,6 +229,7 @@ async def test_figure_of_qa_dragons_ablations_leave_out_one_part(policy: QADrago
             "qa-dragon-no-fusion-search": [search],
             "qa-dragon-no-reranking": [search],
             "qa-dragon-no-verifier": ["decide verifier"],
+            "qa-dragon-no-second-look": [],
             "qa-dragon-routers-only": ["decide search_router", search],
         }[policy.name]
     )

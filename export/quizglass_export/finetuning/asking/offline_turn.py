@@ -115,6 +115,11 @@ class OfflineTurn:
         """Always: what is searched has texts."""
         return True
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Nothing: no detector looks for it, and so a model is asked which object is meant, as training needs."""
+        return ()
+
     def start(self) -> State:
         """The question, with nothing found out yet."""
         return State(self._turn.question)
