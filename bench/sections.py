@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -146,7 +146,7 @@ class Runner:
         with ended_together(), self._console.status("starting") as status:
             yield lambda text: status.update(f"[{perf_counter() - began:5.0f} s] {text}")
 
-    def measure(self, run: Callable[[str], Part], **settings: int) -> None:
+    def measure(self, run: Callable[[str], Part], **settings: object) -> None:
         """Run sections by name; `settings` are kept with each, beside its seconds and the command."""
         for name in self._only:
             if self._resume and name not in self._partly and self._store.load(name) is not None:
@@ -157,7 +157,7 @@ class Runner:
             else:
                 self._failed.append(name)
 
-    def _measured(self, name: str, run: Callable[[str], Part], settings: dict[str, int]) -> bool:
+    def _measured(self, name: str, run: Callable[[str], Part], settings: Mapping[str, object]) -> bool:
         """One section; False if it failed. Its rows are printed and kept as soon as it ends."""
         began = perf_counter()
         try:

@@ -66,9 +66,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             not args.quick,
             say,
         )
-        settings = {"things": ground.things, "questions": ground.questions, "format": ground.format}
+        settings = {
+            "things": ground.things,
+            "questions": ground.questions,
+            "format": ground.format,
+            "seeds": list(seeds),
+        }
         runner.measure(lambda name: SECTIONS[name](ground), **settings)
-    return runner.finish(name_missing=True, seeds=seeds)
+    return runner.finish(name_missing=True)
 
 
 if __name__ == "__main__":
