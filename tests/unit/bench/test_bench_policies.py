@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 import pytest
 
+from bench.policies import budget
 from bench.policies.budget import ended_well
 from bench.policies.given import GivenDecider, GivenGenerator, Record, Span, busy_s
 from bench.policies.stage import Outcome
@@ -130,17 +131,44 @@ def test_time_in_which_two_things_are_done_counts_once() -> None:
 @pytest.mark.parametrize(
     ("answer", "reason", "seconds", "well"),
     [
-        ("45 crowns", None, 1.09, True),
-        ("45 crowns", None, 1.11, False),
-        ("", None, 0.5, False),
+        ("45 crowns", AbstainReason.NONE, 1.09, True),
+        ("45 crowns", AbstainReason.NONE, 1.11, False),
+        ("", AbstainReason.NONE, 0.5, False),
+        ("I don't know", AbstainReason.NONE, 0.5, False),
         ("I don't know", AbstainReason.BUDGET, 1.0, True),
+        ("I don't know", AbstainReason.BUDGET, 1.2, False),
     ],
 )
 def test_a_turn_ends_well_with_an_answer_or_a_reason_in_time(
-    chain: Question, answer: str, reason: AbstainReason | None, seconds: float, well: bool
+    chain: Question, answer: str, reason: AbstainReason, seconds: float, well: bool
 ) -> None:
+    assert ended_well(outcome(chain, answer, reason, seconds), 1.0) == well
+
+
+def outcome(question: Question, answer: str, reason: AbstainReason, seconds: float = 0.5) -> Outcome:
     done = Done(answer, FinishReason.BUDGET, abstain_reason=reason)
-    assert ended_well(Outcome(chain, done, seconds, (), ()), 1.0) == well
+    return Outcome(question, done, seconds, (), ())
+
+
+def test_what_is_refused_is_not_answered(chain: Question) -> None:
+    turns = [
+        outcome(chain, chain.answer, AbstainReason.NONE),
+        outcome(chain, "somewhere else", AbstainReason.NONE),
+        outcome(chain, "I don't know", AbstainReason.BUDGET),
+        outcome(chain, "", AbstainReason.NONE),
+    ]
+    well = [ended_well(each, 1.0) for each in turns]
+    told = budget.summary(0.5, turns, well)
+    assert told == {"50%: ended in time %": 75, "50%: answered %": 50, "50%: right %": 25}
+
+
+def test_each_policy_tells_how_many_of_its_turns_ended_well() -> None:
+    fine, late = ({share: [True, good] for share in budget.SHARES} for good in (True, False))
+    told = {row.name.split(":")[0]: row for row in budget.rows({"none": fine, "both": late})}
+    half = told["answer_by at 50% of a policy's median"]
+    assert (half.value, half.ok) == (75, False)
+    assert [told[f"answer_by at all shares, {name}"].value for name in ("none", "both")] == [8, 4]
+    assert told["answer_by at all shares, both"].unit == "of 8 turns"
 
 
 class Decider:
