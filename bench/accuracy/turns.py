@@ -48,6 +48,7 @@ def _answered(answer: Answer) -> dict[str, Any]:
         "notes": dict(verdict.notes) if verdict else {},
         "prompt_tokens": done.prompt_tokens,
         "all_prompt_tokens": done.all_prompt_tokens,
+        "all_written_tokens": done.all_written_tokens,
         "total_ms": done.total * 1e3,
         "stages": {t.stage: [t.duration * 1e3, t.engine * 1e3] for t in done.timings},
         "timings": [[t.stage, t.duration * 1e3, t.round] for t in done.timings],

@@ -348,6 +348,8 @@ class Done(TurnEvent):
     """Earlier exchanges, the oldest ones, that the answer's prompt had no room for."""
     all_prompt_tokens: int = 0
     """Of everything that the generator, deciders and rerankers were given to read in the turn."""
+    all_written_tokens: int = 0
+    """Of everything that the generator wrote in the turn: the answer, and queries, drafts and reasons before it."""
     session: bytes = b""
     """For the next question, to go on from here; empty from a server that has none."""
     ledger: tuple[LedgerEntry, ...] = ()

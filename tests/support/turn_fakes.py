@@ -162,7 +162,7 @@ class Models(table.Models):
                 self.cancelled.append("token")
                 raise
             yield Token(piece, 0.5 if position else 0.9)
-        record_engine(2, 20)
+        record_engine(2, 20, len(pieces))
         yield GenerationEnd(self.end, prompt_tokens=20, answer_tokens=len(pieces))
 
 

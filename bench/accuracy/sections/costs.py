@@ -82,6 +82,7 @@ def costs_of(asked: Sequence[Turns], policy: str) -> dict[str, float]:
         "image searches": mean.image_searches,
         "text searches": mean.text_searches,
         "prompt tokens": mean.prompt_tokens,
+        "written tokens": sum(record["all_written_tokens"] for record in records) / len(records),
         "p50, ms": 1e3 * mean.p50,
         "p95, ms": 1e3 * mean.p95,
         "searching, ms": searching / len(records),

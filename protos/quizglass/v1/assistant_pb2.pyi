@@ -294,7 +294,7 @@ class LedgerEntry(_message.Message):
     def __init__(self, to: _Optional[str] = ..., bytes: _Optional[int] = ..., kept: _Optional[str] = ..., kept_for_us: _Optional[int] = ..., elsewhere: _Optional[bool] = ...) -> None: ...
 
 class Done(_message.Message):
-    __slots__ = ("answer", "citations", "finish_reason", "abstain_reason", "skipped", "timings", "total_us", "prompt_tokens", "answer_tokens", "history_left_out", "all_prompt_tokens", "session", "ledger")
+    __slots__ = ("answer", "citations", "finish_reason", "abstain_reason", "skipped", "timings", "total_us", "prompt_tokens", "answer_tokens", "history_left_out", "all_prompt_tokens", "session", "ledger", "all_written_tokens")
     class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         FINISH_REASON_UNSPECIFIED: _ClassVar[Done.FinishReason]
@@ -338,6 +338,7 @@ class Done(_message.Message):
     ALL_PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     LEDGER_FIELD_NUMBER: _ClassVar[int]
+    ALL_WRITTEN_TOKENS_FIELD_NUMBER: _ClassVar[int]
     answer: str
     citations: _containers.RepeatedCompositeFieldContainer[Citation]
     finish_reason: Done.FinishReason
@@ -351,7 +352,8 @@ class Done(_message.Message):
     all_prompt_tokens: int
     session: bytes
     ledger: _containers.RepeatedCompositeFieldContainer[LedgerEntry]
-    def __init__(self, answer: _Optional[str] = ..., citations: _Optional[_Iterable[_Union[Citation, _Mapping]]] = ..., finish_reason: _Optional[_Union[Done.FinishReason, str]] = ..., abstain_reason: _Optional[_Union[Done.AbstainReason, str]] = ..., skipped: _Optional[_Iterable[_Union[SkippedStep, _Mapping]]] = ..., timings: _Optional[_Iterable[_Union[_types_pb2.StageTiming, _Mapping]]] = ..., total_us: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., answer_tokens: _Optional[int] = ..., history_left_out: _Optional[int] = ..., all_prompt_tokens: _Optional[int] = ..., session: _Optional[bytes] = ..., ledger: _Optional[_Iterable[_Union[LedgerEntry, _Mapping]]] = ...) -> None: ...
+    all_written_tokens: int
+    def __init__(self, answer: _Optional[str] = ..., citations: _Optional[_Iterable[_Union[Citation, _Mapping]]] = ..., finish_reason: _Optional[_Union[Done.FinishReason, str]] = ..., abstain_reason: _Optional[_Union[Done.AbstainReason, str]] = ..., skipped: _Optional[_Iterable[_Union[SkippedStep, _Mapping]]] = ..., timings: _Optional[_Iterable[_Union[_types_pb2.StageTiming, _Mapping]]] = ..., total_us: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., answer_tokens: _Optional[int] = ..., history_left_out: _Optional[int] = ..., all_prompt_tokens: _Optional[int] = ..., session: _Optional[bytes] = ..., ledger: _Optional[_Iterable[_Union[LedgerEntry, _Mapping]]] = ..., all_written_tokens: _Optional[int] = ...) -> None: ...
 
 class GetCapabilitiesRequest(_message.Message):
     __slots__ = ()

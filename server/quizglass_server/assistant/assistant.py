@@ -266,6 +266,7 @@ class Assistant:
             answer_tokens=draft.answer_tokens,
             history_left_out=draft.history_left_out,
             all_prompt_tokens=journal.prompt_tokens,
+            all_written_tokens=journal.written_tokens,
         )
 
 

@@ -231,7 +231,7 @@ class LlamaGenerator:
                 async for item in stream:
                     if not isinstance(item, Piece):
                         usage = item.usage
-                        record_engine(usage.engine_us, usage.prompt_tokens)
+                        record_engine(usage.engine_us, usage.prompt_tokens, usage.generated_tokens)
                         yield GenerationEnd(item.reason, usage.prompt_tokens, usage.generated_tokens)
                         continue
                     text = item.text if begun else item.text.lstrip()

@@ -1,4 +1,4 @@
-"""Tells a stage how much of its time was spent inside engines, and how many tokens of prompts they read.
+"""Tells a stage how much of its time was spent inside engines, and how many tokens they read and wrote.
 
 A stage sets `engine_time` to a fresh clock; whatever engine runs on its behalf adds to it, on any thread that carries
 the stage's context. Nothing here knows which stages or engines there are.
@@ -17,11 +17,13 @@ from time import perf_counter_ns
 class EngineClock:
     """How long engines have worked; safe to share between threads. While two work at once, time passes once."""
 
-    __slots__ = ("_lock", "_work", "tokens")
+    __slots__ = ("_lock", "_work", "tokens", "written")
 
     def __init__(self) -> None:
         self.tokens = 0
         """Of prompts."""
+        self.written = 0
+        """Tokens of completions."""
         self._work: list[tuple[int, int, float]] = []
         """Start and end in nanoseconds, and the stage's share."""
         self._lock = Lock()
@@ -37,11 +39,13 @@ class EngineClock:
             total += min(1.0, shared) * (until - at)
         return round(total / 1000)
 
-    def add(self, us: int, share: float = 1.0, tokens: int = 0) -> None:
-        """An engine has worked so long until now, so much of that for this stage, whose prompts had these tokens."""
+    def add(self, us: int, share: float = 1.0, tokens: int = 0, written: int = 0) -> None:
+        """An engine has worked so long until now, so much of that for this stage, whose prompts had `tokens` and whose
+        completions `written`."""
         now = perf_counter_ns()
         with self._lock:
             self.tokens += tokens
+            self.written += written
             self._work.append((now - 1000 * us, now, share))
 
 
@@ -49,10 +53,10 @@ engine_time: ContextVar[EngineClock | None] = ContextVar("engine_time", default=
 """The clock of the current stage; None where nobody measures."""
 
 
-def record_engine(us: int, tokens: int = 0) -> None:
-    """Add engine microseconds, and the tokens of a prompt, to the current stage."""
+def record_engine(us: int, tokens: int = 0, written: int = 0) -> None:
+    """Add engine microseconds, the tokens of a prompt and those of its completion to the current stage."""
     if (clock := engine_time.get()) is not None:
-        clock.add(us, tokens=tokens)
+        clock.add(us, tokens=tokens, written=written)
 
 
 @contextmanager

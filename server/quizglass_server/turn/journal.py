@@ -78,6 +78,8 @@ class Journal:
         """Whether any piece of an answer was told."""
         self.prompt_tokens = 0
         """Of all that models were given to read."""
+        self.written_tokens = 0
+        """Of all that models wrote."""
 
     def emit(self, event: TurnEvent) -> None:
         """Tell of an event."""
@@ -156,6 +158,7 @@ class Journal:
                 yield span
             finally:
                 self.prompt_tokens += clock.tokens
+                self.written_tokens += clock.written
                 span.duration = self._now() - span.started
                 span.engine = min(clock.us / 1e6, span.duration)
                 self.timings.append(StageTiming(name, span.duration, span.engine, here))

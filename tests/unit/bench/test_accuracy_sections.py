@@ -37,6 +37,7 @@ def record(answer: str = "", **more: Any) -> dict[str, Any]:
         "mean": 0.5,
         "prompt_tokens": 10,
         "all_prompt_tokens": 10,
+        "all_written_tokens": 4,
         "stages": {},
         "timings": [],
         "searches": {"image_search": 0, "text_search": 0},
@@ -294,7 +295,8 @@ def test_a_variant_of_a_bundle_lacks_roles_and_has_other_tuning(tmp_path: Path) 
 
 def test_a_policy_s_costs_count_refusals_searches_and_time() -> None:
     one, two, nothing = QUESTIONS[0], QUESTIONS[1], replace(QUESTIONS[2], answer="I don't know", group=None)
-    searching = {"searches": {"image_search": 1, "text_search": 3}, "rounds": 3, "all_prompt_tokens": 90}
+    tokens = {"all_prompt_tokens": 90, "all_written_tokens": 25}
+    searching = {"searches": {"image_search": 1, "text_search": 3}, "rounds": 3, **tokens}
     asked = [
         turns(one, none=right(one, total_ms=100, **searching, stages={"text_search": [6.0, 1.0]})),
         turns(two, none=record("wrong", total_ms=200)),
@@ -303,7 +305,8 @@ def test_a_policy_s_costs_count_refusals_searches_and_time() -> None:
     line = costs.costs_of(asked, "none")
     assert (line["right, %"], line["refused, %"], line["truthfulness"]) == (50, 0, 0)
     assert (line["rounds"], line["image searches"], line["text searches"]) == (1, pytest.approx(1 / 3), 1)
-    assert (line["prompt tokens"], line["p50, ms"], line["searching, ms"]) == (pytest.approx(110 / 3), 200, 2)
+    assert (line["prompt tokens"], line["written tokens"]) == (pytest.approx(110 / 3), 11)
+    assert (line["p50, ms"], line["searching, ms"]) == (200, 2)
     assert line["searching by the tariff, s"] == pytest.approx((6.4 + 3 * 1.4) / 3)
 
 

@@ -166,7 +166,7 @@ async def test_lines_are_told_of_and_fall_back_to_what_is_asked(ask: Any) -> Non
     assert of(Queries, events) == [Queries("split", ("Who made it?", "Where?"))]
 
 
-async def test_what_is_written_is_told_to_nobody_and_all_prompts_are_counted(ask: Any) -> None:
+async def test_what_is_written_is_told_to_nobody_and_all_that_is_read_and_written_is_counted(ask: Any) -> None:
     world = World()
 
     async def run(tools: Tools) -> Draft:
@@ -180,6 +180,7 @@ async def test_what_is_written_is_told_to_nobody_and_all_prompts_are_counted(ask
     assert "".join(event.text for event in of(AnswerDelta, events)) == "45 crowns"
     assert world.models.calls.of("reconcile")[0].values["memory"] == "45 crowns"
     assert (done(events).prompt_tokens, done(events).all_prompt_tokens) == (20, 60)
+    assert (done(events).answer_tokens, done(events).all_written_tokens) == (2, 2 + len(world.models.query) + 2)
 
 
 async def test_what_is_cut_off_in_the_middle_was_not_written_and_is_named(ask: Any) -> None:
