@@ -35,6 +35,10 @@ MEASURED = (
     "export",
     "everyday",
 )
+MEASURES = ("right", "refused", "truthfulness")
+"""Of every policy by parts of the questions."""
+ORACLE = "oracle entry"
+"""Which is no policy, though it stands beside them."""
 _PAGES = {
     "accuracy": ("what each policy answers right, and what it looks up", "benchmarks.md#what-accuracy-means-here"),
     "policies": (
@@ -179,6 +183,46 @@ def costs() -> str:
     return table(("policy", *columns), rows) + "\n\n![accuracy by cost](../bench/results/accuracy-by-cost.png)"
 
 
+def parts(measure: str) -> str:
+    """Every policy by parts of the questions: a figure and its 95 % interval each.
+
+    Args:
+        measure: "right", "refused" (both in percent) or "truthfulness" (-1 to 1).
+    """
+    found = result("accuracy")
+    measured: Mapping[str, Any] = found["data"].get("costs", {}).get("parts", {}) if found else {}
+    if not measured:
+        return _not_measured("accuracy")
+    head = (f"{name} ({count})" for name, count in measured["questions"].items())
+    rows = (
+        (f"`{policy}`", *(_with_interval(*of[name]) for name in measured["questions"]))
+        for policy, of in measured[measure].items()
+    )
+    return table((f"{measure}, of questions", *head), rows)
+
+
+def disputes() -> str:
+    """Every policy by kind of dispute, in percent, with the number of questions of each."""
+    found = result("accuracy")
+    kinds: Mapping[str, Mapping[str, float]] = found["data"].get("conflicts", {}).get("kinds", {}) if found else {}
+    if not kinds:
+        return _not_measured("accuracy")
+    policies = dict.fromkeys(name for of in kinds.values() for name in of if name != "questions")
+    rows = (
+        (f"`{policy}`" if policy != ORACLE else policy, *(_share_of(of.get(policy)) for of in kinds.values()))
+        for policy in policies
+    )
+    return table(("right, % of", *(f"{kind} ({_number(of['questions'])})" for kind, of in kinds.items())), rows)
+
+
+def _share_of(value: float | None) -> str:
+    return "" if value is None else _number(value)
+
+
+def _with_interval(value: float, low: float, high: float) -> str:
+    return f"{_number(value)} ({_number(low)} to {_number(high)})"
+
+
 def stages() -> str:
     """What each stage of a turn takes, where it runs at all."""
     found = result("latency")
@@ -296,6 +340,8 @@ REGIONS: dict[str, Callable[[], str]] = {
     "bench:families": lambda: shares("families", "family"),
     "bench:unseen": unseen,
     "bench:costs": costs,
+    **{f"bench:{measure}": (lambda measure=measure: parts(measure)) for measure in MEASURES},  # type: ignore[misc]
+    "bench:disputes": disputes,
     "bench:stages": stages,
     "bench:parity": parity,
     "bench:models": models,

@@ -13,7 +13,7 @@ from rich.progress import Progress
 from quizglass_client import Client
 from quizglass_client.cli.imports.entries import GoodLine, read_entries
 from quizglass_export.pocketworld.dataset import SCENE_SIZE, build_world, write_entries
-from quizglass_export.pocketworld.disputes import with_disputes
+from quizglass_export.pocketworld.disputes import EACH, with_disputes
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.questions import Question, make_conflicts, make_questions, make_unknowable
 from quizglass_export.pocketworld.world import CORE_THINGS, World
@@ -59,9 +59,9 @@ def prepare(seed: int, things: int, questions: int, folder: Path, *, format: int
     return Trial(seed, world, folder, asked, make_unknowable(world, questions // 10, seed, format=format))
 
 
-def prepare_disputed(seed: int, things: int, questions: int, folder: Path) -> Trial:
-    """The same world of format 2 with sources that contradict each other, and questions about what they disagree on."""
-    world = with_disputes(_drawn(seed, things, 2))
+def prepare_disputed(seed: int, things: int, questions: int, folder: Path, each: int = EACH) -> Trial:
+    """The same world of format 2 with up to `each` disputes of every kind, and questions about them, kinds in turn."""
+    world = with_disputes(_drawn(seed, things, 2), each)
     _write(world, folder)
     return Trial(seed, world, folder, make_conflicts(world, questions, seed), [])
 

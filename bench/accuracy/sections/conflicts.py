@@ -2,47 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from bench.accuracy.ground import Ground, lacking
-from bench.accuracy.several import Turns, accuracy, ask_policies, barred_unseen, interval, share
+from bench.accuracy.log import Record
+from bench.accuracy.sections import choices
+from bench.accuracy.sections.choices import JOINT, ORACLE, PICTURE, TEXT
+from bench.accuracy.several import Turns, accuracy, ask_policies, barred_unseen, interval
 from bench.results import Row, at_least
 from bench.sections import Part
 from bench.worlds import prepare_disputed
 from quizglass_export.pocketworld.disputes import MEMORY_KINDS, PICTURE_KINDS
 
-SHARE = 0.75
+SHARE = 1.5
+"""With 400 questions a world, three worlds ask 300 of each of the six kinds."""
+DISPUTES = 100
+"""Of each kind in a world; those of memory are fewer, as its trained things are."""
 MEMORY, EVIDENCE, CORE, ONE_STAGE, TWO_STAGE = "none", "both", "core-mmrag", "core-one-stage", "core-two-stage"
-POLICIES = (MEMORY, EVIDENCE, "planning-agent", CORE, ONE_STAGE, TWO_STAGE, "planning-agent-reconciled")
-_MEMORY, _TEXT = "memory", "select_by_text"
+POLICIES = (
+    MEMORY,
+    EVIDENCE,
+    "planning-agent",
+    CORE,
+    ONE_STAGE,
+    TWO_STAGE,
+    "core-chain-of-thought",
+    "planning-agent-reconciled",
+)
+_MEMORY = "memory"
+_DECISIONS = {CORE: "select", TWO_STAGE: "select_by_text"}
+"""Of the policies that choose an entry; a bundle that serves them can take the decision."""
 
 
 def run(ground: Ground) -> Part:
-    """Every policy that the bundle serves on questions about disputes, those of each kind in turn."""
+    """Every policy that the bundle serves on questions about disputes, those of each kind in turn; then the oracle."""
     asked: list[Turns] = []
     missing: dict[str, str] = {}
     served: list[str] = []
     for seed in ground.seeds:
-        trial = prepare_disputed(seed, ground.things, ground.count(SHARE), ground.folder(seed, "disputed"))
-        with ground.server(trial.folder) as target:
+        folder = ground.folder(seed, f"disputed-{DISPUTES}")
+        trial = prepare_disputed(seed, ground.things, ground.count(SHARE), folder, DISPUTES)
+        with ground.server(folder) as target:
             missing = lacking(target, POLICIES)
             served = [policy for policy in POLICIES if policy not in missing]
-            asked += ask_policies(ground, "conflicts", trial, trial.questions, served, target)
+            turns = ask_policies(ground, "conflicts", trial, trial.questions, served, target)
+        decisions = [by for policy, by in _DECISIONS.items() if policy in served]
+        beside = asyncio.run(choices.ask(ground, trial, folder / "knowledge", decisions))
+        asked += [replace(each, of=each.of | {ORACLE: beside[each.question.id]}) for each in turns]
     absent = [Row(f"conflicts, {policy}", None, "", f"not measured: {why}") for policy, why in missing.items()]
-    data = {"kinds": _kinds(asked, served), "unseen": barred_unseen(partial(rows, served=served), asked)}
+    data = {"kinds": kinds(asked, served), "unseen": barred_unseen(partial(rows, served=served), asked)}
     return Part([*rows(asked, served), *absent], data)
 
 
 def rows(asked: Sequence[Turns], served: Sequence[str]) -> list[Row]:
-    """Accuracy on both sorts of conflict, memories kept, entries chosen."""
+    """Accuracy on both sorts of conflict, memories kept, entries chosen.
+
+    Args:
+        asked: every served policy on every question, and beside them ORACLE, what `choices.ask` tells.
+        served: what the bundle serves.
+    """
     memory = [turns for turns in asked if _kind(turns) in MEMORY_KINDS]
     pictures = [turns for turns in asked if _kind(turns) in PICTURE_KINDS]
-    table = [
-        Row(f"{name}, {policy} ({interval(some, policy)})", accuracy(some, policy), "%")
-        for name, some in (("memory against evidence", memory), ("picture against text", pictures))
-        for policy in served
-    ]
+    table = []
+    for name, some in (("memory against evidence", memory), ("picture against text", pictures)):
+        table += [Row(_named(name, some, policy), accuracy(some, policy), "%") for policy in served]
+        table += _oracle(name, some, served)
     if CORE not in served:
         return table
     ours = accuracy(memory, CORE)
@@ -50,7 +78,25 @@ def rows(asked: Sequence[Turns], served: Sequence[str]) -> list[Row]:
         at_least(f"core-mmrag minus {name} on memory against evidence", ours - accuracy(memory, policy), "points", 10)
         for name, policy in (("always-memory", MEMORY), ("always-evidence", EVIDENCE))
     ]
-    return [*table, *_kept(memory, served), *_chosen(pictures, served)]
+    return [*table, *_kept(memory, served), *_chosen(pictures)]
+
+
+def _named(name: str, some: Sequence[Turns], policy: str) -> str:
+    """A row's name, with how many questions of each kind there are."""
+    counts = Counter(_kind(turns) for turns in some)
+    each = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    return f"{name}, {policy} ({interval(some, policy)}{each and ': '}{each})"
+
+
+def _oracle(name: str, some: Sequence[Turns], served: Sequence[str]) -> list[Row]:
+    """The answer from the right entry, on the questions of which the store has it, beside the policy that chooses."""
+    own = [turns for turns in some if turns.of[ORACLE]["entry"]]
+    if not own:
+        return []
+    value = accuracy(own, ORACLE)
+    if CORE not in served:
+        return [Row(_named(name, own, ORACLE), value, "%")]
+    return [Row(_named(name, own, ORACLE), value, "%", f"{CORE} on the same", accuracy(own, CORE))]
 
 
 def _kept(memory: Sequence[Turns], served: Sequence[str]) -> list[Row]:
@@ -66,40 +112,33 @@ def _kept(memory: Sequence[Turns], served: Sequence[str]) -> list[Row]:
     return table
 
 
-def _chosen(pictures: Sequence[Turns], served: Sequence[str]) -> list[Row]:
-    """Whether the entry chosen is the thing shown: jointly, by text alone, by picture alone (the search's order)."""
-    among = [turns for turns in pictures if turns.question.target in entries(turns, CORE)]
-    ways: dict[str, Callable[[Turns], bool]] = {
-        "picture": lambda turns: entries(turns, CORE)[:1] == [turns.question.target],
-        "joint": lambda turns: chosen(turns, CORE, "select") == turns.question.target,
-    }
-    if TWO_STAGE in served:
-        ways["text"] = lambda turns: chosen(turns, TWO_STAGE, _TEXT) == turns.question.target
-    singles = [way for way in ways if way != "joint"]
-    differ = [turns for turns in among if len({ways[way](turns) for way in singles}) > 1] if len(singles) > 1 else among
-    table = [
-        Row(f"right entry chosen, {way} ({len(among)} questions that found it)", share(among, judge), "%")
-        for way, judge in ways.items()
-    ]
-    name = f"right entry chosen jointly minus the better modality, where they differ ({len(differ)})"
+def _chosen(pictures: Sequence[Turns]) -> list[Row]:
+    """Whether the entry chosen is the thing shown, on the questions whose right entry is among the candidates."""
+    asked = [turns.of[ORACLE] | {"right": turns.question.target} for turns in pictures]
+    among = [each for each in asked if each["right"] in each["candidates"]]
+    if not among:
+        return [Row("right entry chosen", None, "", "not measured: it was never among the candidates")]
+    found = f"{len(among)} questions of {len(asked)}, the others' right entry was not found"
+    shares = {way: _right(among, way) for way in among[0]["chosen"]}
+    table = [Row(f"right entry chosen {way} ({found})", value, "%") for way, value in shares.items()]
+    if not {JOINT, TEXT} <= shares.keys():
+        return table
+    differ = [each for each in among if _hit(each, PICTURE) != _hit(each, TEXT)]
+    name = f"right entry chosen jointly minus the better modality, where picture and text differ ({len(differ)})"
     if not differ:
         return [*table, Row(name, None, "points", "not measured: both modalities choose alike wherever they found it")]
-    best = max(share(differ, ways[way]) for way in singles)
-    return [*table, at_least(name, share(differ, ways["joint"]) - best, "points", 3)]
+    best = max((PICTURE, TEXT), key=lambda way: _right(differ, way))
+    value, peer = _right(differ, JOINT), _right(differ, best)
+    bar = at_least(name, value - peer, "points", 3)
+    return [*table, Row(name, value - peer, "points", best, peer, bar=bar.bar, ok=bar.ok)]
 
 
-def entries(turns: Turns, policy: str) -> list[str]:
-    """What a policy's picture search brought back, best first, each once."""
-    hits = [entry for origin, entry, *_ in turns.of[policy]["evidence"] if origin == "image_search"]
-    return list(dict.fromkeys(hits))
+def _hit(choice: Record, way: str) -> bool:
+    return bool(choice["chosen"][way] == choice["right"])
 
 
-def chosen(turns: Turns, policy: str, by: str) -> str | None:
-    """The entry that a decision took; None where it took none or was not asked."""
-    labels = [each["label"] for each in turns.of[policy]["decided"] if each["by"] == by]
-    shown = entries(turns, policy)
-    place = int(labels[-1]) - 1 if labels and labels[-1].isdigit() else len(shown)
-    return shown[place] if place < len(shown) else None
+def _right(some: Sequence[Record], way: str) -> float:
+    return 100 * sum(_hit(each, way) for each in some) / len(some)
 
 
 def _kind(turns: Turns) -> str:
@@ -110,10 +149,14 @@ def _right_source(turns: Turns) -> str:
     return turns.question.conflict.right if turns.question.conflict else ""
 
 
-def _kinds(asked: Sequence[Turns], served: Sequence[str]) -> dict[str, dict[str, float]]:
-    kinds = {kind: [turns for turns in asked if _kind(turns) == kind] for kind in (*MEMORY_KINDS, *PICTURE_KINDS)}
-    return {
-        kind: {"questions": len(some)} | {policy: round(accuracy(some, policy), 1) for policy in served}
-        for kind, some in kinds.items()
-        if some
-    }
+def kinds(asked: Sequence[Turns], served: Sequence[str]) -> dict[str, dict[str, float]]:
+    """By kind of dispute: how many questions, and the accuracy of each policy, in percent; the oracle's where the store
+    has the right entry."""
+    table: dict[str, dict[str, float]] = {}
+    for kind in (*MEMORY_KINDS, *PICTURE_KINDS):
+        some = [turns for turns in asked if _kind(turns) == kind]
+        own = [turns for turns in some if turns.of[ORACLE]["entry"]]
+        if some:
+            table[kind] = {"questions": len(some)} | {policy: round(accuracy(some, policy), 1) for policy in served}
+            table[kind] |= {ORACLE: round(accuracy(own, ORACLE), 1)} if own else {}
+    return table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ from bench.accuracy import plots
 from bench.accuracy.ground import BUDGET_S, Ground, lacking
 from bench.accuracy.log import Record, asked_all
 from bench.accuracy.sections.pace import fresh
+from bench.accuracy.sections.parts import parts
 from bench.accuracy.several import Turns, accuracy, interval, share
 from bench.accuracy.turns import ask_turn
 from bench.results import Row
@@ -20,13 +22,18 @@ from quizglass_client import AsyncClient
 from quizglass_export.scoring.costs import TurnCost, mean_cost
 from quizglass_server.policies import POLICIES
 
-SHARE = 0.1
+SHARE, HOPPING = 0.2, 0.1
+"""Of the questions: balanced ones, and such as take one, two and more lookups."""
 _SEARCHES = ("image_search", "text_search")
 
 
 def run(ground: Ground) -> Part:
-    """Every policy that the bundle serves, on balanced questions, a tenth of them without an answer."""
+    """Every policy that the bundle serves, on balanced questions, a tenth more without an answer, and on more lookups.
+
+    The common table is of the balanced ones; the others give the parts of many lookups enough questions.
+    """
     asked: list[Turns] = []
+    hopping: list[Turns] = []
     missing: dict[str, str] = {}
     served: list[str] = []
     for seed in ground.seeds:
@@ -34,15 +41,19 @@ def run(ground: Ground) -> Part:
         with ground.server(trial.folder) as target:
             missing = lacking(target, tuple(POLICIES))
             served = [policy for policy in POLICIES if policy not in missing]
-            asked += asyncio.run(_ask_all(ground, trial, served, target))
+            asked += asyncio.run(_ask_all(ground, "costs", trial, served, target))
+            if ground.format > 1:
+                more = ground.trial(seed, share=HOPPING, mix="cog")
+                hopping += asyncio.run(_ask_all(ground, "costs-lookups", replace(more, unknowable=[]), served, target))
     costs = {policy: costs_of(asked, policy) for policy in served}
     if ground.publish:
         plots.accuracy_by_cost(costs)
     absent = [Row(f"costs, {policy}", None, "", f"not measured: {why}") for policy, why in missing.items()]
-    return Part([*(_row(asked, policy) for policy in served), *absent], {"policies": costs})
+    data = {"policies": costs, "parts": parts(asked, hopping, served)}
+    return Part([*(_row(asked, policy) for policy in served), *absent], data)
 
 
-async def _ask_all(ground: Ground, trial: Trial, policies: Sequence[str], target: str) -> list[Turns]:
+async def _ask_all(ground: Ground, section: str, trial: Trial, policies: Sequence[str], target: str) -> list[Turns]:
     """One turn at a time, the policies in another order for each question; each sees a picture of its own.
 
     A pixel tells the pictures apart, so that none finds words, vectors or prefixes that the one before it left.
@@ -60,8 +71,8 @@ async def _ask_all(ground: Ground, trial: Trial, policies: Sequence[str], target
                 turns[policy] = await one(await asyncio.to_thread(fresh, question, mark), policy)
             return {"id": name, "turns": turns}
 
-        tick = ground.ticker("costs", len(questions))
-        records = await asked_all(ground.log("costs", trial), list(questions), ask, 1, tick)
+        tick = ground.ticker(section, len(questions))
+        records = await asked_all(ground.log(section, trial), list(questions), ask, 1, tick)
     return [
         Turns(questions[record["id"]], record["turns"], questions[record["id"]].target in trial.unseen)
         for record in records

@@ -8,27 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.accuracy.ground import BUDGET_S, Ground
-from bench.planners import as_turn
+from bench.accuracy.ground import Ground
+from bench.accuracy.inside import Inside, inside
 from bench.results import Row, at_least
 from bench.sections import Part
 from quizglass_export.pocketworld.articles import thing_caption
 from quizglass_export.pocketworld.questions import Question
 from quizglass_export.pocketworld.world import Thing, World
 from quizglass_export.scoring.answers import exact_match, normalise
-from quizglass_server.app import running, tuning
-from quizglass_server.config.settings import Settings
 from quizglass_server.domain.turns import Evidence, Origin
-from quizglass_server.scheduling.budget import Budget
-from quizglass_server.turn.journal import Journal
-from quizglass_server.turn.resources import Resources
-from quizglass_server.turn.runner import StepRunner
-from quizglass_server.turn.toolbox import Toolbox
 
 SHARE = 0.5
 HITS = ("no hit", "the right hit", "a wrong hit")
@@ -50,33 +42,22 @@ async def _rewritten(ground: Ground, world: World, questions: Sequence[Question]
     tick = ground.ticker("rewriting", len(questions))
     asked = []
     with TemporaryDirectory() as folder:
-        async with _resources(ground.bundle, Path(folder)) as resources:
+        async with inside(ground.bundle, Path(folder)) as stage:
             for question in questions:
-                asked.append((question, await _each_hit(question, world, resources)))
+                asked.append((question, await _each_hit(question, world, stage)))
                 tick()
     return asked
 
 
-@asynccontextmanager
-async def _resources(bundle: Path, knowledge: Path) -> AsyncGenerator[Resources, None]:
-    settings = Settings.model_validate({"bundle": bundle, "knowledge": knowledge, "port": 0})
-    async with running(settings) as server:
-        services = server.services
-        yield Resources(services.models, services.knowledge, tuning(services.bundle))
-
-
-async def _each_hit(question: Question, world: World, resources: Resources) -> Rewritten:
+async def _each_hit(question: Question, world: World, stage: Inside) -> Rewritten:
     things = {thing.id: thing for thing in world.things}
     target = things.get(question.target or "")
     other = _another(question, world)
     shown = {HITS[0]: [], HITS[1]: [_hit(target)] if target else [], HITS[2]: [_hit(other)]}
-    turn = await asyncio.to_thread(as_turn, question)
     said: Rewritten = {}
     for name, hits in shown.items():
-        journal = Journal(lambda _: None)
-        runner = StepRunner(Budget(BUDGET_S), resources, journal, "the benchmark")
-        async with Toolbox(turn, runner, resources, journal) as tools:
-            lines = await tools.lines("rewrite", tools.start().having(hits))
+        async with stage.verbs(question) as verbs:
+            lines = await verbs.tools.lines("rewrite", verbs.tools.start().having(hits))
         said[name] = lines[0] if lines else ""
     return said
 

@@ -1,6 +1,7 @@
 """The accuracy benchmark's rows, from turns written by hand."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from bench import render
 from bench.accuracy import plots
 from bench.accuracy.ground import variant
 from bench.accuracy.planner import naming, planning, rules
 from bench.accuracy.planner.asking import POLICIES, UNLINKED, Asked
 from bench.accuracy.planner.cases import Case
 from bench.accuracy.planner.rows import table
-from bench.accuracy.sections import conflicts, costs, dialogues, dragon, objects, pace, rounds, verifier
+from bench.accuracy.sections import choices, conflicts, costs, dialogues, dragon, objects, pace, parts, rounds, verifier
 from bench.accuracy.several import Turns, accuracy, barred_unseen
 from bench.results import Row, at_least
 from quizglass_export.pocketworld.arrangement import boxes
@@ -22,6 +24,7 @@ from quizglass_export.pocketworld.dataset import build_world
 from quizglass_export.pocketworld.question import Conflict, Hop, Question
 from quizglass_export.pocketworld.questions import make_questions, make_sessions
 from quizglass_export.scoring.selective import risk_coverage_area
+from quizglass_server.domain.turns import Evidence, Origin
 
 WORLD = build_world(4711, 60, format=2)
 QUESTIONS = make_questions(WORLD, 24, 4711, format=2)
@@ -152,40 +155,76 @@ def disputed(number: int, kind: str, source: str) -> Question:
     return replace(QUESTIONS[0], id=str(number), target="t", conflict=Conflict(kind, source, "wrong", "r"))
 
 
+def oracle(question: Question, answer: str, chosen: dict[str, str], entry: str = "t") -> dict[str, Any]:
+    """What is measured beside the policies: the answer from the right entry, and what each way to choose takes."""
+    candidates = ["r", "t"]
+    return record(answer, entry=entry, candidates=candidates, chosen={choices.PICTURE: "r", **chosen})
+
+
 def test_conflicts_tell_who_is_believed_and_which_memories_stay() -> None:
     served = conflicts.POLICIES
     kept, lost = disputed(0, "rumour", "memory"), disputed(1, "stale", "evidence")
-    hits = [["image_search", entry, "", 0.5, 0.5, True] for entry in ("r", "t")]
 
-    def all_of(question: Question, good: tuple[str, ...], label: str) -> Turns:
-        decided = [{"by": by, "label": label, "round": 0, "probabilities": {}} for by in ("select", "select_by_text")]
-        more = {"evidence": hits, "decided": decided}
-        made = {p: right(question, **more) if p in good else record("wrong", **more) for p in served}
-        return Turns(question, made)
+    def all_of(question: Question, good: tuple[str, ...], entry: str = "t") -> Turns:
+        made = {p: right(question) if p in good else record("wrong") for p in served}
+        beside = oracle(question, question.answer, {choices.TEXT: "r", choices.JOINT: "t"}, entry)
+        return Turns(question, made | {choices.ORACLE: beside})
 
     asked = [
-        all_of(kept, ("none", "core-mmrag"), "2"),
-        all_of(lost, ("both", "core-mmrag"), "2"),
-        all_of(disputed(2, "near-twin", "text"), ("core-mmrag",), "2"),
+        all_of(kept, ("none", "core-mmrag"), entry=""),
+        all_of(lost, ("both",)),
+        all_of(disputed(2, "near-twin", "text"), ("core-mmrag",)),
     ]
     rows = by_name(conflicts.rows(asked, served))
-    assert rows["core-mmrag minus always-memory on memory against evidence"].value == 50
+    assert rows["core-mmrag minus always-memory on memory against evidence"].value == 0
     assert rows["right memories kept, core-mmrag"].value == 100
     assert rows["the same, minus one-stage's"].value == 100
-    assert rows["right entry chosen, joint"].value == 100
-    assert rows["right entry chosen, picture"].value == 0
-    assert rows["right entry chosen jointly minus the better modality, where they differ"].value == 0
+    with_entry = rows["memory against evidence, oracle entry"]
+    assert (with_entry.value, with_entry.peer_value) == (100, 0), "where the store has the right entry"
+    assert with_entry.name.endswith("1 questions: 1 stale)")
+    table = conflicts.kinds(asked, served)
+    assert table["rumour"] == {"questions": 1} | {p: 100.0 if p in ("none", "core-mmrag") else 0.0 for p in served}
+    assert table["stale"]["oracle entry"] == 100
+
+
+def test_what_is_chosen_counts_where_the_right_entry_was_found() -> None:
+    question = disputed(0, "near-twin", "text")
+    ways = {choices.TEXT: "t", choices.JOINT: "t"}
+    told = [ways, ways | {choices.TEXT: "r", choices.JOINT: "r"}, ways]
+    beside = [oracle(question, "wrong", chosen) for chosen in told]
+    beside[2]["candidates"] = ["r"]
+    of = dict.fromkeys(conflicts.POLICIES, record("wrong"))
+    asked = [Turns(question, of | {choices.ORACLE: each}) for each in beside]
+    rows = conflicts.rows(asked, conflicts.POLICIES)
+    found = "2 questions of 3, the others' right entry was not found"
+    shares = {row.name: row.value for row in rows if row.name.startswith("right entry chosen") and found in row.name}
+    assert list(shares.values()) == [0, 50, 50], "by picture, by text, jointly"
+    row = by_name(rows)["right entry chosen jointly minus the better modality, where picture and text differ"]
+    assert (row.name[-3:], row.value, row.peer, row.peer_value, row.ok) == ("(1)", 0, "by text", 100, False)
 
 
 def test_a_choice_that_the_modalities_make_alike_is_said_not_to_be_measured() -> None:
     question = disputed(0, "near-twin", "text")
-    hits = [["image_search", question.target, "", 0.5, 0.5, True]]
-    decided = [{"by": by, "label": "1", "round": 0, "probabilities": {}} for by in ("select", "select_by_text")]
-    of = {policy: record("wrong", evidence=hits, decided=decided) for policy in conflicts.POLICIES}
-    rows = by_name(conflicts.rows([Turns(question, of)], conflicts.POLICIES))
-    row = rows["right entry chosen jointly minus the better modality, where they differ"]
+    of = dict.fromkeys(conflicts.POLICIES, record("wrong"))
+    beside = oracle(question, "wrong", {choices.TEXT: "r", choices.JOINT: "t"})
+    rows = by_name(conflicts.rows([Turns(question, of | {choices.ORACLE: beside})], conflicts.POLICIES))
+    row = rows["right entry chosen jointly minus the better modality, where picture and text differ"]
     assert (row.value, row.ok) == (None, None)
     assert "not measured" in row.peer
+    beside["candidates"] = ["r"]
+    rows = by_name(conflicts.rows([Turns(question, of | {choices.ORACLE: beside})], conflicts.POLICIES))
+    assert "never among the candidates" in rows["right entry chosen"].peer
+
+
+def test_the_order_that_tells_nothing_is_the_questions_own() -> None:
+    found = [
+        Evidence(str(place), Origin.IMAGE_SEARCH, f"entry {place}", "", "", 0.9 - place / 10) for place in range(5)
+    ]
+    orders = [[each.entry_id for each in choices.without_order(str(number), found)] for number in range(400)]
+    assert orders[0] == [each.entry_id for each in choices.without_order("0", found[::-1])]
+    first = Counter(order[0] for order in orders)
+    assert len(first) == 5
+    assert max(first.values()) < 2 * min(first.values()), "the best of the search stands anywhere"
 
 
 def test_bars_are_told_again_for_what_no_model_was_trained_on() -> None:
@@ -201,7 +240,9 @@ def test_bars_are_told_again_for_what_no_model_was_trained_on() -> None:
 
 
 def test_conflicts_without_the_policy_still_say_what_the_others_do() -> None:
-    asked = [turns(disputed(0, "stale", "evidence"), none=record("wrong"), both=right(QUESTIONS[0]))]
+    question = disputed(0, "stale", "evidence")
+    beside = {choices.ORACLE: oracle(question, "wrong", {})}
+    asked = [Turns(question, {"none": record("wrong"), "both": right(question), **beside})]
     names = by_name(conflicts.rows(asked, ("none", "both")))
     assert names["memory against evidence, both"].value == 100
 
@@ -308,6 +349,52 @@ def test_a_policy_s_costs_count_refusals_searches_and_time() -> None:
     assert (line["prompt tokens"], line["written tokens"]) == (pytest.approx(110 / 3), 11)
     assert (line["p50, ms"], line["searching, ms"]) == (200, 2)
     assert line["searching by the tariff, s"] == pytest.approx((6.4 + 3 * 1.4) / 3)
+
+
+def test_parts_are_by_lookups_and_training_with_intervals() -> None:
+    hops = tuple(Hop("text", f"query {n}", "a", "e", n) for n in range(4))
+    none, many = replace(QUESTIONS[0], hops=()), replace(QUESTIONS[1], hops=hops)
+    nothing = replace(QUESTIONS[2], answer="I don't know", group=None)
+    balanced = [
+        Turns(none, {"both": right(none)}),
+        Turns(nothing, {"both": record("I don't know", abstained="MODEL")}),
+    ]
+    hopping = [
+        Turns(many, {"both": record("wrong")}, unseen=True),
+        Turns(many, {"both": record("", abstained="MODEL")}, unseen=True),
+    ]
+    told = parts.parts(balanced, hopping, ("both",))
+    assert told["questions"] == {
+        "balanced": 2,
+        "0 lookups": 1,
+        "3+ lookups": 2,
+        "trained on": 1,
+        "never trained on": 2,
+    }
+    rights, refusals, worth = (told[measure]["both"] for measure in ("right", "refused", "truthfulness"))
+    assert [rights[name][0] for name in told["questions"]] == [100, 100, 0, 100, 0]
+    assert [refusals[name][0] for name in told["questions"]] == [0, 0, 50, 0, 50]
+    assert worth["balanced"] == (1, 1, 1), "what has no answer is rightly refused"
+    assert worth["3+ lookups"] == (-0.5, -1, 0)
+    assert all(low <= value <= high for value, low, high in rights.values())
+    assert told["families"][many.family]["both"] in (0, 33.3)
+
+
+def test_parts_and_kinds_of_disputes_are_tables_of_policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(render, "RESULTS", tmp_path)
+    assert "Not measured yet" in render.parts("right")
+    told = {
+        "questions": {"balanced": 9, "1 lookup": 4},
+        "right": {"both": {"balanced": [50, 25.5, 75], "1 lookup": [0, 0, 9]}},
+    }
+    kinds = {"stale": {"questions": 300, "none": 0.0, "oracle entry": 90.5}, "rumour": {"questions": 300, "none": 52.0}}
+    data = {"costs": {"parts": told}, "conflicts": {"kinds": kinds}}
+    (tmp_path / "accuracy.json").write_text(json.dumps({"data": data}))
+    assert render.parts("right").splitlines()[::2] == [
+        "| right, of questions | balanced (9) | 1 lookup (4) |",
+        "| `both` | 50 (25.5 to 75) | 0 (0 to 9) |",
+    ]
+    assert render.disputes().splitlines()[2:] == ["| `none` | 0 | 52 |", "| oracle entry | 90.5 |  |"]
 
 
 def test_costs_are_drawn_and_told_for_every_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

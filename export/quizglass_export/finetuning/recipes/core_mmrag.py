@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -84,9 +85,10 @@ class Conditions(Record):
     gold: int
     """Place of the right entry."""
     chosen: int
-    """By pictures and texts together, as it is served; so are the next two by one of them."""
+    """By pictures and texts together, as it is served."""
     by_picture: int
     by_text: int
+    """Of entries that are shown in an order which tells nothing of the picture, unlike that of the search."""
     memory: str
     external: str
     memory_right: bool
@@ -142,7 +144,7 @@ def conditions(
 
     chosen = _choices("select", samples, lines, seen, model)
     by_picture = _choices("select_by_picture", samples, lines, seen, model)
-    by_text = _choices("select_by_text", samples, lines, seen, model)
+    by_text = _choices_by_text(samples, lines, seen, model)
     memory = _said(model, [Ask("answer", asked_values(s), paths[:1]) for s, paths in zip(samples, seen, strict=True)])
     asks = [_from_entry(*each) for each in zip(samples, lines, seen, chosen, strict=True)]
     external = [text if place >= 0 else "" for text, place in zip(_said(model, asks), chosen, strict=True)]
@@ -181,6 +183,24 @@ def _choices(
     ]
     best = [max(range(len(LETTERS)), key=shares.__getitem__) for shares in model.choose(asks, LETTERS)]
     return [place if place < len(rows) else -1 for place, rows in zip(best, lines, strict=True)]
+
+
+def _choices_by_text(
+    samples: Sequence[Sample], lines: Sequence[Sequence[str]], seen: Sequence[tuple[Path, ...]], model: AskedModel
+) -> list[int]:
+    """The same by texts alone, whose prompts show no pictures; in the order of the search they would show what is near.
+
+    That order is a picture's, and a model that takes the first would choose by the picture.
+    """
+    orders = [_order(sample, rows) for sample, rows in zip(samples, lines, strict=True)]
+    mixed = [[rows[place] for place in order] for rows, order in zip(lines, orders, strict=True)]
+    chosen = _choices("select_by_text", samples, mixed, seen, model)
+    return [order[place] if place >= 0 else -1 for place, order in zip(chosen, orders, strict=True)]
+
+
+def _order(sample: Sample, entries: Sequence[str]) -> list[int]:
+    """Places of entries in an order by their texts and the question alone."""
+    return sorted(range(len(entries)), key=lambda place: sha256(f"{sample.id} {entries[place]}".encode()).digest())
 
 
 def core_examples(sample: Sample, run: Conditions, out: Path) -> Iterator[TrainingExample]:

@@ -27,7 +27,7 @@ from tests.support.finetuning import ChatServer, checkpoint, picture, rows, sear
 from tests.support.rpc_fakes import Stage
 
 torch.set_num_threads(1)
-CASES = {  # letters: together, by picture, by text; answers: from memory, from the entry
+CASES = {  # letters in the order of the search: together, by picture, by text; answers: from memory, from the entry
     "1": ("B", "B", "A", "7 years", "1 years"),  # memory is right, the picture finds the entry
     "2": ("A", "A", "B", "no", "8 years"),  # the entry tells, the text finds it
     "3": ("B", "B", "B", "9 years", "9 years"),  # nothing to learn
@@ -69,10 +69,16 @@ def model(text: str) -> str:
     if "Compare the first picture with the pictures of all entries" in text:
         return by_picture
     if "Choose the entry whose text" in text:
-        return by_text
+        return in_its_order(by_text, text)
     if "Say in one sentence which of the two" in text:
         return "The source is about another thing."
     return external if "The picture may show" in text else memory
+
+
+def in_its_order(letter: str, text: str) -> str:
+    """The letter of the first or the second entry where a prompt shows them in another order."""
+    first, second = (text.index(entry) for entry in ("Boat: ", "Car: "))
+    return letter if first < second or letter == "F" else {"A": "B", "B": "A"}[letter]
 
 
 def run(data: Path, out: Path, stage: Stage) -> dict[str, Any]:
@@ -130,6 +136,7 @@ def test_pictures_of_all_entries_are_shown_where_the_choice_is_by_picture(
     assert {text.count("<picture>") for text in by_picture} == {3}
     assert not any("years old" in text for text in by_picture), "texts have no part in it"
     assert {text.count("<picture>") for text in by_text} == {0}
+    assert {text.index("Boat: ") < text.index("Car: ") for text in by_text} == {True, False}, "no order of the search"
 
 
 def test_the_adapter_of_every_objective_but_one_is_trained_and_merges(stage: Stage, data: Path, tmp_path: Path) -> None:
