@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,9 @@ from quizglass_client import AsyncClient
 from quizglass_export.pocketworld.questions import Question
 from quizglass_export.scoring.answers import exact_match, truthfulness
 from quizglass_export.scoring.intervals import wilson_interval
+
+OMNI = "omnisearch"
+ALWAYS_BOTH = "always-both"
 
 
 @dataclass(frozen=True)
@@ -88,18 +91,27 @@ def barred_unseen(rows: Callable[..., Sequence[Row]], *asked: Sequence[Turns]) -
     return [asdict(row) for row in rows(*alone) if row.bar] if all(alone) else []
 
 
-def against_omnisearch(ours_s: float, peer_s: float, planner_s: float, of: str = "") -> list[Row]:
-    """What the planning agent saves of OmniSearch's search time, and what is left once its planner has worked.
+def searching_saved(ours_s: float, planner_s: float, peers_s: Mapping[str, float], of: str = "") -> list[Row]:
+    """What the planning agent saves of others' search time, and what is left once its planner has worked.
+
+    The bars are the paper's, of OmniSearch, which searches in every turn there; ours answers some questions without a
+    search. Always-both is the system that always looks everything up, and stands beside it without a bar.
 
     Args:
         ours_s: seconds that its searches of a turn would take on the open web, at the paper's tariff.
-        peer_s: those of OmniSearch's.
         planner_s: seconds that the planner works in a turn.
+        peers_s: those of the searches of OMNI and of others, by name; who never searches is left out.
         of: which questions, where not all.
     """
-    name = f"search time saved by the planning agent against omnisearch{of and f', {of}'}"
-    seconds = ((name, ours_s, 60), (f"{name}, less the planner's own time", ours_s + planner_s, 50))
-    return [at_least(title, 100 * (1 - ours / peer_s), "%", bar) for title, ours, bar in seconds] if peer_s else []
+    table = []
+    for peer, theirs in peers_s.items():
+        name = f"search time saved by the planning agent against {peer}{of and f', {of}'}"
+        less = f"{name}, less the planner's own time"
+        for title, ours, bar in ((name, ours_s, 60), (less, ours_s + planner_s, 50)):
+            if theirs:
+                saved = 100 * (1 - ours / theirs)
+                table.append(at_least(title, saved, "%", bar) if peer == OMNI else Row(title, saved, "%"))
+    return table
 
 
 def share(turns: Sequence[Turns], judge: Callable[[Turns], bool]) -> float:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bench.accuracy.planner import rules
+from bench.accuracy.planner import naming, rules
 from bench.accuracy.planner.asking import POLICIES, UNLINKED
 from bench.accuracy.planner.cases import Case, annotate, image_hit, mean, reranked_rank, searched, served_rank
-from bench.accuracy.several import against_omnisearch
+from bench.accuracy.several import ALWAYS_BOTH, OMNI, searching_saved
 from bench.results import Row, at_least, at_most, beats, ratio
 from quizglass_export.scoring.costs import IMAGE_SEARCH_S, TEXT_SEARCH_S
 from quizglass_export.scoring.intervals import confidence_interval
 
 BASELINES = ("none", "image", "text")
-AGENT, BOTH, OMNI = "planning-agent", "both", "omnisearch"
+AGENT, BOTH = "planning-agent", "both"
 
 
 def table(cases: list[Case], nothing: list[Case]) -> list[Row]:
@@ -39,13 +39,8 @@ def table(cases: list[Case], nothing: list[Case]) -> list[Row]:
 
 
 def claims(cases: list[Case]) -> list[Row]:
-    """The rows with a bar that do not depend on which questions have no answer."""
-    right = {policy: 100 * mean(cases, lambda c, p=policy: c.right(p)) for policy in POLICIES}  # type: ignore[misc]
-    return [
-        row
-        for row in (*_against_both(cases, right), *_against_rules(cases, right), *_labels(cases), *_saved(cases))
-        if row.bar
-    ]
+    """All rows with a bar; none of them depends on the questions without an answer."""
+    return [row for row in (*table(cases, []), *naming.rows(cases)) if row.bar]
 
 
 def _accuracies(cases: list[Case], right: dict[str, float]) -> list[Row]:
@@ -230,7 +225,8 @@ def _costs(cases: list[Case]) -> list[Row]:
 
 def _saved(cases: list[Case]) -> list[Row]:
     spent = mean(cases, lambda c: c.asked.turns[AGENT]["stages"].get("plan", [0.0])[0]) / 1e3
-    return against_omnisearch(_search_s(cases, AGENT), _search_s(cases, OMNI), spent)
+    peers = {OMNI: _search_s(cases, OMNI), ALWAYS_BOTH: _search_s(cases, BOTH)}
+    return searching_saved(_search_s(cases, AGENT), spent, peers)
 
 
 def _search_s(cases: list[Case], policy: str) -> float:

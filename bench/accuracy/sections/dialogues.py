@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 
@@ -27,6 +28,7 @@ Answered = tuple[int, Question, bool, bool]
 def run(ground: Ground) -> Part:
     """By the server's default policy."""
     asked: list[list[Answered]] = []
+    unseen: list[list[Answered]] = []
     for seed in ground.seeds:
         trial = ground.trial(seed, share=SHARE)
         turns = make_sessions(trial.world, ground.count(SHARE), seed, unseen_share=UNSEEN_SHARE)
@@ -35,8 +37,11 @@ def run(ground: Ground) -> Part:
         tick = ground.ticker("dialogues", len(sessions))
         with ground.server(trial.folder) as target:
             records = asyncio.run(_ask_all(target, sessions, log, ground.clients, tick))
-        asked += [_answered(sessions[record["id"]], record) for record in records]
-    return Part(rows(asked), {"sessions": len(asked), "by_turn": by_turn(asked)})
+        answered = [_answered(sessions[record["id"]], record) for record in records]
+        asked += answered
+        unseen += [turns for turns in answered if all(question.target in trial.unseen for _, question, *_ in turns)]
+    barred = [asdict(row) for row in rows(unseen) if row.bar] if unseen else []
+    return Part(rows(asked), {"sessions": len(asked), "by_turn": by_turn(asked), "unseen": barred})
 
 
 async def _ask_all(

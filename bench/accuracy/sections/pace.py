@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import compress
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 from bench.accuracy.ground import BUDGET_S, Ground
 from bench.results import Row, spread
@@ -15,7 +18,7 @@ from quizglass_export.pocketworld.dataset import SCENE_SIZE
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.questions import Question
 
-SHARE = 0.1
+SHARE = 0.25
 AGENT, BOTH = "planning-agent", "both"
 _MOST = 0.85
 
@@ -26,13 +29,22 @@ def run(ground: Ground) -> Part:
     trial = ground.trial(seed, share=SHARE)
     tick = ground.ticker("pace", len(trial.questions))
     times: dict[str, list[float]] = {AGENT: [], BOTH: []}
+    unseen = [question.target in trial.unseen for question in trial.questions]
     with ground.server(trial.folder) as target, Client(target, timeout=BUDGET_S) as client:
         client.answer(trial.questions[0].text, fresh(trial.questions[0], 2), policy=BOTH, budget=BUDGET_S)
         for number, question in enumerate(trial.questions):
             for place, policy in enumerate((AGENT, BOTH) if number % 2 else (BOTH, AGENT)):
                 times[policy].append(_ms(client, question, fresh(question, place), policy))
             tick()
-    return Part([row(times[AGENT], times[BOTH])], {"questions": len(trial.questions)})
+    data = {"questions": len(trial.questions), "unseen": alone(times[AGENT], times[BOTH], unseen)}
+    return Part([row(times[AGENT], times[BOTH])], data)
+
+
+def alone(ours: Sequence[float], theirs: Sequence[float], unseen: Sequence[bool]) -> list[dict[str, Any]]:
+    """The row over the questions about things that no model was trained on; none where there are no such."""
+    if not any(unseen):
+        return []
+    return [asdict(row(list(compress(ours, unseen)), list(compress(theirs, unseen))))]
 
 
 def row(ours: Sequence[float], theirs: Sequence[float]) -> Row:

@@ -7,16 +7,27 @@ from functools import partial
 from statistics import fmean
 
 from bench.accuracy.ground import Ground, lacking
-from bench.accuracy.several import Turns, accuracy, against_omnisearch, ask_policies, barred_unseen, interval
+from bench.accuracy.several import (
+    ALWAYS_BOTH,
+    OMNI,
+    Turns,
+    accuracy,
+    ask_policies,
+    barred_unseen,
+    interval,
+    searching_saved,
+)
 from bench.results import Row, at_least, at_most, ratio
 from bench.sections import Part
 from quizglass_export.scoring.answers import exact_match
 from quizglass_export.scoring.costs import IMAGE_SEARCH_S, TEXT_SEARCH_S
 
 SHARE = 0.5
-PARALLEL, SEQUENTIAL, AGENT, OMNI = "cogplanner-parallel", "cogplanner-sequential", "planning-agent", "omnisearch"
+PARALLEL, SEQUENTIAL, AGENT = "cogplanner-parallel", "cogplanner-sequential", "planning-agent"
 FIXED = ("none", "image", "text", "both", "fixed-text", "fixed-image")
 POLICIES = (AGENT, PARALLEL, SEQUENTIAL, OMNI, "self-reflective", *FIXED)
+_SEARCHING = {OMNI: OMNI, ALWAYS_BOTH: "both"}
+"""Whose search time the planning agent saves, by what rows call them."""
 _FEW, _MANY = range(2), range(3, 99)
 _PLANNING = ("reformulate", "act")
 PLANNING_TIMES = 1.1
@@ -47,11 +58,10 @@ def rows(asked: Sequence[Turns], served: Sequence[str]) -> list[Row]:
             Row(f"one, two and more lookups, {policy} ({interval(asked, policy)})", accuracy(asked, policy), "%")
         )
         table.append(Row(f"search time a turn at the paper's 6.4 s and 1.4 s, {policy}", search_s(asked, policy), "s"))
-    if OMNI in served and AGENT in served:
+    if AGENT in served:
         spent = fmean(sum(ms for stage, ms, _ in turns.of[AGENT]["timings"] if stage == "plan") for turns in asked)
-        table += against_omnisearch(
-            search_s(asked, AGENT), search_s(asked, OMNI), spent / 1e3, "one, two and more lookups"
-        )
+        peers = {name: search_s(asked, policy) for name, policy in _SEARCHING.items() if policy in served}
+        table += searching_saved(search_s(asked, AGENT), spent / 1e3, peers, "one, two and more lookups")
     if PARALLEL in served and SEQUENTIAL in served:
         table += _cogplanner(asked, [policy for policy in FIXED if policy in served])
     return table

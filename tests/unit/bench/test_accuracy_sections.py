@@ -15,8 +15,20 @@ from bench.accuracy.ground import variant
 from bench.accuracy.planner import naming, planning, rules
 from bench.accuracy.planner.asking import POLICIES, UNLINKED, Asked
 from bench.accuracy.planner.cases import Case
-from bench.accuracy.planner.rows import table
-from bench.accuracy.sections import choices, conflicts, costs, dialogues, dragon, objects, pace, parts, rounds, verifier
+from bench.accuracy.planner.rows import claims, table
+from bench.accuracy.sections import (
+    choices,
+    conflicts,
+    costs,
+    dialogues,
+    dragon,
+    objects,
+    pace,
+    parts,
+    rewriting,
+    rounds,
+    verifier,
+)
 from bench.accuracy.several import Turns, accuracy, barred_unseen
 from bench.results import Row, at_least
 from quizglass_export.pocketworld.arrangement import boxes
@@ -286,6 +298,7 @@ def test_rounds_compare_cogplanner_with_fixed_pipelines_by_lookups() -> None:
         of = {p: record("wrong") for p in rounds.POLICIES}
         of |= {p: right(question, **good) for p in (rounds.PARALLEL, rounds.SEQUENTIAL)}
         of[rounds.AGENT] = right(question, searches={"image_search": 0, "text_search": 1}, timings=[["plan", 600.0, 0]])
+        of["both"] = record("wrong", searches={"image_search": 1, "text_search": 1})
         of[rounds.OMNI] = record("wrong", searches={"image_search": 1, "text_search": 0})
         asked.append(Turns(question, of))
     rows = by_name(rounds.rows(asked, rounds.POLICIES))
@@ -296,6 +309,8 @@ def test_rounds_compare_cogplanner_with_fixed_pipelines_by_lookups() -> None:
     saved = "search time saved by the planning agent against omnisearch, one, two and more lookups"
     assert rows[saved].value == pytest.approx(100 * 5 / 6.4)
     assert rows[f"{saved}, less the planner's own time"].value == pytest.approx(100 * 4.4 / 6.4)
+    both = saved.replace("omnisearch", "always-both")
+    assert (rows[both].value, rows[both].bar) == (pytest.approx(100 * 6.4 / 7.8), "")
     planning = rows["planning a turn, parallel"]
     assert (planning.value, planning.peer_value, planning.ok) == (6, 10, True)
 
@@ -321,6 +336,31 @@ def test_pace_compares_medians_of_fresh_pictures() -> None:
     assert pace.row([10, 20, 30], [40, 40, 40]).ok
     assert not pace.row([39, 39, 39], [40, 40, 40]).ok
     assert pace.fresh(QUESTIONS[0], 0) != pace.fresh(QUESTIONS[0], 1)
+
+
+def test_pace_is_told_again_for_what_no_model_was_trained_on() -> None:
+    (told,) = pace.alone([10, 20, 90, 90], [40, 40, 10, 10], [True, True, False, False])
+    assert (told["value"], told["peer_value"], told["ok"]) == (15, 40, True)
+    assert pace.alone([10], [40], [False]) == []
+
+
+def test_rewriting_has_its_bar_where_the_hit_is_wrong() -> None:
+    question = next(each for each in QUESTIONS if each.gold_query and each.image_answer)
+    said = dict.fromkeys(rewriting.HITS, question.gold_query)
+    (barred,) = [row for row in rewriting.rows([(question, said)]) if row.bar]
+    assert (barred.value, barred.ok) == (100, True)
+    assert "a wrong hit" in barred.name
+
+
+def test_claims_have_questions_that_name_their_thing_and_comparisons_too() -> None:
+    named = replace(QUESTIONS[0], text=f"How old is the {QUESTIONS[0].image_answer}?", history=())
+    compared = replace(QUESTIONS[1], family="comparison", gold_entries=("a", "b"))
+    cases = [case(each, {}, {"both": each.answer}) for each in (named, compared, *QUESTIONS[2:])]
+    cases[1].asked.turns["both"]["evidence"] = [["text_search", entry, "", 0.5, 0.5, True] for entry in "ab"]
+    told = by_name(claims(cases))
+    assert all(row.bar for row in told.values())
+    assert told["always-both minus always-text on questions that name their thing"].ok
+    assert told["comparisons with the passages found, always-both"].ok
 
 
 def test_a_variant_of_a_bundle_lacks_roles_and_has_other_tuning(tmp_path: Path) -> None:
