@@ -87,7 +87,7 @@ class Index:
         return [label for label, _ in self._index.search(query, WANTED, per_entry=False)]
 
 
-class Known:
+class GivenVectors:
     """A text encoder that knows the vector of each passage by its number."""
 
     fingerprint = "known-1"
@@ -210,7 +210,7 @@ class Store:
 
     async def _opened(self) -> KnowledgeBase:
         if self._base is None:
-            encoder = Known(self._vectors)
+            encoder = GivenVectors(self._vectors)
             self._base = await KnowledgeBase.open(self._folder, text_encoder=encoder, image_encoder=None)
         return self._base
 

@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from quizglass_export.pocketworld.question import Hop
 from quizglass_export.pocketworld.questions import Question
+from quizglass_export.scoring.answers import exact_match
 from quizglass_server.domain.turns import GenerationEnd, Picture, Plan, Token
 from quizglass_server.models.prompts import Values
 from quizglass_server.policies.cogplanner import Action
@@ -100,6 +101,13 @@ def _grade(record: Record, _: Values) -> Grade:
     return Grade.NOT_ENOUGH if record.taken.get("again", 0) < len(record.texts) else Grade.ENOUGH
 
 
+def _judged(record: Record, values: Values) -> Judgement:
+    """What differs from the right answer is not supported."""
+    question = record.question
+    right = exact_match(str(values.get("answer", "")), question.answer, question.aliases)
+    return Judgement.SUPPORTED if right else Judgement.UNSUPPORTED
+
+
 Decide = Callable[[Record, Values], Enum]
 _DECISIONS: dict[str, Decide] = {
     "act": _act,
@@ -111,7 +119,7 @@ _DECISIONS: dict[str, Decide] = {
     "tool_router": lambda record, _: record.plan,
     "subject": lambda *_: Subject.OTHER,
     "entity": lambda record, values: Same.NO if _named(record, values) is None else Same.YES,
-    "verifier": lambda *_: Judgement.SUPPORTED,
+    "verifier": _judged,
 }
 
 

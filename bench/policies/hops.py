@@ -11,6 +11,8 @@ from quizglass_export.scoring.intervals import confidence_interval
 
 GIVEN = ("cogplanner-parallel", "cogplanner-sequential", "omnisearch", "self-reflective", "qa-dragon")
 BARRED = GIVEN[:2]
+VERIFIED = ("qa-dragon",)
+"""Of those, whose verifier is given too: it supports the right answer and no other."""
 PRESENT = ("planning-agent", "both", "text", "image", "none")
 """Pipelines of one round, with the decisions of the starter's own models."""
 
@@ -41,6 +43,11 @@ def _rows(policy: str, turns: Sequence[Outcome], peer: str, peer_value: float) -
     name = f"founder-birthplace right, {policy}, given decisions (95 % interval {low:.1f} to {high:.1f})"
     right, found = _share(turns, "right"), _share(turns, "found")
     last = f"the last hop's entry among what was found, {policy}"
+    if policy in VERIFIED:
+        refused = Row(
+            f"founder-birthplace wrong and refused by its verifier, {policy}", _share(turns, "unsupported"), "%"
+        )
+        return [Row(name, right, "%", peer, peer_value), Row(last, found, "%"), refused]
     if policy not in BARRED:
         return [Row(name, right, "%", peer, peer_value), Row(last, found, "%")]
     bar = at_least(name, right, "%", 80)

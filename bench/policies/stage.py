@@ -20,7 +20,7 @@ from quizglass_export.scoring.answers import exact_match
 from quizglass_server.app import running, tuning
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.settings import Settings
-from quizglass_server.domain.turns import Done, EvidenceFound, Turn
+from quizglass_server.domain.turns import AbstainReason, Done, EvidenceFound, Turn
 from quizglass_server.roles.table import Models
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.turn.journal import Journal
@@ -65,6 +65,11 @@ class Outcome:
     def right(self) -> bool:
         """Whether the answer is exactly right after normalisation."""
         return exact_match(self.done.answer, self.question.answer, self.question.aliases)
+
+    @property
+    def unsupported(self) -> bool:
+        """Whether an answer was written and refused because nothing bears it out."""
+        return self.done.abstain_reason is AbstainReason.UNSUPPORTED
 
     @property
     def found(self) -> bool:

@@ -13,6 +13,7 @@ from bench.policies.stage import Outcome
 from quizglass_export.pocketworld.questions import Question, make_questions
 from quizglass_export.pocketworld.world import World, core_world, make_world, with_core
 from quizglass_server.domain.turns import AbstainReason, Done, FinishReason, GenerationEnd, Picture, Plan, Token
+from quizglass_server.policies.qa_dragon import Judgement
 from quizglass_server.roles.generator import GenerationRequest
 
 
@@ -105,6 +106,15 @@ async def test_the_entry_is_known_by_the_name_of_the_things_in_the_picture(chain
         assert await label(given, "select", 6, seen=["Other: a car"]) == 5
         assert await label(given, "entity", 2, seen=[f"{name}: a boat"]) == 0
         assert await label(given, "entity", 2, seen=[f"{name}x: a boat"]) == 1
+
+
+async def test_the_right_answer_is_supported_and_no_other(chain: Question) -> None:
+    given = GivenGenerator(Generator())
+    with given.about(chain):
+        judged = [
+            given.decision("verifier", {"answer": said}) for said in (chain.answer, f"{chain.answer}.", "Elsewhere")
+        ]
+    assert judged == [Judgement.SUPPORTED, Judgement.SUPPORTED, Judgement.UNSUPPORTED]
 
 
 @pytest.mark.parametrize(
