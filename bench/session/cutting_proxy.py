@@ -62,6 +62,8 @@ class _Pair:
         """Whether what the server says is swallowed."""
         self.passed = 0
         """Bytes, in both directions."""
+        self.ended = 0
+        """Directions in which nothing more comes."""
 
     @property
     def has_stream(self) -> bool:
@@ -181,6 +183,9 @@ class CuttingProxy:
                     self._carry_out(pair, order[1])
             if not pair.swallowed:
                 direction.writer.close()
+        pair.ended += 1
+        if pair.ended == len(pair.sides) and pair in self._pairs:
+            self._pairs.remove(pair)
 
     def _carry_out(self, pair: _Pair, how: Cut) -> None:
         """Cut a connection as it was ordered, once, and a stream not before there is one."""

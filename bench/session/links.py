@@ -68,7 +68,9 @@ async def cuts(setup: Setup, stage: Served) -> Part:
     inferred = await log.inferred({each.turn_id for each in results if each.turn_id})
     turns = len(results)
     rows = [
-        at_least(f"turns complete through {links} cuts ({_named(kinds)}), share", _share(results), "", 1.0),
+        at_least(
+            f"turns complete through {links} links that were cut ({_named(kinds)}), share", _share(results), "", 1.0
+        ),
         at_most("turns with events missing or twice", sum(not each.whole for each in results), f"of {turns}", 0),
         at_most("answers inferred twice, by the server's log", inferred.total() - turns, f"of {turns}", 0),
         at_most("turns with confirmed words that changed", sum(not each.same for each in results), f"of {turns}", 0),
