@@ -59,6 +59,8 @@ class Subject(Enum):
 
 _NO_PICTURE = {Subject.BOOK, Subject.LOGO, Subject.PLANT}
 _NO_SEARCH = {Subject.CALCULATION, Subject.TRANSLATION}
+_SECOND_LOOK = ("image_search", "complete", "text_search", "reason", "conclude")
+"""What a second look takes."""
 
 
 class Same(Enum):
@@ -148,10 +150,10 @@ class QADragon:
         shown = branch is Branch.VERIFY and bool(draft.text)
         if shown:
             tools.tell(draft, provisional=True)
-        plan, useful = (self._checking, self._sources) if shown else await self._plan(state, tools)
+        plan, useful = (self._checking, None) if shown else await self._plan(state, tools)
         state = await self._look_up(plan, state, tools)
         answer, doubt = await self._concluded(plan, state, tools)
-        if answer.text and plan is not useful and (doubt or tools.abstains(answer)):
+        if answer.text and (doubt or tools.abstains(answer)):
             answer, doubt = await self._second_look(plan, useful, state, tools) or (answer, doubt)
         if not answer.text:
             return tools.tell(draft) if shown else tools.refuse(draft, AbstainReason.BUDGET)
@@ -171,20 +173,22 @@ class QADragon:
         return await tools.decide(Branch, state, by="search_router", otherwise=Branch.RAG)
 
     async def _plan(self, state: State, tools: Tools) -> tuple[Plan, Plan]:
-        """What the tool router asks for of what may help, and what may help: not searches that tell nothing of the
-        trace's subject."""
+        """What the tool router asks for of what may help, and what may help."""
         if not self._parts.tool_router:
             return self._sources, self._sources
-        plan, subject = await tools.together(
-            tools.decide(Plan, state, by="tool_router", otherwise=Plan.BOTH),
-            tools.decide(Subject, state, by="subject", otherwise=Subject.OTHER),
+        plan, useful = await tools.together(
+            tools.decide(Plan, state, by="tool_router", otherwise=Plan.BOTH), self._useful(state, tools)
         )
-        useful = self._sources
+        return plan.within(useful), useful
+
+    async def _useful(self, state: State, tools: Tools) -> Plan:
+        """The searches that may tell something of the trace's subject."""
+        if not self._parts.tool_router:
+            return self._sources
+        subject = await tools.decide(Subject, state, by="subject", otherwise=Subject.OTHER)
         if subject in _NO_SEARCH:
-            useful = Plan.NONE
-        elif subject in _NO_PICTURE:
-            useful = _within(Plan.TEXT, useful)
-        return _within(plan, useful), useful
+            return Plan.NONE
+        return self._sources.within(Plan.TEXT) if subject in _NO_PICTURE else self._sources
 
     async def _look_up(self, plan: Plan, state: State, tools: Tools) -> State:
         """What the agents of a plan find; the picture first, since queries name what it shows."""
@@ -195,12 +199,13 @@ class QADragon:
     async def _image_agent(self, state: State, tools: Tools) -> State:
         """Which object is meant, where it is, what it is; the first entry that really is what the picture shows.
 
-        A category alone does not tell one plant from another, so the question's own words come first, where it has any.
+        A category alone does not tell one plant from another, so where the question has words of its own for what it
+        means, they stand for it, and no objects are listed.
         """
-        objects = _short(await _listed("objects", state, tools))
-        state = state.noting(objects=objects)
         asked: Sequence[str] = tools.named
         if not asked:
+            objects = _short(await _listed("objects", state, tools))
+            state = state.noting(objects=objects)
             asked = await _listed("object", state, tools) if len(objects) > 1 else objects
         for entry in await tools.search_image(asked, limit=MOST_ENTITIES, candidates=True):
             candidate = state.having([entry]).noting(entity=entry.title)
@@ -226,21 +231,31 @@ class QADragon:
         return answer, await _doubt(state, answer, reason, plan, tools) if verified else None
 
     async def _second_look(
-        self, plan: Plan, useful: Plan, state: State, tools: Tools
+        self, plan: Plan, useful: Plan | None, state: State, tools: Tools
     ) -> tuple[Draft, AbstainReason | None] | None:
         """The same once what may help and the plan left out is looked up; None where that finds nothing, or in no time.
 
         A text search that knew nothing of what the picture shows is made again.
+
+        Args:
+            plan: what was looked up.
+            useful: what may help; None: nobody asked yet, and it is asked if there is time to look it up.
+            state: what was found.
+            tools: of the turn.
         """
-        steps = "image_search", "complete", "text_search", "reason", "conclude"
-        for _ in tools.rounds(1, *steps) if self._parts.second_look else ():
+        if not self._parts.second_look or (useful or self._sources).without(plan) is Plan.NONE:
+            return None
+        for _ in tools.rounds(1, *_SECOND_LOOK):
+            may_help = await self._useful(state, tools) if useful is None else useful
+            if may_help.without(plan) is Plan.NONE:
+                return None
             further = replace(state, queries=())
             if not plan.searches_image:
-                further = await self._look_up(_within(Plan.IMAGE, useful), further, tools)
+                further = await self._look_up(may_help.within(Plan.IMAGE), further, tools)
             if further.seen != state.seen or not plan.searches_text:
-                further = await self._look_up(_within(Plan.TEXT, useful), further, tools)
+                further = await self._look_up(may_help.within(Plan.TEXT), further, tools)
             if (further.seen, further.found) != (state.seen, state.found):
-                again, doubt = await self._concluded(useful, further, tools)
+                again, doubt = await self._concluded(may_help, further, tools)
                 return (again, doubt) if again.text else None
         return None
 
@@ -273,12 +288,6 @@ async def _doubt(state: State, answer: Draft, reason: str, plan: Plan, tools: To
         evidence=evidence,
     )
     return _REFUSED.get(judged)
-
-
-def _within(plan: Plan, useful: Plan) -> Plan:
-    """Of the searches of a plan those that may help."""
-    image, text = plan.searches_image and useful.searches_image, plan.searches_text and useful.searches_text
-    return (Plan.BOTH if text else Plan.IMAGE) if image else (Plan.TEXT if text else Plan.NONE)
 
 
 async def _listed(task: str, state: State, tools: Tools) -> list[str]:
