@@ -92,7 +92,7 @@ class Parts:
     fusion_search: bool = True
     """Without: queries know nothing of the entity."""
     reranking: bool = True
-    """Fine reranking; the text search's own order is kept without it."""
+    """Coarse and fine; the text search's own order is kept without them."""
     verifier: bool = True
     second_look: bool = True
     """What the tool router left out is looked up before an answer is refused."""

@@ -124,7 +124,7 @@ class Tools(Protocol):
         Args:
             queries: each stands alone; none is a search left out.
             limit: how many passages to show; 0: the bundle's own number.
-            rerank: whether the reranker orders them; the search's own order otherwise.
+            rerank: whether the rerankers, coarse and fine, choose and order them; the search's own order otherwise.
         """
         ...
 
