@@ -42,17 +42,20 @@ class TwoStage:
 
 
 class ChainOfThought:
-    """Writes down what the five entries tell before it answers."""
+    """Writes down what the five entries tell before it answers by that.
+
+    Its last prompt is not QA-Dragon's `conclude`, which a bundle may have leave the reason out.
+    """
 
     name = "core-chain-of-thought"
     needs = ("generator", "image_encoder")
-    tasks = ("rewrite", "reason", "conclude")
+    tasks = ("rewrite", "reason", "conclude_from_reason")
 
     async def answer(self, tools: Tools) -> Draft:
         """Search, reason, answer."""
         state = await _with_all(tools)
         reason = await tools.write("reason", state)
-        return await tools.answer(state, "conclude", reason=reason.text)
+        return await tools.answer(state, "conclude_from_reason", reason=reason.text)
 
 
 async def _with_all(tools: Tools) -> State:

@@ -155,9 +155,9 @@ async def test_figure_of_the_baselines_of_core() -> None:
     assert two.calls == ["search_image <= 5", "decide select_by_text", "lines rewrite", best, "answer answer"]
     assert titles(two.of("answer")[0].state.seen) == titles(two.shown) == ["C"]
     assert titles(two.of("answer")[0].state.found) == ["C's own"]
-    chain = ScriptedTools(pictures=entries, reason=["A is red"], conclude=["x"])
+    chain = ScriptedTools(pictures=entries, reason=["A is red"], conclude_from_reason=["x"])
     await ChainOfThought().answer(chain)
-    assert chain.calls == ["search_image <= 5", "lines rewrite", each, "write reason", "answer conclude"]
-    assert chain.of("conclude")[0].also == {"reason": "A is red"}
+    assert chain.calls == ["search_image <= 5", "lines rewrite", each, "write reason", "answer conclude_from_reason"]
+    assert chain.of("conclude_from_reason")[0].also == {"reason": "A is red"}
     for policy in (OneStage(), TwoStage(), ChainOfThought()):
-        assert (await policy.answer(ScriptedTools(answer=["y"], conclude=["y"]))).text == "y"
+        assert (await policy.answer(ScriptedTools(answer=["y"], conclude_from_reason=["y"]))).text == "y"
