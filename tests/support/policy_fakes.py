@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -124,7 +125,7 @@ class ScriptedTools:
         self.most_at_once = max(self.most_at_once, self._running)
         await asyncio.sleep(0)  # a branch beside this one begins meanwhile
         self._running -= 1
-        waiting = self._scripts.get(name, [])
+        waiting = self._scripts.get(name or verb, [])
         return waiting.pop(0) if waiting else None
 
     def start(self) -> State:
@@ -142,8 +143,19 @@ class ScriptedTools:
         return self._draft(await self._next("write", task, state, also))
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
-        lines = await self._next("lines", task, state, also)
-        return list(state.asked) if lines is None else list(dict.fromkeys(filter(None, lines)))
+        return await self._listed("lines", task, state, also) or []
+
+    async def queries(self, task: str, state: State, **also: Note) -> list[str]:
+        lines = await self._listed("queries", task, state, also)
+        return list(state.asked) if lines is None else lines
+
+    async def rewrite(self, state: State) -> list[str]:
+        lines = await self._listed("rewrite", "", state, {})
+        return list(state.asked) if lines is None else lines
+
+    async def _listed(self, verb: str, task: str, state: State, also: Mapping[str, Note]) -> list[str] | None:
+        lines = await self._next(verb, task, state, also)
+        return None if lines is None else list(dict.fromkeys(filter(None, lines)))
 
     async def answer(self, state: State, task: str = "answer", **also: Note) -> Draft:
         return self._draft(await self._next("answer", task, state, also))
@@ -213,6 +225,14 @@ class ScriptedTools:
                 self._place.set((number, ""))
                 yield number
         finally:  # a policy may leave in the middle of a round
+            self._place.set((0, ""))
+
+    @contextmanager
+    def extra_round(self, *steps: str) -> Iterator[bool]:
+        self._place.set((1, ""))
+        try:
+            yield self._most_rounds > 0
+        finally:
             self._place.set((0, ""))
 
 

@@ -89,8 +89,8 @@ class CogPlanner:
 
     async def _decide(self, state: State, tools: Tools) -> tuple[list[str], Action]:
         if self._parallel:
-            return await tools.together(tools.lines("reformulate", state), _act(state, tools))
-        queries = await tools.lines("reformulate", state)
+            return await tools.together(tools.queries("reformulate", state), _act(state, tools))
+        queries = await tools.queries("reformulate", state)
         return queries, await _act(state.asking(queries), tools)
 
 

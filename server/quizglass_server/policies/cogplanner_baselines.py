@@ -58,7 +58,7 @@ class SelfReflective:
         state = await searches.image(tools.start())
         for turn in tools.rounds(0, "text_search", "draft", "grade"):
             if turn > 1:
-                state = state.asking(await tools.lines("again", state, answer=draft.text))
+                state = state.asking(await tools.queries("again", state, answer=draft.text))
             state = await searches.text(state)
             written = await tools.write("answer", state)
             draft = written if written.text else draft

@@ -84,7 +84,7 @@ async def telling(entries: Sequence[Evidence], state: State, tools: Tools) -> St
     """
     if not tools.searches_text or (entries and not tools.reads_entries):
         return await reading(tools.show(entries), state, tools)
-    queries = await tools.lines("rewrite", state.having(entries)) or state.asked
+    queries = await tools.rewrite(state.having(entries)) or state.asked
     asked = state.asking(queries)
     named = any(entry.title.casefold() in queries[0].casefold() for entry in entries)
     found = [] if named else await tools.search_text(queries)
@@ -99,7 +99,7 @@ async def reading(entries: Sequence[Evidence], state: State, tools: Tools, limit
     state = state.having(entries)
     if not entries or not tools.reads_entries:
         return state
-    state = state.asking(await tools.lines("rewrite", state))
+    state = state.asking(await tools.rewrite(state))
     return state.having(await tools.read_entries(entries, state.asked[0], limit))
 
 

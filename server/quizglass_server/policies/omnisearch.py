@@ -37,7 +37,7 @@ class OmniSearch:
             tool = await tools.decide(Next, state, by="next", otherwise=Next.ANSWER)
             if tool is Next.ANSWER:
                 break
-            state = state.asking(await tools.lines("ask", state, tool=tool.value))
+            state = state.asking(await tools.queries("ask", state, tool=tool.value))
             search = tools.search_image() if tool is Next.IMAGE else tools.search_text(state.asked)
             state = state.having(await search)
         return await tools.answer(state)

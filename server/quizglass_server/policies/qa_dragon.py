@@ -161,7 +161,7 @@ class QADragon:
 
     async def _draft(self, state: State, tools: Tools) -> tuple[State, Draft]:
         """D-CoT: the trace, whose first step names the object, then the answer."""
-        steps = (await _listed("think", state, tools))[:MOST_STEPS]
+        steps = (await tools.lines("think", state))[:MOST_STEPS]
         state = state.noting(steps=steps)
         draft = await tools.write("draft", state)
         told = signs(draft, steps)
@@ -204,9 +204,9 @@ class QADragon:
         """
         asked: Sequence[str] = tools.named
         if not asked:
-            objects = _short(await _listed("objects", state, tools))
+            objects = _short(await tools.lines("objects", state))
             state = state.noting(objects=objects)
-            asked = await _listed("object", state, tools) if len(objects) > 1 else objects
+            asked = await tools.lines("object", state) if len(objects) > 1 else objects
         for entry in await tools.search_image(asked, limit=MOST_ENTITIES, candidates=True):
             candidate = state.having([entry]).noting(entity=entry.title)
             if await tools.decide(Same, candidate, by="entity", otherwise=Same.YES) is Same.YES:
@@ -217,8 +217,8 @@ class QADragon:
     async def _text_agent(self, state: State, tools: Tools) -> State:
         """Queries that each stand alone, with the entity's name in them, and what they bring back."""
         plain = state if self._parts.fusion_search else _without_entity(state)
-        parts = await tools.lines("split", plain) if self._parts.splitting else []
-        queries = await tools.lines("complete", plain.asking(parts or plain.asked))
+        parts = await tools.queries("split", plain) if self._parts.splitting else []
+        queries = await tools.queries("complete", plain.asking(parts or plain.asked))
         state = state.asking(_fused(queries or parts or plain.asked, str(plain.notes.get("entity", ""))))
         return state.having(await tools.search_text(state.queries, rerank=self._parts.reranking))
 
@@ -245,19 +245,21 @@ class QADragon:
         """
         if not self._parts.second_look or (useful or self._sources).without(plan) is Plan.NONE:
             return None
-        for _ in tools.rounds(1, *_SECOND_LOOK):
-            may_help = await self._useful(state, tools) if useful is None else useful
-            if may_help.without(plan) is Plan.NONE:
+        with tools.extra_round(*_SECOND_LOOK) as fits:
+            if not fits:
+                return None
+            useful = useful or await self._useful(state, tools)
+            if useful.without(plan) is Plan.NONE:
                 return None
             further = replace(state, queries=())
             if not plan.searches_image:
-                further = await self._look_up(may_help.within(Plan.IMAGE), further, tools)
+                further = await self._look_up(useful.within(Plan.IMAGE), further, tools)
             if further.seen != state.seen or not plan.searches_text:
-                further = await self._look_up(may_help.within(Plan.TEXT), further, tools)
-            if (further.seen, further.found) != (state.seen, state.found):
-                again, doubt = await self._concluded(may_help, further, tools)
-                return (again, doubt) if again.text else None
-        return None
+                further = await self._look_up(useful.within(Plan.TEXT), further, tools)
+            if (further.seen, further.found) == (state.seen, state.found):
+                return None
+            again, doubt = await self._concluded(useful, further, tools)
+            return (again, doubt) if again.text else None
 
 
 _REFUSED = {
@@ -288,12 +290,6 @@ async def _doubt(state: State, answer: Draft, reason: str, plan: Plan, tools: To
         evidence=evidence,
     )
     return _REFUSED.get(judged)
-
-
-async def _listed(task: str, state: State, tools: Tools) -> list[str]:
-    """Lines that are no queries: none where there was no time to write them."""
-    lines = await tools.lines(task, state)
-    return [] if lines == list(state.asked) else lines
 
 
 def _short(objects: Sequence[str]) -> list[str]:

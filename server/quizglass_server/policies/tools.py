@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from enum import Enum
 from typing import Protocol, TypeVar
 
@@ -61,7 +62,16 @@ class Tools(Protocol):
         ...
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
-        """The same as lines: each once, none empty; the state's own queries when there is no time for it."""
+        """The same as lines: each once, none empty; none at all when there is no time for it."""
+        ...
+
+    async def queries(self, task: str, state: State, **also: Note) -> list[str]:
+        """The same where the lines are what is asked next: the state's own queries when there is no time for it."""
+        ...
+
+    async def rewrite(self, state: State) -> list[str]:
+        """The question as one query that stands alone; none where nothing is written, the state's own where there is
+        no time for it, nothing to go by but the question, or where its writer says that it knows nothing."""
         ...
 
     async def answer(self, state: State, task: str = "answer", **also: Note) -> Draft:
@@ -147,4 +157,8 @@ class Tools(Protocol):
             most: how many rounds at most; 0: the bundle's own number.
             steps: what a round takes.
         """
+        ...
+
+    def extra_round(self, *steps: str) -> AbstractContextManager[bool]:
+        """A block that is a round of its own: whether it fits, as in `rounds`; events within carry the number 1."""
         ...

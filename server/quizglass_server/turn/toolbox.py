@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
 from typing import Any, TypeVar
@@ -136,23 +137,36 @@ class Toolbox:
         return await self._runner.run(write.named("draft" if task == ANSWER else task), request) or Draft()
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
-        """The lines of a completion; what the state asks when there is no time for it. A rewriting is one line.
+        """The lines of a completion; none when there is no time for it."""
+        return await self._listed(task, state, also) or []
+
+    async def queries(self, task: str, state: State, **also: Note) -> list[str]:
+        """The same as what is asked next; what the state asks when there is no time for it."""
+        lines = await self._listed(task, state, also)
+        return list(state.asked) if lines is None else lines
+
+    async def rewrite(self, state: State) -> list[str]:
+        """The question as one query; what the state asks when there is no time for it.
 
         Where its writer has nothing to go by but the question, or says that it knows nothing, the question stands.
         """
-        request = await self._request(task, state, also)
-        if task == REWRITE and not self._has_more(request):
+        request = await self._request(REWRITE, state, {})
+        draft = await self._runner.run(write.named(REWRITE), request) if self._has_more(request) else None
+        if draft is None or (draft.text and self.abstains(draft)):
             return list(state.asked)
-        if task != REWRITE:
-            request = replace(request, constraint=LIST)
+        query = clean(draft.text)
+        if query:
+            self._journal.emit(QueryRewritten(query, used_image_evidence=bool(state.seen)))
+        return [query] if query else []
+
+    async def _listed(self, task: str, state: State, also: Mapping[str, Note]) -> list[str] | None:
+        """The lines of a completion, told as they are; None when there is no time for it."""
+        request = replace(await self._request(task, state, also), constraint=LIST)
         draft = await self._runner.run(write.named(task), request)
-        if draft is None or (task == REWRITE and draft.text and self.abstains(draft)):
-            return list(state.asked)
-        if task != REWRITE:
-            lines = lines_of(draft.text)
-            self._journal.emit(Queries(task, tuple(lines)))
-        elif lines := [clean(draft.text)] if clean(draft.text) else []:
-            self._journal.emit(QueryRewritten(lines[0], used_image_evidence=bool(state.seen)))
+        if draft is None:
+            return None
+        lines = lines_of(draft.text)
+        self._journal.emit(Queries(task, tuple(lines)))
         return lines
 
     async def answer(self, state: State, task: str = ANSWER, **also: Note) -> Draft:
@@ -242,6 +256,13 @@ class Toolbox:
                     yield number
             finally:
                 self._runner.next_round = ()
+
+    @contextmanager
+    def extra_round(self, *steps: str) -> Iterator[bool]:
+        """A block that is a round of its own; whether these steps and answering still fit."""
+        with in_rounds() as current:
+            current.set(1)
+            yield self._runner.fits(steps, further=False)
 
     async def judge(self, draft: Draft) -> Draft:
         """The draft with what the bundle's verifier says of it, where it judges and the policy has not asked it."""

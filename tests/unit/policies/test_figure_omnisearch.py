@@ -15,8 +15,8 @@ async def test_figure_of_omnisearch_asks_with_a_tool_until_it_answers() -> None:
     )
     await OmniSearch().answer(tools)
     assert tools.calls == [
-        *("1 decide next", "1 lines ask", "1 search_image"),
-        *("2 decide next", "2 lines ask", "2 search_text Who made it?"),
+        *("1 decide next", "1 queries ask", "1 search_image"),
+        *("2 decide next", "2 queries ask", "2 search_text Who made it?"),
         *("3 decide next", "answer answer"),
     ]
     assert [call.also for call in tools.of("ask")] == [{"tool": "image"}, {"tool": "text"}]

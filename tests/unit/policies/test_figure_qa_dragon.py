@@ -12,7 +12,7 @@ from tests.support.policy_fakes import QUESTION, ScriptedTools, Scripts, seen, t
 
 THOUGHT = [["It is a red car.", "Its name cannot be read."]]
 IMAGE_AGENT = ["lines objects", "lines object", "search_image the red car <= 5", "decide entity", "decide entity"]
-TEXT_AGENT = ["lines split", "lines complete", "search_text Velmora who founded its maker, when was Velmora made"]
+TEXT_AGENT = ["queries split", "queries complete", "search_text Velmora who founded its maker, when was Velmora made"]
 ENDING = ["write reason", "write conclude", "decide verifier"]
 
 
@@ -82,7 +82,7 @@ async def test_figure_of_qa_dragon_shows_a_draft_and_verifies_it_by_text() -> No
     draft = await QADragon().answer(tools)
     assert tools.calls == [
         *("lines think", "write draft", "decide search_router"),
-        *("lines split", "lines complete", "search_text who founded Tandric"),
+        *("queries split", "queries complete", "search_text who founded Tandric"),
         *ENDING,
     ]
     assert [(told.text, provisional) for told, provisional in tools.given] == [("Ana Bex", True), (draft.text, False)]
@@ -129,8 +129,8 @@ async def test_figure_of_qa_dragons_verifier_refuses(judged: str, reason: Abstai
 @pytest.mark.parametrize(
     ("router", "looked_up"),
     [
-        ("image", ["lines split", "lines complete", "search_text Velmora first"]),
-        ("text", [*IMAGE_AGENT, "lines split", "lines complete", "search_text Velmora second"]),
+        ("image", ["queries split", "queries complete", "search_text Velmora first"]),
+        ("text", [*IMAGE_AGENT, "queries split", "queries complete", "search_text Velmora second"]),
     ],
 )
 @pytest.mark.parametrize(("judged", "refused"), [("supported", None), ("contradicted", AbstainReason.CONTRADICTED)])
@@ -189,7 +189,7 @@ async def test_figure_of_qa_dragon_asks_what_a_verified_draft_is_about_before_a_
     )
     draft = await QADragon().answer(tools)
     second = [str(call).removeprefix("1 ") for call in tools.made if call.round == 1]
-    lookup = [*IMAGE_AGENT, "lines split", "lines complete", "search_text Velmora second", *ENDING]
+    lookup = [*IMAGE_AGENT, "queries split", "queries complete", "search_text Velmora second", *ENDING]
     assert second == ["decide subject", *(lookup if looked_up else [])]
     assert (draft.text, draft.refused) == (("Ana", None) if looked_up else ("Bo", AbstainReason.UNSUPPORTED))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -159,6 +160,14 @@ class OfflineTurn:
         """The lines of a completion."""
         return lines_of((await self.write(task, state, **also)).text)
 
+    async def queries(self, task: str, state: State, **also: Note) -> list[str]:
+        """The same."""
+        return await self.lines(task, state, **also)
+
+    async def rewrite(self, state: State) -> list[str]:
+        """The lines of a rewriting."""
+        return await self.lines("rewrite", state)
+
     async def answer(self, state: State, task: str = "answer", **also: Note) -> Draft:
         """Complete a prompt; nobody waits for it."""
         return await self.write(task, state, **also)
@@ -228,6 +237,10 @@ class OfflineTurn:
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
         """All of them."""
         yield from range(1, (most or Tuning().rounds) + 1)
+
+    def extra_round(self, *steps: str) -> AbstractContextManager[bool]:
+        """One that fits."""
+        return nullcontext(True)
 
     def _keep(self, call: str, found: list[Evidence]) -> list[Evidence]:
         self.spent.calls[call] += 1
