@@ -537,3 +537,5 @@ class Capabilities:
     """Whether it can be searched now."""
     not_served: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Policies that the server knows and its bundle cannot serve, and what it lacks for them."""
+    works_without: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of the policies that can be asked for those that would use more roles than the bundle has, and which."""

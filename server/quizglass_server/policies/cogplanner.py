@@ -18,6 +18,7 @@ from __future__ import annotations
 from enum import Enum
 
 from quizglass_server.domain.state import Draft, State
+from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
 
 TOP_TEXTS = 5
@@ -67,6 +68,7 @@ class CogPlanner:
     """
 
     needs = ("generator", "image_encoder", "text_encoder", "reranker")
+    likes = liked(needs)
     tasks = ("reformulate", "act")
 
     def __init__(self, name: str, *, parallel: bool) -> None:

@@ -17,6 +17,7 @@ from enum import Enum
 
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.policies.cogplanner import Action, Searches
+from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
 
 
@@ -30,6 +31,7 @@ class OneSearch:
         self.needs: tuple[str, ...] = ("generator", "image_encoder")
         if action is Action.TEXT:
             self.needs = ("generator", "text_encoder", "reranker")
+        self.likes = liked(self.needs)
         self._action = action
 
     async def answer(self, tools: Tools) -> Draft:
@@ -50,6 +52,7 @@ class SelfReflective:
 
     name = "self-reflective"
     needs = ("generator", "image_encoder", "text_encoder", "reranker")
+    likes = liked(needs)
     tasks = ("grade", "again")
 
     async def answer(self, tools: Tools) -> Draft:

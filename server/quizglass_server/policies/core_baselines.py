@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.policies.core_mmrag import TOP_ENTRIES, reading, select, telling
+from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
 
 
@@ -19,6 +20,7 @@ class OneStage:
 
     name = "core-one-stage"
     needs = ("generator", "image_encoder")
+    likes = ("text_encoder", "detector", "reader")
     tasks = ("rewrite",)
 
     async def answer(self, tools: Tools) -> Draft:
@@ -31,6 +33,7 @@ class TwoStage:
 
     name = "core-two-stage"
     needs = ("generator", "image_encoder")
+    likes = liked(needs, "text_encoder")
     tasks = ("rewrite", "select_by_text")
 
     async def answer(self, tools: Tools) -> Draft:
@@ -49,6 +52,7 @@ class ChainOfThought:
 
     name = "core-chain-of-thought"
     needs = ("generator", "image_encoder")
+    likes = ("text_encoder", "detector", "reader")
     tasks = ("rewrite", "reason", "conclude_from_reason")
 
     async def answer(self, tools: Tools) -> Draft:

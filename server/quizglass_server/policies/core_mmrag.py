@@ -19,6 +19,7 @@ from enum import Enum
 
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.domain.turns import Evidence
+from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
 from quizglass_server.steps.language.wording import same_wording
 
@@ -43,6 +44,7 @@ class CoReMmrag:
 
     name = "core-mmrag"
     needs = ("generator", "image_encoder")
+    likes = liked(needs, "text_encoder")
     tasks = ("rewrite", "select", *RECONCILING)
 
     async def answer(self, tools: Tools) -> Draft:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from enum import Enum
 
 from quizglass_server.domain.state import Draft
+from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
 
 MOST_ROUNDS = 5
@@ -28,6 +29,7 @@ class OmniSearch:
 
     name = "omnisearch"
     needs = ("generator", "image_encoder", "text_encoder", "reranker")
+    likes = liked(needs)
     tasks = ("next", "ask")
 
     async def answer(self, tools: Tools) -> Draft:

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable
 
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.domain.turns import Plan
+from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
 
 SEARCHES = ("image_encoder", "text_encoder")
@@ -48,6 +49,7 @@ class PlanningAgent:
         self._answerer = answerer
         tuned = by == "planner"
         self.needs = (*(("planner",) if tuned else ()), "generator", *SEARCHES)
+        self.likes = liked(self.needs, "tagger")
         self.tasks = (*(() if tuned else (by,)), "rewrite", *tasks)
 
     async def answer(self, tools: Tools) -> Draft:

@@ -114,9 +114,11 @@ class QADragon:
         self._sources = Plan.BOTH if parts.text else Plan.IMAGE
         self._checking = Plan.TEXT if parts.text else Plan.IMAGE
         self.needs: tuple[str, ...] = ("generator", "image_encoder")
+        self.likes: tuple[str, ...] = (*(("domain_router",) if parts.domain_router else ()), "detector", "reader")
         self.tasks: tuple[str, ...] = ("think", "draft", "objects", "object", "entity", "reason", "conclude")
         if parts.text:
             self.needs += ("text_encoder", *(("reranker",) if parts.reranking else ()))
+            self.likes += ("coarse_reranker",) if parts.reranking else ()
             self.tasks += (*(("split",) if parts.splitting else ()), "complete")
         self.tasks += ("search_router",) if parts.search_router else ()
         self.tasks += ("tool_router", "subject") if parts.tool_router else ()
