@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from quizglass_server.domain.state import Draft, Note, State
 from quizglass_server.domain.turns import AbstainReason, Evidence, FinishReason, Origin, Plan
-from quizglass_server.steps.tuning import Tuning
 
 Label = TypeVar("Label", bound=Enum)
 One = TypeVar("One")
@@ -69,6 +68,7 @@ class ScriptedTools:
         pictures: what every image search brings back.
         texts: whether text searches bring anything back.
         rounds: how many rounds fit.
+        most_rounds: how many the bundle allows; None: it does not say.
         reads_entries: whether entries tell more than their captions.
         searches_text: whether there is anything to search by text.
         named: what the question names of the picture.
@@ -83,6 +83,7 @@ class ScriptedTools:
         pictures: Sequence[Evidence] = (),
         texts: bool = True,
         rounds: int = 99,
+        most_rounds: int | None = None,
         unsure: Sequence[str] = (),
         reads_entries: bool = True,
         searches_text: bool = True,
@@ -95,7 +96,8 @@ class ScriptedTools:
         self.named = named
         self._tags = tags
         self._pictures, self._texts = pictures, texts
-        self._most_rounds = rounds
+        self._fitting = rounds
+        self.most_rounds = most_rounds
         self._unsure = unsure
         self._scripts = {task: list(values) for task, values in scripts.items()}
         self._place: ContextVar[tuple[int, str]] = ContextVar("place", default=(0, ""))
@@ -221,7 +223,7 @@ class ScriptedTools:
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
         try:
-            for number in range(1, min(most or Tuning().rounds, self._most_rounds) + 1):
+            for number in range(1, min(most, self._fitting) + 1):
                 self._place.set((number, ""))
                 yield number
         finally:  # a policy may leave in the middle of a round
@@ -231,7 +233,7 @@ class ScriptedTools:
     def extra_round(self, *steps: str) -> Iterator[bool]:
         self._place.set((1, ""))
         try:
-            yield self._most_rounds > 0
+            yield self._fitting > 0
         finally:
             self._place.set((0, ""))
 

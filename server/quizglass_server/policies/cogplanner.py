@@ -9,8 +9,8 @@
     parallel     Q_t = QR(Q_t-1, D_t)    A_t = IA(Q_t-1, D_t)    two inferences at the same time
     sequential   Q_t = QR(Q_t-1, D_t)    A_t = IA(Q_t,   D_t)    one after the other
 
-A reformulation makes the question clearer, or splits it into queries that each stand alone. N is 3 in the paper; here
-the bundle says it (`evidence.rounds`).
+A reformulation makes the question clearer, or splits it into queries that each stand alone. N is 3, as in
+the paper, where the bundle does not say another (`evidence.rounds`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from quizglass_server.domain.state import Draft, State
 from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
 
+MOST_ROUNDS = 3
+"""Where the bundle does not say another number."""
 TOP_TEXTS = 5
 """Passages shown of a text search. A chunk of the knowledge store has at most 120 tokens, the paper's texts 800."""
 TOP_PICTURES = 6
@@ -78,7 +80,7 @@ class CogPlanner:
     async def answer(self, tools: Tools) -> Draft:
         """Rounds, then the answer from the question, the last queries and everything found."""
         state, searches = tools.start(), Searches(tools)
-        for _ in tools.rounds(0, "reformulate", "act", "text_search"):
+        for _ in tools.rounds(tools.most_rounds or MOST_ROUNDS, "reformulate", "act", "text_search"):
             before = state
             queries, action = await self._decide(state, tools)
             state = state.asking(queries)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from enum import Enum
 
 from quizglass_server.domain.state import Draft, State
-from quizglass_server.policies.cogplanner import Action, Searches
+from quizglass_server.policies.cogplanner import MOST_ROUNDS, Action, Searches
 from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
 
@@ -59,7 +59,7 @@ class SelfReflective:
         """The first answer that is graded as enough, or the last one written."""
         draft, searches = Draft(), Searches(tools)
         state = await searches.image(tools.start())
-        for turn in tools.rounds(0, "text_search", "draft", "grade"):
+        for turn in tools.rounds(tools.most_rounds or MOST_ROUNDS, "text_search", "draft", "grade"):
             if turn > 1:
                 state = state.asking(await tools.queries("again", state, answer=draft.text))
             state = await searches.text(state)

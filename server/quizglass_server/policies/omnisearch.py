@@ -3,6 +3,9 @@
 q, i ─► next ─┬─ image ─► ask ─ image search ─┬─► next ... at most five rounds
               ├─ text ──► ask ─ text search ──┘
               └─ answer ─► M(q, everything found)
+
+What it asks for twice is looked up twice: only CogPlanner's paper keeps searches (`cogplanner.Searches`). Of a picture
+that costs a search without an embedding, which the turn keeps, and what it finds again is in the state once.
 """
 
 from __future__ import annotations

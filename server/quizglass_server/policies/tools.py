@@ -32,6 +32,11 @@ class Tools(Protocol):
         ...
 
     @property
+    def most_rounds(self) -> int | None:
+        """Most rounds of a policy that leaves their number to the bundle; None: the bundle does not say."""
+        ...
+
+    @property
     def named(self) -> tuple[str, ...]:
         """What the question names of the picture, a few words each, with what tells it apart; none: "it" and "this"."""
         ...
@@ -154,7 +159,7 @@ class Tools(Protocol):
         """1, 2, ... while the usual cost of these steps and of what comes after still fits; events carry the number.
 
         Args:
-            most: how many rounds at most; 0: the bundle's own number.
+            most: how many rounds at most.
             steps: what a round takes.
         """
         ...

@@ -23,7 +23,7 @@ from quizglass_server.domain.turns import (
     Turn,
 )
 from quizglass_server.models.prompts import Values, clean
-from quizglass_server.roles.decider import Decider
+from quizglass_server.roles.decider import VERIFIER, Decider
 from quizglass_server.roles.generator import GenerationRequest, Generator, json_like, lines
 from quizglass_server.steps.abstaining import Withholding, abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest
@@ -42,7 +42,7 @@ One = TypeVar("One")
 Two = TypeVar("Two")
 _Weighing = Coroutine[Any, Any, list[tuple[str, float]] | None]
 
-ANSWER, REWRITE, VERIFIER = "answer", "rewrite", "verifier"
+ANSWER, REWRITE = "answer", "rewrite"
 LIST = lines(12)
 """What a list that the generator writes looks like."""
 
@@ -92,6 +92,11 @@ class Toolbox:
     def searches_text(self) -> bool:
         """Whether the bundle can search by text."""
         return self._resources.models.text_encoder is not None
+
+    @property
+    def most_rounds(self) -> int | None:
+        """Most rounds of a policy that leaves their number to the bundle; None: that does not say."""
+        return self._resources.tuning.rounds
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -245,7 +250,6 @@ class Toolbox:
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
         """1, 2, ... while the usual cost of these steps and of answering still fits."""
-        most = most or self._resources.tuning.rounds
         with in_rounds() as current:
             try:
                 for number in range(1, most + 1):

@@ -80,6 +80,19 @@ async def test_figure_of_cogplanner_without_time_or_lines_asks_the_question_itse
     assert empty.of("answer")[0].state.found == ()
 
 
+@pytest.mark.parametrize(("bundle", "most"), [(None, 3), (5, 5)])
+async def test_figure_of_cogplanner_takes_three_rounds_or_what_the_bundle_says(bundle: int | None, most: int) -> None:
+    for policy in (PARALLEL, SEQUENTIAL):
+        tools = ScriptedTools(
+            reformulate=[[str(number)] for number in range(9)], act=["text"] * 9, answer=["x"], most_rounds=bundle
+        )
+        await policy.answer(tools)
+        assert len(tools.of("act")) == most
+    graded = ScriptedTools(answer=["x"] * 9, grade=["not enough"] * 9, again=[["a"]] * 9, most_rounds=bundle)
+    await SelfReflective().answer(graded)
+    assert len(graded.of("grade")) == most
+
+
 async def test_figure_of_one_search_looks_up_the_question_as_it_was_asked() -> None:
     text, image = OneSearch("t", Action.TEXT), OneSearch("i", Action.IMAGE)
     tools = ScriptedTools(answer=["x"])

@@ -117,6 +117,11 @@ class OfflineTurn:
         return True
 
     @property
+    def most_rounds(self) -> int | None:
+        """What the paper of a policy says."""
+        return None
+
+    @property
     def named(self) -> tuple[str, ...]:
         """Nothing: no detector looks for it, and so a model is asked which object is meant, as training needs."""
         return ()
@@ -236,7 +241,7 @@ class OfflineTurn:
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
         """All of them."""
-        yield from range(1, (most or Tuning().rounds) + 1)
+        yield from range(1, most + 1)
 
     def extra_round(self, *steps: str) -> AbstractContextManager[bool]:
         """One that fits."""
