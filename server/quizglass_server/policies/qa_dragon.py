@@ -225,7 +225,10 @@ class QADragon:
         return state.having(await tools.search_text(state.queries, rerank=self._parts.reranking))
 
     async def _concluded(self, plan: Plan, state: State, tools: Tools) -> tuple[Draft, AbstainReason | None]:
-        """The answer, with the reason that it follows from, and why it may not be given."""
+        """The answer, with the reason that was written first, and why it may not be given.
+
+        Whether the answer follows from the reason is up to the bundle's prompt `conclude`, which may leave it out.
+        """
         reason = (await tools.write("reason", state)).text
         answer = await tools.write("conclude", state, reason=reason)
         answer = replace(answer, notes={"why": reason} if reason else {})
