@@ -76,7 +76,7 @@ async def _each_hit(question: Question, world: World, resources: Resources) -> R
         journal = Journal(lambda _: None)
         runner = StepRunner(Budget(BUDGET_S), resources, journal, "the benchmark")
         async with Toolbox(turn, runner, resources, journal) as tools:
-            lines = await tools.lines("rewrite", tools.start().having(hits))
+            lines = await tools.rewrite(tools.start().having(hits))
         said[name] = lines[0] if lines else ""
     return said
 
