@@ -58,6 +58,16 @@ _PAGES = {
     "everyday": ("the everyday bundle: real photographs, passages and facts", "everyday.md#how-good-it-is"),
     "export": ("exported models beside PyTorch", "bundles.md#every-architecture-measured"),
 }
+_SYSTEMS = {
+    "none": "nothing looked up",
+    "both": "always the picture and text",
+    "planning-agent": "planning agent",
+    "cogplanner-sequential": "CogPlanner",
+    "omnisearch": "OmniSearch",
+    "core-mmrag": "CoRe-MMRAG",
+    "qa-dragon": "QA-Dragon",
+}
+"""Policies of README's table, and what they are called there."""
 _REGION = re.compile(r"^<!-- ((\w+)(?::[\w-]+)?) -->\n(.*?)^<!-- /\2 -->$", re.DOTALL | re.MULTILINE)
 _OPEN = re.compile(r"^<!-- (bench:[\w-]+|picture|explained|settings|status) -->$", re.MULTILINE)
 _MARKS = {True: "yes", False: "**no**", None: ""}
@@ -170,6 +180,26 @@ def unseen() -> str:
     measured: Sequence[Result] = [row for part in found["data"].values() for row in part.get("unseen", ())]
     rows = ((_cell(r["name"]), _figure(r), _peer(r), _bar(r), _MARKS[r["ok"]]) for r in measured)
     return table(("on things never trained on", "measured", "compared with", "bar", "reached"), rows)
+
+
+def systems() -> str:
+    """The published systems and the pipelines without a decision, in the few figures that a reader of README wants."""
+    found = result("accuracy")
+    data: Mapping[str, Any] = found["data"] if found else {}
+    costs, hops = data.get("costs", {}).get("policies", {}), data.get("rounds", {}).get("hops", {})
+    if not costs or not hops:
+        return _not_measured("accuracy")
+    rows = (
+        (
+            title,
+            *(_number(costs[policy][column]) for column in ("right, %", "refused, %")),
+            *(_number(hops[lookups].get(policy)) if policy in hops[lookups] else "" for lookups in ("2", "3")),
+            *(_number(costs[policy][column]) for column in ("image searches", "text searches", "p50, ms")),
+        )
+        for policy, title in _SYSTEMS.items()
+    )
+    head = ("", "right, %", "refused, %", "two lookups, %", "three, %", "image searches", "text searches", "turn, ms")
+    return table(head, rows)
 
 
 def costs() -> str:
@@ -338,6 +368,7 @@ REGIONS: dict[str, Callable[[], str]] = {
     "bench:bars": bars,
     "bench:groups": lambda: shares("groups", "needs"),
     "bench:families": lambda: shares("families", "family"),
+    "bench:systems": systems,
     "bench:unseen": unseen,
     "bench:costs": costs,
     **{f"bench:{measure}": (lambda measure=measure: parts(measure)) for measure in MEASURES},  # type: ignore[misc]

@@ -31,7 +31,7 @@ from quizglass_server.roles.generator import GenerationRequest, Generator
 
 PLANNING = ("reformulate", "act")
 """Tasks of CogPlanner's planning."""
-_OWN = {"answer", "draft", "reason", "conclude", "weigh", "reconcile", "rewrite", "plan"}
+_OWN = {"answer", "draft", "reason", "conclude", "conclude_from_reason", "weigh", "reconcile", "rewrite", "plan"}
 """Answers, what leads to them, and plans are never given."""
 _LATE = {"words", "tags", "domain"}
 """What is told of a picture while a decision is under way, which is then made again, of the same state."""

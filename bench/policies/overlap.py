@@ -99,7 +99,7 @@ async def _stages(stage: Stage, question: Question, kind: type[Toolbox], *, seen
         state = tools.start()
         if seen:
             await tools.search_image(limit=1)
-            await tools.lines("rewrite", state)
+            await tools.rewrite(state)
         return await _timed(lambda: tools.together(tools.write("answer", state), from_evidence(state, tools)))
 
 

@@ -24,6 +24,7 @@ SECTIONS = {
     "openai": ("doors", "chat"),
     "browser": ("doors", "browser"),
     "bytes": ("links", "second_question"),
+    "beside": ("beside", "beside"),
     "cuts": ("links", "cuts"),
     "resume": ("links", "resume"),
     "upload": ("links", "cancel_in_upload"),

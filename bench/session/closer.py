@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import io
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 
 import cv2
 import numpy as np
@@ -14,13 +15,14 @@ from bench.hostile.sections import Setup
 from bench.results import Row, at_most
 from bench.sections import Part
 from bench.session.links import through_proxy
-from bench.session.stage import Served
+from bench.session.stage import Served, questions_of
 from quizglass.session import NeedFrame, TurnUpdate
 from quizglass.values import Done
 from quizglass_client import AsyncTurn
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.questions import Question
 from quizglass_export.scoring.answers import exact_match
+from quizglass_export.scoring.intervals import confidence_interval
 
 WIDTH, HEIGHT = 720, 1280
 """Pixels of a frame as glasses stream it."""
@@ -47,7 +49,7 @@ async def thumbnails(setup: Setup, stage: Served) -> Part:
     """The same questions about the same frames, each in a session of its own, in both ways in turn."""
     thumbnails, wholes = _Arm(), _Arm()
     arms = ((THUMBNAIL, thumbnails), (0, wholes))
-    questions = stage.questions[: setup.count(len(stage.questions), 3)]
+    questions = await asyncio.to_thread(questions_of, setup, setup.count(400, 10))
     for at, question in enumerate(questions):
         picture = await asyncio.to_thread(frame_of, question)
         for side, arm in arms if at % 2 else reversed(arms):
@@ -55,13 +57,26 @@ async def thumbnails(setup: Setup, stage: Served) -> Part:
         setup.say(f"{at + 1} of {len(questions)} questions")
     both = f"thumbnail of {THUMBNAIL} and crop"
     share = sum(thumbnails.up) / sum(wholes.up)
+    low, high = lost_between(thumbnails.right, wholes.right)
     rows = [
         at_most(f"bytes up, {both}: share of the whole frame's", share, "", _MOST_SHARE),
-        at_most(f"accuracy, {both}: lower by", wholes.accuracy - thumbnails.accuracy, "points", _MOST_LOST),
+        at_most(
+            f"accuracy, {both}: lower by (95 % interval {low:.1f} to {high:.1f}, paired)",
+            wholes.accuracy - thumbnails.accuracy,
+            "points",
+            _MOST_LOST,
+        ),
         Row(f"accuracy, whole frames ({len(questions)} questions)", wholes.accuracy, "%"),
         Row("thumbnails of which a crop was asked for", 100 * thumbnails.crops / len(questions), "%"),
     ]
-    return Part(rows, {"thumbnail_bytes": thumbnails.up, "whole_bytes": wholes.up})
+    data = {"thumbnail": asdict(thumbnails), "whole": asdict(wholes), "questions": [each.id for each in questions]}
+    return Part(rows, data)
+
+
+def lost_between(thumbnails: Sequence[bool], wholes: Sequence[bool]) -> tuple[float, float]:
+    """95 % interval of the points that thumbnails lose, question by question, by bootstrap."""
+    lost = [100.0 * (float(whole) - float(small)) for small, whole in zip(thumbnails, wholes, strict=True)]
+    return confidence_interval(lost)
 
 
 def frame_of(question: Question) -> bytes:

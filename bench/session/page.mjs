@@ -1,6 +1,7 @@
 // Asks by the server's page in Chromium: `node page.mjs NODE_MODULES URL`. Takes a JSON object a line with `question`,
-// `picture` (JPEG in base64), `policy` and `ahead` (milliseconds from picture to question), and answers with `ms`: from the
-// question to the first words that stand on the page.
+// `picture` (JPEG in base64), `policy`, `ahead` (milliseconds from picture to question) and `cold` (whether in a page that
+// was just opened, else in one that stays open), and answers with `ms`: from the question to the first words that stand on
+// the page.
 
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
@@ -30,18 +31,33 @@ function firstWords(text) {
   });
 }
 
-console.log(JSON.stringify({ ready: true }));
-for await (const line of createInterface({ input: process.stdin })) {
-  const { question, picture, policy, ahead } = JSON.parse(line);
-  const page = await browser.newPage(); // a dialogue would make prompts longer
+async function opened() {
+  const page = await browser.newPage();
   await page.goto(url);
+  await page.waitForSelector("#samples img");
+  return page;
+}
+
+/** Asks in a dialogue of its own: an earlier one would make prompts longer. */
+async function asked(page, { question, picture, policy, ahead }) {
   await page.waitForSelector(`#policy option[value="${policy}"]`, { state: "attached" });
   await page.selectOption("#policy", policy, { force: true });
+  await page.evaluate(() => document.getElementById("fresh").click());
   await page.setInputFiles("#file", { name: "frame.jpg", mimeType: "image/jpeg", buffer: Buffer.from(picture, "base64") });
   await page.waitForTimeout(ahead);
   const ms = await page.evaluate(firstWords, question);
   await page.waitForSelector("#ask:not(.busy)");
-  await page.close();
+  return ms;
+}
+
+const warm = await opened();
+console.log(JSON.stringify({ ready: true }));
+for await (const line of createInterface({ input: process.stdin })) {
+  const about = JSON.parse(line);
+  const page = about.cold ? await browser.newPage() : warm;
+  if (about.cold) await page.goto(url);
+  const ms = await asked(page, about);
+  if (about.cold) await page.close();
   console.log(JSON.stringify({ ms }));
 }
 await browser.close();

@@ -39,8 +39,8 @@ class Served:
 
     server: LocalServer
     stock: Stock
-    questions: Sequence[Question]
-    """About the world that it knows."""
+    log: Path
+    """Of the server, JSON lines."""
 
     @property
     def target(self) -> str:
@@ -53,17 +53,27 @@ class Served:
         return int(self.target.rpartition(":")[2])
 
 
+def questions_of(setup: Setup, count: int) -> Sequence[Question]:
+    """So many questions about the world that every server knows."""
+    return prepare(SEED, THINGS, count, _folder(setup)).questions
+
+
+def _folder(setup: Setup) -> Path:
+    return setup.folder / f"world-{SEED}-{THINGS}"
+
+
 @asynccontextmanager
 async def served(setup: Setup, flags: Sequence[str] = ()) -> AsyncIterator[Served]:
     """A server on a world of its own, with these further flags, stopped by its own process id afterwards."""
-    folder = setup.folder / f"world-{SEED}-{THINGS}"
+    folder = _folder(setup)
     setup.say("drawing a world and starting a server")
-    trial = await asyncio.to_thread(prepare, SEED, THINGS, QUESTIONS, folder)
-    local = LocalServer(setup.bundle, folder / "knowledge", flags=flags, log=folder / "server.log")
+    questions = await asyncio.to_thread(questions_of, setup, QUESTIONS)
+    log = folder / "server.log"
+    local = LocalServer(setup.bundle, folder / "knowledge", flags=flags, log=log)
     async with running_server(local) as server:
         with Progress(disable=True) as bars:
             await asyncio.to_thread(load, server.target, folder, bars)
-        stage = Served(server, Stock(trial.questions), trial.questions)
+        stage = Served(server, Stock(questions), log)
         await stage.stock.ahead(setup.count(64, 8))
         async with AsyncClient(server.target) as client:
             for _ in range(setup.count(_WARM, 1)):

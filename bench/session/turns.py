@@ -1,8 +1,13 @@
-"""Times of turns: first words with the frame ahead of the question, and what interrupting and cancelling take."""
+"""Times of turns: first words with the frame ahead of the question, and what interrupting and cancelling take.
+
+What a cancel leaves to be done in decode steps is counted where the engine's own count can be read, by the section
+`stopping` of `bench.engine`: the server tells of none.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from statistics import median
 from time import perf_counter
@@ -15,12 +20,19 @@ from bench.sections import Part
 from bench.session.stage import Served, first_of, first_of_ask
 from quizglass.session import Interrupted, TurnUpdate
 from quizglass.values import AnswerDelta
-from quizglass_client import AsyncClient, AsyncSession
+from quizglass_client import AsyncClient, AsyncSession, AsyncTurn
 
 AHEAD_S = 0.3
 BARS = {"none": 0.3, "image": 0.3, "text": 0.5, "both": 0.5}
 """Policies, and how long first words may take at most, of what both at once take by `Ask`."""
+UNPICTURED = ("none", "text")
+"""Policies that can be asked without a picture."""
+GO_ON = "Go on."
+"""Answered with the rest of an interrupted answer, without the engine: what that still computes is for the old one."""
 _SETTLED_S, _SAMPLE_S = 0.5, 0.002
+
+Stop = Callable[[AsyncTurn, AsyncSession], Awaitable[AsyncTurn | None]]
+"""Ends a turn of a session; the one that was begun instead, if that is how."""
 
 
 async def first_words(setup: Setup, stage: Served) -> Part:
@@ -39,7 +51,25 @@ async def first_words(setup: Setup, stage: Served) -> Part:
                     theirs.append(await first_of_ask(client, question.text, other, policy))
             rows.append(against(f"first words, {policy}, frame 300 ms ahead", ours, "s", "Ask", theirs, bar))
             data[policy] = {"session_s": ours, "ask_s": theirs}
+    for policy in UNPICTURED:
+        paused, at_once = await _without_picture(setup, stage, policy)
+        name = f"first words, {policy}, no picture, 300 ms after the session was opened"
+        rows.append(against(name, paused, "s", "at once", at_once))
+        data[f"{policy}, no picture"] = {"paused_s": paused, "at_once_s": at_once}
     return Part(rows, data)
+
+
+async def _without_picture(setup: Setup, stage: Served, policy: str) -> tuple[list[float], list[float]]:
+    """Seconds to first words after the same pause, in which nothing is done, and without one: what the pause costs."""
+    paused, at_once = list[float](), list[float]()
+    for at in range(setup.count(40, 2)):
+        question, _ = next(stage.stock)
+        for took, pause in ((paused, AHEAD_S), (at_once, 0.0)) if at % 2 else ((at_once, 0.0), (paused, AHEAD_S)):
+            async with AsyncSession(stage.target) as session:
+                await asyncio.sleep(pause)
+                began = perf_counter()
+                took.append(await first_of(await session.ask(question.text, policy=policy), began))
+    return paused, at_once
 
 
 async def _first_ahead(stage: Served, question: str, picture: bytes, policy: str) -> float:
@@ -64,7 +94,7 @@ async def calls(setup: Setup, stage: Served) -> Part:
                 ours.append(await first_of(await fresh.ask(question, policy="none"), began))
             if not at % 2:
                 theirs.append(await first_of_ask(client, question, None, "none"))
-        for at in range(setup.count(50, 3)):
+        for at in range(setup.count(200, 3)):
             began = perf_counter()
             idle.append(await first_of(await session.ask(f"Who drew plan {at}?", policy="none"), began))
             running = await session.ask(f"Describe all of town {at} in many words.", policy="none")
@@ -78,11 +108,35 @@ async def calls(setup: Setup, stage: Served) -> Part:
         at_most("Converse against Ask, the same question, first words p50: more by", more, "ms", 1.0),
         against("first words of a question that interrupts", interrupting, "s", "when idle", idle, 1.1),
     ]
-    return Part(rows, {"converse_s": ours, "ask_s": theirs})
+    return Part(rows, {"converse_s": ours, "ask_s": theirs, "idle_s": idle, "interrupting_s": interrupting})
 
 
 async def cancel(setup: Setup, stage: Served) -> Part:
-    """From a cancel to its word, and to the last work of the threads that compute."""
+    """From a cancel, or a new question, to its word, and to the last work of the threads that compute."""
+    rows, data = [], {}
+    for name, stop in (("cancel", _cancelled), ("new question", _asked_anew)):
+        told, worked = await _stopped(setup, stage, stop)
+        rows += [
+            Row(f"{name} to `interrupted`, p99 of {len(told)}", percentile(told, 0.99), "ms"),
+            at_most(f"{name} to idle engine, p99", percentile(worked, 0.99), "ms", 100),
+        ]
+        data[name] = {"interrupted_ms": told, "idle_ms": worked}
+    return Part(rows, data)
+
+
+async def _cancelled(turn: AsyncTurn, _: AsyncSession) -> None:
+    await turn.cancel()
+
+
+async def _asked_anew(_: AsyncTurn, session: AsyncSession) -> AsyncTurn:
+    return await session.ask(GO_ON, policy="none")
+
+
+async def _stopped(setup: Setup, stage: Served, stop: Stop) -> tuple[list[float], list[float]]:
+    """Milliseconds to `interrupted` and to the last work, of turns that are stopped at their first words.
+
+    One that was over before it was stopped counts for neither.
+    """
     told, worked = [], []
     pids = children(stage.server.pid)
     async with AsyncSession(stage.target) as session:
@@ -92,15 +146,15 @@ async def cancel(setup: Setup, stage: Served) -> Part:
                 if isinstance(said, TurnUpdate) and isinstance(said.event, AnswerDelta):
                     break
             began = perf_counter()
-            await turn.cancel()
+            after = await stop(turn, session)
             watching = asyncio.create_task(_last_work(pids, began))
-            told += [(perf_counter() - began) * 1e3 async for said in turn if isinstance(said, Interrupted)]
-            worked.append(await watching * 1e3)
-    rows = [
-        Row("cancel to `interrupted`, p99", percentile(told, 0.99), "ms"),
-        at_most("cancel to idle engine, p99", percentile(worked, 0.99), "ms", 100),
-    ]
-    return Part(rows, {"interrupted_ms": told, "idle_ms": worked})
+            heard = [(perf_counter() - began) * 1e3 async for said in turn if isinstance(said, Interrupted)]
+            answer = await after.answer() if after is not None else None
+            last_ms = await watching * 1e3
+            if heard and not (answer and answer.done.prompt_tokens):
+                told += heard
+                worked.append(last_ms)
+    return told, worked
 
 
 async def _last_work(pids: list[int], began: float) -> float:

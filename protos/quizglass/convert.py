@@ -164,6 +164,9 @@ def capabilities_value(message: assistant_pb2.GetCapabilitiesResponse) -> values
         knowledge=message.knowledge.backend or "local",
         knowledge_ready=message.knowledge.ready if message.HasField("knowledge") else True,
         not_served={each.name: tuple(each.missing) for each in message.policy_capabilities if not each.servable},
+        works_without={
+            each.name: tuple(each.without) for each in message.policy_capabilities if each.servable and each.without
+        },
     )
 
 

@@ -31,6 +31,26 @@ class Plan(StrEnum):
         """Whether text is looked up."""
         return self in (Plan.TEXT, Plan.BOTH)
 
+    @classmethod
+    def of(cls, *, image: bool, text: bool) -> Plan:
+        """The plan of these searches."""
+        if image:
+            return cls.BOTH if text else cls.IMAGE
+        return cls.TEXT if text else cls.NONE
+
+    def within(self, other: Plan) -> Plan:
+        """Of its searches those that another plan has, too."""
+        return Plan.of(
+            image=self.searches_image and other.searches_image, text=self.searches_text and other.searches_text
+        )
+
+    def without(self, other: Plan) -> Plan:
+        """Of its searches those that another plan has not."""
+        return Plan.of(
+            image=self.searches_image and not other.searches_image,
+            text=self.searches_text and not other.searches_text,
+        )
+
 
 class Origin(StrEnum):
     """Which search brought evidence back."""
@@ -519,3 +539,5 @@ class Capabilities:
     """Whether it can be searched now."""
     not_served: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Policies that the server knows and its bundle cannot serve, and what it lacks for them."""
+    works_without: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of the policies that can be asked for those that would use more roles than the bundle has, and which."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -11,7 +12,6 @@ from typing import TypeVar
 
 from quizglass_server.domain.state import Draft, Note, State
 from quizglass_server.domain.turns import AbstainReason, Evidence, FinishReason, Origin, Plan
-from quizglass_server.steps.tuning import Tuning
 
 Label = TypeVar("Label", bound=Enum)
 One = TypeVar("One")
@@ -68,6 +68,7 @@ class ScriptedTools:
         pictures: what every image search brings back.
         texts: whether text searches bring anything back.
         rounds: how many rounds fit.
+        most_rounds: how many the bundle allows; None: it does not say.
         reads_entries: whether entries tell more than their captions.
         searches_text: whether there is anything to search by text.
         named: what the question names of the picture.
@@ -82,6 +83,7 @@ class ScriptedTools:
         pictures: Sequence[Evidence] = (),
         texts: bool = True,
         rounds: int = 99,
+        most_rounds: int | None = None,
         unsure: Sequence[str] = (),
         reads_entries: bool = True,
         searches_text: bool = True,
@@ -94,7 +96,8 @@ class ScriptedTools:
         self.named = named
         self._tags = tags
         self._pictures, self._texts = pictures, texts
-        self._most_rounds = rounds
+        self._fitting = rounds
+        self.most_rounds = most_rounds
         self._unsure = unsure
         self._scripts = {task: list(values) for task, values in scripts.items()}
         self._place: ContextVar[tuple[int, str]] = ContextVar("place", default=(0, ""))
@@ -124,7 +127,7 @@ class ScriptedTools:
         self.most_at_once = max(self.most_at_once, self._running)
         await asyncio.sleep(0)  # a branch beside this one begins meanwhile
         self._running -= 1
-        waiting = self._scripts.get(name, [])
+        waiting = self._scripts.get(name or verb, [])
         return waiting.pop(0) if waiting else None
 
     def start(self) -> State:
@@ -142,8 +145,19 @@ class ScriptedTools:
         return self._draft(await self._next("write", task, state, also))
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
-        lines = await self._next("lines", task, state, also)
-        return list(state.asked) if lines is None else list(dict.fromkeys(filter(None, lines)))
+        return await self._listed("lines", task, state, also) or []
+
+    async def queries(self, task: str, state: State, **also: Note) -> list[str]:
+        lines = await self._listed("queries", task, state, also)
+        return list(state.asked) if lines is None else lines
+
+    async def rewrite(self, state: State) -> list[str]:
+        lines = await self._listed("rewrite", "", state, {})
+        return list(state.asked) if lines is None else lines
+
+    async def _listed(self, verb: str, task: str, state: State, also: Mapping[str, Note]) -> list[str] | None:
+        lines = await self._next(verb, task, state, also)
+        return None if lines is None else list(dict.fromkeys(filter(None, lines)))
 
     async def answer(self, state: State, task: str = "answer", **also: Note) -> Draft:
         return self._draft(await self._next("answer", task, state, also))
@@ -209,10 +223,18 @@ class ScriptedTools:
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
         try:
-            for number in range(1, min(most or Tuning().rounds, self._most_rounds) + 1):
+            for number in range(1, min(most, self._fitting) + 1):
                 self._place.set((number, ""))
                 yield number
         finally:  # a policy may leave in the middle of a round
+            self._place.set((0, ""))
+
+    @contextmanager
+    def extra_round(self, *steps: str) -> Iterator[bool]:
+        self._place.set((1, ""))
+        try:
+            yield self._fitting > 0
+        finally:
             self._place.set((0, ""))
 
 

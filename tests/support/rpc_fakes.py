@@ -91,7 +91,7 @@ class Assistant:
     policy_statuses = (
         PolicyStatus("planning-agent", ()),
         PolicyStatus("none", ()),
-        PolicyStatus("both", ()),
+        PolicyStatus("both", (), ("reranker", "coarse_reranker")),
         PolicyStatus("draft-first", ("tool_router",)),
     )
 

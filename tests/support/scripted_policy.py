@@ -17,6 +17,7 @@ class Scripted:
 
     name = "scripted"
     needs: tuple[str, ...] = ("generator",)
+    likes: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
 
     def __init__(self, run: Run) -> None:

@@ -62,7 +62,7 @@ async def _each_hit(question: Question, world: World, stage: Inside) -> Rewritte
     said: Rewritten = {}
     for name, hits in shown.items():
         async with stage.verbs(question) as verbs:
-            lines = await verbs.tools.lines("rewrite", verbs.tools.start().having(hits))
+            lines = await verbs.tools.rewrite(verbs.tools.start().having(hits))
         said[name] = lines[0] if lines else ""
     return said
 

@@ -15,10 +15,11 @@ import subprocess
 import sys
 import tarfile
 import venv
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlparse
 
 from bench.engine.contenders import handler
 from bench.engine.contenders.contender import SYSTEM, Ask, Contender, Timed
@@ -57,24 +58,26 @@ class Peers:
         self._version = metadata.version("llama-cpp-python")
 
     def install(self, say: Callable[[str], None]) -> None:
-        """Make the environment where it is missing or of another version.
+        """Make the environment where it is missing or of another version, with llama.cpp compiled for this machine.
 
         Raises:
             PeerMissing: the package index or the compiler failed.
         """
-        wanted = [f"llama-cpp-python[server]=={self._version}", *_EXAMPLE_NEEDS, "pillow"]
-        stamp = self._folder / "peers-venv" / "installed.json"
-        if not (stamp.is_file() and json.loads(stamp.read_text()) == wanted):
-            say("installing the peers into an environment of their own (once)")
-            venv.create(self._folder / "peers-venv", with_pip=True, clear=True)
-            self._pip("install", *wanted)
-            stamp.write_text(json.dumps(wanted))
+        self._make(say, [self._server_package, *_EXAMPLE_NEEDS, "pillow"])
         if not self._example.is_file():
             say("fetching llama-cpp-python's source distribution (once)")
             sources = self._folder / "peers-src"
             exact = f"llama-cpp-python=={self._version}"
             self._pip("download", "--no-binary", "llama-cpp-python", "--no-deps", "-d", str(sources), exact)
             self._unpack(sources)
+
+    def install_server(self, say: Callable[[str], None]) -> None:
+        """Make it for the server alone, with the wheel that the project itself was installed from, if that is there.
+
+        Raises:
+            PeerMissing: the package index or the compiler failed.
+        """
+        self._make(say, [*_wheels(), self._server_package])
 
     async def start(self, name: str, shape: Shape) -> Contender:
         """Start one peer on a model.
@@ -85,9 +88,35 @@ class Peers:
         starters = {SERVER: self._server, EXAMPLE: self._example_server, HANDLER: self._handler}
         return await starters[name](shape)
 
+    async def start_seeing(self, shape: Shape) -> HttpPeer:
+        """Start llama-cpp-python's server with its handler of pictures, for chats alone.
+
+        Raises:
+            PeerMissing: it did not come up; its log is named.
+        """
+        return await self._server(shape, {"chat_format": "qwen2.5-vl", "clip_model_path": shape.projector.resolve()})
+
     @property
     def _example(self) -> Path:
         return self._folder / "peers-src" / "example" / "server.py"
+
+    @property
+    def _server_package(self) -> str:
+        return f"llama-cpp-python[server]=={self._version}"
+
+    @property
+    def _place(self) -> Path:
+        """Where peers are started: there llama.cpp finds the modules that a wheel for every CPU has."""
+        module = next(self._folder.glob("peers-venv/lib/python*/site-packages/llama_cpp/lib/libggml-cpu-*.so"), None)
+        return self._folder if module is None else module.parent
+
+    def _make(self, say: Callable[[str], None], wanted: list[str]) -> None:
+        stamp = self._folder / "peers-venv" / "installed.json"
+        if not (stamp.is_file() and json.loads(stamp.read_text()) == wanted):
+            say("installing the peers into an environment of their own (once)")
+            venv.create(self._folder / "peers-venv", with_pip=True, clear=True)
+            self._pip("install", *wanted)
+            stamp.write_text(json.dumps(wanted))
 
     def _pip(self, *arguments: str) -> None:
         command = [str(self.python), "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
@@ -106,9 +135,10 @@ class Peers:
             self._example.parent.mkdir(exist_ok=True)
             self._example.write_bytes(content.read())
 
-    async def _server(self, shape: Shape) -> Contender:
+    async def _server(self, shape: Shape, more: Mapping[str, object] | None = None) -> HttpPeer:
         port = free_port()
-        flags: dict[str, object] = {"host": "127.0.0.1", "port": port, "model": shape.model, "n_ctx": self._cells}
+        flags: dict[str, object] = {"host": "127.0.0.1", "port": port, "n_ctx": self._cells, **(more or {})}
+        flags |= {"model": shape.model.resolve()}
         flags |= {"n_threads": self._threads, "n_threads_batch": self._threads, "flash_attn": "true"}
         # Its defaults cut a stream short when another request comes, and compute logits nobody asks for.
         flags |= {"interrupt_requests": "false", "logits_all": "false", "verbose": "false"}
@@ -125,11 +155,11 @@ class Peers:
         config.write_text(json.dumps({"server": {"host": "127.0.0.1", "port": port}, "model": model}))
         return await self._listening(EXAMPLE, [str(self._example), "-C", str(config)], port)
 
-    async def _listening(self, name: str, arguments: list[str], port: int) -> Contender:
+    async def _listening(self, name: str, arguments: list[str], port: int) -> HttpPeer:
         log = self._folder / f"{name.replace(' ', '-')}.log"
         with log.open("wb") as out:
             process = await asyncio.create_subprocess_exec(
-                str(self.python), *arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self._folder
+                str(self.python), *arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self._place
             )
         try:
             await wait_until_listening(port, _START_S, lambda: process.returncode is not None)
@@ -167,7 +197,8 @@ class HttpPeer:
     def __init__(self, name: str, process: asyncio.subprocess.Process, port: int) -> None:
         self.name = name
         self._process = process
-        self._port = port
+        self.port = port
+        """On loopback."""
 
     async def complete(self, ask: Ask, timed: Timed) -> None:
         """A streamed completion, or a chat where there is a picture."""
@@ -177,7 +208,7 @@ class HttpPeer:
             path, body = "/v1/completions", body | {"prompt": ask.text}
         else:
             path, body = "/v1/chat/completions", body | {"messages": messages(ask)}
-        async with contextlib.aclosing(post_stream(self._port, path, body)) as chunks:
+        async with contextlib.aclosing(post_stream(self.port, path, body)) as chunks:
             async for chunk in chunks:
                 _take(chunk, timed)
 
@@ -235,6 +266,14 @@ def _take(chunk: dict[str, Any], timed: Timed) -> None:
     text = choice.get("text") or (choice.get("delta") or {}).get("content")
     if text and not text.startswith("<|"):  # one of them also sends the text of the token that ends an answer
         timed.add(text)
+
+
+def _wheels() -> list[str]:
+    """Has pip look where the project's own llama-cpp-python came from: compiled anew it takes minutes."""
+    told = metadata.distribution("llama-cpp-python").read_text("direct_url.json")
+    url = urlparse(json.loads(told)["url"]) if told else None
+    wheel = Path(unquote(url.path)) if url is not None and url.scheme == "file" else None
+    return ["--find-links", str(wheel.parent)] if wheel is not None and wheel.is_file() else []
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -27,7 +27,7 @@ from quizglass_export.recipe.schema import (
 
 TASKS = (
     *("think", "draft", "objects", "object", "split", "complete", "reason", "conclude"),
-    *("reformulate", "next", "ask", "grade", "again", "weigh", "reconcile"),
+    *("conclude_from_reason", "reformulate", "next", "ask", "grade", "again", "weigh", "reconcile"),
 )
 """What a generator is trained for whose deciders are, besides answering and rewriting."""
 _NAMED = ("tool_router", "verifier")

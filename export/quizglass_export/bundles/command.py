@@ -93,9 +93,10 @@ def run_inspect(args: argparse.Namespace) -> int:
     ]
     console.print(_table(("role", "kind", "precision", "bytes", "would run on"), rows))
     policies = [
-        (each["policy"], "yes" if each["servable"] else "no", ", ".join(each["missing"])) for each in found["policies"]
+        (each["policy"], "yes" if each["servable"] else "no", *(", ".join(each[key]) for key in ("missing", "without")))
+        for each in found["policies"]
     ]
-    console.print(_table(("policy", "can be served", "missing"), policies))
+    console.print(_table(("policy", "can be served", "missing", "works without"), policies))
     console.print(f"policy of a server that is told none: {found['default_policy'] or 'none, questions are refused'}")
     files = [(name, f"{entry['bytes']:,}", entry["sha256"][:16]) for name, entry in found["files"].items()]
     console.print(_table(("file", "bytes", "SHA-256 begins"), files))

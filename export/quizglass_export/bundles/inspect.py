@@ -35,7 +35,12 @@ def describe(bundle: Bundle) -> dict[str, Any]:
         "bytes": sum(entry.bytes for entry in manifest.files.values()),
         "roles": {role: _role(bundle, role) for role in bundle.roles.names()},
         "policies": [
-            {"policy": each.policy, "servable": each.servable, "missing": list(each.missing)}
+            {
+                "policy": each.policy,
+                "servable": each.servable,
+                "missing": list(each.missing),
+                "without": list(each.without),
+            }
             for each in survey(bundle.has)
         ],
         "default_policy": preferred(survey(bundle.has)),

@@ -384,14 +384,16 @@ class GetCapabilitiesResponse(_message.Message):
     def __init__(self, server_version: _Optional[str] = ..., bundle: _Optional[str] = ..., policies: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[_Union[RoleCapability, _Mapping]]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., entries: _Optional[int] = ..., useful_picture_side: _Optional[int] = ..., memory: _Optional[bool] = ..., knowledge: _Optional[_Union[KnowledgeCapability, _Mapping]] = ..., policy_capabilities: _Optional[_Iterable[_Union[PolicyCapability, _Mapping]]] = ...) -> None: ...
 
 class PolicyCapability(_message.Message):
-    __slots__ = ("name", "servable", "missing")
+    __slots__ = ("name", "servable", "missing", "without")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SERVABLE_FIELD_NUMBER: _ClassVar[int]
     MISSING_FIELD_NUMBER: _ClassVar[int]
+    WITHOUT_FIELD_NUMBER: _ClassVar[int]
     name: str
     servable: bool
     missing: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, name: _Optional[str] = ..., servable: _Optional[bool] = ..., missing: _Optional[_Iterable[str]] = ...) -> None: ...
+    without: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., servable: _Optional[bool] = ..., missing: _Optional[_Iterable[str]] = ..., without: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class KnowledgeCapability(_message.Message):
     __slots__ = ("backend", "ready")

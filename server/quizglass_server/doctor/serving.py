@@ -15,7 +15,7 @@ from quizglass_server.config.settings import Settings
 from quizglass_server.doctor import machine
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.errors import BundleError, QuizglassError
-from quizglass_server.policies.serving import preferred, survey
+from quizglass_server.policies.serving import doing_without, preferred, survey
 from quizglass_server.roles.load import LoadedModels, load_models
 
 
@@ -75,7 +75,13 @@ def policies(bundle: Bundle, default: str | None) -> Finding:
     statuses = survey(bundle.has)
     able = [each.policy for each in statuses if each.servable]
     lacking = {each.policy: list(each.missing) for each in statuses if not each.servable}
-    values = {"served": able, "not_served": lacking, "default": default or preferred(statuses)}
+    without = {each.policy: list(each.without) for each in statuses if each.servable and each.without}
+    values = {
+        "served": able,
+        "not_served": lacking,
+        "works_without": without,
+        "default": default or preferred(statuses),
+    }
     if not able:
         remedy = "add the role to the bundle (quizglass-export add-role)"
         least = min(lacking.values(), key=len)
@@ -84,7 +90,9 @@ def policies(bundle: Bundle, default: str | None) -> Finding:
         text = f"default_policy {default} needs {', '.join(lacking[default])}"
         return Finding("policies", Status.WRONG, text, f"take one of {', '.join(able)}, or name none", values)
     others = "; ".join(str(each) for each in statuses if not each.servable)
-    text = f"{', '.join(able)}; without a name {values['default']}" + (f". Not served: {others}" if others else "")
+    less = doing_without(statuses)
+    text = f"{', '.join(able)}; where none is named {values['default']}"
+    text += (f". Not served: {others}" if others else "") + (f". They work {less}" if less else "")
     return Finding("policies", Status.OK, text, "", values)
 
 

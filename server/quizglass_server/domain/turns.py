@@ -140,7 +140,8 @@ class Evidence(values.Evidence):
     """A chunk or picture that was brought back, as steps work on it."""
 
     coarse_score: float | None = None
-    """Of the coarse reranker, if there is one: the cosine of passage and picture."""
+    """Of the coarse reranker, if there is one: the passage's largest dot product with the query vectors of picture and
+    question together."""
     via: Evidence | None = None
     """The passage that names this one's entry, where that is how it was found."""
 

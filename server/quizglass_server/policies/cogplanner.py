@@ -9,8 +9,8 @@
     parallel     Q_t = QR(Q_t-1, D_t)    A_t = IA(Q_t-1, D_t)    two inferences at the same time
     sequential   Q_t = QR(Q_t-1, D_t)    A_t = IA(Q_t,   D_t)    one after the other
 
-A reformulation makes the question clearer, or splits it into queries that each stand alone. N is 3 in the paper; here
-the bundle says it (`evidence.rounds`).
+A reformulation makes the question clearer, or splits it into queries that each stand alone. N is 3, as in
+the paper, where the bundle does not say another (`evidence.rounds`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from __future__ import annotations
 from enum import Enum
 
 from quizglass_server.domain.state import Draft, State
+from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
 
+MOST_ROUNDS = 3
+"""Where the bundle does not say another number."""
 TOP_TEXTS = 5
 """Passages shown of a text search. A chunk of the knowledge store has at most 120 tokens, the paper's texts 800."""
 TOP_PICTURES = 6
@@ -67,6 +70,7 @@ class CogPlanner:
     """
 
     needs = ("generator", "image_encoder", "text_encoder", "reranker")
+    likes = liked(needs)
     tasks = ("reformulate", "act")
 
     def __init__(self, name: str, *, parallel: bool) -> None:
@@ -76,7 +80,7 @@ class CogPlanner:
     async def answer(self, tools: Tools) -> Draft:
         """Rounds, then the answer from the question, the last queries and everything found."""
         state, searches = tools.start(), Searches(tools)
-        for _ in tools.rounds(0, "reformulate", "act", "text_search"):
+        for _ in tools.rounds(tools.most_rounds or MOST_ROUNDS, "reformulate", "act", "text_search"):
             before = state
             queries, action = await self._decide(state, tools)
             state = state.asking(queries)
@@ -89,8 +93,8 @@ class CogPlanner:
 
     async def _decide(self, state: State, tools: Tools) -> tuple[list[str], Action]:
         if self._parallel:
-            return await tools.together(tools.lines("reformulate", state), _act(state, tools))
-        queries = await tools.lines("reformulate", state)
+            return await tools.together(tools.queries("reformulate", state), _act(state, tools))
+        queries = await tools.queries("reformulate", state)
         return queries, await _act(state.asking(queries), tools)
 
 

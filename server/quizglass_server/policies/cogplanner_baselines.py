@@ -16,7 +16,8 @@ from __future__ import annotations
 from enum import Enum
 
 from quizglass_server.domain.state import Draft, State
-from quizglass_server.policies.cogplanner import Action, Searches
+from quizglass_server.policies.cogplanner import MOST_ROUNDS, Action, Searches
+from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
 
 
@@ -30,6 +31,7 @@ class OneSearch:
         self.needs: tuple[str, ...] = ("generator", "image_encoder")
         if action is Action.TEXT:
             self.needs = ("generator", "text_encoder", "reranker")
+        self.likes = liked(self.needs)
         self._action = action
 
     async def answer(self, tools: Tools) -> Draft:
@@ -50,15 +52,16 @@ class SelfReflective:
 
     name = "self-reflective"
     needs = ("generator", "image_encoder", "text_encoder", "reranker")
+    likes = liked(needs)
     tasks = ("grade", "again")
 
     async def answer(self, tools: Tools) -> Draft:
         """The first answer that is graded as enough, or the last one written."""
         draft, searches = Draft(), Searches(tools)
         state = await searches.image(tools.start())
-        for turn in tools.rounds(0, "text_search", "draft", "grade"):
+        for turn in tools.rounds(tools.most_rounds or MOST_ROUNDS, "text_search", "draft", "grade"):
             if turn > 1:
-                state = state.asking(await tools.lines("again", state, answer=draft.text))
+                state = state.asking(await tools.queries("again", state, answer=draft.text))
             state = await searches.text(state)
             written = await tools.write("answer", state)
             draft = written if written.text else draft

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.policies.core_mmrag import TOP_ENTRIES, reading, select, telling
+from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
 
 
@@ -19,6 +20,7 @@ class OneStage:
 
     name = "core-one-stage"
     needs = ("generator", "image_encoder")
+    likes = ("text_encoder", "detector", "reader")
     tasks = ("rewrite",)
 
     async def answer(self, tools: Tools) -> Draft:
@@ -31,6 +33,7 @@ class TwoStage:
 
     name = "core-two-stage"
     needs = ("generator", "image_encoder")
+    likes = liked(needs, "text_encoder")
     tasks = ("rewrite", "select_by_text")
 
     async def answer(self, tools: Tools) -> Draft:
@@ -42,17 +45,21 @@ class TwoStage:
 
 
 class ChainOfThought:
-    """Writes down what the five entries tell before it answers."""
+    """Writes down what the five entries tell before it answers by that.
+
+    Its last prompt is not QA-Dragon's `conclude`, which a bundle may have leave the reason out.
+    """
 
     name = "core-chain-of-thought"
     needs = ("generator", "image_encoder")
-    tasks = ("rewrite", "reason", "conclude")
+    likes = ("text_encoder", "detector", "reader")
+    tasks = ("rewrite", "reason", "conclude_from_reason")
 
     async def answer(self, tools: Tools) -> Draft:
         """Search, reason, answer."""
         state = await _with_all(tools)
         reason = await tools.write("reason", state)
-        return await tools.answer(state, "conclude", reason=reason.text)
+        return await tools.answer(state, "conclude_from_reason", reason=reason.text)
 
 
 async def _with_all(tools: Tools) -> State:

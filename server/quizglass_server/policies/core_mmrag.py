@@ -19,6 +19,7 @@ from enum import Enum
 
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.domain.turns import Evidence
+from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
 from quizglass_server.steps.language.wording import same_wording
 
@@ -43,6 +44,7 @@ class CoReMmrag:
 
     name = "core-mmrag"
     needs = ("generator", "image_encoder")
+    likes = liked(needs, "text_encoder")
     tasks = ("rewrite", "select", *RECONCILING)
 
     async def answer(self, tools: Tools) -> Draft:
@@ -84,7 +86,7 @@ async def telling(entries: Sequence[Evidence], state: State, tools: Tools) -> St
     """
     if not tools.searches_text or (entries and not tools.reads_entries):
         return await reading(tools.show(entries), state, tools)
-    queries = await tools.lines("rewrite", state.having(entries)) or state.asked
+    queries = await tools.rewrite(state.having(entries)) or state.asked
     asked = state.asking(queries)
     named = any(entry.title.casefold() in queries[0].casefold() for entry in entries)
     found = [] if named else await tools.search_text(queries)
@@ -99,7 +101,7 @@ async def reading(entries: Sequence[Evidence], state: State, tools: Tools, limit
     state = state.having(entries)
     if not entries or not tools.reads_entries:
         return state
-    state = state.asking(await tools.lines("rewrite", state))
+    state = state.asking(await tools.rewrite(state))
     return state.having(await tools.read_entries(entries, state.asked[0], limit))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Plan
 from quizglass_server.policies.planning_agent import SEARCHES, follow
+from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
 
 
@@ -19,6 +20,7 @@ class DraftFirst:
 
     name = "draft-first"
     needs = ("tool_router", "generator", *SEARCHES)
+    likes = liked(needs)
     tasks = ("rewrite",)
 
     async def answer(self, tools: Tools) -> Draft:

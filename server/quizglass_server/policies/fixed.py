@@ -5,6 +5,7 @@ from __future__ import annotations
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Plan
 from quizglass_server.policies.planning_agent import follow
+from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
 
 
@@ -15,6 +16,7 @@ class FixedPlan:
         image, text = ("image_encoder",), ("text_encoder",)
         self.name = plan.value
         self.needs = ("generator", *(image if plan.searches_image else ()), *(text if plan.searches_text else ()))
+        self.likes = liked(self.needs)
         self.tasks = ("rewrite",) if plan.searches_text else ()
         self._plan = plan
 

@@ -3,6 +3,9 @@
 q, i ─► next ─┬─ image ─► ask ─ image search ─┬─► next ... at most five rounds
               ├─ text ──► ask ─ text search ──┘
               └─ answer ─► M(q, everything found)
+
+What it asks for twice is looked up twice: only CogPlanner's paper keeps searches (`cogplanner.Searches`). Of a picture
+that costs a search without an embedding, which the turn keeps, and what it finds again is in the state once.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 from enum import Enum
 
 from quizglass_server.domain.state import Draft
+from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
 
 MOST_ROUNDS = 5
@@ -28,6 +32,7 @@ class OmniSearch:
 
     name = "omnisearch"
     needs = ("generator", "image_encoder", "text_encoder", "reranker")
+    likes = liked(needs)
     tasks = ("next", "ask")
 
     async def answer(self, tools: Tools) -> Draft:
@@ -37,7 +42,7 @@ class OmniSearch:
             tool = await tools.decide(Next, state, by="next", otherwise=Next.ANSWER)
             if tool is Next.ANSWER:
                 break
-            state = state.asking(await tools.lines("ask", state, tool=tool.value))
+            state = state.asking(await tools.queries("ask", state, tool=tool.value))
             search = tools.search_image() if tool is Next.IMAGE else tools.search_text(state.asked)
             state = state.having(await search)
         return await tools.answer(state)

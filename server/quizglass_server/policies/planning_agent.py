@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable
 
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.domain.turns import Plan
+from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
 
 SEARCHES = ("image_encoder", "text_encoder")
@@ -48,6 +49,7 @@ class PlanningAgent:
         self._answerer = answerer
         tuned = by == "planner"
         self.needs = (*(("planner",) if tuned else ()), "generator", *SEARCHES)
+        self.likes = liked(self.needs, "tagger")
         self.tasks = (*(() if tuned else (by,)), "rewrite", *tasks)
 
     async def answer(self, tools: Tools) -> Draft:
@@ -68,14 +70,20 @@ async def second_look(plan: Plan, state: State, tools: Tools) -> Draft:
     draft, told = await tools.attempt(state)
     if told:
         return draft
-    for _ in tools.rounds(1, "image_search", "rewrite", "text_search"):
-        further = state if plan.searches_image else state.having(await tools.search_image())
-        if not state.queries or further.seen != state.seen:
-            further = await _by_text(further, tools)
+    with tools.extra_round("image_search", "rewrite", "text_search") as fits:
+        further = await _what_was_left_out(plan, state, tools) if fits else state
         if (further.seen, further.found) != (state.seen, state.found):
             again = await tools.answer(further)
             return again if again.text else tools.tell(draft)
     return tools.tell(draft)
+
+
+async def _what_was_left_out(plan: Plan, state: State, tools: Tools) -> State:
+    """The state with the picture looked up, and with text by what that showed."""
+    further = state if plan.searches_image else state.having(await tools.search_image())
+    if state.queries and further.seen == state.seen:
+        return further
+    return await _by_text(further, tools)
 
 
 async def look_up(plan: Plan, state: State, tools: Tools, *, by_tags: bool = False) -> State:
@@ -96,7 +104,7 @@ async def look_up(plan: Plan, state: State, tools: Tools, *, by_tags: bool = Fal
 
 
 async def _by_text(state: State, tools: Tools) -> State:
-    queries = await tools.lines("rewrite", state)
+    queries = await tools.rewrite(state)
     return state.asking(queries).having(await tools.search_text(queries))
 
 

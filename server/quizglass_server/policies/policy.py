@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from quizglass_server.domain.state import Draft
 from quizglass_server.policies.tools import Tools
+
+_BESIDE = {"image_encoder": ("detector",), "text_encoder": ("reranker", "coarse_reranker")}
+"""By the role that a search needs, those that make it better."""
+
+
+def liked(needs: Sequence[str], *more: str) -> tuple[str, ...]:
+    """What a policy of these needs likes: more, what its searches use, and the reader of printed words.
+
+    The verifier is not among them: where a policy does not ask it itself (`Policy.tasks`), it judges at the end of any
+    turn.
+    """
+    beside = (role for need in (*needs, *more) for role in _BESIDE.get(need, ()))
+    return tuple(role for role in dict.fromkeys((*more, *beside, "reader")) if role not in needs)
 
 
 class Policy(Protocol):
@@ -22,6 +36,11 @@ class Policy(Protocol):
 
         The reader is never among them: without it no printed words are known.
         """
+        ...
+
+    @property
+    def likes(self) -> tuple[str, ...]:
+        """Roles that its verbs use where the bundle has them, and do without elsewhere; see `liked`."""
         ...
 
     @property

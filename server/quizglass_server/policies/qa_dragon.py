@@ -59,6 +59,8 @@ class Subject(Enum):
 
 _NO_PICTURE = {Subject.BOOK, Subject.LOGO, Subject.PLANT}
 _NO_SEARCH = {Subject.CALCULATION, Subject.TRANSLATION}
+_SECOND_LOOK = ("image_search", "complete", "text_search", "reason", "conclude")
+"""What a second look takes."""
 
 
 class Same(Enum):
@@ -90,7 +92,7 @@ class Parts:
     fusion_search: bool = True
     """Without: queries know nothing of the entity."""
     reranking: bool = True
-    """Fine reranking; the text search's own order is kept without it."""
+    """Coarse and fine; the text search's own order is kept without them."""
     verifier: bool = True
     second_look: bool = True
     """What the tool router left out is looked up before an answer is refused."""
@@ -112,9 +114,11 @@ class QADragon:
         self._sources = Plan.BOTH if parts.text else Plan.IMAGE
         self._checking = Plan.TEXT if parts.text else Plan.IMAGE
         self.needs: tuple[str, ...] = ("generator", "image_encoder")
+        self.likes: tuple[str, ...] = (*(("domain_router",) if parts.domain_router else ()), "detector", "reader")
         self.tasks: tuple[str, ...] = ("think", "draft", "objects", "object", "entity", "reason", "conclude")
         if parts.text:
             self.needs += ("text_encoder", *(("reranker",) if parts.reranking else ()))
+            self.likes += ("coarse_reranker",) if parts.reranking else ()
             self.tasks += (*(("split",) if parts.splitting else ()), "complete")
         self.tasks += ("search_router",) if parts.search_router else ()
         self.tasks += ("tool_router", "subject") if parts.tool_router else ()
@@ -148,10 +152,10 @@ class QADragon:
         shown = branch is Branch.VERIFY and bool(draft.text)
         if shown:
             tools.tell(draft, provisional=True)
-        plan, useful = (self._checking, self._sources) if shown else await self._plan(state, tools)
+        plan, useful = (self._checking, None) if shown else await self._plan(state, tools)
         state = await self._look_up(plan, state, tools)
         answer, doubt = await self._concluded(plan, state, tools)
-        if answer.text and plan is not useful and (doubt or tools.abstains(answer)):
+        if answer.text and (doubt or tools.abstains(answer)):
             answer, doubt = await self._second_look(plan, useful, state, tools) or (answer, doubt)
         if not answer.text:
             return tools.tell(draft) if shown else tools.refuse(draft, AbstainReason.BUDGET)
@@ -159,7 +163,7 @@ class QADragon:
 
     async def _draft(self, state: State, tools: Tools) -> tuple[State, Draft]:
         """D-CoT: the trace, whose first step names the object, then the answer."""
-        steps = (await _listed("think", state, tools))[:MOST_STEPS]
+        steps = (await tools.lines("think", state))[:MOST_STEPS]
         state = state.noting(steps=steps)
         draft = await tools.write("draft", state)
         told = signs(draft, steps)
@@ -171,20 +175,22 @@ class QADragon:
         return await tools.decide(Branch, state, by="search_router", otherwise=Branch.RAG)
 
     async def _plan(self, state: State, tools: Tools) -> tuple[Plan, Plan]:
-        """What the tool router asks for of what may help, and what may help: not searches that tell nothing of the
-        trace's subject."""
+        """What the tool router asks for of what may help, and what may help."""
         if not self._parts.tool_router:
             return self._sources, self._sources
-        plan, subject = await tools.together(
-            tools.decide(Plan, state, by="tool_router", otherwise=Plan.BOTH),
-            tools.decide(Subject, state, by="subject", otherwise=Subject.OTHER),
+        plan, useful = await tools.together(
+            tools.decide(Plan, state, by="tool_router", otherwise=Plan.BOTH), self._useful(state, tools)
         )
-        useful = self._sources
+        return plan.within(useful), useful
+
+    async def _useful(self, state: State, tools: Tools) -> Plan:
+        """The searches that may tell something of the trace's subject."""
+        if not self._parts.tool_router:
+            return self._sources
+        subject = await tools.decide(Subject, state, by="subject", otherwise=Subject.OTHER)
         if subject in _NO_SEARCH:
-            useful = Plan.NONE
-        elif subject in _NO_PICTURE:
-            useful = _within(Plan.TEXT, useful)
-        return _within(plan, useful), useful
+            return Plan.NONE
+        return self._sources.within(Plan.TEXT) if subject in _NO_PICTURE else self._sources
 
     async def _look_up(self, plan: Plan, state: State, tools: Tools) -> State:
         """What the agents of a plan find; the picture first, since queries name what it shows."""
@@ -195,13 +201,14 @@ class QADragon:
     async def _image_agent(self, state: State, tools: Tools) -> State:
         """Which object is meant, where it is, what it is; the first entry that really is what the picture shows.
 
-        A category alone does not tell one plant from another, so the question's own words come first, where it has any.
+        A category alone does not tell one plant from another, so where the question has words of its own for what it
+        means, they stand for it, and no objects are listed.
         """
-        objects = _short(await _listed("objects", state, tools))
-        state = state.noting(objects=objects)
         asked: Sequence[str] = tools.named
         if not asked:
-            asked = await _listed("object", state, tools) if len(objects) > 1 else objects
+            objects = _short(await tools.lines("objects", state))
+            state = state.noting(objects=objects)
+            asked = await tools.lines("object", state) if len(objects) > 1 else objects
         for entry in await tools.search_image(asked, limit=MOST_ENTITIES, candidates=True):
             candidate = state.having([entry]).noting(entity=entry.title)
             if await tools.decide(Same, candidate, by="entity", otherwise=Same.YES) is Same.YES:
@@ -212,13 +219,16 @@ class QADragon:
     async def _text_agent(self, state: State, tools: Tools) -> State:
         """Queries that each stand alone, with the entity's name in them, and what they bring back."""
         plain = state if self._parts.fusion_search else _without_entity(state)
-        parts = await tools.lines("split", plain) if self._parts.splitting else []
-        queries = await tools.lines("complete", plain.asking(parts or plain.asked))
+        parts = await tools.queries("split", plain) if self._parts.splitting else []
+        queries = await tools.queries("complete", plain.asking(parts or plain.asked))
         state = state.asking(_fused(queries or parts or plain.asked, str(plain.notes.get("entity", ""))))
         return state.having(await tools.search_text(state.queries, rerank=self._parts.reranking))
 
     async def _concluded(self, plan: Plan, state: State, tools: Tools) -> tuple[Draft, AbstainReason | None]:
-        """The answer, with the reason that it follows from, and why it may not be given."""
+        """The answer, with the reason that was written first, and why it may not be given.
+
+        Whether the answer follows from the reason is up to the bundle's prompt `conclude`, which may leave it out.
+        """
         reason = (await tools.write("reason", state)).text
         answer = await tools.write("conclude", state, reason=reason)
         answer = replace(answer, notes={"why": reason} if reason else {})
@@ -226,23 +236,35 @@ class QADragon:
         return answer, await _doubt(state, answer, reason, plan, tools) if verified else None
 
     async def _second_look(
-        self, plan: Plan, useful: Plan, state: State, tools: Tools
+        self, plan: Plan, useful: Plan | None, state: State, tools: Tools
     ) -> tuple[Draft, AbstainReason | None] | None:
         """The same once what may help and the plan left out is looked up; None where that finds nothing, or in no time.
 
         A text search that knew nothing of what the picture shows is made again.
+
+        Args:
+            plan: what was looked up.
+            useful: what may help; None: nobody asked yet, and it is asked if there is time to look it up.
+            state: what was found.
+            tools: of the turn.
         """
-        steps = "image_search", "complete", "text_search", "reason", "conclude"
-        for _ in tools.rounds(1, *steps) if self._parts.second_look else ():
+        if not self._parts.second_look or (useful or self._sources).without(plan) is Plan.NONE:
+            return None
+        with tools.extra_round(*_SECOND_LOOK) as fits:
+            if not fits:
+                return None
+            useful = useful or await self._useful(state, tools)
+            if useful.without(plan) is Plan.NONE:
+                return None
             further = replace(state, queries=())
             if not plan.searches_image:
-                further = await self._look_up(_within(Plan.IMAGE, useful), further, tools)
+                further = await self._look_up(useful.within(Plan.IMAGE), further, tools)
             if further.seen != state.seen or not plan.searches_text:
-                further = await self._look_up(_within(Plan.TEXT, useful), further, tools)
-            if (further.seen, further.found) != (state.seen, state.found):
-                again, doubt = await self._concluded(useful, further, tools)
-                return (again, doubt) if again.text else None
-        return None
+                further = await self._look_up(useful.within(Plan.TEXT), further, tools)
+            if (further.seen, further.found) == (state.seen, state.found):
+                return None
+            again, doubt = await self._concluded(useful, further, tools)
+            return (again, doubt) if again.text else None
 
 
 _REFUSED = {
@@ -273,18 +295,6 @@ async def _doubt(state: State, answer: Draft, reason: str, plan: Plan, tools: To
         evidence=evidence,
     )
     return _REFUSED.get(judged)
-
-
-def _within(plan: Plan, useful: Plan) -> Plan:
-    """Of the searches of a plan those that may help."""
-    image, text = plan.searches_image and useful.searches_image, plan.searches_text and useful.searches_text
-    return (Plan.BOTH if text else Plan.IMAGE) if image else (Plan.TEXT if text else Plan.NONE)
-
-
-async def _listed(task: str, state: State, tools: Tools) -> list[str]:
-    """Lines that are no queries: none where there was no time to write them."""
-    lines = await tools.lines(task, state)
-    return [] if lines == list(state.asked) else lines
 
 
 def _short(objects: Sequence[str]) -> list[str]:

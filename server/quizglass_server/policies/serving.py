@@ -23,10 +23,13 @@ the planning agent's paper an untuned model decides worse than looking up always
 
 @dataclass(frozen=True, slots=True)
 class PolicyStatus:
-    """A policy, and what it needs that is not there."""
+    """A policy, and what it needs or would use that is not there."""
 
     policy: str
     missing: tuple[str, ...]
+    """What it needs."""
+    without: tuple[str, ...] = ()
+    """What it would use, and answers without."""
 
     @property
     def servable(self) -> bool:
@@ -39,11 +42,12 @@ class PolicyStatus:
 
 
 def status_of(policy: Policy, has: Has) -> PolicyStatus:
-    """What a policy lacks: roles, and prompts ("generator.prompts.plan") that no decider stands in for."""
+    """What a policy lacks: roles, and prompts ("generator.prompts.plan") that no decider stands in for; and what of the
+    roles that it likes is not there."""
     missing = [need for need in policy.needs if not has(need)]
     if "generator" not in missing:
         missing += [f"generator.prompts.{task}" for task in policy.tasks if not _done(task, has)]
-    return PolicyStatus(policy.name, tuple(missing))
+    return PolicyStatus(policy.name, tuple(missing), tuple(role for role in policy.likes if not has(role)))
 
 
 def _done(task: str, has: Has) -> bool:
@@ -54,6 +58,15 @@ def _done(task: str, has: Has) -> bool:
 def survey(has: Has) -> tuple[PolicyStatus, ...]:
     """What every policy lacks."""
     return tuple(status_of(policy, has) for policy in POLICIES.values())
+
+
+def doing_without(statuses: Iterable[PolicyStatus]) -> str:
+    """For people: what servable policies work without, and which these are; empty where they have all that they use."""
+    names: dict[tuple[str, ...], list[str]] = {}
+    for each in statuses:
+        if each.servable and each.without:
+            names.setdefault(each.without, []).append(each.policy)
+    return "; ".join(f"without {', '.join(roles)}: {', '.join(policies)}" for roles, policies in names.items())
 
 
 def preferred(statuses: Iterable[PolicyStatus]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from enum import Enum
 from typing import Protocol, TypeVar
 
@@ -28,6 +29,11 @@ class Tools(Protocol):
     @property
     def searches_text(self) -> bool:
         """Whether `search_text` can bring anything: not where a bundle has no text encoder."""
+        ...
+
+    @property
+    def most_rounds(self) -> int | None:
+        """Most rounds of a policy that leaves their number to the bundle; None: the bundle does not say."""
         ...
 
     @property
@@ -61,7 +67,16 @@ class Tools(Protocol):
         ...
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
-        """The same as lines: each once, none empty; the state's own queries when there is no time for it."""
+        """The same as lines: each once, none empty; none at all when there is no time for it."""
+        ...
+
+    async def queries(self, task: str, state: State, **also: Note) -> list[str]:
+        """The same where the lines are what is asked next: the state's own queries when there is no time for it."""
+        ...
+
+    async def rewrite(self, state: State) -> list[str]:
+        """The question as one query that stands alone; none where nothing is written, the state's own where there is
+        no time for it, nothing to go by but the question, or where its writer says that it knows nothing."""
         ...
 
     async def answer(self, state: State, task: str = "answer", **also: Note) -> Draft:
@@ -124,7 +139,7 @@ class Tools(Protocol):
         Args:
             queries: each stands alone; none is a search left out.
             limit: how many passages to show; 0: the bundle's own number.
-            rerank: whether the reranker orders them; the search's own order otherwise.
+            rerank: whether the rerankers, coarse and fine, choose and order them; the search's own order otherwise.
         """
         ...
 
@@ -144,7 +159,11 @@ class Tools(Protocol):
         """1, 2, ... while the usual cost of these steps and of what comes after still fits; events carry the number.
 
         Args:
-            most: how many rounds at most; 0: the bundle's own number.
+            most: how many rounds at most.
             steps: what a round takes.
         """
+        ...
+
+    def extra_round(self, *steps: str) -> AbstractContextManager[bool]:
+        """A block that is a round of its own: whether it fits, as in `rounds`; events within carry the number 1."""
         ...

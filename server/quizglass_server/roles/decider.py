@@ -23,7 +23,8 @@ from quizglass_server.models.shared_prompts import PromptPart, SharingScorer
 SUPPORTED = "supported"
 """The verifier's label for an answer that its evidence supports; any other says that it does not."""
 PLANS = tuple(plan.value for plan in Plan)
-NAMED = ("planner", "tool_router", "verifier")
+VERIFIER = "verifier"
+NAMED = ("planner", "tool_router", VERIFIER)
 """Deciders with a place of their own in the manifest, because of what their labels must be."""
 
 
@@ -53,7 +54,7 @@ def check_labels(role: str, names: Sequence[str]) -> None:
     """Raise BundleError where the labels are not what a named decider's must be."""
     if role in ("planner", "tool_router") and not set(names) <= set(PLANS):
         raise BundleError(f"roles.{role}.labels: {', '.join(names)}: not all are plans; use {', '.join(PLANS)}")
-    if role == "verifier" and SUPPORTED not in names:
+    if role == VERIFIER and SUPPORTED not in names:
         raise BundleError(f"roles.{role}.labels: {', '.join(names)}: none is {SUPPORTED!r}")
 
 

@@ -307,7 +307,9 @@ def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
         bundle=f"{services.bundle.manifest.name} {services.bundle.manifest.version}",
         policies=[each.policy for each in policies if each.servable],
         policy_capabilities=[
-            assistant_pb2.PolicyCapability(name=each.policy, servable=each.servable, missing=each.missing)
+            assistant_pb2.PolicyCapability(
+                name=each.policy, servable=each.servable, missing=each.missing, without=each.without
+            )
             for each in policies
         ],
         roles=[

@@ -12,7 +12,7 @@ from string import ascii_uppercase
 from quizglass_server.domain.turns import Picture, StepDetail
 from quizglass_server.errors import EngineFailed, QuizglassError
 from quizglass_server.models.prompts import Values
-from quizglass_server.roles.decider import SUPPORTED, Decider
+from quizglass_server.roles.decider import SUPPORTED, VERIFIER, Decider
 from quizglass_server.roles.generator import GenerationRequest, Generator
 from quizglass_server.steps.shortening import TOO_MUCH, may_be_shorter, shorter
 from quizglass_server.steps.step import Telling, step
@@ -77,9 +77,13 @@ def likeliest(weighed: Sequence[tuple[str, float]], support_accept: float | None
     return max(probabilities, key=probabilities.__getitem__)
 
 
-@step("judge", role="verifier", optional=True, after=True, told=_told_judge)
+@step("judge", role=VERIFIER, optional=True, after=True, told=_told_judge)
 async def is_supported(
     verifier: Decider, picture: Picture | None, values: Values, support_accept: float | None = None
 ) -> bool:
     """Whether the verifier does not doubt the `answer` by its `evidence`."""
     return likeliest(await verifier.probabilities(picture, values), support_accept) == SUPPORTED
+
+
+VERIFICATION = (is_supported.name, VERIFIER)
+"""Names of the steps that check an answer: the one at the end of a turn, and a policy's own decision."""

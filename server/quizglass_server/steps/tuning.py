@@ -83,8 +83,8 @@ class EvidenceLimits(ManifestPart):
     """By how much cosine an entry goes before others when the question names its kind."""
     judged: bool = True
     """Whether the verifier judges every answer, and not those alone whose policy asks it."""
-    rounds: Annotated[int, Field(ge=1, le=10)] = 3
-    """Most rounds of a policy whose paper leaves no other number: CogPlanner's 3."""
+    rounds: Annotated[int, Field(ge=1, le=10)] | None = None
+    """Most rounds of CogPlanner and of self-reflective retrieval; None: as many as in the paper."""
     own_passages: Annotated[int, Field(ge=0, le=20)] = 0
     """Of each entry seen, how many passages of its own the generator is shown behind its caption."""
 

@@ -143,13 +143,18 @@ class Lookups:
         return pictures or ()
 
     async def _passages(self, query: str, most: int, *, reranked: bool) -> tuple[list[Evidence], list[Evidence], bool]:
-        """Passages for a query, best first; those that do not go with the picture; whether the first were reranked."""
+        """Passages for a query, best first; those that do not go with the picture; whether the first were reranked.
+
+        Without `reranked` neither reranker sees them, the coarse one as little as the fine one.
+        """
         hits = await self._runner.run(search_texts, self._resources.knowledge, query, most)
         passages, dropped = text_evidence(hits or []), list[Evidence]()
+        if not reranked:
+            return passages, dropped, False
         if passages and self._turn.picture is not None:
             parted = await self._runner.run(rerank_coarsely, self._turn.picture, query, passages, self._tuning)
             passages, dropped = parted or (passages, dropped)
-        ranked = await self._runner.run(rerank, query, passages) if passages and reranked else None
+        ranked = await self._runner.run(rerank, query, passages) if passages else None
         if ranked is None:
             return passages, dropped, False
         return (await self._followed(query, ranked))[:most], dropped, True

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from quizglass_server.errors import BudgetExceeded, EngineLost, KnowledgeLost, Overloaded, RoleMissing
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
+from quizglass_server.steps.decide import VERIFICATION
 from quizglass_server.steps.step import Step
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.resources import Resources
@@ -21,8 +22,6 @@ Result = TypeVar("Result")
 
 LAST_STEP = "generate"
 """The step that the others leave time for."""
-VERIFICATION = ("judge", "verifier")
-"""What checks an answer: the step at the end of a turn, or a decision of the policy."""
 _CLOSING_S, _CLOSING_SHARE = 0.05, 0.05
 """Kept back from the answer for the verdict and the last messages: seconds at most, share of the budget at most."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
 from typing import Any, TypeVar
@@ -22,7 +23,7 @@ from quizglass_server.domain.turns import (
     Turn,
 )
 from quizglass_server.models.prompts import Values, clean
-from quizglass_server.roles.decider import Decider
+from quizglass_server.roles.decider import VERIFIER, Decider
 from quizglass_server.roles.generator import GenerationRequest, Generator, json_like, lines
 from quizglass_server.steps.abstaining import Withholding, abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest
@@ -41,7 +42,7 @@ One = TypeVar("One")
 Two = TypeVar("Two")
 _Weighing = Coroutine[Any, Any, list[tuple[str, float]] | None]
 
-ANSWER, REWRITE, VERIFIER = "answer", "rewrite", "verifier"
+ANSWER, REWRITE = "answer", "rewrite"
 LIST = lines(12)
 """What a list that the generator writes looks like."""
 
@@ -93,6 +94,11 @@ class Toolbox:
         return self._resources.models.text_encoder is not None
 
     @property
+    def most_rounds(self) -> int | None:
+        """Most rounds of a policy that leaves their number to the bundle; None: that does not say."""
+        return self._resources.tuning.rounds
+
+    @property
     def named(self) -> tuple[str, ...]:
         """What the question names of the picture."""
         return tuple(phrase for phrase in phrases_of(self._turn.question) if phrase != ANYTHING)
@@ -136,23 +142,36 @@ class Toolbox:
         return await self._runner.run(write.named("draft" if task == ANSWER else task), request) or Draft()
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
-        """The lines of a completion; what the state asks when there is no time for it. A rewriting is one line.
+        """The lines of a completion; none when there is no time for it."""
+        return await self._listed(task, state, also) or []
+
+    async def queries(self, task: str, state: State, **also: Note) -> list[str]:
+        """The same as what is asked next; what the state asks when there is no time for it."""
+        lines = await self._listed(task, state, also)
+        return list(state.asked) if lines is None else lines
+
+    async def rewrite(self, state: State) -> list[str]:
+        """The question as one query; what the state asks when there is no time for it.
 
         Where its writer has nothing to go by but the question, or says that it knows nothing, the question stands.
         """
-        request = await self._request(task, state, also)
-        if task == REWRITE and not self._has_more(request):
+        request = await self._request(REWRITE, state, {})
+        draft = await self._runner.run(write.named(REWRITE), request) if self._has_more(request) else None
+        if draft is None or (draft.text and self.abstains(draft)):
             return list(state.asked)
-        if task != REWRITE:
-            request = replace(request, constraint=LIST)
+        query = clean(draft.text)
+        if query:
+            self._journal.emit(QueryRewritten(query, used_image_evidence=bool(state.seen)))
+        return [query] if query else []
+
+    async def _listed(self, task: str, state: State, also: Mapping[str, Note]) -> list[str] | None:
+        """The lines of a completion, told as they are; None when there is no time for it."""
+        request = replace(await self._request(task, state, also), constraint=LIST)
         draft = await self._runner.run(write.named(task), request)
-        if draft is None or (task == REWRITE and draft.text and self.abstains(draft)):
-            return list(state.asked)
-        if task != REWRITE:
-            lines = lines_of(draft.text)
-            self._journal.emit(Queries(task, tuple(lines)))
-        elif lines := [clean(draft.text)] if clean(draft.text) else []:
-            self._journal.emit(QueryRewritten(lines[0], used_image_evidence=bool(state.seen)))
+        if draft is None:
+            return None
+        lines = lines_of(draft.text)
+        self._journal.emit(Queries(task, tuple(lines)))
         return lines
 
     async def answer(self, state: State, task: str = ANSWER, **also: Note) -> Draft:
@@ -231,7 +250,6 @@ class Toolbox:
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
         """1, 2, ... while the usual cost of these steps and of answering still fits."""
-        most = most or self._resources.tuning.rounds
         with in_rounds() as current:
             try:
                 for number in range(1, most + 1):
@@ -242,6 +260,13 @@ class Toolbox:
                     yield number
             finally:
                 self._runner.next_round = ()
+
+    @contextmanager
+    def extra_round(self, *steps: str) -> Iterator[bool]:
+        """A block that is a round of its own; whether these steps and answering still fit."""
+        with in_rounds() as current:
+            current.set(1)
+            yield self._runner.fits(steps, further=False)
 
     async def judge(self, draft: Draft) -> Draft:
         """The draft with what the bundle's verifier says of it, where it judges and the policy has not asked it."""

@@ -258,12 +258,14 @@ def test_capabilities_and_health(quizglass):
         "starter 0.1.0",
         "planning-agent, none, both",
         "draft-first: the bundle has no tool_router",
+        "reranker, coarse_reranker: both",
         "onnx, cpu",
     ):
         assert part in out
     told = objects(quizglass("capabilities", "--json")[1])[0]
     assert told["policies"][0] == "planning-agent"
     assert told["not_served"] == {"draft-first": ["tool_router"]}
+    assert told["works_without"] == {"both": ["reranker", "coarse_reranker"]}
     assert quizglass("health", "--json")[0] == 0
 
 

@@ -212,6 +212,7 @@ def test_health_and_capabilities(client):
     found = client.capabilities()
     assert found.policies == ("planning-agent", "none", "both")
     assert found.not_served == {"draft-first": ("tool_router",)}
+    assert found.works_without == {"both": ("reranker", "coarse_reranker")}
     assert found.roles[0].ready
     assert found.limits["max_question_chars"] == 2000
 

@@ -267,11 +267,12 @@ async def test_capabilities_say_what_the_server_can_do(stage, assistant):
     found = await assistant.GetCapabilities(assistant_pb2.GetCapabilitiesRequest())
     assert found.bundle == "starter 0.1.0"
     assert list(found.policies) == list(stage.assistant.policies)
-    assert [(each.name, each.servable, list(each.missing)) for each in found.policy_capabilities] == [
-        ("planning-agent", True, []),
-        ("none", True, []),
-        ("both", True, []),
-        ("draft-first", False, ["tool_router"]),
+    told = found.policy_capabilities
+    assert [(each.name, each.servable, list(each.missing), list(each.without)) for each in told] == [
+        ("planning-agent", True, [], []),
+        ("none", True, [], []),
+        ("both", True, [], ["reranker", "coarse_reranker"]),
+        ("draft-first", False, ["tool_router"], []),
     ]
     assert [(role.role, role.engine, role.ready, role.notice) for role in found.roles] == [
         ("planner", "onnx", True, "runs slowly")

@@ -91,7 +91,7 @@ async def test_answers_are_the_generators_own(chain: Question) -> None:
     own = Generator()
     given = GivenGenerator(own)
     with given.about(chain):
-        tasks = ["answer", "draft", "reason", "conclude", "weigh", "reconcile", "rewrite"]
+        tasks = ["answer", "draft", "reason", "conclude", "conclude_from_reason", "weigh", "reconcile", "rewrite"]
         for task in tasks:
             assert await lines(given, task) == ["own"]
         assert await given.choose(GenerationRequest("plan", {}), [" A", " B"]) == [0.5, 0.5]

@@ -97,7 +97,10 @@ def test_an_entry_is_chosen_by_its_picture_too_where_there_is_one() -> None:
 
 @pytest.mark.parametrize(
     "task",
-    ["answer", "reformulate", "act", "again", "grade", "next", "ask", "reason", "conclude", "weigh", "reconcile"],
+    [
+        *("answer", "reformulate", "act", "again", "grade", "next", "ask", "reason", "conclude"),
+        *("conclude_from_reason", "weigh", "reconcile"),
+    ],
 )
 def test_entries_are_shown_with_their_pictures_as_far_as_there_are_any(task: str) -> None:
     path = GENERAL_PROMPTS / f"{task}.jinja"

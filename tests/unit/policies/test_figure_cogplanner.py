@@ -18,9 +18,9 @@ async def test_figure_of_cogplanner_in_parallel_decides_both_from_the_state_befo
     )
     draft = await PARALLEL.answer(tools)
     assert tools.calls == [
-        *("1a lines reformulate", "1b decide act", "1 search_image <= 6"),
-        *("2a lines reformulate", "2b decide act", "2 search_text Who founded Tandric? <= 5"),
-        *("3a lines reformulate", "3b decide act", "3 search_text Where was Ana Bex born? <= 5"),
+        *("1a queries reformulate", "1b decide act", "1 search_image <= 6"),
+        *("2a queries reformulate", "2b decide act", "2 search_text Who founded Tandric? <= 5"),
+        *("3a queries reformulate", "3b decide act", "3 search_text Where was Ana Bex born? <= 5"),
         "answer answer",
     ]
     assert tools.most_at_once == 2
@@ -37,8 +37,8 @@ async def test_figure_of_cogplanner_in_sequence_acts_on_the_new_queries() -> Non
     tools = ScriptedTools(reformulate=[["a", "b"], ["c"]], act=["text", "none"], answer=["yes"])
     await SEQUENTIAL.answer(tools)
     assert tools.calls == [
-        *("1 lines reformulate", "1 decide act", "1 search_text a, b <= 5"),
-        *("2 lines reformulate", "2 decide act", "answer answer"),
+        *("1 queries reformulate", "1 decide act", "1 search_text a, b <= 5"),
+        *("2 queries reformulate", "2 decide act", "answer answer"),
     ]
     assert tools.most_at_once == 1
     assert [call.state.queries for call in tools.of("act")] == [("a", "b"), ("c",)]
@@ -80,6 +80,19 @@ async def test_figure_of_cogplanner_without_time_or_lines_asks_the_question_itse
     assert empty.of("answer")[0].state.found == ()
 
 
+@pytest.mark.parametrize(("bundle", "most"), [(None, 3), (5, 5)])
+async def test_figure_of_cogplanner_takes_three_rounds_or_what_the_bundle_says(bundle: int | None, most: int) -> None:
+    for policy in (PARALLEL, SEQUENTIAL):
+        tools = ScriptedTools(
+            reformulate=[[str(number)] for number in range(9)], act=["text"] * 9, answer=["x"], most_rounds=bundle
+        )
+        await policy.answer(tools)
+        assert len(tools.of("act")) == most
+    graded = ScriptedTools(answer=["x"] * 9, grade=["not enough"] * 9, again=[["a"]] * 9, most_rounds=bundle)
+    await SelfReflective().answer(graded)
+    assert len(graded.of("grade")) == most
+
+
 async def test_figure_of_one_search_looks_up_the_question_as_it_was_asked() -> None:
     text, image = OneSearch("t", Action.TEXT), OneSearch("i", Action.IMAGE)
     tools = ScriptedTools(answer=["x"])
@@ -102,7 +115,7 @@ async def test_figure_of_self_reflection_searches_again_until_the_grade_is_good(
     assert tools.calls == [
         "search_image <= 6",
         *(f"1 search_text {QUESTION} <= 5", "1 write answer", "1 decide grade"),
-        *("2 lines again", "2 search_text better <= 5", "2 write answer", "2 decide grade"),
+        *("2 queries again", "2 search_text better <= 5", "2 write answer", "2 decide grade"),
     ]
     assert tools.of("again")[0].also == {"answer": "first"}
     assert [call.also for call in tools.of("grade")] == [{"answer": "first"}, {"answer": "second"}]

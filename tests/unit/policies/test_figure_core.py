@@ -22,7 +22,7 @@ async def test_figure_of_core_answers_from_memory_beside_choosing_and_answering_
     )
     draft = await CoReMmrag().answer(tools)
     assert tools.calls == [
-        *("a write answer", "b search_image <= 5", "b decide select", "b lines rewrite"),
+        *("a write answer", "b search_image <= 5", "b decide select", "b rewrite"),
         *("b read_entries B for When was B made?", "b write answer", "write weigh", "answer reconcile"),
     ]
     assert tools.most_at_once == 2
@@ -52,7 +52,7 @@ async def test_figure_of_core_searches_by_text_for_what_the_picture_does_not_sho
     asked = "When was the Ronmel built?"
     tools = ScriptedTools(pictures=seen(*pictures), select=select, rewrite=[[asked]], answer=["1974", "1981"])
     await CoReMmrag().answer(tools)
-    assert tools.calls[-5:-3] == ["b lines rewrite", f"b search_text {asked}"]
+    assert tools.calls[-5:-3] == ["b rewrite", f"b search_text {asked}"]
     external = tools.of("write")[1].state
     assert (external.queries, external.seen, titles(external.found)) == ((asked,), (), [asked])
     assert tools.shown == tools.of("read_entries") == []
@@ -146,18 +146,18 @@ async def test_figure_of_the_baselines_of_core() -> None:
     one = ScriptedTools(pictures=entries, answer=["x"])
     await OneStage().answer(one)
     each = f"read_entries A, B, C, D, E <= 1 for {QUESTION}"
-    assert one.calls == ["search_image <= 5", "lines rewrite", each, "answer answer"]
+    assert one.calls == ["search_image <= 5", "rewrite", each, "answer answer"]
     assert titles(one.of("answer")[0].state.seen) == list("ABCDE")
     assert titles(one.of("answer")[0].state.found) == [f"{name}'s own" for name in "ABCDE"]
     two = ScriptedTools(pictures=entries, select_by_text=["3"], answer=["x"])
     await TwoStage().answer(two)
     best = f"read_entries C for {QUESTION}"
-    assert two.calls == ["search_image <= 5", "decide select_by_text", "lines rewrite", best, "answer answer"]
+    assert two.calls == ["search_image <= 5", "decide select_by_text", "rewrite", best, "answer answer"]
     assert titles(two.of("answer")[0].state.seen) == titles(two.shown) == ["C"]
     assert titles(two.of("answer")[0].state.found) == ["C's own"]
-    chain = ScriptedTools(pictures=entries, reason=["A is red"], conclude=["x"])
+    chain = ScriptedTools(pictures=entries, reason=["A is red"], conclude_from_reason=["x"])
     await ChainOfThought().answer(chain)
-    assert chain.calls == ["search_image <= 5", "lines rewrite", each, "write reason", "answer conclude"]
-    assert chain.of("conclude")[0].also == {"reason": "A is red"}
+    assert chain.calls == ["search_image <= 5", "rewrite", each, "write reason", "answer conclude_from_reason"]
+    assert chain.of("conclude_from_reason")[0].also == {"reason": "A is red"}
     for policy in (OneStage(), TwoStage(), ChainOfThought()):
-        assert (await policy.answer(ScriptedTools(answer=["y"], conclude=["y"]))).text == "y"
+        assert (await policy.answer(ScriptedTools(answer=["y"], conclude_from_reason=["y"]))).text == "y"

@@ -15,8 +15,8 @@ async def test_figure_of_omnisearch_asks_with_a_tool_until_it_answers() -> None:
     )
     await OmniSearch().answer(tools)
     assert tools.calls == [
-        *("1 decide next", "1 lines ask", "1 search_image"),
-        *("2 decide next", "2 lines ask", "2 search_text Who made it?"),
+        *("1 decide next", "1 queries ask", "1 search_image"),
+        *("2 decide next", "2 queries ask", "2 search_text Who made it?"),
         *("3 decide next", "answer answer"),
     ]
     assert [call.also for call in tools.of("ask")] == [{"tool": "image"}, {"tool": "text"}]
@@ -24,8 +24,9 @@ async def test_figure_of_omnisearch_asks_with_a_tool_until_it_answers() -> None:
     assert (titles(answered.seen), titles(answered.found)) == (["Velmora"], ["Who made it?"])
 
 
-async def test_figure_of_omnisearch_takes_five_rounds_at_most() -> None:
-    tools = ScriptedTools(next=["text"] * 9, ask=[[str(number)] for number in range(9)], texts=False, answer=["x"])
+async def test_figure_of_omnisearch_takes_five_rounds_at_most_whatever_the_bundle_says() -> None:
+    asked = [[str(number)] for number in range(9)]
+    tools = ScriptedTools(next=["text"] * 9, ask=asked, texts=False, answer=["x"], most_rounds=3)
     assert (await OmniSearch().answer(tools)).text == "x"
     assert len(tools.of("search_text")) == len(tools.of("next")) == 5
 

@@ -17,7 +17,7 @@ async def test_figure_of_the_planning_agent_with_the_answerer_of_core() -> None:
     )
     draft = await agent.answer(tools)
     assert tools.calls == [
-        *("decide planner", "lines rewrite", "search_text who made it", "a write answer", "b write answer"),
+        *("decide planner", "rewrite", "search_text who made it", "a write answer", "b write answer"),
         *("write weigh", "answer reconcile"),
     ]
     assert draft.notes["believed"] == "external"
@@ -41,7 +41,7 @@ async def test_figure_of_the_planning_agent_goes_on_to_text_where_nothing_is_kno
     )
     await agent.answer(tagged)
     assert tagged.calls == [
-        *(f"decide {task}", "search_image", "lines rewrite", "search_text What does a koala eat?", "answer answer")
+        *(f"decide {task}", "search_image", "rewrite", "search_text What does a koala eat?", "answer answer")
     ]
 
 
@@ -56,7 +56,7 @@ async def test_figure_of_the_planning_agent_looks_up_the_rest_before_it_says_tha
         pictures=seen("Velmora"), planner=[plan], rewrite=[["Who made the Velmora?"]], answer=["I don't know", "Orvex"]
     )
     assert (await POLICIES["planning-agent"].answer(tools)).text == "Orvex"
-    text = ["1 lines rewrite", "1 search_text Who made the Velmora?", "1 answer answer"]
+    text = ["1 rewrite", "1 search_text Who made the Velmora?", "1 answer answer"]
     assert tools.calls[-len(lookups + text) :] == lookups + text
     last = tools.of("answer")[-1].state
     assert (titles(last.seen), titles(last.found)) == (["Velmora"], ["Who made the Velmora?"])
@@ -80,7 +80,7 @@ async def test_figure_of_the_planning_agent_looks_for_text_again_by_what_the_pic
     tools = ScriptedTools(pictures=seen("Velmora"), planner=["text"], rewrite=queries, answer=["I don't know", "Orvex"])
     assert (await POLICIES["planning-agent"].answer(tools)).text == "Orvex"
     assert tools.calls[-4:] == [
-        *("1 search_image", "1 lines rewrite", "1 search_text Who made the Velmora?", "1 answer answer")
+        *("1 search_image", "1 rewrite", "1 search_text Who made the Velmora?", "1 answer answer")
     ]
     assert titles(tools.of("answer")[-1].state.found) == ["Who made the Velmora?", "Who made it?"]
     nothing = ScriptedTools(planner=["text"], rewrite=queries, answer=["I don't know"])

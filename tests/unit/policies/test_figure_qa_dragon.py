@@ -12,7 +12,7 @@ from tests.support.policy_fakes import QUESTION, ScriptedTools, Scripts, seen, t
 
 THOUGHT = [["It is a red car.", "Its name cannot be read."]]
 IMAGE_AGENT = ["lines objects", "lines object", "search_image the red car <= 5", "decide entity", "decide entity"]
-TEXT_AGENT = ["lines split", "lines complete", "search_text Velmora who founded its maker, when was Velmora made"]
+TEXT_AGENT = ["queries split", "queries complete", "search_text Velmora who founded its maker, when was Velmora made"]
 ENDING = ["write reason", "write conclude", "decide verifier"]
 
 
@@ -82,7 +82,7 @@ async def test_figure_of_qa_dragon_shows_a_draft_and_verifies_it_by_text() -> No
     draft = await QADragon().answer(tools)
     assert tools.calls == [
         *("lines think", "write draft", "decide search_router"),
-        *("lines split", "lines complete", "search_text who founded Tandric"),
+        *("queries split", "queries complete", "search_text who founded Tandric"),
         *ENDING,
     ]
     assert [(told.text, provisional) for told, provisional in tools.given] == [("Ana Bex", True), (draft.text, False)]
@@ -129,8 +129,8 @@ async def test_figure_of_qa_dragons_verifier_refuses(judged: str, reason: Abstai
 @pytest.mark.parametrize(
     ("router", "looked_up"),
     [
-        ("image", ["lines split", "lines complete", "search_text Velmora first"]),
-        ("text", [*IMAGE_AGENT, "lines split", "lines complete", "search_text Velmora second"]),
+        ("image", ["queries split", "queries complete", "search_text Velmora first"]),
+        ("text", [*IMAGE_AGENT, "queries split", "queries complete", "search_text Velmora second"]),
     ],
 )
 @pytest.mark.parametrize(("judged", "refused"), [("supported", None), ("contradicted", AbstainReason.CONTRADICTED)])
@@ -171,11 +171,54 @@ async def test_figure_of_qa_dragon_refuses_at_once_where_nothing_more_helps(with
     assert len(tools.of("conclude")) == 1
 
 
-async def test_figure_of_qa_dragon_looks_up_the_thing_that_the_question_names() -> None:
+@pytest.mark.parametrize(
+    ("subject", "looked_up"),
+    [("other", True), ("book", False), ("logo", False), ("plant", False), ("calculation", False)],
+)
+async def test_figure_of_qa_dragon_asks_what_a_verified_draft_is_about_before_a_second_look(
+    subject: str, looked_up: bool
+) -> None:
+    tools = dragon(
+        draft=["Bo"],
+        search_router=["verify"],
+        subject=[subject],
+        split=[["first"], ["second"]],
+        complete=[["first"], ["second"]],
+        conclude=["Bo", "Ana"],
+        verifier=["unsupported", "supported"],
+    )
+    draft = await QADragon().answer(tools)
+    second = [str(call).removeprefix("1 ") for call in tools.made if call.round == 1]
+    lookup = [*IMAGE_AGENT, "queries split", "queries complete", "search_text Velmora second", *ENDING]
+    assert second == ["decide subject", *(lookup if looked_up else [])]
+    assert (draft.text, draft.refused) == (("Ana", None) if looked_up else ("Bo", AbstainReason.UNSUPPORTED))
+
+
+@pytest.mark.parametrize(
+    ("parts", "without", "conclusions"),
+    [
+        (Parts(), {"rounds": 0}, 1),
+        (Parts(), {"verifier": ["supported"]}, 1),
+        (Parts(second_look=False), {}, 1),
+        (Parts(text=False), {}, 1),
+        (Parts(tool_router=False), {}, 2),
+    ],
+)
+async def test_figure_of_qa_dragon_asks_no_subject_of_a_verified_draft_that_needs_none(
+    parts: Parts, without: dict[str, Any], conclusions: int
+) -> None:
+    scripts: dict[str, Any] = {"draft": ["Bo"], "search_router": ["verify"], "verifier": ["unsupported", "supported"]}
+    tools = dragon(**{**scripts, "reason": ["a", "b"], "conclude": ["Bo", "Ana"], **without})
+    await QADragon(parts=parts).answer(tools)
+    assert tools.of("subject") == []
+    assert len(tools.of("conclude")) == conclusions
+
+
+async def test_figure_of_qa_dragon_looks_up_the_thing_that_the_question_names_and_lists_no_objects() -> None:
     tools = dragon(named=("car on the left",))
     await QADragon().answer(tools)
     assert [call.name for call in tools.of("search_image")] == ["car on the left <= 5"]
-    assert tools.of("object") == []
+    assert tools.of("objects") == tools.of("object") == []
 
 
 async def test_figure_of_qa_dragons_token_probabilities_refuse_before_the_verifier_is_asked() -> None:

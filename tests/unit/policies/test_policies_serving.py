@@ -14,8 +14,9 @@ from quizglass_server.doctor.finding import Status
 from quizglass_server.doctor.serving import policies
 from quizglass_server.domain.turns import Done
 from quizglass_server.errors import RoleMissing
-from quizglass_server.policies import POLICIES
-from quizglass_server.policies.serving import BY_PREFERENCE, preferred, status_of, survey
+from quizglass_server.policies import POLICIES, Policy
+from quizglass_server.policies.serving import BY_PREFERENCE, doing_without, preferred, status_of, survey
+from quizglass_server.roles.decider import NAMED
 from quizglass_server.roles.table import Roles
 from quizglass_server.scheduling.budget import Budget
 from tests.support.bundles.tiny_bundle import write_bundle
@@ -42,6 +43,34 @@ def test_every_need_is_a_part_of_a_bundle() -> None:
         for need in policy.needs:
             role, _, _ = need.partition(".")
             assert role in Roles.model_fields, policy.name
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=lambda policy: policy.name)
+def test_what_a_policy_likes_is_a_role_that_it_uses_and_does_not_need(policy: Policy) -> None:
+    needs, likes = set(policy.needs), set(policy.likes)
+    assert likes <= {*Roles.model_fields, *NAMED} - needs
+    assert len(likes) == len(policy.likes)
+    assert ("detector" in likes) == ("image_encoder" in needs), "it looks pictures up"
+    for role, beside in {"coarse_reranker": "reranker", "reranker": "text_encoder"}.items():
+        assert role not in needs | likes or beside in needs | likes
+    assert "reader" in likes
+
+
+def test_what_an_ablation_leaves_out_it_does_not_like() -> None:
+    liked = {name: set(POLICIES["qa-dragon"].likes) - set(policy.likes) for name, policy in POLICIES.items()}
+    assert liked["qa-dragon-no-domain-router"] == {"domain_router"}
+    assert liked["qa-dragon-no-reranking"] == liked["qa-dragon-image-only"] == {"coarse_reranker"}
+    assert liked["qa-dragon-no-verifier"] == set()
+
+
+def test_what_a_policy_works_without_is_named_for_all_that_lack_the_same() -> None:
+    statuses = [
+        status_of(POLICIES[name], lambda part: part not in {"reader", "detector"}) for name in ("none", "image")
+    ]
+    assert [(each.servable, each.without) for each in statuses] == [(True, ("reader",)), (True, ("detector", "reader"))]
+    fixed = status_of(POLICIES["fixed-image"], lambda part: part not in {"reader", "detector"})
+    assert doing_without([*statuses, fixed]) == "without reader: none; without detector, reader: image, fixed-image"
+    assert doing_without([status_of(POLICIES["none"], lambda part: part != "generator")]) == ""
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -87,7 +116,10 @@ def test_a_policy_without_its_prompts_says_which(tmp_path: Path) -> None:
 
 def test_the_starter_bundle_serves_what_the_docs_say() -> None:
     starter = Bundle.load(Path(__file__).parents[3] / "models" / "starter" / "bundle", hashes=False)
-    assert {status.policy for status in survey(starter.has) if status.servable} == set(POLICIES)
+    statuses = {status.policy: status for status in survey(starter.has)}
+    assert {name for name, status in statuses.items() if status.servable} == set(POLICIES)
+    assert statuses["qa-dragon"].without == ("domain_router", "coarse_reranker")
+    assert statuses["planning-agent"].without == ("tagger", "coarse_reranker")
 
 
 def test_a_generator_without_a_prompt_for_plans_cannot_be_asked_for_one(tmp_path: Path) -> None:

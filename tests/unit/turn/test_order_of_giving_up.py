@@ -33,6 +33,7 @@ class TwoHops:
 
     name = "two-hops"
     needs: tuple[str, ...] = ("generator",)
+    likes: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
 
     async def answer(self, tools: Tools) -> Draft:

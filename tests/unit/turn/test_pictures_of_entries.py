@@ -204,8 +204,8 @@ async def test_lists_are_written_as_lines_and_a_rewriting_as_it_comes() -> None:
     world = Shown()
     tools, _ = toolbox(world)
     async with tools:
-        for task in ("split", "rewrite"):
-            await tools.lines(task, tools.start())
+        await tools.lines("split", tools.start())
+        await tools.rewrite(tools.start())
         await tools.write("reason", tools.start())
     asked = {task: world.models.calls.of(task)[-1].constraint for task in ("split", "rewrite", "reason")}
     assert asked == {"split": LIST, "rewrite": None, "reason": None}

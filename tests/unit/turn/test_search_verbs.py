@@ -61,6 +61,31 @@ async def test_several_queries_are_searched_at_once_each_reranked_by_itself_and_
     assert [item.id for item in told.items] == ["1", "2", "3"]
 
 
+async def test_without_reranking_neither_the_coarse_nor_the_fine_reranker_is_asked(ask: Any) -> None:
+    world, asked = World(found=2), list[str]()
+
+    class Coarse:
+        async def compare(self, picture: Picture, question: str, passages: Sequence[str]) -> list[float]:
+            asked.append("coarse")
+            return [0.1 * place for place, _ in enumerate(passages)]
+
+    async def score(query: str, passages: Sequence[str]) -> list[float]:
+        asked.append("fine")
+        return [0.1 * place for place, _ in enumerate(passages)]
+
+    world.models.coarse_reranker = Coarse()  # type: ignore[assignment]
+    world.models.score = score  # type: ignore[method-assign]
+    shown: list[str] = []
+
+    async def run(tools: Tools) -> Draft:
+        shown.extend(item.text for item in await tools.search_text(["cost"], rerank=False))
+        return Draft()
+
+    await ask(world, run)
+    assert shown == [chunk.text for chunk in CHUNKS[:2]]
+    assert asked == []
+
+
 async def test_what_one_query_dropped_and_another_kept_is_told_of_once(ask: Any) -> None:
     world = World(coarse_accept=0.5, rerank_accept=0.4, found=2)
 

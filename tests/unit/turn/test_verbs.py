@@ -73,7 +73,7 @@ async def _rewritten(ask: Any, world: World, asked: Turn) -> tuple[list[str], li
     queries: list[str] = []
 
     async def run(tools: Tools) -> Draft:
-        queries.extend(await tools.lines("rewrite", tools.start()))
+        queries.extend(await tools.rewrite(tools.start()))
         return Draft()
 
     return queries, await ask(world, run, asked=asked)
@@ -148,7 +148,7 @@ async def test_without_time_a_decision_is_what_the_policy_says(ask: Any) -> None
     assert done(events).skipped == (SkippedStep("act", "BUDGET"),)
 
 
-async def test_lines_are_told_of_and_fall_back_to_what_is_asked(ask: Any) -> None:
+async def test_lines_are_told_of_and_fall_back_to_what_is_asked_only_where_they_are_queries(ask: Any) -> None:
     world = World()
     world.models.answer = ["1. Who made it?\n", "2. Who made it?\n\n", "Where?"]
     written: list[list[str]] = []
@@ -156,14 +156,17 @@ async def test_lines_are_told_of_and_fall_back_to_what_is_asked(ask: Any) -> Non
     async def run(tools: Tools) -> Draft:
         state = tools.start()
         written.append(await tools.lines("split", state))
+        written.append(await tools.queries("split", state))
         world.resources.costs.took("split", 1000.0)
         written.append(await tools.lines("split", state))
-        written.append(await tools.lines("split", state.asking(written[0])))
+        written.append(await tools.queries("split", state))
+        written.append(await tools.queries("split", state.asking(written[0])))
         return Draft("x", finish=FinishReason.COMPLETE)
 
     events = await ask(world, run)
-    assert written == [["Who made it?", "Where?"], [turn().question], ["Who made it?", "Where?"]]
-    assert of(Queries, events) == [Queries("split", ("Who made it?", "Where?"))]
+    asked = ["Who made it?", "Where?"]
+    assert written == [asked, asked, [], [turn().question], asked]
+    assert of(Queries, events) == [Queries("split", tuple(asked))] * 2
 
 
 async def test_what_is_written_is_told_to_nobody_and_all_that_is_read_and_written_is_counted(ask: Any) -> None:
@@ -173,7 +176,7 @@ async def test_what_is_written_is_told_to_nobody_and_all_that_is_read_and_writte
         state = tools.start()
         draft = await tools.write("reason", state)
         assert draft == Draft("45 crowns", (0.9, 0.5), FinishReason.COMPLETE, 20, 2)
-        await tools.lines("rewrite", state)
+        await tools.rewrite(state)
         return await tools.answer(state, "reconcile", memory=draft.text)
 
     events = await ask(world, run)
@@ -190,7 +193,7 @@ async def test_what_is_cut_off_in_the_middle_was_not_written_and_is_named(ask: A
 
     async def run(tools: Tools) -> Draft:
         written.append((await tools.write("reason", tools.start())).text)
-        written.append(await tools.lines("rewrite", tools.start()))
+        written.append(await tools.rewrite(tools.start()))
         return await tools.answer(tools.start())
 
     events = await ask(world, run)
@@ -276,18 +279,16 @@ async def test_rounds_are_numbered_and_end_when_another_no_longer_fits(ask: Any)
     assert told.round == 1
 
 
-@pytest.mark.parametrize(("bundle", "most"), [({}, 3), ({"rounds": 5}, 5)])
-async def test_where_a_policy_names_no_number_the_bundle_says_how_many_rounds(
-    ask: Any, bundle: dict[str, int], most: int
+@pytest.mark.parametrize(("bundle", "most"), [({}, None), ({"rounds": 5}, 5)])
+async def test_the_bundle_may_say_how_many_rounds_there_are_at_most(
+    ask: Any, bundle: dict[str, int], most: int | None
 ) -> None:
-    numbers: list[int] = []
-
     async def run(tools: Tools) -> Draft:
-        numbers.extend(tools.rounds(0, "act"))
+        assert tools.most_rounds == most
+        assert list(tools.rounds(2, "act")) == [1, 2]
         return Draft()
 
-    await ask(World(**bundle), run, budget_s=60)
-    assert numbers == list(range(1, most + 1))
+    assert done(await ask(World(**bundle), run, budget_s=60)).skipped == ()
 
 
 async def test_rounds_that_fit_go_on_to_the_last_and_leave_time_for_the_answer(ask: Any) -> None:
@@ -303,6 +304,25 @@ async def test_rounds_that_fit_go_on_to_the_last_and_leave_time_for_the_answer(a
 
     await ask(world, run, budget_s=60)
     assert numbers == [1, 2, 3]
+
+
+@pytest.mark.parametrize("fits", [True, False])
+async def test_an_extra_round_is_told_of_as_one_and_leaves_out_what_does_not_fit(ask: Any, fits: bool) -> None:
+    world = World()
+
+    async def run(tools: Tools) -> Draft:
+        if not fits:
+            world.resources.costs.took("split", 1000.0)
+        with tools.extra_round("split") as there_is_time:
+            assert there_is_time == fits
+            if there_is_time:
+                await tools.lines("split", tools.start())
+        return await tools.answer(tools.start())
+
+    events = await ask(world, run)
+    assert [event.round for event in of(Queries, events)] == [1] * fits
+    assert {event.round for event in of(AnswerDelta, events)} == {0}
+    assert done(events).skipped == (() if fits else (SkippedStep("rounds", "BUDGET", 1),))
 
 
 async def test_a_provisional_answer_is_confirmed_by_the_same_words(ask: Any) -> None:
@@ -331,6 +351,38 @@ async def test_a_provisional_answer_is_withdrawn_once_whatever_else_is_given(ask
     events = await ask(world, run, budget_s=2.0 if end == "cut" else 60.0)
     assert len(of(Withdrawn, events)) == 1
     assert of(Confirmed, events) == []
+
+
+@pytest.mark.parametrize(
+    ("at", "settled"), [("answer", Withdrawn), ("done", Confirmed)], ids=["while it is written", "once it is settled"]
+)
+async def test_a_provisional_answer_is_settled_once_when_its_turn_is_cancelled(
+    monkeypatch: pytest.MonkeyPatch, at: str, settled: type[TurnEvent]
+) -> None:
+    world = World()
+    seen: list[TurnEvent] = []
+
+    async def never(*_: object) -> None:
+        turning.cancel()
+        await asyncio.Event().wait()
+
+    if at == "answer":
+        world.models.before["answer"] = never
+
+    async def run(tools: Tools) -> Draft:
+        tools.tell(Draft("45 crowns"), provisional=True)
+        return await tools.answer(tools.start())
+
+    def tell(event: TurnEvent) -> None:
+        seen.append(event)
+        if isinstance(event, Done):
+            turning.cancel()
+
+    monkeypatch.setitem(POLICIES, "cancelled", Scripted(run))
+    turning = asyncio.create_task(world.assistant.run(turn(), "cancelled", Budget(60.0), tell))
+    with pytest.raises(asyncio.CancelledError):
+        await turning
+    assert [type(event) for event in seen if isinstance(event, (Confirmed, Withdrawn))] == [settled]
 
 
 async def test_a_turn_that_fails_withdraws_its_provisional_answer_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,10 @@ def capabilities(client: Client, arguments: argparse.Namespace) -> int:
     for policy, missing in found.not_served.items():
         lacks = f"{policy}: the bundle has no {', '.join(missing)}"
         table.add_row(Text("not served", "dim"), Text(plain(lacks), "dim"))
+    for roles in dict.fromkeys(found.works_without.values()):
+        names = [name for name, without in found.works_without.items() if without == roles]
+        less = f"{', '.join(roles)}: {', '.join(names)}"
+        table.add_row(Text("work without", "dim"), Text(plain(less), "dim"))
     table.add_row(Text("entries", "dim"), Text(str(found.entries)))
     state = Text(plain(found.knowledge)) if found.knowledge_ready else Text(f"{found.knowledge}, lost", "yellow")
     table.add_row(Text("knowledge", "dim"), state)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -116,6 +117,11 @@ class OfflineTurn:
         return True
 
     @property
+    def most_rounds(self) -> int | None:
+        """What the paper of a policy says."""
+        return None
+
+    @property
     def named(self) -> tuple[str, ...]:
         """Nothing: no detector looks for it, and so a model is asked which object is meant, as training needs."""
         return ()
@@ -158,6 +164,14 @@ class OfflineTurn:
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
         """The lines of a completion."""
         return lines_of((await self.write(task, state, **also)).text)
+
+    async def queries(self, task: str, state: State, **also: Note) -> list[str]:
+        """The same."""
+        return await self.lines(task, state, **also)
+
+    async def rewrite(self, state: State) -> list[str]:
+        """The lines of a rewriting."""
+        return await self.lines("rewrite", state)
 
     async def answer(self, state: State, task: str = "answer", **also: Note) -> Draft:
         """Complete a prompt; nobody waits for it."""
@@ -227,7 +241,11 @@ class OfflineTurn:
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
         """All of them."""
-        yield from range(1, (most or Tuning().rounds) + 1)
+        yield from range(1, most + 1)
+
+    def extra_round(self, *steps: str) -> AbstractContextManager[bool]:
+        """One that fits."""
+        return nullcontext(True)
 
     def _keep(self, call: str, found: list[Evidence]) -> list[Evidence]:
         self.spent.calls[call] += 1

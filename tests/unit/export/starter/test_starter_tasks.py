@@ -80,7 +80,7 @@ def test_an_answer_is_known_or_shown(seed: int) -> None:
     rng = random.Random(seed)
     for question in rng.sample(EVERY, 8):
         for example in made(question, rng):
-            if example.request.template not in ("answer", "conclude", "draft", "reconcile"):
+            if example.request.template not in ("answer", "conclude", "conclude_from_reason", "draft", "reconcile"):
                 continue
             if example.answer == ABSTAIN or question.claims or question.domain == "number":
                 continue
@@ -113,7 +113,8 @@ def test_nobody_abstains_from_a_query_that_what_is_known_by_heart_answers() -> N
         if not texts or not Known.taught(question, LIBRARY).rest or question.claims or question.conflict:
             continue
         for example in made(question, rng):
-            if example.request.template in ("answer", "conclude", "reconcile") and example.answer == ABSTAIN:
+            concludes = example.request.template in ("answer", "conclude", "conclude_from_reason", "reconcile")
+            if concludes and example.answer == ABSTAIN:
                 assert example.request.query != question.gold_query or example.task == "reconcile-neither", example
 
 

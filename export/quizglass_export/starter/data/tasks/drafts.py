@@ -126,7 +126,7 @@ class Drafts:
         return len(texts) > 1 and all(name in told for hop in texts for name in names(hop.query))
 
     def reasons(self, question: Question, picture: int | None, known: Known) -> list[Example]:
-        """What follows from the evidence, in a sentence of it, and the answer that follows from that."""
+        """What follows from the evidence, in a sentence of it, and the answer, with that and without."""
         drawn, base = self.hits.draw(question), base_request(question, picture)
         base = replace(base, seen=drawn.lines, values=self._about(question))
         texts = [hop for hop in question.hops if hop.action == "text"]
@@ -150,8 +150,11 @@ class Drafts:
                 reason, answer = BY_HEART, question.written
             elif drawn.right and not texts and question.answer != ABSTAIN:
                 reason, answer = self.telling((drawn.lines[drawn.place or 0],), question.answer), question.written
-        concluded = replace(base, template="conclude", values={**base.values, "reason": reason})
-        return [Example(replace(base, template="reason"), reason, "reason"), Example(concluded, answer, "conclude")]
+        reasoned = replace(base, values={**base.values, "reason": reason})
+        concluded = [
+            Example(replace(reasoned, template=task), answer, task) for task in ("conclude", "conclude_from_reason")
+        ]
+        return [Example(replace(base, template="reason"), reason, "reason"), *concluded]
 
     def telling(self, found: tuple[str, ...], answer: str) -> str:
         """The first sentence that holds the answer, without its title."""
