@@ -20,7 +20,7 @@ from bench.engine.contenders.setup import Setup
 from bench.engine.figures import words
 from bench.results import at_most, measured
 from bench.sections import Part
-from quizglass_server.engines.llama.link.prompt import Finished, Piece, Terms
+from quizglass_server.engines.llama.link.prompt import Finished, Piece, Urgency
 
 _TOKENS = 64
 _PROMPT_WORDS = 40
@@ -87,7 +87,7 @@ async def _deadline(setup: Setup, ours: Ours, trial: int, trials: int) -> tuple[
 
     async def read() -> float:
         """All items; when the last one came."""
-        async with aclosing(ours.process.generate(parts(ask), ask.tokens, Terms(deadline=until))) as stream:
+        async with aclosing(ours.process.generate(parts(ask), ask.tokens, Urgency(deadline=until))) as stream:
             async for item in stream:
                 items.append(item)
                 if len(items) >= wanted:

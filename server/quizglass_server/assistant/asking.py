@@ -73,7 +73,7 @@ class Asking:
         pictures: keeps those that were decoded a moment ago.
         limits: what questions may be at most.
         default_budget_s: seconds for a question that says nothing of its time.
-        looks: what gives way to turns; None: nothing does.
+        look_ahead: what gives way to turns; None: nothing does.
         memory_s: seconds that the visual memory keeps what it is handed.
         elsewhere: what of the server is behind a network address; empty: nothing.
     """
@@ -84,14 +84,14 @@ class Asking:
         pictures: KeptPictures,
         limits: RequestLimits,
         default_budget_s: float,
-        looks: LookAhead | None = None,
+        look_ahead: LookAhead | None = None,
         memory_s: float = 0.0,
         elsewhere: str = "",
     ) -> None:
         self.assistant = assistant
         self.memory_s = memory_s
         self.elsewhere = elsewhere
-        self._looks = looks
+        self._look_ahead = look_ahead
         self.pictures = pictures
         self._limits = limits
         self._default_budget_s = default_budget_s
@@ -230,10 +230,10 @@ class Asking:
 
     async def _seen_ahead(self, turn: Turn, budget: Budget) -> None:
         """Let what is done ahead for a turn's picture come to an end, within the budget, and all else give way."""
-        if self._looks is not None:
+        if self._look_ahead is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(budget.left_s):
-                    await self._looks.give_way(turn.picture.sha256 if turn.picture else b"")
+                    await self._look_ahead.give_way(turn.picture.sha256 if turn.picture else b"")
 
     async def _pictured(self, turn: Turn, source: FrameSource, budget: Budget) -> tuple[Turn, tuple[StageTiming, ...]]:
         """The turn with its picture and what decoding took, within the budget and the memory for requests."""

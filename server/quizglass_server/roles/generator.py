@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field, model_validator
 from quizglass_server.config.options import BatchOptions, GeneratorOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token
 from quizglass_server.engines.cache import BoundedCache
-from quizglass_server.engines.llama.link.prompt import Constraint, Part, PicturePart, Piece, Terms, TextPart
+from quizglass_server.engines.llama.link.prompt import Constraint, Part, PicturePart, Piece, TextPart, Urgency
 from quizglass_server.engines.llama.process.breaker import BreakerOptions
 from quizglass_server.engines.llama.process.client import ConstraintUnusable, PromptRefused
 from quizglass_server.engines.llama.process.heartbeat import HeartbeatOptions
@@ -34,7 +34,7 @@ from quizglass_server.scheduling.deadline import deadline
 
 ANSWER = "answer"
 """The task whose prompt every generator has."""
-_BACKGROUND = Terms(priority=2)
+_BACKGROUND = Urgency(priority=2)
 logger = logging.getLogger(__name__)
 
 
@@ -224,7 +224,7 @@ class LlamaGenerator:
         """
         limit = self._spec.max_new_tokens
         tokens = min(request.max_tokens, limit) if request.max_tokens > 0 else limit
-        stream = self._process.generate(await self._prompt(request), tokens, _terms(), request.constraint)
+        stream = self._process.generate(await self._prompt(request), tokens, _urgency(), request.constraint)
         begun = False
         with _refusals():
             async with aclosing(stream):
@@ -242,7 +242,7 @@ class LlamaGenerator:
         """Probability of each label as the continuation, normalised over the labels; errors as `generate`."""
         prompt = await self._prompt(request)
         with _refusals():
-            probabilities, usage = await self._process.choose(prompt, labels, _terms())
+            probabilities, usage = await self._process.choose(prompt, labels, _urgency())
         record_engine(usage.engine_us, usage.prompt_tokens)
         return probabilities
 
@@ -329,8 +329,8 @@ def _state_key(spec: GeneratorPart, files: ModelFiles) -> str:
     return sha256(" ".join(digests).encode()).hexdigest()[:16]
 
 
-def _terms() -> Terms:
-    return Terms(deadline=deadline())
+def _urgency() -> Urgency:
+    return Urgency(deadline=deadline())
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import pytest
 
 from quizglass_server.engines.llama.costs.cost_model import Costs, CostTracker
 from quizglass_server.engines.llama.engine.engine import Engine
-from quizglass_server.engines.llama.link.prompt import Constraint, Terms, TextPart, Usage
+from quizglass_server.engines.llama.link.prompt import Constraint, TextPart, Urgency, Usage
 from quizglass_server.engines.llama.native.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.native.model import NativeModel
 from tests.support.engines.engine_runs import SMALL_PIECES, Given, drive, finish, picture, prompt
@@ -90,8 +90,8 @@ def test_first_tokens_come_one_after_the_other(engine: Engine) -> None:
 
 def test_urgent_requests_go_first_then_those_with_a_deadline(engine: Engine) -> None:
     far = 1e12
-    terms = [Terms(2), Terms(1), Terms(1, far), Terms(1, far - 1), Terms(0)]
-    asked = [ask(engine, prompt(f"{index} " + LONG, seed=None), 1, each) for index, each in enumerate(terms)]
+    urgency = [Urgency(2), Urgency(1), Urgency(1, far), Urgency(1, far - 1), Urgency(0)]
+    asked = [ask(engine, prompt(f"{index} " + LONG, seed=None), 1, each) for index, each in enumerate(urgency)]
     ended: list[int] = []
     while engine.pending:
         engine.step()
@@ -232,7 +232,7 @@ def test_labels_read_on_do_not_touch_the_rows_of_others(engine: Engine) -> None:
 def test_a_picture_read_ahead_is_not_read_again(engine: Engine) -> None:
     beginning = ASKED[0][:2]
     ready = Given()
-    drive(engine, engine.builder.warm_up(beginning, Terms(2), sink=ready))
+    drive(engine, engine.builder.warm_up(beginning, Urgency(2), sink=ready))
     assert ready.only(Usage).encoded_picture
     given, _ = ask(engine, ASKED[0])
     finish(engine)
@@ -244,7 +244,7 @@ def test_a_picture_read_ahead_is_not_read_again(engine: Engine) -> None:
 def test_a_question_goes_on_from_a_picture_that_is_half_read(endless: Engine, alone: list[list[str]]) -> None:
     endless.scheduler.tracker = CostTracker(Costs((1000,) * 4, ((4, 20_000), (512, 10**9))), fixed=True)
     ready = Given()
-    endless.submit(warm := endless.builder.warm_up(ASKED[0][:2], Terms(2), sink=ready))
+    endless.submit(warm := endless.builder.warm_up(ASKED[0][:2], Urgency(2), sink=ready))
     while not warm.picture_rows:
         endless.step()
     given, _ = ask(endless, ASKED[0])

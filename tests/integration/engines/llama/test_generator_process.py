@@ -20,7 +20,7 @@ import pytest_asyncio
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token
-from quizglass_server.engines.llama.link.prompt import Finished, Piece, Terms, TextPart
+from quizglass_server.engines.llama.link.prompt import Finished, Piece, TextPart, Urgency
 from quizglass_server.engines.llama.process.breaker import BreakerOptions
 from quizglass_server.engines.llama.process.client import PromptRefused
 from quizglass_server.engines.llama.process.launcher import ProcessOptions
@@ -148,7 +148,7 @@ async def test_labels_may_be_several_tokens(process: GeneratorProcess) -> None:
 
 
 async def test_a_prepared_prompt_is_reused(process: GeneratorProcess) -> None:
-    prepared = await process.prefill(PROMPT[:1], Terms(priority=2))
+    prepared = await process.prefill(PROMPT[:1], Urgency(priority=2))
     assert prepared.prompt_tokens == 1
     *_, end = await complete(process)
     assert isinstance(end, Finished)

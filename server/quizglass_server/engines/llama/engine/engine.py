@@ -87,8 +87,8 @@ class Engine:
             Busy: too many wait, or its deadline cannot be met because of them; nothing is done for it.
             TooLate: its deadline cannot be met in any case.
         """
-        deadline = request.terms.deadline
-        request.order = (request.terms.priority, inf if deadline is None else deadline, next(self._arrivals))
+        deadline = request.urgency.deadline
+        request.order = (request.urgency.priority, inf if deadline is None else deadline, next(self._arrivals))
         self.load.admit(request)
         self._inbox.put(lambda: self.scheduler.add(request))
 
@@ -253,7 +253,7 @@ class Engine:
     def _sweep(self, now: float) -> None:
         """End what was cancelled or is late."""
         for request in self.scheduler.requests:
-            deadline = request.terms.deadline
+            deadline = request.urgency.deadline
             if request.cancelled:
                 self._finish(request, "cancelled")
             elif deadline is not None and deadline <= now:

@@ -198,7 +198,7 @@ class Scheduler:
     def _room(self, queue: list[Request]) -> int:
         """Tokens of prompts in the next step."""
         first = next((request for request in queue if not request.awaits_picture), None)
-        background = first is not None and first.terms.priority >= BACKGROUND
+        background = first is not None and first.urgency.priority >= BACKGROUND
         if not self.streams:
             # A turn may come at any time, and should not wait for what nobody has asked for yet.
             return self.costs.within(BACKGROUND_ALONE_US) if background else self.costs.alone
@@ -249,7 +249,7 @@ class Scheduler:
         idle = [
             each
             for each in under_way
-            if each.lease and each.terms.priority >= BACKGROUND and each.terms.priority > request.terms.priority
+            if each.lease and each.urgency.priority >= BACKGROUND and each.urgency.priority > request.urgency.priority
             if not each.kind.wants_logits
         ]
         if not idle:

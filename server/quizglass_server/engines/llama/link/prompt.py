@@ -51,7 +51,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class Urgency:
     """How urgent a request is, and when its result comes too late."""
 
     priority: int = 1

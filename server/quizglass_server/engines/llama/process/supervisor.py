@@ -21,7 +21,7 @@ from quizglass_server.engines.llama.link.prompt import (
     Part,
     Piece,
     ProcessInfo,
-    Terms,
+    Urgency,
     Usage,
 )
 from quizglass_server.engines.llama.process.breaker import Breaker, BreakerState
@@ -109,23 +109,23 @@ class GeneratorProcess:
         self._supervision = asyncio.create_task(self._supervise(life), name="generator supervision")
 
     async def generate(
-        self, prompt: Sequence[Part], max_tokens: int, terms: Terms = TURN, constraint: Constraint | None = None
+        self, prompt: Sequence[Part], max_tokens: int, urgency: Urgency = TURN, constraint: Constraint | None = None
     ) -> AsyncGenerator[Piece | Finished, None]:
         """As `GeneratorClient.generate`, on whichever process is serving."""
-        client = await self._client(terms)
-        async with aclosing(client.generate(prompt, max_tokens, terms, constraint)) as stream:
+        client = await self._client(urgency)
+        async with aclosing(client.generate(prompt, max_tokens, urgency, constraint)) as stream:
             async for item in stream:
                 yield item
 
     async def choose(
-        self, prompt: Sequence[Part], labels: Sequence[str], terms: Terms = TURN
+        self, prompt: Sequence[Part], labels: Sequence[str], urgency: Urgency = TURN
     ) -> tuple[list[float], Usage]:
         """As `GeneratorClient.choose`, on whichever process is serving."""
-        return await (await self._client(terms)).choose(prompt, labels, terms)
+        return await (await self._client(urgency)).choose(prompt, labels, urgency)
 
-    async def prefill(self, prompt: Sequence[Part], terms: Terms) -> Usage:
+    async def prefill(self, prompt: Sequence[Part], urgency: Urgency) -> Usage:
         """As `GeneratorClient.prefill`, on whichever process is serving."""
-        return await (await self._client(terms)).prefill(prompt, terms)
+        return await (await self._client(urgency)).prefill(prompt, urgency)
 
     async def info(self) -> ProcessInfo:
         """As `GeneratorClient.info`, of whichever process is serving."""
@@ -143,11 +143,11 @@ class GeneratorProcess:
             await life.end(self._options.close_wait_s)
         self._launcher.close()
 
-    async def _client(self, terms: Terms) -> GeneratorClient:
-        """The connection to the process that serves, after waiting for it within the terms."""
+    async def _client(self, urgency: Urgency) -> GeneratorClient:
+        """The connection to the process that serves, after waiting for it before its deadline."""
         wait_s = self._options.restart_wait_s
-        if terms.deadline is not None:
-            wait_s = min(wait_s, terms.deadline - monotonic())
+        if urgency.deadline is not None:
+            wait_s = min(wait_s, urgency.deadline - monotonic())
         try:
             async with asyncio.timeout(wait_s):
                 while self._life is None:
