@@ -224,7 +224,9 @@ class LlamaGenerator:
         """
         limit = self._spec.max_new_tokens
         tokens = min(request.max_tokens, limit) if request.max_tokens > 0 else limit
-        stream = self._process.generate(await self._prompt(request), tokens, _urgency(), request.constraint)
+        prompt, urgency = await self._prompt(request), _urgency()
+        client = await self._process.client(urgency.deadline)
+        stream = client.generate(prompt, tokens, urgency, request.constraint)
         begun = False
         with _refusals():
             async with aclosing(stream):
@@ -240,9 +242,10 @@ class LlamaGenerator:
 
     async def choose(self, request: GenerationRequest, labels: Sequence[str]) -> list[float]:
         """Probability of each label as the continuation, normalised over the labels; errors as `generate`."""
-        prompt = await self._prompt(request)
+        prompt, urgency = await self._prompt(request), _urgency()
+        client = await self._process.client(urgency.deadline)
         with _refusals():
-            probabilities, usage = await self._process.choose(prompt, labels, _urgency())
+            probabilities, usage = await client.choose(prompt, labels, urgency)
         record_engine(usage.engine_us, usage.prompt_tokens)
         return probabilities
 
@@ -255,7 +258,8 @@ class LlamaGenerator:
             prompt = await self._prompt(GenerationRequest(ANSWER, {}, (picture,)))
             places = [place for place, part in enumerate(prompt) if isinstance(part, PicturePart)]
             if places:
-                await self._process.prefill(prompt[: places[-1] + 1], _BACKGROUND)
+                client = await self._process.client()
+                await client.prefill(prompt[: places[-1] + 1], _BACKGROUND)
         except QuizglassError as error:
             logger.debug("a picture could not be prepared: %s", error.message)
 
