@@ -16,7 +16,6 @@ from pydantic import AfterValidator, Field, model_validator
 
 from quizglass_server.config.options import BatchOptions, GeneratorOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token
-from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.llama.link.prompt import Constraint, Part, PicturePart, Piece, TextPart, Urgency
 from quizglass_server.engines.llama.process.breaker import BreakerOptions
 from quizglass_server.engines.llama.process.client import ConstraintUnusable, PromptRefused
@@ -26,7 +25,7 @@ from quizglass_server.engines.llama.process.state import StateDirectory
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from quizglass_server.errors import BundleError, EngineFailed, InvalidInput, QuizglassError
 from quizglass_server.models.fields import Count, FileName, Size
-from quizglass_server.models.fitting import CACHE_BYTES, PictureFitter, content_hash
+from quizglass_server.models.fitting import FittedPicture, PictureFitter
 from quizglass_server.models.loading import ModelFiles, RolePart
 from quizglass_server.models.prompts import PromptError, PromptTemplate, SegmentKind, Values, filled, load_template
 from quizglass_server.scheduling.clock import record_engine
@@ -160,7 +159,6 @@ class LlamaGenerator:
         options = options or GeneratorOptions()
         self._spec = spec
         self._fitter = fitter
-        self._pictures = BoundedCache[bytes, PicturePart](CACHE_BYTES, lambda part: len(part.rgb))
         prompts = {task: files.path(name) for task, name in spec.prompts.items()}
         self._templates = generator_prompts(prompts, sees=self.sees_pictures)
         self.needs = frozenset[str]().union(*(template.names for template in self._templates.values()))
@@ -283,16 +281,16 @@ class LlamaGenerator:
         return parts
 
     async def _picture(self, picture: Picture, size: Size) -> PicturePart:
-        """The picture as the process takes it: made once, and off the event loop, which a large one would hold up."""
-        part = self._pictures.get(picture.sha256)
-        if part is None:
-            part = await asyncio.to_thread(self._fitted, picture, size)
-            self._pictures.put(picture.sha256, part)
-        return part
+        """The picture as the process takes it: made off the event loop, which a large one would hold up."""
+        fitted = self._fitter.kept(picture, size)
+        if fitted is None or not fitted.is_hashed:
+            fitted = await asyncio.to_thread(self._hashed, picture, size)
+        return PicturePart(fitted.hash(), size.width, size.height, fitted.rgb)
 
-    def _fitted(self, picture: Picture, size: Size) -> PicturePart:
-        pixels = self._fitter.fit(picture, size)
-        return PicturePart(content_hash(pixels), size.width, size.height, pixels.tobytes())
+    def _hashed(self, picture: Picture, size: Size) -> FittedPicture:
+        fitted = self._fitter.fitted(picture, size)
+        fitted.hash()
+        return fitted
 
 
 def generator_prompts(prompts: Mapping[str, Path], *, sees: bool) -> dict[str, PromptTemplate]:
