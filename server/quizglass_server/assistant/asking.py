@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from quizglass.session import Question
-from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.assistant.assistant import Assistant, policy_named
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.config.options import RequestLimits
 from quizglass_server.decoding.kept import KeptPictures
@@ -24,7 +24,7 @@ from quizglass_server.errors import InvalidInput
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
-from quizglass_server.turn.outbox import Outbox
+from quizglass_server.turn.outbox import followed
 
 MAX_EXCHANGE_CHARS = 2000
 MAX_SESSION_CHARS = 64
@@ -131,9 +131,7 @@ class Asking:
             InvalidInput: there is none.
         """
         policies = self.assistant.policies
-        if name and name not in policies:
-            raise InvalidInput("policy", f"there is no policy {name[:60]!r}; this server has {', '.join(policies)}")
-        return name or policies[0]
+        return policy_named(name, policies) if name else policies[0]
 
     def budget(self, wish_s: float, left_s: float | None = None) -> Budget:
         """The time that a question gets.
@@ -160,14 +158,8 @@ class Asking:
         Raises:
             QuizglassError: when the events have ended, if the turn failed.
         """
-        outbox = Outbox()
-        work = asyncio.create_task(self.run(asked, source, outbox.put, finish))
-        work.add_done_callback(lambda _: outbox.close())
-        try:
-            yield outbox
-            await work
-        finally:
-            await _ended(work)
+        async with followed(lambda tell: self.run(asked, source, tell, finish)) as events:
+            yield events
 
     async def run(
         self, asked: TurnRequest, source: FrameSource | None, tell: Callable[[TurnEvent], None], finish: Finish
@@ -243,12 +235,3 @@ class Asking:
                 picture = await source.picture()
                 took = StageTiming("decode", (time.monotonic_ns() - started) / 1e9)
                 return replace(turn, picture=picture), (took,)
-
-
-async def _ended(work: asyncio.Task[None]) -> None:
-    """Stop a turn that nobody waits for any more; one that is over is left as it is."""
-    if not work.done():
-        work.cancel()
-        await asyncio.wait({work})
-    if not work.cancelled():
-        work.exception()  # seen, also when nobody asks for it

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
 from time import monotonic
 
 import pytest
@@ -356,7 +355,7 @@ async def test_closing_the_turn_cancels_the_running_step(role: str) -> None:
     world = World()
     gate = world.models.before[role] = Gate()
     before = asyncio.all_tasks()
-    async with aclosing(world.assistant.answer(turn(), "planning-agent", Budget(60))) as events:
+    async with world.following(turn(), "planning-agent", Budget(60)) as events:
 
         async def consume() -> None:
             async for _ in events:
@@ -374,7 +373,7 @@ async def test_closing_the_turn_cancels_the_running_step(role: str) -> None:
 async def test_leaving_after_the_first_piece_stops_the_generator() -> None:
     world = World()
     gate = world.models.before["token 1"] = Gate()
-    async with aclosing(world.assistant.answer(turn(), "none", Budget(60))) as events:
+    async with world.following(turn(), "none", Budget(60)) as events:
         async for event in events:
             if isinstance(event, AnswerDelta):
                 await gate.reached.wait()
