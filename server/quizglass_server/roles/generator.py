@@ -33,7 +33,7 @@ from quizglass_server.scheduling.deadline import deadline
 
 ANSWER = "answer"
 """The task whose prompt every generator has."""
-_BACKGROUND = Urgency(priority=2)
+_BACKGROUND = Urgency(background=True)
 logger = logging.getLogger(__name__)
 
 

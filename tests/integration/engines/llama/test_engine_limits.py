@@ -103,7 +103,7 @@ def test_a_deadline_that_cannot_be_met_is_refused_at_once(model: NativeModel) ->
     assert engine.pending == 0
     engine.submit(engine.builder.generation(prompt("x" * 100, seed=None), 4, sink=Given()))
     # It fits by itself, but not behind the one before it.
-    urgency = Urgency(deadline=monotonic() + 60.0, priority=2)
+    urgency = Urgency(background=True, deadline=monotonic() + 60.0)
     late = engine.builder.generation([TextPart("hi", trusted=False)], 4, urgency, sink=Given())
     with pytest.raises(Busy, match="behind others") as refused:
         engine.submit(late)
@@ -116,7 +116,7 @@ def test_nobody_is_behind_requests_that_nobody_waits_for(model: NativeModel) -> 
     cancelled = engine.builder.generation(prompt("x" * 100, seed=None), 4, sink=Given())
     engine.submit(cancelled)
     cancelled.cancelled = True
-    urgency = Urgency(deadline=monotonic() + 60.0, priority=2)
+    urgency = Urgency(background=True, deadline=monotonic() + 60.0)
     given = Given()
     engine.submit(engine.builder.generation([TextPart("hi", trusted=False)], 4, urgency, sink=given))
     finish(engine)
@@ -247,7 +247,7 @@ def test_the_cache_holds_many_long_prompts_at_once(engine: Engine) -> None:
 
 def some_request(random: Random, engine: Engine, parts: list[Part], given: Given) -> Request:
     """Of any kind."""
-    builder, urgency = engine.builder, Urgency(random.randrange(3))
+    builder, urgency = engine.builder, Urgency(background=random.random() < 0.3)
     kind = random.choice(["generation", "generation", "warm-up", "choice"])
     if kind == "generation":
         return builder.generation(parts, 10, urgency, sink=given)

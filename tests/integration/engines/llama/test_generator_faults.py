@@ -166,7 +166,7 @@ async def test_a_storm_of_cancelled_calls_leaves_the_engine_whole(options: Proce
 async def test_a_deadline_in_the_middle_of_an_answer_ends_it_with_what_was_written(options: ProcessOptions) -> None:
     async with started(options) as process, asyncio.timeout(PATIENCE_S):
         until_s = monotonic() + 5
-        answer = (await process.client()).generate(PROMPT, LONG, Urgency(1, until_s))
+        answer = (await process.client()).generate(PROMPT, LONG, Urgency(deadline=until_s))
         pieces: list[Piece | Finished] = [await anext(answer)]
         kill(process, signal.SIGSTOP)  # or it might be done before
         await asyncio.sleep(until_s - monotonic())
@@ -183,14 +183,14 @@ async def test_a_deadline_before_its_turn_comes_spends_nothing(options: ProcessO
     async with started(options, generator_batch=1) as process, asyncio.timeout(PATIENCE_S):
         first = (await process.client()).generate(PROMPT, LONG)
         await anext(first)
-        late = Urgency(1, monotonic() + 0.1)
+        late = Urgency(deadline=monotonic() + 0.1)
         items: list[Piece | Finished] = []
         with suppress(Overloaded, BudgetExceeded):
             items = [item async for item in (await process.client()).generate(PROMPT, LONG, late)]
         assert [item.reason for item in items if isinstance(item, Finished)] in (["deadline"], [])
         assert not any(isinstance(item, Piece) for item in items)
         with pytest.raises(BudgetExceeded):
-            await (await process.client()).choose(PROMPT, ["a", "b"], Urgency(1, monotonic()))
+            await (await process.client()).choose(PROMPT, ["a", "b"], Urgency(deadline=monotonic()))
         assert isinstance(await anext(first), Piece)
         await first.aclose()
         assert len(await complete(process)) == 9
@@ -296,15 +296,15 @@ async def test_a_refusal_for_lack_of_time_is_no_lack_of_room(scripted) -> None:
 
 async def test_a_deadline_reaches_the_engine_and_its_end_the_caller(scripted) -> None:
     until_s = monotonic() + 30
-    items = [item async for item in scripted.client.generate(PROMPT, 8, Urgency(2, until_s))]
+    items = [item async for item in scripted.client.generate(PROMPT, 8, Urgency(background=True, deadline=until_s))]
     assert items == [Piece("a", 0.5), Piece("b", 0.25), Finished("deadline", Usage(2))]
     (urgency,) = scripted.worker.urgency
-    assert urgency.priority == 2
+    assert urgency.background
     assert urgency.deadline == pytest.approx(until_s, abs=1)
 
 
 async def test_cancelling_a_warm_up_drops_it(scripted) -> None:
-    preparing = asyncio.create_task(scripted.client.prefill(PROMPT, Urgency(2)))
+    preparing = asyncio.create_task(scripted.client.prefill(PROMPT, Urgency(background=True)))
     async with asyncio.timeout(PATIENCE_S):
         await scripted.worker.prefilling.wait()
         preparing.cancel()

@@ -148,7 +148,7 @@ async def test_labels_may_be_several_tokens(process: GeneratorProcess) -> None:
 
 
 async def test_a_prepared_prompt_is_reused(process: GeneratorProcess) -> None:
-    prepared = await (await process.client()).prefill(PROMPT[:1], Urgency(priority=2))
+    prepared = await (await process.client()).prefill(PROMPT[:1], Urgency(background=True))
     assert prepared.prompt_tokens == 1
     *_, end = await complete(process)
     assert isinstance(end, Finished)

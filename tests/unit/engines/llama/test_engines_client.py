@@ -76,7 +76,7 @@ async def test_a_question_that_follows_its_picture_at_once_does_not_send_it_agai
     client: GeneratorClient, process: Process
 ) -> None:
     process.awaits = 2
-    _, answer = await asyncio.gather(client.prefill(PROMPT[:1], Urgency(priority=2)), generated(client))
+    _, answer = await asyncio.gather(client.prefill(PROMPT[:1], Urgency(background=True)), generated(client))
     assert answer == [Finished("stop", Usage(1))]
     assert process.prompts == [[PICTURE], [replace(PICTURE, rgb=b""), PROMPT[1]]]
     assert process.complete == [[PICTURE], PROMPT]
@@ -86,7 +86,7 @@ async def test_the_ledger_counts_what_crosses_the_socket(client: GeneratorClient
     ahead, turn = ByteLedger(), ByteLedger()
     process.awaits = 2
     with entered_in(ahead):
-        looking = asyncio.create_task(client.prefill(PROMPT[:1], Urgency(priority=2)))
+        looking = asyncio.create_task(client.prefill(PROMPT[:1], Urgency(background=True)))
     await asyncio.sleep(0)
     with entered_in(turn):
         await generated(client)

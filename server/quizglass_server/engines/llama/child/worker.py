@@ -33,7 +33,7 @@ BROKEN_STATUS = 4
 """Exit status of a process whose engine is in an unknown state."""
 _LONG_TEXT = 8192
 """Characters of a prompt from which on it is tokenised beside the event loop."""
-_BACKGROUND = Urgency(priority=2)
+_BACKGROUND = Urgency(background=True)
 _TURN = Urgency()
 
 T = TypeVar("T")

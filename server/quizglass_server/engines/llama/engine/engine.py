@@ -88,7 +88,7 @@ class Engine:
             TooLate: its deadline cannot be met in any case.
         """
         deadline = request.urgency.deadline
-        request.order = (request.urgency.priority, inf if deadline is None else deadline, next(self._arrivals))
+        request.order = (request.urgency.background, inf if deadline is None else deadline, next(self._arrivals))
         self.load.admit(request)
         self._inbox.put(lambda: self.scheduler.add(request))
 

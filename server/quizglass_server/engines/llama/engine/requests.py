@@ -70,7 +70,7 @@ class Request:
     pictures: tuple[PicturePart, ...] = ()
     """Those of the prompt, in its order."""
     order: tuple[float, ...] = ()
-    """Sorts requests: priority, deadline, arrival."""
+    """Sorts requests: turns before background work, then by deadline, then by arrival."""
     lease: Lease | None = None
     """Its sequence, once it has one."""
     picture_rows: int = 0
