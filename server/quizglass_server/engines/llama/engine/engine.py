@@ -193,7 +193,7 @@ class Engine:
 
     def _note(self, plan: Plan, expected_us: float, spent_us: float) -> None:
         """A step has taken so long."""
-        tracker, ledger = self.scheduler.tracker, self.prefixes.ledger
+        tracker = self.scheduler.tracker
         if plan.pieces:
             self.prefilled_tokens += plan.tokens
             self.load.note_step(expected_us, spent_us)
@@ -201,7 +201,7 @@ class Engine:
         else:
             size = len(plan.streams) + plan.padding
             self.load.note_step(tracker.costs.step_us[size - 1], spent_us)
-            tracker.step(size, ledger.size - ledger.free, spent_us, plan.padding)
+            tracker.step(size, spent_us)
 
     def _run_picture(self, request: Request, size: int) -> None:
         before = request.todo_cells
