@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from time import monotonic
 
 import pytest
@@ -420,6 +421,31 @@ async def test_a_turn_is_logged_without_its_words(caplog) -> None:
     assert record.plan == "both"
     assert "secret" not in str(vars(record))
     assert "crowns" not in str(vars(record))
+
+
+@pytest.mark.parametrize(
+    ("broken", "logged"),
+    [
+        ((), "turn finished"),
+        (("reader", "reranker"), "step failed"),
+        (("image_encoder",), "not waited for"),
+        (("text_encoder",), "turn failed"),
+        (("answer",), "turn failed"),
+    ],
+)
+async def test_no_word_of_a_turn_is_logged_for_debugging_either(broken: tuple[str, ...], logged: str, caplog) -> None:
+    world = World()
+    world.models.lines = ["legible"]
+    if broken == ("image_encoder",):
+        world.models.decision = Plan.NONE  # so that nobody waits for it
+    for role in broken:
+        world.models.before[role] = failing(EngineFailed("broken"))
+    with caplog.at_level(logging.DEBUG), suppress(EngineFailed):
+        await world.ask(turn("a secret question"))
+    written = [f"{logging.Formatter().format(record)} {vars(record)}" for record in caplog.records]
+    assert any(logged in text for text in written)
+    said = ("secret", "legible", "crowns", "how much", "velmora")
+    assert [(word, text) for word in said for text in written if word in text.lower()] == []
 
 
 async def test_search_by_text_by_picture_and_by_both() -> None:
