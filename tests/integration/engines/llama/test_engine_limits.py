@@ -111,11 +111,19 @@ def test_a_deadline_that_cannot_be_met_is_refused_at_once(model: NativeModel) ->
     finish(engine)
 
 
-def test_nobody_is_behind_requests_that_nobody_waits_for(model: NativeModel) -> None:
+@pytest.mark.parametrize("left", ["cancelled", "late"])
+def test_nobody_is_behind_requests_that_nobody_waits_for(model: NativeModel, left: str) -> None:
+    """They leave with the next step: whoever comes before that is alone, and is told so where time does not suffice."""
     engine = Engine(model, [], SLOW)
-    cancelled = engine.builder.generation(prompt("x" * 100, seed=None), 4, sink=Given())
-    engine.submit(cancelled)
-    cancelled.cancelled = True
+    before = engine.builder.generation(prompt("x" * 100, seed=None), 4, sink=Given())
+    engine.submit(before)
+    if left == "cancelled":
+        before.cancelled = True
+    else:
+        before.urgency = Urgency(deadline=monotonic())
+    soon = Urgency(deadline=monotonic() + 20.0)
+    with pytest.raises(TooLate):
+        engine.submit(engine.builder.generation(prompt("x" * 100, seed=None), 4, soon, sink=Given()))
     urgency = Urgency(background=True, deadline=monotonic() + 60.0)
     given = Given()
     engine.submit(engine.builder.generation([TextPart("hi", trusted=False)], 4, urgency, sink=given))
