@@ -31,6 +31,7 @@ SECTIONS = {
     "stopping": ("generator.stopping", "run"),
     "without": ("generator.without", "run"),
     "scorers": ("scorers.scoring", "run"),
+    "resizing": ("scorers.resizing", "run"),
     "kills": ("server.kills", "run"),
     "restarts": ("server.restarts", "run"),
     "goodput": ("server.goodput", "run"),
@@ -40,7 +41,9 @@ SECTIONS = {
 _LIMIT_S = 900.0
 """No section may take longer, but for one that bounds its parts itself."""
 _PARTLY = {"without"}
-"""Sections that bound and keep their own parts; these need no peers."""
+"""Sections that bound and keep their own parts."""
+_PEERLESS = _PARTLY | {"resizing"}
+"""Sections that need no peers from the package index."""
 _CELLS, _SEQUENCES = 8192, 8
 
 
@@ -67,7 +70,7 @@ def _run(name: str, setup: Setup) -> Part:
 def _setup(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> Setup:
     peers = Peers(folder, args.threads, _CELLS, _SEQUENCES)
     try:
-        if set(args.only or SECTIONS) - _PARTLY:
+        if set(args.only or SECTIONS) - _PEERLESS:
             peers.install(say)
     except PeerMissing as error:
         say(str(error))

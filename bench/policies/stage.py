@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from quizglass_export.scoring.answers import exact_match
 from quizglass_server.app import running, tuning
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.settings import Settings
-from quizglass_server.domain.turns import AbstainReason, Done, EvidenceFound, Turn
+from quizglass_server.domain.turns import AbstainReason, Done, EvidenceFound, Turn, TurnEvent
 from quizglass_server.roles.table import Models
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.turn.journal import Journal
@@ -89,18 +89,14 @@ class Stage:
     async def ask(self, question: Question, policy: str, budget_s: float = PLENTY_S) -> Outcome:
         """One turn, whatever it takes."""
         turn = await asyncio.to_thread(as_turn, question)
-        entries: list[str] = []
-        done = None
+        told: list[TurnEvent] = []
         with self.given.about(question):
             began = perf_counter()
-            async with aclosing(self._assistant.answer(turn, policy, Budget(budget_s))) as events:
-                async for event in events:
-                    if isinstance(event, EvidenceFound):
-                        entries += [item.entry_id for item in event.items if item.used]
-                    elif isinstance(event, Done):
-                        done = event
+            await self._assistant.run(turn, policy, Budget(budget_s), told.append)
             seconds = perf_counter() - began
-        if done is None:
+        found = [event for event in told if isinstance(event, EvidenceFound)]
+        entries = [item.entry_id for event in found for item in event.items if item.used]
+        if not isinstance(done := told[-1], Done):
             raise RuntimeError(f"a turn of {policy} ended without its last event")
         return Outcome(question, done, seconds, tuple(entries), tuple(self.given.spans))
 

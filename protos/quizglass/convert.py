@@ -156,7 +156,7 @@ def capabilities_value(message: assistant_pb2.GetCapabilitiesResponse) -> values
         server_version=message.server_version,
         bundle=message.bundle,
         policies=tuple(message.policies),
-        roles=tuple(to_value(role, values.Role) for role in message.roles),
+        roles=tuple(to_value(role, values.RoleCapability) for role in message.roles),
         limits={limit.name: getattr(message.limits, limit.name) for limit in message.limits.DESCRIPTOR.fields},
         entries=message.entries,
         useful_picture_side=message.useful_picture_side,

@@ -473,7 +473,7 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class ForgottenSightings:
     """The receipt of forgetting: the bytes are gone once `compact` returns at least this sequence number."""
 
     sightings: int
@@ -503,7 +503,7 @@ class MemoryStats:
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class RoleCapability:
     """One model of the server and what executes it."""
 
     role: str
@@ -526,7 +526,7 @@ class Capabilities:
     bundle: str
     policies: tuple[str, ...]
     """That can be asked for, the default first."""
-    roles: tuple[Role, ...]
+    roles: tuple[RoleCapability, ...]
     limits: Mapping[str, float]
     entries: int
     useful_picture_side: int

@@ -34,6 +34,10 @@ Nothing here knows gRPC: `rpc/transport/status.py` maps each class to a status, 
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+M = TypeVar("M")
+
 
 class QuizglassError(Exception):
     """Base of everything the server raises on purpose. The message is safe to show to a client."""
@@ -156,6 +160,13 @@ class RoleMissing(QuizglassError):
             role=role,
         )
         self.role = role
+
+
+def needed(model: M | None, role: str, needed_by: str) -> M:
+    """The model of a role. Raises RoleMissing where the bundle has none, which names what needs it."""
+    if model is None:
+        raise RoleMissing(role, needed_by)
+    return model
 
 
 class MemoryOff(QuizglassError):

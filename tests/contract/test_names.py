@@ -8,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {
+    "protos": ROOT / "protos" / "quizglass",
     "server": ROOT / "server" / "quizglass_server",
     "export": ROOT / "export" / "quizglass_export",
     "client": ROOT / "clients" / "python" / "quizglass_client",

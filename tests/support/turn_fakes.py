@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -22,6 +23,7 @@ from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.clock import record_engine
 from quizglass_server.steps.tuning import Tuning
+from quizglass_server.turn.outbox import Outbox, followed
 from quizglass_server.turn.resources import Resources
 
 VELMORA = Entry("velmora", "Velmora", "Velmora is a red car made by Tandric.", source="pocketworld")
@@ -208,8 +210,11 @@ class World:
         budget_s: float = 60.0,
         now: Callable[[], float] = monotonic,
     ) -> list[TurnEvent]:
-        async with aclosing(self.assistant.answer(asked or turn(), policy, Budget(budget_s, now))) as events:
+        async with self.following(asked or turn(), policy, Budget(budget_s, now)) as events:
             return [event async for event in events]
+
+    def following(self, asked: Turn, policy: str, budget: Budget) -> AbstractAsyncContextManager[Outbox]:
+        return followed(partial(self.assistant.run, asked, policy, budget))
 
 
 def done(events: Sequence[TurnEvent]) -> Done:

@@ -53,7 +53,7 @@ class Ours:
 
     async def complete(self, ask: Ask, timed: Timed) -> None:
         """Complete greedily."""
-        async with aclosing(self.process.generate(parts(ask), ask.tokens)) as stream:
+        async with aclosing((await self.process.client()).generate(parts(ask), ask.tokens)) as stream:
             async for item in stream:
                 if isinstance(item, Piece):
                     timed.add(item.text)

@@ -49,7 +49,7 @@ async def _process(setup: Setup) -> Part:
 
     async def leave(number: int) -> None:
         """After no token, one or a few; or before anything was sent."""
-        async with aclosing(ours.process.generate(prompts[number % _PROMPTS], 400)) as stream:
+        async with aclosing((await ours.process.client()).generate(prompts[number % _PROMPTS], 400)) as stream:
             for _ in range(Random(number).randrange(5)):
                 await anext(stream, None)
 
@@ -58,7 +58,7 @@ async def _process(setup: Setup) -> Part:
         watched = {"generator process": pid or 0, "process that cancels": os.getpid()}
         memory = await _storm(setup, "process", streams, leave, watched)
         async with asyncio.timeout(PATIENCE_S):
-            while (await ours.process.info()).pending:  # noqa: ASYNC110
+            while (await (await ours.process.client()).info()).pending:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         same = ours.process.pid == pid
     finally:

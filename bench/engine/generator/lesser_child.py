@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -40,12 +39,6 @@ def _sizes() -> None:
 def _padding() -> None:
     Costs = _in("costs.cost_model").Costs
     Costs._padded = lambda self, count: (self.step_us[count - 1], 0)
-
-
-def _corrections() -> None:
-    engine = _in("engine.engine")
-    measure = engine.measure
-    engine.measure = lambda model, batch: replace(measure(model, batch), cell_us=0.0, logits_us=0.0)
 
 
 def _margins() -> None:
@@ -113,7 +106,6 @@ PARTS: dict[str, Callable[[], None]] = {
     "costs kept up to date": _upkeep,
     "batch sizes by cost": _sizes,
     "padding": _padding,
-    "corrections for cells and logits": _corrections,
     "margins of the cost model": _margins,
     "steps that end with a prompt": _early,
     "pieces of prompts": _pieces,

@@ -20,7 +20,7 @@ from bench.engine.contenders.setup import Setup
 from bench.engine.figures import words
 from bench.results import at_most, measured
 from bench.sections import Part
-from quizglass_server.engines.llama.link.prompt import Finished, Piece, Terms
+from quizglass_server.engines.llama.link.prompt import Finished, Piece, Urgency
 
 _TOKENS = 64
 _PROMPT_WORDS = 40
@@ -63,7 +63,8 @@ async def _cancelled(setup: Setup, ours: Ours, trial: int, trials: int) -> int:
     prompt = await _prompt_steps(ours, ask)
     wanted = Random(trial).randrange(2, _TOKENS // 2)
     before, seen = await _steps(ours), 0
-    async with asyncio.timeout(PATIENCE_S), aclosing(ours.process.generate(parts(ask), ask.tokens)) as stream:
+    client = await ours.process.client()
+    async with asyncio.timeout(PATIENCE_S), aclosing(client.generate(parts(ask), ask.tokens)) as stream:
         async for item in stream:
             seen += isinstance(item, Piece)
             if seen == wanted:
@@ -87,7 +88,8 @@ async def _deadline(setup: Setup, ours: Ours, trial: int, trials: int) -> tuple[
 
     async def read() -> float:
         """All items; when the last one came."""
-        async with aclosing(ours.process.generate(parts(ask), ask.tokens, Terms(deadline=until))) as stream:
+        client = await ours.process.client()
+        async with aclosing(client.generate(parts(ask), ask.tokens, Urgency(deadline=until))) as stream:
             async for item in stream:
                 items.append(item)
                 if len(items) >= wanted:
@@ -123,7 +125,8 @@ async def _prompt_steps(ours: Ours, ask: Ask) -> int:
     steps = 0
     for _ in range(2):
         before = await _steps(ours)
-        async with asyncio.timeout(PATIENCE_S), aclosing(ours.process.generate(parts(ask), 1)) as stream:
+        client = await ours.process.client()
+        async with asyncio.timeout(PATIENCE_S), aclosing(client.generate(parts(ask), 1)) as stream:
             async for _item in stream:
                 pass
         steps = await _quiet(ours) - before
@@ -131,7 +134,7 @@ async def _prompt_steps(ours: Ours, ask: Ask) -> int:
 
 
 async def _steps(ours: Ours) -> int:
-    return (await ours.process.info()).stats.decode_steps
+    return (await (await ours.process.client()).info()).stats.decode_steps
 
 
 async def _quiet(ours: Ours) -> int:

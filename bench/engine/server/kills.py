@@ -108,7 +108,7 @@ def _streams(
             while not dead.is_set():
                 turn += 1
                 request = Ask(words(30, 10_000 * kill + 100 * index + turn), 400)
-                async with aclosing(ours.process.generate(parts(request), request.tokens)) as items:
+                async with aclosing((await ours.process.client()).generate(parts(request), request.tokens)) as items:
                     async for _ in items:
                         flowing[index].set()
         except EngineLost:

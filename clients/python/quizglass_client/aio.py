@@ -19,7 +19,7 @@ from quizglass.v1 import (
     memory_pb2,
     memory_pb2_grpc,
 )
-from quizglass.values import Capabilities, Deleted, Evidence, Filter, Forgotten, MemoryStats, Sighting
+from quizglass.values import Capabilities, Deleted, Evidence, Filter, ForgottenSightings, MemoryStats, Sighting
 from quizglass_client import requests
 from quizglass_client.batches import batches_on_thread
 from quizglass_client.channel import DEFAULT_TARGET, open_async_channel
@@ -361,7 +361,7 @@ class AsyncMemory:
         since: Moment = 0,
         until: Moment = 0,
         everything: bool = False,
-    ) -> Forgotten:
+    ) -> ForgottenSightings:
         """Forget the sightings that fit all that is given, durably; arguments as in `search`.
 
         Args:
@@ -370,7 +370,7 @@ class AsyncMemory:
         with translated():
             request = requests.forget(requests.sighting_filter(session_id, frame, since, until), everything)
             response = await self._stub.ForgetMemory(request, timeout=self._limits.call)
-            return Forgotten(response.forgotten, response.sequence)
+            return ForgottenSightings(response.forgotten, response.sequence)
 
     async def compact(self) -> int:
         """Remove what is forgotten from the server's files; the sequence number up to which that is done."""

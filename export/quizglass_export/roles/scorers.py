@@ -22,6 +22,7 @@ from quizglass_export.onnx import scorer_file
 from quizglass_export.onnx.accept import Feed, apply_precision, check_lossy_scorer
 from quizglass_export.onnx.file import write_onnx
 from quizglass_export.onnx.scorer_file import without_past
+from quizglass_export.onnx.scorer_inputs import scorer_batch
 from quizglass_export.parity import (
     Check,
     Floats,
@@ -136,7 +137,7 @@ class VisionPrompts:
     def inputs(self, indices: Sequence[int]) -> Inputs:
         """The server's own tensors for some of the samples."""
         rows, pictures = [self.rows[i] for i in indices], [self.pictures[i] for i in indices]
-        return vision_inputs.scorer_batch(rows, self.image_id, self.spec, pictures)
+        return scorer_batch(rows, self.image_id, self.spec, pictures)
 
 
 def prepare_text_scorer(job: RoleJob, spec: schema.Scorer) -> None:
@@ -221,7 +222,7 @@ def _feed(rows: Sequence[Sequence[int]], path: Path) -> Feed:
     completed = without_past(path)
 
     def inputs(indices: Sequence[int]) -> Inputs:
-        return completed(vision_inputs.scorer_batch([rows[i] for i in indices]))
+        return completed(scorer_batch([rows[i] for i in indices]))
 
     return inputs
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from quizglass.session import Question
-from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.assistant.assistant import Assistant, policy_named
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.config.options import RequestLimits
 from quizglass_server.decoding.kept import KeptPictures
@@ -24,7 +24,7 @@ from quizglass_server.errors import InvalidInput
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
-from quizglass_server.turn.outbox import Outbox
+from quizglass_server.turn.outbox import followed
 
 MAX_EXCHANGE_CHARS = 2000
 MAX_SESSION_CHARS = 64
@@ -73,7 +73,7 @@ class Asking:
         pictures: keeps those that were decoded a moment ago.
         limits: what questions may be at most.
         default_budget_s: seconds for a question that says nothing of its time.
-        looks: what gives way to turns; None: nothing does.
+        look_ahead: what gives way to turns; None: nothing does.
         memory_s: seconds that the visual memory keeps what it is handed.
         elsewhere: what of the server is behind a network address; empty: nothing.
     """
@@ -84,14 +84,14 @@ class Asking:
         pictures: KeptPictures,
         limits: RequestLimits,
         default_budget_s: float,
-        looks: LookAhead | None = None,
+        look_ahead: LookAhead | None = None,
         memory_s: float = 0.0,
         elsewhere: str = "",
     ) -> None:
         self.assistant = assistant
         self.memory_s = memory_s
         self.elsewhere = elsewhere
-        self._looks = looks
+        self._look_ahead = look_ahead
         self.pictures = pictures
         self._limits = limits
         self._default_budget_s = default_budget_s
@@ -131,9 +131,7 @@ class Asking:
             InvalidInput: there is none.
         """
         policies = self.assistant.policies
-        if name and name not in policies:
-            raise InvalidInput("policy", f"there is no policy {name[:60]!r}; this server has {', '.join(policies)}")
-        return name or policies[0]
+        return policy_named(name, policies) if name else policies[0]
 
     def budget(self, wish_s: float, left_s: float | None = None) -> Budget:
         """The time that a question gets.
@@ -160,14 +158,8 @@ class Asking:
         Raises:
             QuizglassError: when the events have ended, if the turn failed.
         """
-        outbox = Outbox()
-        work = asyncio.create_task(self.run(asked, source, outbox.put, finish))
-        work.add_done_callback(lambda _: outbox.close())
-        try:
-            yield outbox
-            await work
-        finally:
-            await _ended(work)
+        async with followed(lambda tell: self.run(asked, source, tell, finish)) as events:
+            yield events
 
     async def run(
         self, asked: TurnRequest, source: FrameSource | None, tell: Callable[[TurnEvent], None], finish: Finish
@@ -230,10 +222,10 @@ class Asking:
 
     async def _seen_ahead(self, turn: Turn, budget: Budget) -> None:
         """Let what is done ahead for a turn's picture come to an end, within the budget, and all else give way."""
-        if self._looks is not None:
+        if self._look_ahead is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(budget.left_s):
-                    await self._looks.give_way(turn.picture.sha256 if turn.picture else b"")
+                    await self._look_ahead.give_way(turn.picture.sha256 if turn.picture else b"")
 
     async def _pictured(self, turn: Turn, source: FrameSource, budget: Budget) -> tuple[Turn, tuple[StageTiming, ...]]:
         """The turn with its picture and what decoding took, within the budget and the memory for requests."""
@@ -243,12 +235,3 @@ class Asking:
                 picture = await source.picture()
                 took = StageTiming("decode", (time.monotonic_ns() - started) / 1e9)
                 return replace(turn, picture=picture), (took,)
-
-
-async def _ended(work: asyncio.Task[None]) -> None:
-    """Stop a turn that nobody waits for any more; one that is over is left as it is."""
-    if not work.done():
-        work.cancel()
-        await asyncio.wait({work})
-    if not work.cancelled():
-        work.exception()  # seen, also when nobody asks for it

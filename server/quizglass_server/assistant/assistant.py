@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from time import monotonic
 
@@ -40,7 +40,6 @@ from quizglass_server.steps.verify import Support, judged, told_check, verify
 from quizglass_server.turn.givens import Givens
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.lookups import Lookups
-from quizglass_server.turn.outbox import Outbox
 from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.runner import StepRunner
 from quizglass_server.turn.toolbox import ANSWER, Toolbox
@@ -58,7 +57,7 @@ class Assistant:
     Args:
         resources: models, knowledge and what turns share.
         default_policy: name of the policy used when a request names none; None: the best that can be served.
-        admission: how many turns run and wait; whoever calls `answer` takes a permit first.
+        admission: how many turns run and wait; whoever calls `run` takes a permit first.
         has: what there is for policies; None: whether a role has a model.
 
     Raises:
@@ -75,7 +74,7 @@ class Assistant:
         self._resources = resources
         self._has = has or self._has_model
         self.admission = admission or Admission(TurnOptions.max_turns, TurnOptions.queue)
-        default = _policy(default_policy or preferred(survey(self._has)) or next(iter(POLICIES))).name
+        default = policy_named(default_policy or preferred(survey(self._has)) or next(iter(POLICIES)), POLICIES)
         self.policies: tuple[str, ...] = (default, *(name for name in POLICIES if name != default))
 
     @property
@@ -83,40 +82,21 @@ class Assistant:
         """Every policy, the default first, and what it lacks."""
         return tuple(status_of(POLICIES[name], self._has) for name in self.policies)
 
-    async def answer(self, turn: Turn, policy: str, budget: Budget) -> AsyncGenerator[TurnEvent, None]:
-        """Run a turn; the last event is Done. Closing the generator cancels the step that is running.
+    async def run(self, turn: Turn, policy: str, budget: Budget, tell: Callable[[TurnEvent], None]) -> None:
+        """Run a turn.
 
         Args:
             turn: the question, its picture decoded.
             policy: one of `policies`; empty for the default.
             budget: time the turn may take, already running.
-
-        Raises:
-            As `run`.
-        """
-        outbox = Outbox()
-        task = asyncio.create_task(self.run(turn, policy, budget, outbox.put))
-        task.add_done_callback(lambda _: outbox.close())
-        try:
-            async for event in outbox:
-                yield event
-            await task
-        finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait({task})
-            if not task.cancelled():
-                task.exception()  # seen, also when nobody waits for the turn any more
-
-    async def run(self, turn: Turn, policy: str, budget: Budget, tell: Callable[[TurnEvent], None]) -> None:
-        """Run a turn and tell of each event at once, of Done last; arguments as `answer`.
+            tell: takes each event at once, Done last.
 
         Raises:
             InvalidInput: no such policy.
             RoleMissing: the bundle has no model for a role that the policy cannot do without.
             EngineLost: an engine died under the turn.
         """
-        chosen = _policy(policy or self.policies[0])
+        chosen = POLICIES[policy_named(policy or self.policies[0], POLICIES)]
         self._check_needs(chosen)
         await self._run(turn, chosen, budget, Journal(tell, explains=turn.explain))
 
@@ -284,9 +264,10 @@ def _abstain_reason(draft: Draft, journal: Journal) -> AbstainReason:
     return AbstainReason.NO_EVIDENCE if journal.searched and not shown else AbstainReason.MODEL
 
 
-def _policy(name: str) -> Policy:
-    if (policy := POLICIES.get(name)) is not None:
-        return policy
-    near = get_close_matches(name, POLICIES, n=1)
+def policy_named(name: str, policies: Collection[str]) -> str:
+    """A policy's name, which is one of these. Raises InvalidInput, with the nearest name."""
+    if name in policies:
+        return name
+    near = get_close_matches(name, policies, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise InvalidInput("policy", f"there is no policy {name!r}; {hint}choose one of {', '.join(POLICIES)}")
+    raise InvalidInput("policy", f"there is no policy {name[:60]!r}; {hint}choose one of {', '.join(policies)}")

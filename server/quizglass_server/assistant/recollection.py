@@ -24,7 +24,7 @@ from quizglass_server.domain.turns import (
     Turn,
     Vector,
 )
-from quizglass_server.errors import InvalidInput, MemoryOff, RoleMissing
+from quizglass_server.errors import InvalidInput, MemoryOff, needed
 from quizglass_server.scheduling.ledger import handed
 from quizglass_server.steps.lookup.crop import WHOLE, View, views_of
 from quizglass_server.steps.lookup.image_search import embed_views
@@ -118,9 +118,8 @@ async def search_memory(
         return await memory.by_picture(await _vectors(resources, picture, [WHOLE]), query)
     if not text:
         return await memory.latest(query)
-    if models.text_encoder is None:
-        raise RoleMissing("text_encoder", "searching the memory by text")
-    (vector,) = await models.text_encoder.embed_queries([text])
+    encoder = needed(models.text_encoder, "text_encoder", "searching the memory by text")
+    (vector,) = await encoder.embed_queries([text])
     return await memory.by_text(vector, text, query)
 
 
@@ -143,7 +142,5 @@ async def _last_seen(memory: VisualMemory, turn: Turn, resources: Resources) -> 
 
 
 async def _vectors(resources: Resources, picture: Picture, views: Sequence[View]) -> list[Vector]:
-    encoder = resources.models.image_encoder
-    if encoder is None:
-        raise RoleMissing("image_encoder", "the visual memory")
+    encoder = needed(resources.models.image_encoder, "image_encoder", "the visual memory")
     return await resources.vectors(picture, views, lambda missing: embed_views(encoder, picture, missing))

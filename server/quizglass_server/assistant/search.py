@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.domain.turns import Evidence, Picture, Vector
-from quizglass_server.errors import InvalidInput, RoleMissing
+from quizglass_server.errors import InvalidInput, needed
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.steps.lookup.crop import WHOLE
 from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence
@@ -63,9 +63,7 @@ async def _by_text(resources: Resources, text: str, limit: int, options: SearchO
 async def _by_pictures(
     resources: Resources, pictures: Sequence[Picture], limit: int, options: SearchOptions
 ) -> list[Evidence]:
-    encoder = resources.models.image_encoder
-    if encoder is None:
-        raise RoleMissing("image_encoder", "searching by picture")
+    encoder = needed(resources.models.image_encoder, "image_encoder", "searching by picture")
     vectors = [await _whole(resources, encoder, picture) for picture in pictures]
     return picture_evidence(await resources.knowledge.search_crops(vectors, limit, options), shown=0)
 

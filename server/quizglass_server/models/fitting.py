@@ -5,6 +5,8 @@ from __future__ import annotations
 from hashlib import sha256
 from threading import Lock
 
+import numpy as np
+
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.models.fields import Size
@@ -14,24 +16,57 @@ from quizglass_server.models.vision_inputs import fit
 CACHE_BYTES = 32 << 20
 
 
+class FittedPicture:
+    """A picture in a model's size: its bytes once, for models that take an array and for one in another process."""
+
+    def __init__(self, pixels: RGB) -> None:
+        """Take over uint8 [height, width, 3]."""
+        self.rgb = pixels.tobytes()
+        """height * width * 3 bytes."""
+        self.pixels: RGB = np.frombuffer(self.rgb, np.uint8).reshape(pixels.shape)
+        """The same, read-only."""
+        self._hash = b""
+
+    @property
+    def is_hashed(self) -> bool:
+        """Whether `hash` costs nothing more."""
+        return bool(self._hash)
+
+    def hash(self) -> bytes:
+        """SHA-256 of `rgb`, computed once.
+
+        The frame's own hash would not do for what outlives the server: a frame filter changes a picture under its name.
+        """
+        if not self._hash:
+            self._hash = sha256(self.rgb).digest()
+        return self._hash
+
+
 class PictureFitter:
     """Stretches pictures to model sizes; shared by all models, so that one size is made once."""
 
     def __init__(self) -> None:
-        self._made = BoundedCache[tuple[bytes, int, int], RGB](CACHE_BYTES, lambda pixels: pixels.nbytes)
+        self._made = BoundedCache[tuple[bytes, int, int], FittedPicture](CACHE_BYTES, lambda made: len(made.rgb))
         self._lock = Lock()
 
     def fit(self, picture: Picture, size: Size) -> RGB:
+        """The picture in `size`, which is not to be written to."""
+        return self.fitted(picture, size).pixels
+
+    def kept(self, picture: Picture, size: Size) -> FittedPicture | None:
+        """The picture in `size` if it was made before."""
+        return self._made.get((picture.sha256, size.width, size.height))
+
+    def fitted(self, picture: Picture, size: Size) -> FittedPicture:
         """The picture in `size`."""
-        key = (picture.sha256, size.width, size.height)
-        if (fitted := self._made.get(key)) is not None:
-            return fitted
+        if (made := self.kept(picture, size)) is not None:
+            return made
         # Models that want the same size at the same moment wait for the first instead of repeating its work.
         with self._lock:
-            if (fitted := self._made.get(key)) is None:
-                fitted = fit(picture.pixels, size)
-                self._made.put(key, fitted)
-            return fitted
+            if (made := self.kept(picture, size)) is None:
+                made = FittedPicture(fit(picture.pixels, size))
+                self._made.put((picture.sha256, size.width, size.height), made)
+            return made
 
 
 def content_hash(pixels: RGB) -> bytes:

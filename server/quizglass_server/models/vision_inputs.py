@@ -129,35 +129,22 @@ def positions(ids: Sequence[int], image_id: int, spec: Patched) -> NDArray[np.in
     return axes
 
 
-def scorer_batch(
-    rows: Sequence[Sequence[int]],
-    image_id: int | None = None,
-    spec: Patched | None = None,
-    pictures: Sequence[RGB | None] = (),
-) -> dict[str, NDArray[np.generic]]:
-    """Inputs of an ONNX scorer for a batch of prompts, padded on the right.
-
-    Args:
-        rows: token ids of each prompt (B rows of different lengths).
-        image_id: id of the image pad token, for a vision scorer.
-        spec: picture geometry, for a vision scorer.
-        pictures: one picture for each row, None for a row without one (its pixels are zeros and are never
-            read).
-
-    Returns:
-        `input_ids` and `attention_mask`, int64 [B, S]; with `spec` also `position_ids`, int64 [3, B, S], and
-        `pixel_values`, float32 [B, P, F].
-    """
-    if spec is None or image_id is None:
-        return _padded(rows)
-    return vision_batch(rows, image_id, spec, [None if each is None else patches(each, spec) for each in pictures])
-
-
 def vision_batch(
     rows: Sequence[Sequence[int]], image_id: int, spec: Patched, seen: Sequence[Patches | None]
 ) -> dict[str, NDArray[np.generic]]:
-    """`scorer_batch` of a vision scorer whose pictures are cut into `patches` already."""
-    batch = _padded(rows)
+    """Inputs of a vision scorer's ONNX file for a batch of prompts, padded on the right.
+
+    Args:
+        rows: token ids of each prompt (B rows of different lengths).
+        image_id: id of the image pad token.
+        spec: picture geometry.
+        seen: `patches` of one picture for each row, None for a row without one (they are zeros and are never read).
+
+    Returns:
+        `input_ids` and `attention_mask`, int64 [B, S], `position_ids`, int64 [3, B, S], and `pixel_values`, float32
+        [B, P, F].
+    """
+    batch = padded(rows)
     ids, mask = batch["input_ids"], batch["attention_mask"]
     # Padding must not be the image token's id, or the graph would scatter picture features into it.
     if image_id == 0:
@@ -171,7 +158,8 @@ def vision_batch(
     return batch | {"position_ids": places, "pixel_values": pixels}
 
 
-def _padded(rows: Sequence[Sequence[int]]) -> dict[str, NDArray[np.generic]]:
+def padded(rows: Sequence[Sequence[int]]) -> dict[str, NDArray[np.generic]]:
+    """`input_ids` and `attention_mask`, int64 [B, S], of prompts of different lengths, padded on the right."""
     longest = max(len(row) for row in rows)
     ids = np.zeros((len(rows), longest), np.int64)
     mask = np.zeros((len(rows), longest), np.int64)

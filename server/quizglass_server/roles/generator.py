@@ -16,8 +16,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from quizglass_server.config.options import BatchOptions, GeneratorOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token
-from quizglass_server.engines.cache import BoundedCache
-from quizglass_server.engines.llama.link.prompt import Constraint, Part, PicturePart, Piece, Terms, TextPart
+from quizglass_server.engines.llama.link.prompt import Constraint, Part, PicturePart, Piece, TextPart, Urgency
 from quizglass_server.engines.llama.process.breaker import BreakerOptions
 from quizglass_server.engines.llama.process.client import ConstraintUnusable, PromptRefused
 from quizglass_server.engines.llama.process.heartbeat import HeartbeatOptions
@@ -26,7 +25,7 @@ from quizglass_server.engines.llama.process.state import StateDirectory
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from quizglass_server.errors import BundleError, EngineFailed, InvalidInput, QuizglassError
 from quizglass_server.models.fields import Count, FileName, Size
-from quizglass_server.models.fitting import CACHE_BYTES, PictureFitter, content_hash
+from quizglass_server.models.fitting import FittedPicture, PictureFitter
 from quizglass_server.models.loading import ModelFiles, RolePart
 from quizglass_server.models.prompts import PromptError, PromptTemplate, SegmentKind, Values, filled, load_template
 from quizglass_server.scheduling.clock import record_engine
@@ -34,7 +33,7 @@ from quizglass_server.scheduling.deadline import deadline
 
 ANSWER = "answer"
 """The task whose prompt every generator has."""
-_BACKGROUND = Terms(priority=2)
+_BACKGROUND = Urgency(background=True)
 logger = logging.getLogger(__name__)
 
 
@@ -160,7 +159,6 @@ class LlamaGenerator:
         options = options or GeneratorOptions()
         self._spec = spec
         self._fitter = fitter
-        self._pictures = BoundedCache[bytes, PicturePart](CACHE_BYTES, lambda part: len(part.rgb))
         prompts = {task: files.path(name) for task, name in spec.prompts.items()}
         self._templates = generator_prompts(prompts, sees=self.sees_pictures)
         self.needs = frozenset[str]().union(*(template.names for template in self._templates.values()))
@@ -224,7 +222,9 @@ class LlamaGenerator:
         """
         limit = self._spec.max_new_tokens
         tokens = min(request.max_tokens, limit) if request.max_tokens > 0 else limit
-        stream = self._process.generate(await self._prompt(request), tokens, _terms(), request.constraint)
+        prompt, urgency = await self._prompt(request), _urgency()
+        client = await self._process.client(urgency.deadline)
+        stream = client.generate(prompt, tokens, urgency, request.constraint)
         begun = False
         with _refusals():
             async with aclosing(stream):
@@ -240,9 +240,10 @@ class LlamaGenerator:
 
     async def choose(self, request: GenerationRequest, labels: Sequence[str]) -> list[float]:
         """Probability of each label as the continuation, normalised over the labels; errors as `generate`."""
-        prompt = await self._prompt(request)
+        prompt, urgency = await self._prompt(request), _urgency()
+        client = await self._process.client(urgency.deadline)
         with _refusals():
-            probabilities, usage = await self._process.choose(prompt, labels, _terms())
+            probabilities, usage = await client.choose(prompt, labels, urgency)
         record_engine(usage.engine_us, usage.prompt_tokens)
         return probabilities
 
@@ -255,7 +256,8 @@ class LlamaGenerator:
             prompt = await self._prompt(GenerationRequest(ANSWER, {}, (picture,)))
             places = [place for place, part in enumerate(prompt) if isinstance(part, PicturePart)]
             if places:
-                await self._process.prefill(prompt[: places[-1] + 1], _BACKGROUND)
+                client = await self._process.client()
+                await client.prefill(prompt[: places[-1] + 1], _BACKGROUND)
         except QuizglassError as error:
             logger.debug("a picture could not be prepared: %s", error.message)
 
@@ -279,16 +281,16 @@ class LlamaGenerator:
         return parts
 
     async def _picture(self, picture: Picture, size: Size) -> PicturePart:
-        """The picture as the process takes it: made once, and off the event loop, which a large one would hold up."""
-        part = self._pictures.get(picture.sha256)
-        if part is None:
-            part = await asyncio.to_thread(self._fitted, picture, size)
-            self._pictures.put(picture.sha256, part)
-        return part
+        """The picture as the process takes it: made off the event loop, which a large one would hold up."""
+        fitted = self._fitter.kept(picture, size)
+        if fitted is None or not fitted.is_hashed:
+            fitted = await asyncio.to_thread(self._hashed, picture, size)
+        return PicturePart(fitted.hash(), size.width, size.height, fitted.rgb)
 
-    def _fitted(self, picture: Picture, size: Size) -> PicturePart:
-        pixels = self._fitter.fit(picture, size)
-        return PicturePart(content_hash(pixels), size.width, size.height, pixels.tobytes())
+    def _hashed(self, picture: Picture, size: Size) -> FittedPicture:
+        fitted = self._fitter.fitted(picture, size)
+        fitted.hash()
+        return fitted
 
 
 def generator_prompts(prompts: Mapping[str, Path], *, sees: bool) -> dict[str, PromptTemplate]:
@@ -329,8 +331,8 @@ def _state_key(spec: GeneratorPart, files: ModelFiles) -> str:
     return sha256(" ".join(digests).encode()).hexdigest()[:16]
 
 
-def _terms() -> Terms:
-    return Terms(deadline=deadline())
+def _urgency() -> Urgency:
+    return Urgency(deadline=deadline())
 
 
 @contextmanager

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from quizglass.convert import event_message, to_value
 from quizglass.session import Question
@@ -39,7 +38,9 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
         self._guard = guard
         self._capabilities = capabilities
 
-    async def Ask(self, request: assistant_pb2.AskRequest, context: Context) -> Any:
+    async def Ask(
+        self, request: assistant_pb2.AskRequest, context: Context
+    ) -> AsyncGenerator[assistant_pb2.AskResponse, None]:
         """Answer one question, event by event."""
         async with self._guard(context, "Ask"):
             source = _RequestFrame.of(request, self._frames, context.peer())
@@ -55,7 +56,9 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
                     message.turn_id, message.seq = asked.turn.id, seq
                     yield message
 
-    async def GetCapabilities(self, request: assistant_pb2.GetCapabilitiesRequest, context: Context) -> Any:
+    async def GetCapabilities(
+        self, request: assistant_pb2.GetCapabilitiesRequest, context: Context
+    ) -> assistant_pb2.GetCapabilitiesResponse:
         """What this server can do."""
         async with self._guard(context, "GetCapabilities"):
             return self._capabilities()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Any
 
 from quizglass.convert import to_message, to_value, words
 from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc, types_pb2
@@ -39,7 +38,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
 
     async def AddEntries(  # name of the RPC
         self, request_iterator: AsyncIterator[knowledge_pb2.AddEntriesRequest], context: Context
-    ) -> Any:
+    ) -> knowledge_pb2.AddEntriesResponse:
         """Add or replace entries; durable when the response names them."""
         async with self._guard(context, "AddEntries"):
             entries = _Entries(request_iterator)
@@ -54,13 +53,17 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             every = sorted([*refused, *entries.refused], key=lambda refusal: refusal.index)
             return knowledge_pb2.AddEntriesResponse(added=report.added, refused=every)
 
-    async def GetEntry(self, request: knowledge_pb2.GetEntryRequest, context: Context) -> Any:
+    async def GetEntry(
+        self, request: knowledge_pb2.GetEntryRequest, context: Context
+    ) -> knowledge_pb2.GetEntryResponse:
         """One entry."""
         async with self._guard(context, "GetEntry"):
             entry = await self._knowledge.get(checks.text(request.id, "id", longest=_MAX_ID))
             return knowledge_pb2.GetEntryResponse(entry=to_message(entry, knowledge_pb2.Entry))
 
-    async def ListEntries(self, request: knowledge_pb2.ListEntriesRequest, context: Context) -> Any:
+    async def ListEntries(
+        self, request: knowledge_pb2.ListEntriesRequest, context: Context
+    ) -> knowledge_pb2.ListEntriesResponse:
         """A page of entries, in order of id."""
         async with self._guard(context, "ListEntries"):
             size = checks.within(request.page_size or _DEFAULT_PAGE, 1, _MAX_PAGE, "page_size")
@@ -73,25 +76,33 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
                 total=self._knowledge.count(),
             )
 
-    async def DeleteEntry(self, request: knowledge_pb2.DeleteEntryRequest, context: Context) -> Any:
+    async def DeleteEntry(
+        self, request: knowledge_pb2.DeleteEntryRequest, context: Context
+    ) -> knowledge_pb2.DeleteEntryResponse:
         """Delete one entry with its chunks and pictures."""
         async with self._guard(context, "DeleteEntry"):
             gone = await self._knowledge.delete(checks.text(request.id, "id", longest=_MAX_ID))
             return to_message(gone, knowledge_pb2.DeleteEntryResponse)
 
-    async def GetPicture(self, request: knowledge_pb2.GetPictureRequest, context: Context) -> Any:
+    async def GetPicture(
+        self, request: knowledge_pb2.GetPictureRequest, context: Context
+    ) -> knowledge_pb2.GetPictureResponse:
         """One stored picture."""
         async with self._guard(context, "GetPicture"):
             if len(request.sha256) != _SHA256_BYTES:
                 raise InvalidInput("sha256", f"{len(request.sha256)} bytes is not a SHA-256, which has {_SHA256_BYTES}")
             return knowledge_pb2.GetPictureResponse(encoded=await self._knowledge.picture(request.sha256))
 
-    async def CompactEntries(self, request: knowledge_pb2.CompactEntriesRequest, context: Context) -> Any:
+    async def CompactEntries(
+        self, request: knowledge_pb2.CompactEntriesRequest, context: Context
+    ) -> knowledge_pb2.CompactEntriesResponse:
         """Remove what deleted entries have left in the files."""
         async with self._guard(context, "CompactEntries"):
             return knowledge_pb2.CompactEntriesResponse(sequence=await self._knowledge.compact())
 
-    async def SearchEntries(self, request: knowledge_pb2.SearchEntriesRequest, context: Context) -> Any:
+    async def SearchEntries(
+        self, request: knowledge_pb2.SearchEntriesRequest, context: Context
+    ) -> knowledge_pb2.SearchEntriesResponse:
         """Search by text, by picture, or by both."""
         async with self._guard(context, "SearchEntries"), self._frames.received(request.ByteSize()):
             if not request.text and not request.picture:

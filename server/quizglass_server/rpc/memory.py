@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
-from typing import Any
 
 from quizglass.convert import to_message, words
 from quizglass.v1 import memory_pb2, memory_pb2_grpc
@@ -34,7 +33,9 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         self._frames = frames
         self._guard = guard
 
-    async def SearchMemory(self, request: memory_pb2.SearchMemoryRequest, context: Context) -> Any:
+    async def SearchMemory(
+        self, request: memory_pb2.SearchMemoryRequest, context: Context
+    ) -> memory_pb2.SearchMemoryResponse:
         """Sightings by picture, by text, or the latest."""
         async with self._guard(context, "SearchMemory"), self._frames.received(request.ByteSize()):
             self._there()
@@ -47,13 +48,17 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             now = int(time.time())
             return memory_pb2.SearchMemoryResponse(sightings=[_message(hit, now) for hit in hits])
 
-    async def GetThumbnail(self, request: memory_pb2.GetThumbnailRequest, context: Context) -> Any:
+    async def GetThumbnail(
+        self, request: memory_pb2.GetThumbnailRequest, context: Context
+    ) -> memory_pb2.GetThumbnailResponse:
         """The small picture of one sighting."""
         async with self._guard(context, "GetThumbnail"):
             sighting = checks.text(request.id, "id", longest=_MAX_ID)
             return memory_pb2.GetThumbnailResponse(jpeg=await self._there().thumbnail(sighting))
 
-    async def ForgetMemory(self, request: memory_pb2.ForgetMemoryRequest, context: Context) -> Any:
+    async def ForgetMemory(
+        self, request: memory_pb2.ForgetMemoryRequest, context: Context
+    ) -> memory_pb2.ForgetMemoryResponse:
         """Forget sightings."""
         async with self._guard(context, "ForgetMemory"):
             memory, wanted = self._there(), _filter(request.filter)
@@ -62,12 +67,16 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             forgotten, sequence = await memory.forget(wanted)
             return memory_pb2.ForgetMemoryResponse(forgotten=forgotten, sequence=sequence)
 
-    async def CompactMemory(self, request: memory_pb2.CompactMemoryRequest, context: Context) -> Any:
+    async def CompactMemory(
+        self, request: memory_pb2.CompactMemoryRequest, context: Context
+    ) -> memory_pb2.CompactMemoryResponse:
         """Remove from the files what is forgotten."""
         async with self._guard(context, "CompactMemory"):
             return memory_pb2.CompactMemoryResponse(sequence=await self._there().compact())
 
-    async def GetMemoryStats(self, request: memory_pb2.GetMemoryStatsRequest, context: Context) -> Any:
+    async def GetMemoryStats(
+        self, request: memory_pb2.GetMemoryStatsRequest, context: Context
+    ) -> memory_pb2.GetMemoryStatsResponse:
         """How much is remembered, and what became of the rest."""
         async with self._guard(context, "GetMemoryStats"):
             return to_message(await self._there().stats(), memory_pb2.GetMemoryStatsResponse)

@@ -111,7 +111,7 @@ class RpcServer:
         guard: Guard,
         asking: Asking,
         sessions: SessionDirectory,
-        looks: LookAhead | None,
+        look_ahead: LookAhead | None,
         served: tuple[Served, ...],
         limits: Limits,
         port: int,
@@ -119,7 +119,7 @@ class RpcServer:
         self._server = server
         self._status = status
         self._roles = roles
-        self._looks = looks
+        self._look_ahead = look_ahead
         self.sessions = sessions
         self.port = port
         self.guard = guard
@@ -145,8 +145,8 @@ class RpcServer:
         await self.guard.drain(grace_s)
         self.sessions.end()
         await self._server.stop(_FLUSH_S)
-        if self._looks is not None:
-            await self._looks.close()
+        if self._look_ahead is not None:
+            await self._look_ahead.close()
 
 
 async def start_rpc(services: Services) -> RpcServer:
@@ -162,9 +162,9 @@ async def start_rpc(services: Services) -> RpcServer:
     frame_filter = FrameFilter.named(settings.frame_filter)
     frames = FrameStore(services.decoder, services.work, frame_filter=frame_filter)
     guard = Guard({"AddEntries": settings.max_turns})
-    looks = LookAhead(services.assistant) if settings.look_ahead else None
-    asking = _asking(services, frames, looks)
-    sessions = _sessions(services, asking, looks)
+    look_ahead = LookAhead(services.assistant) if settings.look_ahead else None
+    asking = _asking(services, frames, look_ahead)
+    sessions = _sessions(services, asking, look_ahead)
     served = _served(services, asking, frames, sessions, guard)
     for each in served:
         each.register(each.servicer, server)
@@ -174,7 +174,7 @@ async def start_rpc(services: Services) -> RpcServer:
     reflection.enable_server_reflection(names, server, described(names))
     roles = RoleHealth(status, services.models, KnowledgeRole(services.knowledge))
     port = _bind(server, settings.host, settings.port)
-    rpc = RpcServer(server, status, roles, guard, asking, sessions, looks, served, limits, port)
+    rpc = RpcServer(server, status, roles, guard, asking, sessions, look_ahead, served, limits, port)
     await server.start()
     await roles.start()
     await rpc.set_serving(True)
@@ -213,20 +213,20 @@ def _served(
     )
 
 
-def _asking(services: Services, frames: FrameStore, looks: LookAhead | None) -> Asking:
+def _asking(services: Services, frames: FrameStore, look_ahead: LookAhead | None) -> Asking:
     settings = services.settings
     memory_s = settings.memory_ttl_s if services.memory is not None else 0
     elsewhere = "knowledge" if _is_elsewhere(settings.knowledge) else ""
-    return Asking(services.assistant, frames, settings, settings.default_budget_s, looks, memory_s, elsewhere)
+    return Asking(services.assistant, frames, settings, settings.default_budget_s, look_ahead, memory_s, elsewhere)
 
 
-def _sessions(services: Services, asking: Asking, looks: LookAhead | None) -> SessionDirectory:
+def _sessions(services: Services, asking: Asking, look_ahead: LookAhead | None) -> SessionDirectory:
     settings = services.settings
     limits = session_limits(settings, settings.max_frame_bytes, _useful_side(services))
     pool = FramePool(settings.all_frames_bytes)
     coach = None if settings.coaching == "off" else CaptureCoach(FAULTS if settings.coaching == "all" else SURE)
     wire, closer = ProtobufWire(), Closer(services.assistant)
-    means = Means(asking, looks, pool, services.sessions, wire, limits, coach, closer)
+    means = Means(asking, look_ahead, pool, services.sessions, wire, limits, coach, closer)
     return SessionDirectory(means, settings.max_sessions)
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
-from typing import Any
 
 from quizglass.convert import client_value, said_name, server_message, to_value
 from quizglass.session import ClientSaid, Open, ServerSaid
@@ -47,7 +46,9 @@ class SessionServicer(session_pb2_grpc.SessionServiceServicer):
         self._sessions = sessions
         self._guard = guard
 
-    async def Converse(self, messages: AsyncIterator[session_pb2.ClientMessage], context: Context) -> Any:
+    async def Converse(
+        self, messages: AsyncIterator[session_pb2.ClientMessage], context: Context
+    ) -> AsyncGenerator[Encoded, None]:
         """A session over one link."""
         async with self._guard(context, "Converse"):
             session, link = self._sessions.open(await _first(messages))
@@ -63,7 +64,7 @@ class SessionServicer(session_pb2_grpc.SessionServiceServicer):
                 if not reading.cancelled():
                     reading.exception()  # the link has ended with it
 
-    async def Attach(self, request: session_pb2.AttachRequest, context: Context) -> Any:
+    async def Attach(self, request: session_pb2.AttachRequest, context: Context) -> AsyncGenerator[Encoded, None]:
         """What a session has to say."""
         async with self._guard(context, "Attach"):
             session, link = self._sessions.open(to_value(request.open, Open))
@@ -74,7 +75,7 @@ class SessionServicer(session_pb2_grpc.SessionServiceServicer):
             finally:
                 session.detach(link)
 
-    async def Send(self, request: session_pb2.SendRequest, context: Context) -> Any:
+    async def Send(self, request: session_pb2.SendRequest, context: Context) -> session_pb2.SendResponse:
         """What a client has to say."""
         async with self._guard(context, "Send"):
             checks.within(len(request.messages), 1, MAX_MESSAGES, "messages")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from quizglass_server.domain.turns import AnswerDelta, Confirmed, Done, Provisional, TurnEvent, Withdrawn
@@ -13,6 +14,8 @@ PATIENCE_S = 0.002
 """How long an event may wait that nobody hears or reads at once."""
 _HEARD = (AnswerDelta, Provisional, Confirmed, Withdrawn, Done)
 """What the wearer waits for."""
+Run = Callable[[Callable[[TurnEvent], None]], Coroutine[object, object, None]]
+"""A turn, which is given what takes its events."""
 
 
 class Outbox:
@@ -66,3 +69,28 @@ class Outbox:
             else:
                 self._changed.clear()
                 await self._changed.wait()
+
+
+@asynccontextmanager
+async def followed(run: Run) -> AsyncGenerator[Outbox, None]:
+    """Run a turn as a task, and give its events as they come; leaving early cancels it.
+
+    Args:
+        run: the turn.
+
+    Raises:
+        Whatever the turn raises, when the events have ended.
+    """
+    outbox = Outbox()
+    work = asyncio.create_task(run(outbox.put))
+    work.add_done_callback(lambda _: outbox.close())
+    try:
+        yield outbox
+        if work.done():
+            await work
+    finally:
+        if not work.done():
+            work.cancel()
+            await asyncio.wait({work})
+        if not work.cancelled():
+            work.exception()  # seen, also when nobody asks for it

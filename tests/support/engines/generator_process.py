@@ -45,12 +45,12 @@ async def started(options: ProcessOptions, **changed: object) -> AsyncIterator[G
 
 async def complete(process: GeneratorProcess, tokens: int = 8) -> list[Piece | Finished]:
     """A whole answer."""
-    return [item async for item in process.generate(PROMPT, tokens)]
+    return [item async for item in (await process.client()).generate(PROMPT, tokens)]
 
 
 async def texts(process: GeneratorProcess, tokens: int = 8, prompt: Sequence[Part] = PROMPT) -> list[str]:
     """The texts of an answer's tokens."""
-    return [item.text async for item in process.generate(prompt, tokens) if isinstance(item, Piece)]
+    return [item.text async for item in (await process.client()).generate(prompt, tokens) if isinstance(item, Piece)]
 
 
 async def drain(stream: AsyncGenerator[Piece | Finished, None]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.engine.requests import Request
-from quizglass_server.engines.llama.link.prompt import Part, Terms
+from quizglass_server.engines.llama.link.prompt import Part, Urgency
 from quizglass_server.engines.llama.native.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.native.logs import LlamaLog
 from quizglass_server.engines.llama.native.model import NativeModel, start_backend
@@ -60,10 +60,10 @@ def said_alone(model: NativeModel) -> list[list[str]]:
     return said
 
 
-def ask(engine: Engine, parts: list[Part], tokens: int = 16, terms: Terms | None = None) -> tuple[Given, Request]:
+def ask(engine: Engine, parts: list[Part], tokens: int = 16, urgency: Urgency | None = None) -> tuple[Given, Request]:
     """Submit a question."""
     given = Given()
-    request = engine.builder.generation(parts, tokens, terms or Terms(), sink=given)
+    request = engine.builder.generation(parts, tokens, urgency or Urgency(), sink=given)
     engine.submit(request)
     return given, request
 

@@ -14,7 +14,7 @@ from quizglass_server.engines.llama.link.prompt import (
     Finished,
     Part,
     Piece,
-    Terms,
+    Urgency,
 )
 from quizglass_server.engines.llama.native.logs import LlamaLog
 from quizglass_server.engines.llama.native.model import NativeModel, start_backend
@@ -38,10 +38,10 @@ async def working(model: NativeModel, costs: Costs = SMALL_PIECES) -> EngineWork
     return await EngineWorker.start(lambda: Engine(model, [], costs))
 
 
-async def collected(worker: EngineWorker, parts: list[Part], tokens: int, terms: Terms) -> tuple[str, Finished]:
+async def collected(worker: EngineWorker, parts: list[Part], tokens: int, urgency: Urgency) -> tuple[str, Finished]:
     """A whole answer and how it ended."""
     text, end = "", None
-    async for items in worker.generate(parts, tokens, terms):
+    async for items in worker.generate(parts, tokens, urgency):
         for item in items:
             if isinstance(item, Piece):
                 text += item.text

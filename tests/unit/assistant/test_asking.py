@@ -18,10 +18,10 @@ from tests.support.turn_fakes import World, done, picture, turn
 PATIENCE_S = 120.0
 
 
-async def asked(world: World, about: Turn, looks: LookAhead | None = None) -> list[TurnEvent]:
+async def asked(world: World, about: Turn, look_ahead: LookAhead | None = None) -> list[TurnEvent]:
     """A turn of little time."""
     events: list[TurnEvent] = []
-    asking = Asking(world.assistant, cast("KeptPictures", None), RequestLimits(), 10.0, looks)
+    asking = Asking(world.assistant, cast("KeptPictures", None), RequestLimits(), 10.0, look_ahead)
     request = TurnRequest(about, "both", Budget(0.05))
     async with asyncio.timeout(PATIENCE_S):
         await asking.run(request, None, events.append, lambda _, __, end: end)
@@ -44,8 +44,8 @@ async def test_a_turn_waits_no_longer_than_its_time_for_what_is_done_ahead_for_i
     world, gate = World(), Gate()
     before: dict[str, Any] = world.models.before
     before["reader"] = gate
-    looks = LookAhead(world.assistant)
-    looks.add("a session", picture())
+    ahead = LookAhead(world.assistant)
+    ahead.add("a session", picture())
     await gate.reached.wait()
-    assert done(await asked(world, turn(), looks)).abstain_reason is AbstainReason.BUDGET
-    await looks.close()
+    assert done(await asked(world, turn(), ahead)).abstain_reason is AbstainReason.BUDGET
+    await ahead.close()

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from contextlib import suppress
 from time import monotonic
 
 import pytest
@@ -356,7 +356,7 @@ async def test_closing_the_turn_cancels_the_running_step(role: str) -> None:
     world = World()
     gate = world.models.before[role] = Gate()
     before = asyncio.all_tasks()
-    async with aclosing(world.assistant.answer(turn(), "planning-agent", Budget(60))) as events:
+    async with world.following(turn(), "planning-agent", Budget(60)) as events:
 
         async def consume() -> None:
             async for _ in events:
@@ -374,7 +374,7 @@ async def test_closing_the_turn_cancels_the_running_step(role: str) -> None:
 async def test_leaving_after_the_first_piece_stops_the_generator() -> None:
     world = World()
     gate = world.models.before["token 1"] = Gate()
-    async with aclosing(world.assistant.answer(turn(), "none", Budget(60))) as events:
+    async with world.following(turn(), "none", Budget(60)) as events:
         async for event in events:
             if isinstance(event, AnswerDelta):
                 await gate.reached.wait()
@@ -421,6 +421,31 @@ async def test_a_turn_is_logged_without_its_words(caplog) -> None:
     assert record.plan == "both"
     assert "secret" not in str(vars(record))
     assert "crowns" not in str(vars(record))
+
+
+@pytest.mark.parametrize(
+    ("broken", "logged"),
+    [
+        ((), "turn finished"),
+        (("reader", "reranker"), "step failed"),
+        (("image_encoder",), "not waited for"),
+        (("text_encoder",), "turn failed"),
+        (("answer",), "turn failed"),
+    ],
+)
+async def test_no_word_of_a_turn_is_logged_for_debugging_either(broken: tuple[str, ...], logged: str, caplog) -> None:
+    world = World()
+    world.models.lines = ["legible"]
+    if broken == ("image_encoder",):
+        world.models.decision = Plan.NONE  # so that nobody waits for it
+    for role in broken:
+        world.models.before[role] = failing(EngineFailed("broken"))
+    with caplog.at_level(logging.DEBUG), suppress(EngineFailed):
+        await world.ask(turn("a secret question"))
+    written = [f"{logging.Formatter().format(record)} {vars(record)}" for record in caplog.records]
+    assert any(logged in text for text in written)
+    said = ("secret", "legible", "crowns", "how much", "velmora")
+    assert [(word, text) for word in said for text in written if word in text.lower()] == []
 
 
 async def test_search_by_text_by_picture_and_by_both() -> None:

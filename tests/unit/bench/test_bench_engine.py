@@ -4,7 +4,8 @@ import asyncio
 import json
 import math
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,7 +19,9 @@ from bench.engine.contenders import sse
 from bench.engine.contenders.contender import Ask, Timed, in_turn
 from bench.engine.contenders.ours import new_picture, parts
 from bench.engine.contenders.peers import messages
+from bench.engine.contenders.setup import Setup
 from bench.engine.contenders.shapes import filled_up
+from bench.engine.scorers import resizing
 from bench.engine.scorers.memory import memory_kib
 from bench.engine.server import kills
 from bench.engine.server.serving import Outcome, kinds
@@ -52,6 +55,15 @@ def test_a_peer_that_is_missing_leaves_its_reason() -> None:
     row = results.absent("wall", 2.0, "s", "other", "it did not come up")
     assert row.peer == "other not run: it did not come up"
     assert row.ok is None
+
+
+async def test_resizing_is_compared_for_each_size_and_for_a_whole_turn() -> None:
+    part = await resizing.run(cast("Setup", SimpleNamespace(count=lambda full, quick: quick)))
+    assert len(part.rows) == 9
+    assert all(row.peer_value for row in part.rows)
+    assert [row.name.partition(" (")[0] for row in part.rows if row.bar] == [
+        f"{frame}, all sizes of a turn" for frame in ("448 x 448", "640 x 480", "1280 x 720")
+    ]
 
 
 async def test_a_turn_that_hangs_is_an_outcome_and_no_error() -> None:

@@ -11,10 +11,11 @@ transformers = pytest.importorskip("transformers")
 
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES, vision_scorer  # noqa: E402
 from quizglass_export.onnx.file import write_onnx  # noqa: E402
+from quizglass_export.onnx.scorer_inputs import scorer_batch  # noqa: E402
 from quizglass_export.parity import check_scorer  # noqa: E402
 from quizglass_export.roles.scorers import VISION_AXES  # noqa: E402
 from quizglass_server.models.fields import Patched  # noqa: E402
-from quizglass_server.models.vision_inputs import image_tokens, patch_grid, patches, scorer_batch  # noqa: E402
+from quizglass_server.models.vision_inputs import image_tokens, patch_grid, patches  # noqa: E402
 
 IMAGE, START, END = 90, 91, 92
 LABELS = [7, 3, 11]

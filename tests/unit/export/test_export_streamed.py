@@ -20,10 +20,11 @@ from quizglass_export.checkpoints.source import Source  # noqa: E402
 from quizglass_export.checkpoints.streamed_graph import write_streamed  # noqa: E402
 from quizglass_export.errors import ExportError  # noqa: E402
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES, vision_scorer  # noqa: E402
+from quizglass_export.onnx.scorer_inputs import scorer_batch  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
 from quizglass_export.roles.scorers import VISION_AXES  # noqa: E402
 from quizglass_server.models.fields import Patched  # noqa: E402
-from quizglass_server.models.vision_inputs import patch_grid, scorer_batch  # noqa: E402
+from quizglass_server.models.vision_inputs import patch_grid  # noqa: E402
 from tests.unit.export.test_export_qwen_vl import IMAGE, LABELS, made, pictured  # noqa: E402
 
 PICTURE = Patched(width=56, height=56, mean=(0.5,) * 3, std=(0.5,) * 3, patch=14, merge=2, temporal=2)

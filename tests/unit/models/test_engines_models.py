@@ -22,7 +22,7 @@ from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession, Signature
 from quizglass_server.errors import BundleError, EngineFailed, EngineLost
 from quizglass_server.models.fields import Size
-from quizglass_server.models.fitting import PictureFitter
+from quizglass_server.models.fitting import FittedPicture, PictureFitter
 from quizglass_server.models.loading import Loading
 from quizglass_server.roles.generator import GenerationRequest, LlamaGenerator
 from quizglass_server.roles.load import load_models
@@ -135,9 +135,9 @@ async def test_the_generators_picture_is_fitted_once_and_not_on_the_event_loop(t
     threads: list[int] = []
 
     class Fitter(PictureFitter):
-        def fit(self, picture: Picture, size: Size) -> RGB:
+        def fitted(self, picture: Picture, size: Size) -> FittedPicture:
             threads.append(threading.get_ident())
-            return super().fit(picture, size)
+            return super().fitted(picture, size)
 
     bundle = Bundle.load(write_bundle(tmp_path / "tiny", ("generator",)))
     assert bundle.roles.generator is not None

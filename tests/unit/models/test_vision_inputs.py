@@ -8,9 +8,10 @@ from quizglass_server.models.vision_inputs import (
     channels,
     fit,
     image_tokens,
+    padded,
     patches,
     positions,
-    scorer_batch,
+    vision_batch,
 )
 
 MEAN, STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
@@ -103,7 +104,7 @@ def test_arrays_that_are_not_rgb_are_refused(picture: np.ndarray) -> None:
 def test_a_batch_pads_on_the_right_and_leaves_pictures_out() -> None:
     picture = spec()
     rows = [prompt(picture, 2, 9), [5, 6, 7]]
-    batch = scorer_batch(rows, IMAGE, picture, [noise(112, 112), None])
+    batch = vision_batch(rows, IMAGE, picture, [patches(noise(112, 112), picture), None])
     assert batch["input_ids"].shape == batch["attention_mask"].shape == (2, len(rows[0]))
     assert batch["attention_mask"].sum(1).tolist() == [len(rows[0]), 3]
     assert batch["position_ids"].shape == (3, 2, len(rows[0]))
@@ -115,9 +116,9 @@ def test_a_batch_pads_on_the_right_and_leaves_pictures_out() -> None:
 
 def test_padding_is_never_taken_for_a_picture() -> None:
     picture = spec()
-    batch = scorer_batch([[1, 2, 3], [4]], 0, picture, [None, None])
+    batch = vision_batch([[1, 2, 3], [4]], 0, picture, [None, None])
     assert 0 not in batch["input_ids"]
 
 
 def test_text_batches_have_ids_and_mask_alone() -> None:
-    assert set(scorer_batch([[1, 2], [3]])) == {"input_ids", "attention_mask"}
+    assert set(padded([[1, 2], [3]])) == {"input_ids", "attention_mask"}

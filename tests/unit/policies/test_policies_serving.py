@@ -139,8 +139,7 @@ async def test_the_assistant_asks_the_bundle() -> None:
         world.resources, has=lambda part: part not in ("plan", "deciders.plan", "generator.prompts.plan")
     )
     with pytest.raises(RoleMissing, match=r"no generator\.prompts\.plan, which policy 'prompt-based' needs"):
-        async for _ in assistant.answer(turn(), "prompt-based", Budget(60)):
-            pass
+        await assistant.run(turn(), "prompt-based", Budget(60), lambda _: None)
     assert world.models.calls.made == []
 
 

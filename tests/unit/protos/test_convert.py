@@ -24,7 +24,7 @@ MESSAGES = {
     values.Filter: knowledge_pb2.EntryFilter,
     values.Sighting: memory_pb2.Sighting,
     values.MemoryStats: memory_pb2.GetMemoryStatsResponse,
-    values.Role: assistant_pb2.RoleCapability,
+    values.RoleCapability: assistant_pb2.RoleCapability,
     values.Region: assistant_pb2.Region,
     values.StepDetail: assistant_pb2.StepDetail,
 } | {

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,6 +17,7 @@ from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.models.wordgate import WordGate
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in, handed
+from quizglass_server.turn.outbox import followed
 from tests.support.turn_fakes import World, turn
 
 
@@ -112,7 +114,8 @@ async def test_what_is_remembered_is_counted_before_the_end_is_told():
     memory = SimpleNamespace(remember=seen.append)
     assistant, asked = Assistant(replace(world.resources, memory=memory)), replace(turn(), remember=True)
     with entered_in(ledger):
-        told = [(event, "memory" in ledger.settle()) async for event in assistant.answer(asked, "none", Budget(60))]
+        async with followed(partial(assistant.run, asked, "none", Budget(60))) as events:
+            told = [(event, "memory" in ledger.settle()) async for event in events]
     (each,) = seen
     texts = each.sighting.question + each.sighting.answer + "".join(each.sighting.recognised)
     assert ledger.settle()["memory"] == each.picture.pixels.nbytes + len(texts.encode())

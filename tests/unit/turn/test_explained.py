@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
@@ -141,7 +140,7 @@ async def test_a_turn_that_fails_tells_of_the_step_that_failed_and_of_those_with
     world.models.before["reranker"] = die
 
     async def follow() -> None:
-        async with aclosing(world.assistant.answer(explained(), "text", Budget(60))) as events:
+        async with world.following(explained(), "text", Budget(60)) as events:
             async for event in events:
                 told.append(event)
 
@@ -222,7 +221,7 @@ async def test_a_turn_that_is_left_is_cancelled_like_any_other() -> None:
         await asyncio.Event().wait()
 
     world.models.before["reranker"] = wait
-    async with aclosing(world.assistant.answer(explained(), "text", Budget(60))) as events:
+    async with world.following(explained(), "text", Budget(60)) as events:
 
         async def follow() -> None:
             async for _ in events:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
 from enum import Enum
 from typing import Any
 
@@ -78,7 +77,7 @@ def given_up(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], Awaitable[Don
 
             world.models.before[role] = pass_time
         budget = Budget(budget_s, now=lambda: now[0])
-        async with aclosing(world.assistant.answer(turn(), "two-hops", budget)) as events:
+        async with world.following(turn(), "two-hops", budget) as events:
             last = [event async for event in events][-1]
         assert isinstance(last, Done)
         return last

@@ -395,14 +395,8 @@ async def test_a_turn_that_fails_withdraws_its_provisional_answer_first(monkeypa
         raise EngineLost("gone")
 
     monkeypatch.setitem(POLICIES, "failing", Scripted(run))
-    events = world.assistant.answer(turn(), "failing", Budget(60.0))
-
-    async def read() -> None:
-        async for event in events:
-            seen.append(event)  # noqa: PERF401, those before the failure count
-
     with pytest.raises(EngineLost):
-        await read()
+        await world.assistant.run(turn(), "failing", Budget(60.0), seen.append)
     assert [type(event) for event in seen] == [Provisional, Withdrawn, Provisional, Withdrawn]
 
 

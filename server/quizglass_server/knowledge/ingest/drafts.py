@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from quizglass_server.domain.entries import PicturedEntry, Refused
 from quizglass_server.domain.turns import Picture
-from quizglass_server.errors import InvalidInput, RoleMissing
+from quizglass_server.errors import InvalidInput, needed
 from quizglass_server.knowledge.content.chunks import CHUNKING, chunk_entry, passage
 from quizglass_server.knowledge.content.perceptual_hash import perceptual_hash_of
 from quizglass_server.knowledge.content.records import AddReport, EntryDraft, VectorKind
@@ -119,8 +119,8 @@ class Ingest:
                 positions.append(position)
         entry = replace(checked.entry, picture_sha256=tuple(pictures))
         chunks = chunk_entry(entry, self._text_encoder.count_tokens if self._text_encoder else len, content)
-        if chunks and self._text_encoder is None:
-            raise RoleMissing("text_encoder", "adding entries with text")
+        if chunks:
+            needed(self._text_encoder, "text_encoder", "adding entries with text")
         return EntryDraft(entry, chunks, tuple(pictures.values())), positions
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from quizglass_server.domain.entries import SearchMode
 from quizglass_server.domain.turns import Picture, Vector
-from quizglass_server.errors import EngineFailed, RoleMissing
+from quizglass_server.errors import EngineFailed, needed
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.scheduling.priority import Priority, at_priority
@@ -39,9 +39,8 @@ def unit_vector(vector: Vector, dimension: int, role: str) -> Vector:
 
 def picture_queries(encoder: ImageEncoder | None, vectors: Sequence[Vector]) -> list[Vector]:
     """The vectors of a search by picture, as unit vectors. Raises RoleMissing without an encoder, EngineFailed."""
-    if encoder is None:
-        raise RoleMissing("image_encoder", "searching by picture")
-    return [unit_vector(vector, encoder.dimension, "image_encoder") for vector in vectors]
+    dimension = needed(encoder, "image_encoder", "searching by picture").dimension
+    return [unit_vector(vector, dimension, "image_encoder") for vector in vectors]
 
 
 def text_query(encoder: TextEncoder | None, vector: Vector | None, mode: SearchMode) -> Vector | None:
@@ -53,9 +52,8 @@ def text_query(encoder: TextEncoder | None, vector: Vector | None, mode: SearchM
     """
     if mode is SearchMode.KEYWORDS:
         return None
-    if encoder is None:
-        raise RoleMissing("text_encoder", "searching by text")
-    return unit_vector(_NO_VECTOR if vector is None else vector, encoder.dimension, "text_encoder")
+    dimension = needed(encoder, "text_encoder", "searching by text").dimension
+    return unit_vector(_NO_VECTOR if vector is None else vector, dimension, "text_encoder")
 
 
 class Embedder(Generic[Item]):
@@ -115,16 +113,12 @@ class Embedders:
     @property
     def passages(self) -> Embedder[str]:
         """The embedder of passages, each the text "<title>: <chunk>"."""
-        if self._passages is None:
-            raise RoleMissing("text_encoder", "adding entries with text")
-        return self._passages
+        return needed(self._passages, "text_encoder", "adding entries with text")
 
     @property
     def pictures(self) -> Embedder[Picture]:
         """The embedder of decoded pictures."""
-        if self._pictures is None:
-            raise RoleMissing("image_encoder", "adding entries with pictures")
-        return self._pictures
+        return needed(self._pictures, "image_encoder", "adding entries with pictures")
 
     async def flush(self) -> None:
         """Embed what waits."""

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from quizglass_server.domain.entries import ChunkHit, SearchMode, SearchOptions, first_picture
 from quizglass_server.domain.turns import Evidence, Origin, Vector
-from quizglass_server.errors import RoleMissing
+from quizglass_server.errors import needed
 from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.scheduling.ledger import handed
 from quizglass_server.steps.step import Telling, step
@@ -38,9 +38,7 @@ async def search_texts(
     handed("knowledge", len(query.encode(errors="surrogatepass")))
     if finding.mode is SearchMode.KEYWORDS:
         return await index.search_texts(None, limit, query, finding)
-    if encoder is None:
-        raise RoleMissing("text_encoder", "searching by text")
-    vectors = await encoder.embed_queries([query])
+    vectors = await needed(encoder, "text_encoder", "searching by text").embed_queries([query])
     handed("knowledge", vectors[0].nbytes)
     return await index.search_texts(vectors[0], limit, query, finding)
 

@@ -14,7 +14,7 @@ import pytest
 
 from quizglass_server.engines.llama.costs.cost_model import Costs, CostTracker
 from quizglass_server.engines.llama.engine.engine import Engine
-from quizglass_server.engines.llama.link.prompt import Constraint, Terms, TextPart, Usage
+from quizglass_server.engines.llama.link.prompt import Constraint, TextPart, Urgency, Usage
 from quizglass_server.engines.llama.native.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.native.model import NativeModel
 from tests.support.engines.engine_runs import SMALL_PIECES, Given, drive, finish, picture, prompt
@@ -88,15 +88,15 @@ def test_first_tokens_come_one_after_the_other(engine: Engine) -> None:
     assert firsts == [0, 1, 2, 3]
 
 
-def test_urgent_requests_go_first_then_those_with_a_deadline(engine: Engine) -> None:
+def test_turns_go_before_background_work_and_those_with_the_nearest_deadline_first(engine: Engine) -> None:
     far = 1e12
-    terms = [Terms(2), Terms(1), Terms(1, far), Terms(1, far - 1), Terms(0)]
-    asked = [ask(engine, prompt(f"{index} " + LONG, seed=None), 1, each) for index, each in enumerate(terms)]
+    urgency = [Urgency(background=True), Urgency(), Urgency(deadline=far), Urgency(deadline=far - 1)]
+    asked = [ask(engine, prompt(f"{index} " + LONG, seed=None), 1, each) for index, each in enumerate(urgency)]
     ended: list[int] = []
     while engine.pending:
         engine.step()
         ended += [index for index, (_, request) in enumerate(asked) if request.ended and index not in ended]
-    assert ended == [4, 3, 2, 1, 0]
+    assert ended == [3, 2, 1, 0]
 
 
 def sizes_of_steps(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -232,7 +232,7 @@ def test_labels_read_on_do_not_touch_the_rows_of_others(engine: Engine) -> None:
 def test_a_picture_read_ahead_is_not_read_again(engine: Engine) -> None:
     beginning = ASKED[0][:2]
     ready = Given()
-    drive(engine, engine.builder.warm_up(beginning, Terms(2), sink=ready))
+    drive(engine, engine.builder.warm_up(beginning, Urgency(background=True), sink=ready))
     assert ready.only(Usage).encoded_picture
     given, _ = ask(engine, ASKED[0])
     finish(engine)
@@ -244,7 +244,7 @@ def test_a_picture_read_ahead_is_not_read_again(engine: Engine) -> None:
 def test_a_question_goes_on_from_a_picture_that_is_half_read(endless: Engine, alone: list[list[str]]) -> None:
     endless.scheduler.tracker = CostTracker(Costs((1000,) * 4, ((4, 20_000), (512, 10**9))), fixed=True)
     ready = Given()
-    endless.submit(warm := endless.builder.warm_up(ASKED[0][:2], Terms(2), sink=ready))
+    endless.submit(warm := endless.builder.warm_up(ASKED[0][:2], Urgency(background=True), sink=ready))
     while not warm.picture_rows:
         endless.step()
     given, _ = ask(endless, ASKED[0])

@@ -22,9 +22,9 @@ from quizglass_server.engines.llama.link.prompt import (
     Constraint,
     Part,
     RequestRefused,
-    Terms,
     TextPart,
     TooLate,
+    Urgency,
 )
 from quizglass_server.engines.llama.native.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.native.errors import DecodeFailed, LoadFailed
@@ -97,39 +97,47 @@ def test_one_request_more_than_may_wait_is_refused_at_once(engine: Engine) -> No
 
 def test_a_deadline_that_cannot_be_met_is_refused_at_once(model: NativeModel) -> None:
     engine = Engine(model, [], SLOW)
-    soon = Terms(deadline=monotonic() + 20.0)
+    soon = Urgency(deadline=monotonic() + 20.0)
     with pytest.raises(TooLate, match="are left"):
         engine.submit(engine.builder.generation(prompt("x" * 100, seed=None), 4, soon, sink=Given()))
     assert engine.pending == 0
     engine.submit(engine.builder.generation(prompt("x" * 100, seed=None), 4, sink=Given()))
     # It fits by itself, but not behind the one before it.
-    terms = Terms(deadline=monotonic() + 60.0, priority=2)
-    late = engine.builder.generation([TextPart("hi", trusted=False)], 4, terms, sink=Given())
+    urgency = Urgency(background=True, deadline=monotonic() + 60.0)
+    late = engine.builder.generation([TextPart("hi", trusted=False)], 4, urgency, sink=Given())
     with pytest.raises(Busy, match="behind others") as refused:
         engine.submit(late)
     assert 20 < refused.value.retry_after_s < 400
     finish(engine)
 
 
-def test_nobody_is_behind_requests_that_nobody_waits_for(model: NativeModel) -> None:
+@pytest.mark.parametrize("left", ["cancelled", "late"])
+def test_nobody_is_behind_requests_that_nobody_waits_for(model: NativeModel, left: str) -> None:
+    """They leave with the next step: whoever comes before that is alone, and is told so where time does not suffice."""
     engine = Engine(model, [], SLOW)
-    cancelled = engine.builder.generation(prompt("x" * 100, seed=None), 4, sink=Given())
-    engine.submit(cancelled)
-    cancelled.cancelled = True
-    terms = Terms(deadline=monotonic() + 60.0, priority=2)
+    before = engine.builder.generation(prompt("x" * 100, seed=None), 4, sink=Given())
+    engine.submit(before)
+    if left == "cancelled":
+        before.cancelled = True
+    else:
+        before.urgency = Urgency(deadline=monotonic())
+    soon = Urgency(deadline=monotonic() + 20.0)
+    with pytest.raises(TooLate):
+        engine.submit(engine.builder.generation(prompt("x" * 100, seed=None), 4, soon, sink=Given()))
+    urgency = Urgency(background=True, deadline=monotonic() + 60.0)
     given = Given()
-    engine.submit(engine.builder.generation([TextPart("hi", trusted=False)], 4, terms, sink=given))
+    engine.submit(engine.builder.generation([TextPart("hi", trusted=False)], 4, urgency, sink=given))
     finish(engine)
     assert not isinstance(given.items[-1], Exception)
 
 
 def test_a_deadline_that_passes_ends_the_answer(engine: Engine) -> None:
     given, chosen = Given(), Given()
-    request = engine.builder.generation(prompt("What?"), 400, Terms(deadline=monotonic() + 60), sink=given)
+    request = engine.builder.generation(prompt("What?"), 400, Urgency(deadline=monotonic() + 60), sink=given)
     engine.submit(request)
     while not given.pieces:
         engine.step()
-    request.terms = Terms(deadline=monotonic())
+    request.urgency = Urgency(deadline=monotonic())
     before = engine.stats().decode_steps
     engine.step()
     assert engine.stats().decode_steps == before
@@ -140,7 +148,7 @@ def test_a_deadline_that_passes_ends_the_answer(engine: Engine) -> None:
         engine.submit(choice)
         for number in range(others):
             engine.submit(engine.builder.generation(prompt(f"{number}"), 4, sink=Given()))
-        choice.terms = Terms(deadline=monotonic())
+        choice.urgency = Urgency(deadline=monotonic())
         finish(engine)
         assert isinstance(chosen.items[-1], error), "without others it was not because of them"
 
@@ -200,7 +208,7 @@ def test_an_engine_that_sleeps_wakes_for_a_deadline(engine: Engine, monkeypatch:
     monkeypatch.setattr(engine.encoder, "provide", lambda request, picture: setattr(request, "awaited", picture.sha256))
     monkeypatch.setattr(engine.encoder, "leave", lambda request: None)
     given = Given()
-    drive(engine, engine.builder.generation(prompt("What?"), 4, Terms(deadline=monotonic() + 2.0), sink=given))
+    drive(engine, engine.builder.generation(prompt("What?"), 4, Urgency(deadline=monotonic() + 2.0), sink=given))
     assert given.finished.reason == "deadline"
 
 
@@ -247,13 +255,13 @@ def test_the_cache_holds_many_long_prompts_at_once(engine: Engine) -> None:
 
 def some_request(random: Random, engine: Engine, parts: list[Part], given: Given) -> Request:
     """Of any kind."""
-    builder, terms = engine.builder, Terms(random.randrange(3))
+    builder, urgency = engine.builder, Urgency(background=random.random() < 0.3)
     kind = random.choice(["generation", "generation", "warm-up", "choice"])
     if kind == "generation":
-        return builder.generation(parts, 10, terms, sink=given)
+        return builder.generation(parts, 10, urgency, sink=given)
     if kind == "warm-up":
-        return builder.warm_up(parts[: random.randint(1, 4)], terms, sink=given)
-    return builder.choice(parts, ["yes", "no", "not yet"], terms, sink=given)
+        return builder.warm_up(parts[: random.randint(1, 4)], urgency, sink=given)
+    return builder.choice(parts, ["yes", "no", "not yet"], urgency, sink=given)
 
 
 @pytest.mark.parametrize("seed", range(3))

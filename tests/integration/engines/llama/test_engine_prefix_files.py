@@ -12,7 +12,7 @@ import pytest
 
 from quizglass_server.engines.llama.child.worker import EngineWorker
 from quizglass_server.engines.llama.link.prompt import (
-    Terms,
+    Urgency,
 )
 from quizglass_server.engines.llama.native.model import NativeModel
 from quizglass_server.engines.llama.native.options import LoadOptions
@@ -38,7 +38,7 @@ async def worker(model: NativeModel) -> EngineWorker:
 
 async def test_prefixes_survive_a_restart(model: NativeModel, options: LoadOptions, tmp_path: Path) -> None:
     worker = await working(model)
-    said = [await collected(worker, prompt(text, seed), 20, Terms()) for text, seed in (("What?", 1), ("Who?", 2))]
+    said = [await collected(worker, prompt(text, seed), 20, Urgency()) for text, seed in (("What?", 1), ("Who?", 2))]
     await worker.prefill(prompt("What else?", 1)[:3])
     assert await worker.files.save(tmp_path) == 3
     other = await working(NativeModel(options, LOG))
@@ -48,7 +48,7 @@ async def test_prefixes_survive_a_restart(model: NativeModel, options: LoadOptio
     # What two of them begin with takes its cells once.
     assert other.engine.stats().cells_used == worker.engine.stats().cells_used
     for (text, before), (question, seed) in zip(said, (("What?", 1), ("Who?", 2)), strict=True):
-        again, end = await collected(other, prompt(question, seed), 20, Terms())
+        again, end = await collected(other, prompt(question, seed), 20, Urgency())
         assert again == text
         assert end.usage.reused_tokens == before.usage.prompt_tokens - 1
         assert not end.usage.encoded_picture
@@ -59,7 +59,7 @@ async def test_a_damaged_or_foreign_prefix_is_left_out(
     model: NativeModel, options: LoadOptions, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     worker = await working(model)
-    await collected(worker, prompt("What?"), 4, Terms())
+    await collected(worker, prompt("What?"), 4, Urgency())
     assert await worker.files.save(tmp_path) == 1
     path = tmp_path / "0000.prefix"
     content = path.read_bytes()
@@ -75,7 +75,7 @@ async def test_a_damaged_or_foreign_prefix_is_left_out(
     other = await working(NativeModel(changed, LOG))
     assert await other.files.restore(tmp_path) == 0
     assert path.name in caplog.text
-    assert (await collected(other, prompt("What?", None), 4, Terms()))[1].reason == "length"
+    assert (await collected(other, prompt("What?", None), 4, Urgency()))[1].reason == "length"
 
 
 async def test_model_files_are_hashed_once_and_before_there_is_a_hurry(
@@ -104,9 +104,9 @@ async def test_model_files_are_hashed_once_and_before_there_is_a_hurry(
 
 async def test_saving_replaces_what_was_saved(worker: EngineWorker, tmp_path: Path) -> None:
     for number in range(3):
-        await collected(worker, prompt(f"{number}", None), 4, Terms())
+        await collected(worker, prompt(f"{number}", None), 4, Urgency())
     assert await worker.files.save(tmp_path) == 3
-    await collected(worker, prompt("0 and more " + "x" * (CONTEXT - 100), None), CONTEXT, Terms())
+    await collected(worker, prompt("0 and more " + "x" * (CONTEXT - 100), None), CONTEXT, Urgency())
     saved = await worker.files.save(tmp_path)
     assert sorted(os.listdir(tmp_path)) == [f"{number:04d}.prefix" for number in range(saved)]  # noqa: PTH208
     with pytest.raises(OSError, match="No such file"):

@@ -13,7 +13,7 @@ import pytest
 from quizglass_server.engines.llama.child.worker import EngineWorker
 from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.link.prompt import (
-    Terms,
+    Urgency,
 )
 from quizglass_server.engines.llama.native.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.native.model import NativeModel
@@ -59,7 +59,7 @@ async def test_closing_a_stream_ends_its_request(worker: EngineWorker, monkeypat
 async def test_vitals_tell_what_the_engine_does(worker: EngineWorker) -> None:
     before = worker.engine.stats()
     assert not before.busy
-    await collected(worker, prompt("What?"), 8, Terms())
+    await collected(worker, prompt("What?"), 8, Urgency())
     after = worker.engine.stats()
     assert after.decode_steps > before.decode_steps
     assert (after.encoded_pictures, after.kept, after.active, after.waiting) == (1, 1, 0, 0)

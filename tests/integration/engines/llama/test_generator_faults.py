@@ -22,8 +22,8 @@ from quizglass_server.engines.llama.link.prompt import (
     Finished,
     PicturePart,
     Piece,
-    Terms,
     TooLate,
+    Urgency,
     Usage,
 )
 from quizglass_server.engines.llama.process.breaker import BreakerOptions, BreakerState
@@ -67,7 +67,7 @@ async def test_a_stopped_process_is_replaced_and_its_callers_are_told(
     quick = HeartbeatOptions(interval_s=0.05, silent_s=5.0)
     async with started(options, heartbeat=quick) as process, asyncio.timeout(PATIENCE_S):
         expected, pid = await texts(process), process.pid
-        streams = [process.generate(PROMPT, LONG) for _ in range(3)]
+        streams = [(await process.client()).generate(PROMPT, LONG) for _ in range(3)]
         for stream in streams:
             await anext(stream)
         kill(process, signal.SIGSTOP)
@@ -143,7 +143,7 @@ async def test_a_probe_that_stays_alive_closes_the_breaker(options: ProcessOptio
 
 async def test_a_storm_of_cancelled_calls_leaves_the_engine_whole(options: ProcessOptions) -> None:
     async def leave(after: int) -> None:
-        async with aclosing(process.generate(PROMPT, LONG)) as stream:
+        async with aclosing((await process.client()).generate(PROMPT, LONG)) as stream:
             for _ in range(after):
                 await anext(stream)
 
@@ -151,13 +151,13 @@ async def test_a_storm_of_cancelled_calls_leaves_the_engine_whole(options: Proce
         expected, pid = await texts(process), process.pid
         for _ in range(10):
             leaving = [asyncio.create_task(leave(number % 3)) for number in range(20)]
-            unread = [asyncio.create_task(drain(process.generate(PROMPT, LONG))) for _ in range(10)]
+            unread = [asyncio.create_task(drain((await process.client()).generate(PROMPT, LONG))) for _ in range(10)]
             await asyncio.gather(*leaving)
             for task in unread:
                 task.cancel()
             ends = await asyncio.gather(*unread, return_exceptions=True)
             assert all(isinstance(end, asyncio.CancelledError) for end in ends)
-        while (await process.info()).pending:
+        while (await (await process.client()).info()).pending:
             pass
         assert await texts(process) == expected
         assert process.pid == pid
@@ -166,7 +166,7 @@ async def test_a_storm_of_cancelled_calls_leaves_the_engine_whole(options: Proce
 async def test_a_deadline_in_the_middle_of_an_answer_ends_it_with_what_was_written(options: ProcessOptions) -> None:
     async with started(options) as process, asyncio.timeout(PATIENCE_S):
         until_s = monotonic() + 5
-        answer = process.generate(PROMPT, LONG, Terms(1, until_s))
+        answer = (await process.client()).generate(PROMPT, LONG, Urgency(deadline=until_s))
         pieces: list[Piece | Finished] = [await anext(answer)]
         kill(process, signal.SIGSTOP)  # or it might be done before
         await asyncio.sleep(until_s - monotonic())
@@ -181,16 +181,16 @@ async def test_a_deadline_in_the_middle_of_an_answer_ends_it_with_what_was_writt
 
 async def test_a_deadline_before_its_turn_comes_spends_nothing(options: ProcessOptions) -> None:
     async with started(options, generator_batch=1) as process, asyncio.timeout(PATIENCE_S):
-        first = process.generate(PROMPT, LONG)
+        first = (await process.client()).generate(PROMPT, LONG)
         await anext(first)
-        late = Terms(1, monotonic() + 0.1)
+        late = Urgency(deadline=monotonic() + 0.1)
         items: list[Piece | Finished] = []
         with suppress(Overloaded, BudgetExceeded):
-            items = [item async for item in process.generate(PROMPT, LONG, late)]
+            items = [item async for item in (await process.client()).generate(PROMPT, LONG, late)]
         assert [item.reason for item in items if isinstance(item, Finished)] in (["deadline"], [])
         assert not any(isinstance(item, Piece) for item in items)
         with pytest.raises(BudgetExceeded):
-            await process.choose(PROMPT, ["a", "b"], Terms(1, monotonic()))
+            await (await process.client()).choose(PROMPT, ["a", "b"], Urgency(deadline=monotonic()))
         assert isinstance(await anext(first), Piece)
         await first.aclose()
         assert len(await complete(process)) == 9
@@ -199,7 +199,7 @@ async def test_a_deadline_before_its_turn_comes_spends_nothing(options: ProcessO
 async def test_more_requests_than_may_wait_are_refused_and_the_others_answered(options: ProcessOptions) -> None:
     async with started(options, generator_batch=1, generator_queue=2) as process, asyncio.timeout(PATIENCE_S):
         expected = await texts(process)
-        first = process.generate(PROMPT, LONG)
+        first = (await process.client()).generate(PROMPT, LONG)
         await anext(first)
         waiting = [asyncio.create_task(texts(process)) for _ in range(12)]
         done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -216,12 +216,12 @@ async def test_pixels_that_the_process_lost_are_sent_again(options: ProcessOptio
     seen = [*PROMPT[:1], picture, *PROMPT[1:]]
     async with started(options) as process:
         expected = await texts(process, prompt=seen)
-        assert process._life is not None
-        process._life.client._sent.without_known([replace(picture, sha256=b"q" * 32)])
+        client = await process.client()
+        client._sent.without_known([replace(picture, sha256=b"q" * 32)])
         assert await texts(process, prompt=[*PROMPT[:1], replace(picture, sha256=b"q" * 32), *PROMPT[1:]]) == expected
-        first = await process.choose(seen, ["a", "b"])
-        process._life.client._sent.without_known([replace(picture, sha256=b"r" * 32)])
-        again = await process.choose([*PROMPT[:1], replace(picture, sha256=b"r" * 32), *PROMPT[1:]], ["a", "b"])
+        first = await client.choose(seen, ["a", "b"])
+        client._sent.without_known([replace(picture, sha256=b"r" * 32)])
+        again = await client.choose([*PROMPT[:1], replace(picture, sha256=b"r" * 32), *PROMPT[1:]], ["a", "b"])
         assert again[0] == pytest.approx(first[0], rel=1e-3)
 
 
@@ -233,21 +233,21 @@ class Worker:
     def __init__(self) -> None:
         self.said = EngineStats()
         self.failure: Exception | None = None
-        self.terms: list[Terms] = []
+        self.urgency: list[Urgency] = []
         self.prefilling, self.dropped = asyncio.Event(), asyncio.Event()
         self.engine = self
 
     def stats(self) -> EngineStats:
         return self.said
 
-    async def generate(self, prompt: Any, tokens: int, terms: Terms, constraint: Any) -> AsyncIterator[list[Any]]:
-        self.terms.append(terms)
+    async def generate(self, prompt: Any, tokens: int, urgency: Urgency, constraint: Any) -> AsyncIterator[list[Any]]:
+        self.urgency.append(urgency)
         if self.failure is not None:
             raise self.failure
         yield [Piece("a", 0.5)]
         yield [Piece("b", 0.25), Finished("deadline", Usage(2))]
 
-    async def prefill(self, prompt: Any, terms: Terms) -> Usage:
+    async def prefill(self, prompt: Any, urgency: Urgency) -> Usage:
         self.prefilling.set()
         try:
             await asyncio.Event().wait()
@@ -296,15 +296,15 @@ async def test_a_refusal_for_lack_of_time_is_no_lack_of_room(scripted) -> None:
 
 async def test_a_deadline_reaches_the_engine_and_its_end_the_caller(scripted) -> None:
     until_s = monotonic() + 30
-    items = [item async for item in scripted.client.generate(PROMPT, 8, Terms(2, until_s))]
+    items = [item async for item in scripted.client.generate(PROMPT, 8, Urgency(background=True, deadline=until_s))]
     assert items == [Piece("a", 0.5), Piece("b", 0.25), Finished("deadline", Usage(2))]
-    (terms,) = scripted.worker.terms
-    assert terms.priority == 2
-    assert terms.deadline == pytest.approx(until_s, abs=1)
+    (urgency,) = scripted.worker.urgency
+    assert urgency.background
+    assert urgency.deadline == pytest.approx(until_s, abs=1)
 
 
 async def test_cancelling_a_warm_up_drops_it(scripted) -> None:
-    preparing = asyncio.create_task(scripted.client.prefill(PROMPT, Terms(2)))
+    preparing = asyncio.create_task(scripted.client.prefill(PROMPT, Urgency(background=True)))
     async with asyncio.timeout(PATIENCE_S):
         await scripted.worker.prefilling.wait()
         preparing.cancel()

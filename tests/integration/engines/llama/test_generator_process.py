@@ -20,7 +20,7 @@ import pytest_asyncio
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token
-from quizglass_server.engines.llama.link.prompt import Finished, Piece, Terms, TextPart
+from quizglass_server.engines.llama.link.prompt import Finished, Piece, TextPart, Urgency
 from quizglass_server.engines.llama.process.breaker import BreakerOptions
 from quizglass_server.engines.llama.process.client import PromptRefused
 from quizglass_server.engines.llama.process.launcher import ProcessOptions
@@ -78,7 +78,7 @@ async def test_many_requests_get_what_one_gets(process: GeneratorProcess) -> Non
 async def test_killed_mid_answer_the_turn_fails_at_once_and_the_next_works(process: GeneratorProcess) -> None:
     expected = await texts(process)
     pid = process.pid
-    stream = process.generate(PROMPT, LONG)
+    stream = (await process.client()).generate(PROMPT, LONG)
     await anext(stream)
     kill(process)
     with pytest.raises(EngineLost):
@@ -94,7 +94,7 @@ async def test_every_caller_is_told_of_a_death(process: GeneratorProcess) -> Non
     await until(process, True)
     kill(process, signal.SIGSTOP)
     calls = [asyncio.create_task(complete(process, LONG)) for _ in range(6)]
-    chosen = asyncio.create_task(process.choose(PROMPT, ["a", "b"]))
+    chosen = asyncio.create_task((await process.client()).choose(PROMPT, ["a", "b"]))
     await asyncio.sleep(0)
     kill(process)
     async with asyncio.timeout(PATIENCE_S):
@@ -116,17 +116,17 @@ async def test_dying_again_and_again_it_still_comes_back(process: GeneratorProce
 
 
 async def test_closing_the_stream_stops_the_engine(process: GeneratorProcess) -> None:
-    before = (await process.info()).stats.decode_steps
-    async with aclosing(process.generate(PROMPT, LONG)) as stream:
+    before = (await (await process.client()).info()).stats.decode_steps
+    async with aclosing((await process.client()).generate(PROMPT, LONG)) as stream:
         await anext(stream)
-    while (await process.info()).pending:
+    while (await (await process.client()).info()).pending:
         pass
-    assert (await process.info()).stats.decode_steps - before < LONG // 2
+    assert (await (await process.client()).info()).stats.decode_steps - before < LONG // 2
 
 
 async def test_cancelling_one_request_leaves_the_others(process: GeneratorProcess) -> None:
     expected = await texts(process)
-    first = process.generate(PROMPT, LONG)
+    first = (await process.client()).generate(PROMPT, LONG)
     await anext(first)
     others = [asyncio.create_task(texts(process)) for _ in range(3)]
     await first.aclose()
@@ -136,19 +136,19 @@ async def test_cancelling_one_request_leaves_the_others(process: GeneratorProces
 
 async def test_a_prompt_beyond_the_context_names_the_limit(process: GeneratorProcess) -> None:
     with pytest.raises(PromptRefused, match=str(CONTEXT)):
-        await drain(process.generate([TextPart("x" * 9000, trusted=False)], 8))
+        await drain((await process.client()).generate([TextPart("x" * 9000, trusted=False)], 8))
     assert len(await complete(process)) == 9
 
 
 async def test_labels_may_be_several_tokens(process: GeneratorProcess) -> None:
-    probabilities, usage = await process.choose(PROMPT, ["maybe", "a", "mayhem"])
+    probabilities, usage = await (await process.client()).choose(PROMPT, ["maybe", "a", "mayhem"])
     assert sum(probabilities) == pytest.approx(1)
     assert all(0 <= each <= 1 for each in probabilities)
     assert usage.generated_tokens == 0
 
 
 async def test_a_prepared_prompt_is_reused(process: GeneratorProcess) -> None:
-    prepared = await process.prefill(PROMPT[:1], Terms(priority=2))
+    prepared = await (await process.client()).prefill(PROMPT[:1], Urgency(background=True))
     assert prepared.prompt_tokens == 1
     *_, end = await complete(process)
     assert isinstance(end, Finished)

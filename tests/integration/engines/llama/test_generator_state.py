@@ -46,7 +46,7 @@ async def run(options: ProcessOptions, root: Path) -> AsyncIterator[GeneratorPro
 
 async def answer(process: GeneratorProcess) -> tuple[list[str], Finished]:
     """The texts of an answer, and its end."""
-    *pieces, end = [item async for item in process.generate(PROMPT, 8)]
+    *pieces, end = [item async for item in (await process.client()).generate(PROMPT, 8)]
     assert isinstance(end, Finished)
     return [piece.text for piece in pieces if isinstance(piece, Piece)], end
 

@@ -20,14 +20,14 @@ BUSY = (2_272_377, 5_980_860, 2_274_381, 6_010_114, 6_203_010, 3_029_140, 2_004_
 
 
 def serve(
-    tracker: CostTracker, true: Callable[[int], float], seconds: float, ready: int = 8, cells: int = 0
+    tracker: CostTracker, true: Callable[[int], float], seconds: float, ready: int = 8
 ) -> Iterator[tuple[int, int, float]]:
     """Streams that never end, for so long: how many were decoded in each step, with how much padding, and its cost."""
     left = seconds * 1e6
     while left > 0:
         count, padding = tracker.batch(ready)
         spent = true(count + padding)
-        tracker.step(count + padding, cells, spent)
+        tracker.step(count + padding, spent)
         left -= spent
         yield count, padding, spent
 
@@ -76,21 +76,8 @@ def test_one_slow_step_changes_nothing() -> None:
     tracker = CostTracker(Costs(Q4, PIECES))
     costs = chain.from_iterable(repeat((31_000, 31_000, 31_000, 900_000)))
     for _ in range(200):
-        tracker.step(8, 0, next(costs))
+        tracker.step(8, next(costs))
     assert tracker.costs.step_us[7] == 31_000
-
-
-def test_long_prompts_do_not_make_a_size_look_dear() -> None:
-    tracker = CostTracker(Costs(Q4, PIECES, cell_us=5.0))
-    list(serve(tracker, lambda size: Q4[size - 1] + 500 * 5.0 * size, 10, cells=500))
-    assert tracker.costs.step_us[7] == Q4[7]
-
-
-def test_padding_is_known_to_cost_no_logits() -> None:
-    tracker = CostTracker(Costs(Q4, PIECES, logits_us=3_000.0))
-    for _ in range(20):
-        tracker.step(4, 0, Q4[3] - 3_000, padding=1)
-    assert tracker.costs.step_us[3] == Q4[3]
 
 
 def test_a_size_that_rests_is_tried_again_and_a_lone_stream_never_waits_for_trials() -> None:

@@ -24,12 +24,6 @@ def test_where_two_are_slower_than_one_after_the_other_they_are_not_batched() ->
     assert Q8.step(3) == 3 * 16_600
 
 
-def test_padding_has_no_logits() -> None:
-    costs = Costs((10_000, 18_000, 25_000, 26_000), PIECES, logits_us=4_000.0)
-    assert costs.batch(3) == (3, 1)
-    assert costs.step(3) == 22_000
-
-
 def test_a_piece_is_bounded_by_what_the_others_may_wait() -> None:
     assert (Q4.alone, Q4.within(80_000), Q4.within(1)) == (256, 64, 16)
     assert (Q4.fitting(80_000), Q4.fitting(1)) == (64, 0)

@@ -13,7 +13,7 @@ import pytest
 from quizglass_server.engines.llama.engine.encoder import Embedding, Encoding, PictureEncoder
 from quizglass_server.engines.llama.engine.request_kinds import WarmUp
 from quizglass_server.engines.llama.engine.requests import LastGiven, Request
-from quizglass_server.engines.llama.link.prompt import PicturePart, Terms
+from quizglass_server.engines.llama.link.prompt import PicturePart, Urgency
 from quizglass_server.engines.llama.native.vision import NO_SLOT
 from quizglass_server.engines.llama.prefixes.prompt_units import PICTURE, PromptUnits
 
@@ -36,7 +36,7 @@ class Stage:
         """A request that needs a picture."""
         units = PromptUnits(np.array([PICTURE], np.int32), (0,), (rgb,), NO_SLOT)
         part = PicturePart(rgb, 1, 1, rgb)
-        request = Request(units, 1, WarmUp(), Terms(), LastGiven(), (part,), order)
+        request = Request(units, 1, WarmUp(), Urgency(), LastGiven(), (part,), order)
         assert not self.encoder.provide(request, part)
         return request
 

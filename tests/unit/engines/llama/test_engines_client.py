@@ -13,7 +13,7 @@ import pytest
 from quizglass_server.engines.llama.child.service import to_failure
 from quizglass_server.engines.llama.link.frames import Answering
 from quizglass_server.engines.llama.link.pixels import PixelStore
-from quizglass_server.engines.llama.link.prompt import Finished, Part, PicturePart, Terms, TextPart, Usage
+from quizglass_server.engines.llama.link.prompt import Finished, Part, PicturePart, TextPart, Urgency, Usage
 from quizglass_server.engines.llama.process.client import GeneratorClient
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
 
@@ -76,7 +76,7 @@ async def test_a_question_that_follows_its_picture_at_once_does_not_send_it_agai
     client: GeneratorClient, process: Process
 ) -> None:
     process.awaits = 2
-    _, answer = await asyncio.gather(client.prefill(PROMPT[:1], Terms(priority=2)), generated(client))
+    _, answer = await asyncio.gather(client.prefill(PROMPT[:1], Urgency(background=True)), generated(client))
     assert answer == [Finished("stop", Usage(1))]
     assert process.prompts == [[PICTURE], [replace(PICTURE, rgb=b""), PROMPT[1]]]
     assert process.complete == [[PICTURE], PROMPT]
@@ -86,7 +86,7 @@ async def test_the_ledger_counts_what_crosses_the_socket(client: GeneratorClient
     ahead, turn = ByteLedger(), ByteLedger()
     process.awaits = 2
     with entered_in(ahead):
-        looking = asyncio.create_task(client.prefill(PROMPT[:1], Terms(priority=2)))
+        looking = asyncio.create_task(client.prefill(PROMPT[:1], Urgency(background=True)))
     await asyncio.sleep(0)
     with entered_in(turn):
         await generated(client)
@@ -100,7 +100,7 @@ async def test_a_call_is_over_with_its_last_response_and_is_not_cancelled(
 ) -> None:
     process.over.clear()
     assert await generated(client) == [Finished("stop", Usage(1))]
-    assert await client.prefill(PROMPT, Terms()) == Usage(1)
+    assert await client.prefill(PROMPT, Urgency()) == Usage(1)
     process.over.set()
     assert await generated(client) == [Finished("stop", Usage(1))]
     assert process.cancelled == 0

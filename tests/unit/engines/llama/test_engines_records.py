@@ -17,8 +17,8 @@ from quizglass_server.engines.llama.link.prompt import (
     PicturePart,
     Piece,
     ProcessInfo,
-    Terms,
     TextPart,
+    Urgency,
     Usage,
 )
 from quizglass_server.engines.llama.link.records import decode, encode
@@ -32,7 +32,7 @@ VITALS = st.builds(EngineStats, SHARE, st.booleans(), *[COUNT] * 9, st.lists(COU
 RECORDS = st.one_of(
     st.builds(TextPart, TEXT, st.booleans()),
     PICTURES,
-    st.builds(Terms, st.integers(0, 2), st.none() | SHARE),
+    st.builds(Urgency, st.integers(0, 2), st.none() | SHARE),
     st.builds(Constraint, st.sampled_from(["grammar", "json_schema"]), TEXT),
     st.builds(Piece, TEXT, SHARE),
     st.builds(Finished, st.sampled_from(["stop", "length", "cancelled", "deadline"]), USAGES),

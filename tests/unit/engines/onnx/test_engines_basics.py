@@ -176,6 +176,17 @@ def test_a_picture_is_fitted_once_for_all_models() -> None:
     assert fitter.fit(picture.part(30, 0, 60, 40), size) is right
 
 
+def test_a_fitted_picture_is_hashed_by_what_it_shows_and_not_by_its_name() -> None:
+    fitter, size = PictureFitter(), Size(width=28, height=14)
+    dark, filtered = np.zeros((40, 60, 3), np.uint8), np.full((40, 60, 3), 9, np.uint8)
+    made = fitter.fitted(Picture(b"a" * 32, dark), size)
+    assert not made.is_hashed
+    assert made.hash() == PictureFitter().fitted(Picture(b"b" * 32, dark), size).hash()
+    assert made.hash() != PictureFitter().fitted(Picture(b"a" * 32, filtered), size).hash()
+    assert made.is_hashed
+    assert fitter.kept(Picture(b"a" * 32, dark), size) is made
+
+
 def test_what_is_too_long_is_cut_from_the_longest_data(tmp_path: Path) -> None:
     tokenizer = PromptTokenizer(write_tokenizer(tmp_path / "tokenizer.json"))
     template = PromptTemplate("<|im_start|>{{ query }}|{{ passage }}|<|im_end|>", "test")

@@ -48,12 +48,12 @@ class GeneratorService:
                 raise RequestRefused("max_tokens is 0; at least 1 token must be asked for")
             case "choose", [_, [], _]:
                 raise RequestRefused("0 labels; there must be some to choose from")
-            case "generate", [prompt, max_tokens, terms, constraint]:
-                return worker.generate(whole(prompt), max_tokens, terms, constraint)
-            case "choose", [prompt, labels, terms]:
-                return _only(worker.choose(whole(prompt), labels, terms))
-            case "prefill", [prompt, terms]:
-                return _only(worker.prefill(whole(prompt), terms))
+            case "generate", [prompt, max_tokens, urgency, constraint]:
+                return worker.generate(whole(prompt), max_tokens, urgency, constraint)
+            case "choose", [prompt, labels, urgency]:
+                return _only(worker.choose(whole(prompt), labels, urgency))
+            case "prefill", [prompt, urgency]:
+                return _only(worker.prefill(whole(prompt), urgency))
             case "info", []:
                 return _only(self._info())
             case "watch", [interval_s]:

@@ -22,8 +22,8 @@ from quizglass_server.engines.llama.link.prompt import (
     Finished,
     Part,
     Piece,
-    Terms,
     TextPart,
+    Urgency,
     Usage,
 )
 from quizglass_server.engines.llama.prefixes.files import PrefixFiles
@@ -33,8 +33,8 @@ BROKEN_STATUS = 4
 """Exit status of a process whose engine is in an unknown state."""
 _LONG_TEXT = 8192
 """Characters of a prompt from which on it is tokenised beside the event loop."""
-_BACKGROUND = Terms(priority=2)
-_TURN = Terms()
+_BACKGROUND = Urgency(background=True)
+_TURN = Urgency()
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class EngineWorker:
         return cls(engine, outbox)
 
     async def generate(
-        self, prompt: Sequence[Part], max_tokens: int, terms: Terms = _TURN, constraint: Constraint | None = None
+        self, prompt: Sequence[Part], max_tokens: int, urgency: Urgency = _TURN, constraint: Constraint | None = None
     ) -> AsyncGenerator[list[Piece | Finished], None]:
         """Pieces as they gather, then the end. Closing it cancels after at most one more decode step.
 
@@ -85,7 +85,7 @@ class EngineWorker:
         mailbox: Mailbox[Piece | Finished] = Mailbox(self._outbox)
         # A constraint is compiled beside the event loop: a schema may take milliseconds.
         apart = constraint is not None or _long(prompt)
-        make = partial(self.engine.builder.generation, prompt, max_tokens, terms, constraint, sink=mailbox)
+        make = partial(self.engine.builder.generation, prompt, max_tokens, urgency, constraint, sink=mailbox)
         request = await _made(make, apart=apart)
         self.engine.submit(request)
         try:
@@ -98,23 +98,23 @@ class EngineWorker:
             self.engine.cancel(request)
 
     async def choose(
-        self, prompt: Sequence[Part], labels: Sequence[str], terms: Terms = _TURN
+        self, prompt: Sequence[Part], labels: Sequence[str], urgency: Urgency = _TURN
     ) -> tuple[list[float], Usage]:
         """Probabilities of labels by all their tokens, normalised over the labels; errors as `generate`.
 
         A deadline that passes is `TooLate`, or `Busy` if nothing had begun. Cancelling cancels the engine's work.
         """
         result: tuple[list[float], Usage] = await self._only(
-            prompt, partial(self.engine.builder.choice, prompt, labels, terms)
+            prompt, partial(self.engine.builder.choice, prompt, labels, urgency)
         )
         return result
 
-    async def prefill(self, prompt: Sequence[Part], terms: Terms = _BACKGROUND) -> Usage:
+    async def prefill(self, prompt: Sequence[Part], urgency: Urgency = _BACKGROUND) -> Usage:
         """Read a prompt, or its beginning, ahead of the request that needs it; otherwise as `choose`.
 
         It is kept in memory as long as nothing newer needs the room. Cancelling it drops what is left to read.
         """
-        usage: Usage = await self._only(prompt, partial(self.engine.builder.warm_up, prompt, terms))
+        usage: Usage = await self._only(prompt, partial(self.engine.builder.warm_up, prompt, urgency))
         return usage
 
     async def _only(self, prompt: Sequence[Part], make: Callable[..., Request]) -> Any:

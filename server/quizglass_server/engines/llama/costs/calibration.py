@@ -25,8 +25,6 @@ _DEPTH = 32
 """Most tokens in each sequence when steps are measured."""
 _ALIKE = 1.25
 """The two best measurements of a size differ by less where they can be trusted."""
-_FEW = 4
-"""Rows of the step that tells what logits cost."""
 _STEEP = 2.0
 """A step of one sequence more, or less, costs no more than that many times as much; if it seems to, it is doubted."""
 
@@ -65,13 +63,11 @@ def measure(model: NativeModel, batch: int) -> Costs:
     steps = table(step, rows, range(1, rows + 1))
     model.clear()
     deep = max((size for size, cost in zip(sizes, pieces, strict=True) if cost <= READING_US), default=0)
-    cell_us, tile, seen_us = 0.0, 0, 0.0
-    if deep > depth:
-        cell_us = _cell_us(model, tokens, deep, depth, steps[0])
-        if deep + TILE <= model.options.context:
-            tile, seen_us = _tile(model, tokens, deep, depth)
+    tile, seen_us = 0, 0.0
+    if deep > depth and deep + TILE <= model.options.context:
+        tile, seen_us = _tile(model, tokens, deep, depth)
     model.clear()
-    costs = Costs(steps, tuple(zip(sizes, pieces, strict=True)), cell_us, _logits_us(model, tokens), tile, seen_us)
+    costs = Costs(steps, tuple(zip(sizes, pieces, strict=True)), tile, seen_us)
     logger.info("measured, microseconds: %s", costs)
     return costs
 
@@ -130,21 +126,12 @@ def _doubted(samples: list[list[int]]) -> list[int]:
     return sizes
 
 
-def _cell_us(model: NativeModel, tokens: TokenBatch, deep: int, depth: int, step_us: int) -> float:
-    """What one cell more in memory adds to a step; nothing that would more than double one at a thousand cells."""
-    _decoded(model, tokens, [([0] * deep, 0, 0)])
-    spent = []
-    for _ in range(_AGAIN):
-        spent.append(_decoded(model, tokens, [([0], deep, 0)]))
-        model.forget(0, deep)
-    return min(max(0.0, (min(spent) - step_us) / (deep - depth)), step_us / 1000)
-
-
 def _tile(model: NativeModel, tokens: TokenBatch, deep: int, depth: int) -> tuple[int, float]:
     """`TILE` where so many tokens pay far less each for the cells that they see than one does, else 0; what one pays.
 
-    The first sequence has `deep` tokens. By the time on a core, to which no other process adds.
+    By the time on a core, to which no other process adds.
     """
+    _decoded(model, tokens, [([0] * deep, 0, 0)])
     scratch = model.sequences
     model.share(0, scratch, depth)
 
@@ -165,22 +152,12 @@ def _tile(model: NativeModel, tokens: TokenBatch, deep: int, depth: int) -> tupl
     return (TILE if more(TILE, 1) < TILE * one / _STEEP else 0), one / (deep - depth)
 
 
-def _logits_us(model: NativeModel, tokens: TokenBatch) -> float:
-    """What a row of logits adds to a step of a few rows."""
-    spent: dict[int, list[int]] = {1: [], _FEW: []}
-    for _ in range(_AGAIN):
-        for logits, samples in spent.items():
-            samples.append(_decoded(model, tokens, [([0] * _FEW, 0, 0)], logits))
-            model.forget(0)
-    return max(0.0, (min(spent[_FEW]) - min(spent[1])) / (_FEW - 1))
-
-
-def _decoded(model: NativeModel, tokens: TokenBatch, runs: list[tuple[list[int], int, int]], logits: int = 1) -> int:
-    """Decode runs of tokens, at a position of a sequence each, with logits after their last ones: the microseconds."""
+def _decoded(model: NativeModel, tokens: TokenBatch, runs: list[tuple[list[int], int, int]]) -> int:
+    """Decode runs of tokens, at a position of a sequence each, with logits after the last of each: the microseconds."""
     started = perf_counter_ns()
     tokens.clear()
     for ids, position, sequence in runs:
-        tokens.add(ids, position, sequence, len(ids) - logits)
+        tokens.add(ids, position, sequence, len(ids) - 1)
     if (code := model.decode(tokens)) != DECODED:
         name = model.options.model.name
         raise LoadFailed(f"{name}: llama_decode returned {code} while it was measured: {model.last_error()}")

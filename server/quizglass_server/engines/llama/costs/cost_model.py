@@ -35,10 +35,6 @@ class Costs:
     """Of a decode step of 1, 2, ... sequences."""
     piece_us: tuple[tuple[int, int], ...]
     """Tokens and cost of pieces of a prompt, ascending."""
-    cell_us: float = 0.0
-    """Of a step of answers, what each cell in memory adds for each sequence."""
-    logits_us: float = 0.0
-    """Of a step of answers, what the logits of one of them cost; padding has none."""
     tile: int = 0
     """Tokens of a piece from which on the cells that they see cost little; 0: there is no such number."""
     seen_us: float = 0.0
@@ -113,7 +109,7 @@ class Costs:
 
     def _padded(self, count: int) -> tuple[float, int]:
         """Cost of a step of at least `count` sequences and how many are padding."""
-        costs = [max(1.0, cost - more * self.logits_us) for more, cost in enumerate(self.step_us[count - 1 :])]
+        costs = self.step_us[count - 1 :]
         padding = min(range(min(len(costs), FORKS)), key=lambda index: costs[index])
         if padding and costs[0] < costs[padding] * _CLEARLY:
             padding = 0
@@ -186,19 +182,17 @@ class CostTracker:
         self._trying = size, left - 1
         return min(size, ready), max(0, size - ready)
 
-    def step(self, size: int, cells: int, spent_us: float, padding: int = 0) -> None:
-        """A step of `size` sequences, padding included, over so many cells in memory has taken so long."""
+    def step(self, size: int, spent_us: float) -> None:
+        """A step of `size` sequences, padding included, has taken so long."""
         if self._fixed:
             return
-        # No correction makes more than half of a step disappear: what a cell costs is an estimate itself.
-        cost = max(spent_us - self.costs.cell_us * cells * size, spent_us / 2) + padding * self.costs.logits_us
         index = size - 1
-        self._steps[index].append(cost)
+        self._steps[index].append(spent_us)
         self._spent += spent_us
         self._credit += PRICE * spent_us
         self._first_credit += FIRST_PRICE * spent_us
         self._used[index] = self._spent
-        self._note(cost < _CHEAPER * self.costs.step_us[index])
+        self._note(spent_us < _CHEAPER * self.costs.step_us[index])
 
     def piece(self, tokens: int, spent_us: float) -> None:
         """A piece of a prompt, padding included, has taken so long."""

@@ -87,8 +87,8 @@ class Engine:
             Busy: too many wait, or its deadline cannot be met because of them; nothing is done for it.
             TooLate: its deadline cannot be met in any case.
         """
-        deadline = request.terms.deadline
-        request.order = (request.terms.priority, inf if deadline is None else deadline, next(self._arrivals))
+        deadline = request.urgency.deadline
+        request.order = (request.urgency.background, inf if deadline is None else deadline, next(self._arrivals))
         self.load.admit(request)
         self._inbox.put(lambda: self.scheduler.add(request))
 
@@ -193,7 +193,7 @@ class Engine:
 
     def _note(self, plan: Plan, expected_us: float, spent_us: float) -> None:
         """A step has taken so long."""
-        tracker, ledger = self.scheduler.tracker, self.prefixes.ledger
+        tracker = self.scheduler.tracker
         if plan.pieces:
             self.prefilled_tokens += plan.tokens
             self.load.note_step(expected_us, spent_us)
@@ -201,7 +201,7 @@ class Engine:
         else:
             size = len(plan.streams) + plan.padding
             self.load.note_step(tracker.costs.step_us[size - 1], spent_us)
-            tracker.step(size, ledger.size - ledger.free, spent_us, plan.padding)
+            tracker.step(size, spent_us)
 
     def _run_picture(self, request: Request, size: int) -> None:
         before = request.todo_cells
@@ -253,7 +253,7 @@ class Engine:
     def _sweep(self, now: float) -> None:
         """End what was cancelled or is late."""
         for request in self.scheduler.requests:
-            deadline = request.terms.deadline
+            deadline = request.urgency.deadline
             if request.cancelled:
                 self._finish(request, "cancelled")
             elif deadline is not None and deadline <= now:

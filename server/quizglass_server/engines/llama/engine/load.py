@@ -49,8 +49,8 @@ class Load:
         waiting = sum(each.lease is None for each in tuple(self._requests))
         if waiting >= self._queue:
             raise Busy(f"{self._queue} requests wait already", self.retry_after())
-        if request.terms.deadline is not None:
-            left = request.terms.deadline - monotonic()
+        if request.urgency.deadline is not None:
+            left = request.urgency.deadline - monotonic()
             alone, needed = self._needed_s(request)
             if alone > left:
                 raise TooLate(f"the answer would take {alone:.2f} s and {max(left, 0):.2f} s are left")
@@ -67,7 +67,7 @@ class Load:
         return [
             each
             for each in tuple(self._requests)
-            if not each.cancelled and (each.terms.deadline is None or each.terms.deadline > now)
+            if not each.cancelled and (each.urgency.deadline is None or each.urgency.deadline > now)
         ]
 
     def leave(self, request: Request) -> None:
@@ -80,7 +80,7 @@ class Load:
 
     def next_deadline(self) -> float | None:
         """The first time at which a request is late, of `time.monotonic()`."""
-        deadlines = [each.terms.deadline for each in tuple(self._requests) if each.terms.deadline is not None]
+        deadlines = [each.urgency.deadline for each in tuple(self._requests) if each.urgency.deadline is not None]
         return min(deadlines, default=None)
 
     def note(self, request: Request, reason: str) -> None:

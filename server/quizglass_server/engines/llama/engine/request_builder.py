@@ -8,12 +8,12 @@ from hashlib import sha256
 from quizglass_server.engines.llama.engine.constraint import follower, label_tokens
 from quizglass_server.engines.llama.engine.request_kinds import Choice, Generation, WarmUp
 from quizglass_server.engines.llama.engine.requests import Request, Sink
-from quizglass_server.engines.llama.link.prompt import Constraint, Part, PicturePart, RequestRefused, Terms, TextPart
+from quizglass_server.engines.llama.link.prompt import Constraint, Part, PicturePart, RequestRefused, TextPart, Urgency
 from quizglass_server.engines.llama.native.errors import LoadFailed
 from quizglass_server.engines.llama.native.model import N_BATCH, NativeModel
 from quizglass_server.engines.llama.prefixes.prompt_units import PromptUnits, to_units, with_room
 
-USUAL_TERMS = Terms()
+USUAL_URGENCY = Urgency()
 
 
 class RequestBuilder:
@@ -32,7 +32,7 @@ class RequestBuilder:
         self,
         prompt: Sequence[Part],
         max_tokens: int,
-        terms: Terms = USUAL_TERMS,
+        urgency: Urgency = USUAL_URGENCY,
         constraint: Constraint | None = None,
         *,
         sink: Sink,
@@ -49,10 +49,10 @@ class RequestBuilder:
         following = None if constraint is None else follower(self._model, constraint)
         kind = Generation(room, self._ends, self._model.piece, following)
         # The last token of an answer is not read again.
-        return Request(with_room(units, room - 1), len(units.ids), kind, terms, sink, pictures)
+        return Request(with_room(units, room - 1), len(units.ids), kind, urgency, sink, pictures)
 
     def choice(
-        self, prompt: Sequence[Part], labels: Sequence[str], terms: Terms = USUAL_TERMS, *, sink: Sink
+        self, prompt: Sequence[Part], labels: Sequence[str], urgency: Urgency = USUAL_URGENCY, *, sink: Sink
     ) -> Request:
         """Probabilities of labels, each by all its tokens, normalised over the labels.
 
@@ -67,9 +67,9 @@ class RequestBuilder:
                 raise RequestRefused(f"labels[{index}] is {len(tokens)} tokens, too long for a label")
         if units.cells(len(units.ids)) + kind.spare > self._model.options.cache_cells:
             raise RequestRefused(f"prompt and labels take more than {self._model.options.cache_cells} tokens")
-        return Request(units, len(units.ids), kind, terms, sink, pictures)
+        return Request(units, len(units.ids), kind, urgency, sink, pictures)
 
-    def warm_up(self, prompt: Sequence[Part], terms: Terms = USUAL_TERMS, *, sink: Sink) -> Request:
+    def warm_up(self, prompt: Sequence[Part], urgency: Urgency = USUAL_URGENCY, *, sink: Sink) -> Request:
         """A prompt, or the beginning of one, to be kept in memory: gives `Usage`.
 
         Raises:
@@ -77,7 +77,7 @@ class RequestBuilder:
         """
         units, pictures = to_units(self._model, prompt, open_end=True)
         self._room(units)
-        return Request(units, len(units.ids), WarmUp(), terms, sink, pictures)
+        return Request(units, len(units.ids), WarmUp(), urgency, sink, pictures)
 
     def example(self) -> list[Part]:
         """A prompt with a few words, and a blank picture where the model reads pictures."""

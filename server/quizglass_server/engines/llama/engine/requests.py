@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quizglass_server.engines.llama.engine.sampling import Row
-from quizglass_server.engines.llama.link.prompt import PicturePart, Terms, Usage
+from quizglass_server.engines.llama.link.prompt import PicturePart, Urgency, Usage
 from quizglass_server.engines.llama.prefixes.cache import Lease
 from quizglass_server.engines.llama.prefixes.prompt_units import PICTURE, PromptUnits
 
@@ -65,12 +65,12 @@ class Request:
     length: int
     """Units known so far: the prompt's, then those of the answer."""
     kind: RequestKind
-    terms: Terms
+    urgency: Urgency
     sink: Sink
     pictures: tuple[PicturePart, ...] = ()
     """Those of the prompt, in its order."""
     order: tuple[float, ...] = ()
-    """Sorts requests: priority, deadline, arrival."""
+    """Sorts requests: turns before background work, then by deadline, then by arrival."""
     lease: Lease | None = None
     """Its sequence, once it has one."""
     picture_rows: int = 0

@@ -1,8 +1,9 @@
 """Which requests take part in the next step.
 
-Prompts are read first come, first served (by priority, then deadline, then arrival), one after the other in pieces: so
-the first answers begin early instead of all late. Reading goes before writing, but no answer waits for it longer than
-`READING_US`. Answers are written together, as many at once as gives the most tokens a second on this machine (`costs`).
+Prompts are read first come, first served (turns before background work, then by deadline, then by arrival), one after
+the other in pieces: so the first answers begin early instead of all late. Reading goes before writing, but no answer
+waits for it longer than `READING_US`. Answers are written together, as many at once as gives the most tokens a second
+on this machine (`costs`).
 """
 
 from __future__ import annotations
@@ -21,8 +22,6 @@ from quizglass_server.engines.llama.costs.cost_model import (
 from quizglass_server.engines.llama.engine.requests import Request
 from quizglass_server.engines.llama.prefixes.cache import Prefixes
 
-BACKGROUND = 2
-"""Priority from which on a request must hardly be felt by the answers that are being written."""
 WORTH_WAITING = 16
 """Cells of a shared beginning for which a request lets another one go first."""
 
@@ -198,7 +197,7 @@ class Scheduler:
     def _room(self, queue: list[Request]) -> int:
         """Tokens of prompts in the next step."""
         first = next((request for request in queue if not request.awaits_picture), None)
-        background = first is not None and first.terms.priority >= BACKGROUND
+        background = first is not None and first.urgency.background
         if not self.streams:
             # A turn may come at any time, and should not wait for what nobody has asked for yet.
             return self.costs.within(BACKGROUND_ALONE_US) if background else self.costs.alone
@@ -249,7 +248,7 @@ class Scheduler:
         idle = [
             each
             for each in under_way
-            if each.lease and each.terms.priority >= BACKGROUND and each.terms.priority > request.terms.priority
+            if each.lease and each.urgency.background and not request.urgency.background
             if not each.kind.wants_logits
         ]
         if not idle:

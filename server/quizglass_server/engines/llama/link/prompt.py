@@ -51,11 +51,11 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class Urgency:
     """How urgent a request is, and when its result comes too late."""
 
-    priority: int = 1
-    """0 urgent, 1 a turn, 2 background (warm-up); lower goes first."""
+    background: bool = False
+    """Work for a guess: turns go first, and answers that are being written hardly feel it."""
     deadline: float | None = None
     """`time.monotonic()`, which all processes share, after which nobody waits for the result."""
 

@@ -21,8 +21,8 @@ from quizglass_server.engines.llama.link.prompt import (
     PicturePart,
     Piece,
     ProcessInfo,
-    Terms,
     TextPart,
+    Urgency,
     Usage,
 )
 
@@ -33,7 +33,7 @@ _BYTES = "bytes"
 _CLASSES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
-        *(TextPart, PicturePart, Terms, Constraint),
+        *(TextPart, PicturePart, Urgency, Constraint),
         *(Piece, Finished, Usage, EngineStats, ProcessInfo, Failure),
     )
 }

@@ -25,7 +25,7 @@ from quizglass_server.engines.llama.link.prompt import (
     PicturePart,
     Piece,
     ProcessInfo,
-    Terms,
+    Urgency,
     Usage,
 )
 from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, Overloaded, QuizglassError
@@ -33,7 +33,7 @@ from quizglass_server.scheduling.ledger import handed
 
 SLACK_S = 1.0
 """Beyond its deadline a call waits so long for the process to say itself that the time is over."""
-TURN = Terms()
+TURN = Urgency()
 
 
 class PromptRefused(QuizglassError):
@@ -75,7 +75,7 @@ class GeneratorClient:
         await asyncio.get_running_loop().create_unix_connection(lambda: self._link, sock=link)
 
     async def generate(
-        self, prompt: Sequence[Part], max_tokens: int, terms: Terms = TURN, constraint: Constraint | None = None
+        self, prompt: Sequence[Part], max_tokens: int, urgency: Urgency = TURN, constraint: Constraint | None = None
     ) -> AsyncGenerator[Piece | Finished, None]:
         """Complete a prompt: pieces as they come, then the end. Closing it stops the engine.
 
@@ -91,7 +91,7 @@ class GeneratorClient:
         while True:
             handed("generator", sum(map(_size, sent)))
             try:
-                with self._called(terms, "generate", sent, max_tokens, terms, constraint) as call:
+                with self._called(urgency, "generate", sent, max_tokens, urgency, constraint) as call:
                     async for items in call:
                         ended = isinstance(items[-1], Finished)
                         if ended:
@@ -106,15 +106,15 @@ class GeneratorClient:
                 sent = list(prompt)
 
     async def choose(
-        self, prompt: Sequence[Part], labels: Sequence[str], terms: Terms = TURN
+        self, prompt: Sequence[Part], labels: Sequence[str], urgency: Urgency = TURN
     ) -> tuple[list[float], Usage]:
         """Probability of each label as the continuation, normalised over the labels; errors as `generate`."""
-        probabilities, usage = await self._with_pixels(terms, "choose", prompt, list(labels), terms)
+        probabilities, usage = await self._with_pixels(urgency, "choose", prompt, list(labels), urgency)
         return probabilities, usage
 
-    async def prefill(self, prompt: Sequence[Part], terms: Terms) -> Usage:
+    async def prefill(self, prompt: Sequence[Part], urgency: Urgency) -> Usage:
         """Prepare the beginning of later prompts; cancelling drops it. Errors as `generate`."""
-        usage: Usage = await self._with_pixels(terms, "prefill", prompt, terms)
+        usage: Usage = await self._with_pixels(urgency, "prefill", prompt, urgency)
         return usage
 
     async def info(self) -> ProcessInfo:
@@ -140,32 +140,32 @@ class GeneratorClient:
         self._link.lose()
         self._on_lost()
 
-    async def _with_pixels(self, terms: Terms, method: str, prompt: Sequence[Part], *arguments: object) -> Any:
+    async def _with_pixels(self, urgency: Urgency, method: str, prompt: Sequence[Part], *arguments: object) -> Any:
         """Ask without the pixels that the process should hold, and again with them where it does not."""
         sent = self._sent.without_known(prompt)
         handed("generator", sum(map(_size, sent)))
         try:
-            return await self._only(terms, method, sent, *arguments)
+            return await self._only(urgency, method, sent, *arguments)
         except _PixelsMissing:
             self._sent.clear()
             handed("generator", sum(map(_size, prompt)))
-            return await self._only(terms, method, list(prompt), *arguments)
+            return await self._only(urgency, method, list(prompt), *arguments)
 
-    async def _only(self, terms: Terms, method: str, *arguments: object) -> Any:
+    async def _only(self, urgency: Urgency, method: str, *arguments: object) -> Any:
         """A call with one response."""
-        with self._called(terms, method, *arguments) as call:
+        with self._called(urgency, method, *arguments) as call:
             response = await anext(call)
             call.leave()
             return response
 
     @contextmanager
-    def _called(self, terms: Terms, method: str, *arguments: object) -> Iterator[Call]:
+    def _called(self, urgency: Urgency, method: str, *arguments: object) -> Iterator[Call]:
         """A call, cancelled when its user leaves, with the server's own errors."""
         call = self._link.call(method, *arguments)
         timer = None
-        if terms.deadline is not None:
+        if urgency.deadline is not None:
             late = BudgetExceeded("the time ran out before the generator answered")
-            left = max(0.0, terms.deadline - monotonic()) + SLACK_S
+            left = max(0.0, urgency.deadline - monotonic()) + SLACK_S
             timer = asyncio.get_running_loop().call_later(left, call.fail, late)
         try:
             yield call

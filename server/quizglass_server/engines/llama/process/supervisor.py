@@ -8,24 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
 from time import monotonic
 
-from quizglass_server.engines.llama.link.prompt import (
-    Constraint,
-    Finished,
-    Part,
-    Piece,
-    ProcessInfo,
-    Terms,
-    Usage,
-)
 from quizglass_server.engines.llama.process.breaker import Breaker, BreakerState
-from quizglass_server.engines.llama.process.client import TURN, GeneratorClient
+from quizglass_server.engines.llama.process.client import GeneratorClient
 from quizglass_server.engines.llama.process.heartbeat import hang
 from quizglass_server.engines.llama.process.launcher import Launcher, Life, ProcessOptions
 from quizglass_server.engines.llama.process.state import StateDirectory
@@ -108,28 +99,29 @@ class GeneratorProcess:
         self._serve(life)
         self._supervision = asyncio.create_task(self._supervise(life), name="generator supervision")
 
-    async def generate(
-        self, prompt: Sequence[Part], max_tokens: int, terms: Terms = TURN, constraint: Constraint | None = None
-    ) -> AsyncGenerator[Piece | Finished, None]:
-        """As `GeneratorClient.generate`, on whichever process is serving."""
-        client = await self._client(terms)
-        async with aclosing(client.generate(prompt, max_tokens, terms, constraint)) as stream:
-            async for item in stream:
-                yield item
+    async def client(self, deadline: float | None = None) -> GeneratorClient:
+        """The calls of the process that serves, after waiting for it for a moment if there is none; for one call.
 
-    async def choose(
-        self, prompt: Sequence[Part], labels: Sequence[str], terms: Terms = TURN
-    ) -> tuple[list[float], Usage]:
-        """As `GeneratorClient.choose`, on whichever process is serving."""
-        return await (await self._client(terms)).choose(prompt, labels, terms)
+        Args:
+            deadline: `time.monotonic()` after which nobody waits for it any more; None: there is none.
 
-    async def prefill(self, prompt: Sequence[Part], terms: Terms) -> Usage:
-        """As `GeneratorClient.prefill`, on whichever process is serving."""
-        return await (await self._client(terms)).prefill(prompt, terms)
-
-    async def info(self) -> ProcessInfo:
-        """As `GeneratorClient.info`, of whichever process is serving."""
-        return await (await self._client(TURN)).info()
+        Raises:
+            EngineLost: no process serves, or will soon enough.
+        """
+        wait_s = self._options.restart_wait_s
+        if deadline is not None:
+            wait_s = min(wait_s, deadline - monotonic())
+        try:
+            async with asyncio.timeout(wait_s):
+                while self._life is None:
+                    if self._supervision is None or self._supervision.done():
+                        raise EngineLost("the generator process is not running")
+                    if self._breaker.state is not BreakerState.CLOSED:
+                        raise self._refusal()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise EngineLost("the generator process is being restarted; ask again in a moment") from None
+        return self._life.client
 
     async def close(self) -> None:
         """End supervision and process. What still runs on it gets EngineLost."""
@@ -142,23 +134,6 @@ class GeneratorProcess:
             await self._save(life.client)
             await life.end(self._options.close_wait_s)
         self._launcher.close()
-
-    async def _client(self, terms: Terms) -> GeneratorClient:
-        """The connection to the process that serves, after waiting for it within the terms."""
-        wait_s = self._options.restart_wait_s
-        if terms.deadline is not None:
-            wait_s = min(wait_s, terms.deadline - monotonic())
-        try:
-            async with asyncio.timeout(wait_s):
-                while self._life is None:
-                    if self._supervision is None or self._supervision.done():
-                        raise EngineLost("the generator process is not running")
-                    if self._breaker.state is not BreakerState.CLOSED:
-                        raise self._refusal()
-                    await self._changed.wait()
-        except TimeoutError:
-            raise EngineLost("the generator process is being restarted; ask again in a moment") from None
-        return self._life.client
 
     def _refusal(self) -> EngineLost:
         """For a request that comes while nothing is tried, or while a probe is being started."""

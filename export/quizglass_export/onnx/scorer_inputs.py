@@ -1,0 +1,34 @@
+"""What an exported scorer is given for whole prompts, by the server's own functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quizglass_server.domain.turns import RGB
+from quizglass_server.models.fields import Patched
+from quizglass_server.models.vision_inputs import padded, patches, vision_batch
+
+
+def scorer_batch(
+    rows: Sequence[Sequence[int]],
+    image_id: int | None = None,
+    spec: Patched | None = None,
+    pictures: Sequence[RGB | None] = (),
+) -> dict[str, NDArray[np.generic]]:
+    """Inputs of an ONNX scorer for a batch of prompts.
+
+    Args:
+        rows: token ids of each prompt (B rows of different lengths).
+        image_id: id of the image pad token, for a vision scorer.
+        spec: picture geometry, for a vision scorer.
+        pictures: one picture for each row, None for a row without one.
+
+    Returns:
+        For a vision scorer what `vision_batch` makes, else what `padded` does.
+    """
+    if spec is None or image_id is None:
+        return padded(rows)
+    return vision_batch(rows, image_id, spec, [None if each is None else patches(each, spec) for each in pictures])
