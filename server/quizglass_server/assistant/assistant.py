@@ -150,7 +150,7 @@ class Assistant:
                 await givens.tags()
             if models.generator is not None:
                 yield "prepare"
-                await models.generator.prepare(picture)
+                await models.generator.prepare(picture, await givens.ahead())
         finally:
             await runner.end()
 

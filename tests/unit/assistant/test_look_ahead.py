@@ -41,6 +41,12 @@ async def test_what_was_looked_at_is_not_done_again_by_the_turn(world, looks):
     assert calls.of("reader") == calls.of("image_encoder") == []
 
 
+async def test_the_generator_is_told_the_words_with_the_picture(world, looks):
+    looks.add("a session", picture())
+    await over(looks)
+    assert world.models.prepared_with == {"words": "VELMORA", "tags": [], "domain": ""}
+
+
 async def test_a_picture_without_words_is_judged_once(world, looks):
     world.models.lettered = None
     looks.add("a session", picture())
