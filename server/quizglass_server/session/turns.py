@@ -28,7 +28,7 @@ from quizglass.session import (
     TurnUpdate,
 )
 from quizglass_server.assistant.asking import Asking, TurnRequest
-from quizglass_server.coaching.closer import REASON, STEP, WAIT_S, Closer, SharpenedFrame
+from quizglass_server.coaching.closer import LOOK_S, REASON, STEP, WAIT_S, Closer, SharpenedFrame, TooSmall
 from quizglass_server.domain import checks
 from quizglass_server.domain.turns import (
     Accepted,
@@ -43,6 +43,7 @@ from quizglass_server.domain.turns import (
     VerdictOutcome,
 )
 from quizglass_server.errors import InvalidInput, NotFound, Overloaded, TurnRunning
+from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
 from quizglass_server.session.dialogue import appended, follow, spoken, understood
 from quizglass_server.session.frames import FrameShelf, HeldFrame, check_name
@@ -96,6 +97,8 @@ class _Running:
     ledger: ByteLedger = field(default_factory=ByteLedger)
     frame: bytes = b""
     """SHA-256 of the frame that it names, whatever was put in its place."""
+    looked: float = 0.0
+    """Seconds of its budget that went into seeing whether its frame is too small."""
     unseen: bool = False
     """Whether a sharper part was asked for and did not come."""
     over: bool = False
@@ -295,6 +298,8 @@ class Turns:
             await self._bring(running, follow(running.turn, dialogue, longest).frame)
         meant = partial(understood, dialogue=dialogue, longest=longest, held=held) if dialogue else None
         budget = self._asking.budget(running.ask.request.budget)
+        if running.looked:
+            budget = Budget(budget.total_s - running.looked)
         running.stage = "queue"
         asked = TurnRequest(running.turn, running.policy, budget, meant, running.ledger)
         await self._asking.run(asked, source, partial(self._tell, running), partial(_finished, running))
@@ -331,8 +336,7 @@ class Turns:
 
     async def _look_closer(self, running: _Running, thumbnail: ShelfFrame, closer: Closer) -> HeldFrame | None:
         """A sharper frame, if one is needed and comes in time."""
-        part = await closer.too_small(await thumbnail.picture(), running.turn.question)
-        if part is None:
+        if (part := await self._too_small(running, thumbnail, closer)) is None:
             return None
         wait_s, name = min(WAIT_S, self._frame_wait_s), running.frame
         if (sharper := self._shelf.sharper(name)) is not None:  # it came while the thumbnail was looked at
@@ -344,6 +348,19 @@ class Turns:
         sharper = self._shelf.sharper(name)
         running.unseen = sharper is None
         return sharper
+
+    async def _too_small(self, running: _Running, thumbnail: ShelfFrame, closer: Closer) -> TooSmall | None:
+        """What is too small in a thumbnail; None: nothing, or there was no time to find out."""
+
+        async def look() -> TooSmall | None:
+            return await closer.too_small(await thumbnail.picture(), running.turn.question)
+
+        if thumbnail.is_slow():  # as turns have it: no place is held meanwhile
+            await thumbnail.picture()
+        budget = self._asking.budget(running.ask.request.budget)
+        part = await self._asking.beforehand(running.frame, look, budget, LOOK_S)
+        running.looked = budget.total_s - budget.left_s
+        return part
 
     async def _arrival(self, name: bytes, within_s: float) -> None:
         arrival = self._arrivals.setdefault(name, asyncio.Event())
