@@ -203,9 +203,9 @@ class GivenGenerator:
         """As the prompt that is written for the task."""
         return self._generator.shows_entries(task)
 
-    async def prepare(self, picture: Picture) -> None:
+    async def prepare(self, picture: Picture, known: Values | None = None) -> None:
         """As the generator does."""
-        await self._generator.prepare(picture)
+        await self._generator.prepare(picture, known)
 
     async def choose(self, request: GenerationRequest, labels: Sequence[str]) -> list[float]:
         """The record's label, after the generator chose a letter."""

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { once } from "node:events";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
-import { browser, server } from "./server.mjs";
+import { browser, server, silenceable } from "./server.mjs";
 
 const CAMERA = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
 const MOST_BYTES = 300 * 1024;
@@ -241,6 +241,64 @@ describe("a link that is cut in the middle of an answer", () => {
     assert.deepEqual(events.map((line) => line.split(" ").at(2)), ["accepted:", "plan:", "answer:", "done:"]);
     assert.deepEqual([(await served.next()).turn, (await served.next()).turn], ["hold on", "release it"]);
     await other.context().close();
+  });
+});
+
+describe("a link that goes silent", () => {
+  for (const [when, question] of [["in the middle of an answer", "wait here"], ["when nothing runs", ""]])
+    test(`${when} is asked whether it lives, and made anew`, async () => {
+      const way = await silenceable(served.port);
+      const context = await chrome.newContext();
+      const other = await context.newPage();
+      await other.clock.install();
+      await other.goto(way.url);
+      await other.waitForSelector("#samples img");
+      await other.fill("#question", question || "is it open?");
+      await other.click("#send");
+      await other.waitForSelector(question ? "#stop:not([hidden])" : "#verdict:not([hidden])");
+      await other.waitForFunction(() => !["", "It appears here, word by word."].includes(document.querySelector("#answer").textContent));
+      way.silence();
+      const pinged = other.waitForRequest((request) => request.postData()?.includes('"ping"'));
+      await other.clock.fastForward(question ? 3000 : 7000);
+      await pinged;
+      assert.equal(await other.innerText("#link"), "");
+      await other.clock.fastForward(question ? 3000 : 7000);
+      await other.waitForFunction(() => document.querySelector("#link").textContent.includes("is back"));
+      if (question) {
+        assert.equal(await other.innerText("#answer"), "so far");
+        await other.click("#stop");
+        assert.deepEqual([(await served.next()).turn, (await served.next()).cancelled], [question, question]);
+      } else await served.next();
+      await context.close();
+      way.close();
+    });
+});
+
+describe("a picture that is badly taken", () => {
+  /** A sample of the page, blurred by so many pixels, as a file. */
+  async function blurred(pixels) {
+    const data = await page.evaluate(async (pixels) => {
+      const picture = await createImageBitmap(await (await fetch("/samples/2.png")).blob());
+      const canvas = new OffscreenCanvas(picture.width, picture.height);
+      const pen = canvas.getContext("2d");
+      pen.filter = pixels ? `blur(${pixels}px)` : "none";
+      pen.drawImage(picture, 0, 0);
+      return [...new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer())];
+    }, pixels);
+    return { name: "mine.png", mimeType: "image/png", buffer: Buffer.from(data) };
+  }
+
+  test("is told with what to do, before there is a question, until there is another one", async () => {
+    await page.setInputFiles("#file", await blurred(8));
+    await page.waitForFunction(() => document.querySelector("#fault").textContent);
+    assert.equal(await page.innerText("#fault"), "The picture is blurred. Try again: hold still.");
+    assert.equal(await page.getAttribute("#fault", "aria-live"), "polite");
+    await page.setInputFiles("#file", await blurred(0));
+    await page.waitForFunction(() => !document.querySelector("#fault").textContent);
+    await ask("is it sharp?");
+    await answer();
+    assert.equal(await page.innerText("#fault"), "");
+    await served.next();
   });
 });
 

@@ -3,6 +3,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { once } from "node:events";
+import { connect, createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
@@ -38,6 +39,29 @@ export async function server() {
     async stop() {
       child.stdin.end();
       await once(child, "exit");
+    },
+  };
+}
+
+/** A way to a port that can go silent: what is open then stays open, and nothing passes it any more. New connections do. */
+export async function silenceable(port) {
+  const open = new Set();
+  const proxy = createServer((near) => {
+    const far = connect(port, "127.0.0.1");
+    for (const [one, other] of [[near, far], [far, near]]) {
+      open.add(one.on("error", () => {}).on("close", () => (open.delete(one), other.destroy())));
+      one.pipe(other);
+    }
+  }).listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  return {
+    url: `http://localhost:${proxy.address().port}`,
+    silence() {
+      for (const each of open) each.unpipe().pause();
+    },
+    close() {
+      for (const each of open) each.destroy();
+      proxy.close();
     },
   };
 }

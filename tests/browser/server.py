@@ -70,7 +70,7 @@ async def answered(turn: domain.Turn, policy: str, budget: Budget) -> AsyncGener
 
 async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        async with web_serving(Path(folder), web_origins="http://glasses.example") as door:
+        async with web_serving(Path(folder), web_origins="http://glasses.example", coaching="blur") as door:
             door.stage.assistant.script = answered
             door.stage.knowledge.pictures["velmora"] = [PICTURE]
             say(url=f"http://localhost:{door.web.port}", port=door.web.port)

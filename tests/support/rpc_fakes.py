@@ -105,6 +105,7 @@ class Assistant:
         self.failure: Exception | None = None
         self.looked_at: list[bytes] = []
         self.lines: list[Region] = []
+        self.gated: list[bytes] = []
         self.things: list[Region] = []
 
     async def usual(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[domain.TurnEvent, None]:
@@ -123,6 +124,10 @@ class Assistant:
     async def look_ahead(self, picture: domain.Picture) -> AsyncGenerator[str, None]:
         self.looked_at.append(picture.sha256)
         yield "read"
+
+    async def wordy_parts(self, picture: domain.Picture) -> list[Region] | None:
+        self.gated.append(picture.sha256)
+        return None
 
     async def lines_in(self, picture: domain.Picture, part: Region) -> list[Region]:
         return self.lines

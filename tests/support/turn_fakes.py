@@ -86,6 +86,8 @@ class Models(table.Models):
         self.comparing: tuple[str, ...] = ()
         """Prompts that show pictures of entries."""
         self.read_parts: list[Region | None] = []
+        self.prepared_with: Values | None = None
+        """What was known when the generator last looked ahead."""
         self.needs = frozenset(EXAMPLE)
         """Values that prompts name."""
         self.sees = True
@@ -151,7 +153,8 @@ class Models(table.Models):
         likeliest = list(Plan).index(self.decision) % len(labels)
         return [0.7 if place == likeliest else 0.1 for place in range(len(labels))]
 
-    async def prepare(self, picture: Picture) -> None:
+    async def prepare(self, picture: Picture, known: Values | None = None) -> None:
+        self.prepared_with = known
         await self._enter("prepare", picture.sha256)
 
     async def generate(self, request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:

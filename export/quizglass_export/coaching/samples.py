@@ -19,8 +19,8 @@ from quizglass_server.domain.turns import RGB
 CLEAN = "none"
 KINDS = (CLEAN, *FAULTS)
 _THINGS = 150
-_SIZES = (224, 256, 318)
-_QUALITIES = (80, 88, 94)
+SIZES = (224, 256, 318)
+QUALITIES = (80, 88, 94)
 _COUNTS = {1: (1, 1, 2, 3), 2: (1, 1, 2, 3, 4)}
 
 
@@ -41,9 +41,9 @@ def samples(seed: int, count: int, kinds: tuple[str, ...] = KINDS) -> Iterator[C
     for at in range(count):
         rng = random.Random(f"coaching/{seed}/{at}")
         number, fault = rng.choice((1, 2)), kinds[at % len(kinds)]
-        picture = draw_scene(_scene(worlds[number], number, fault, rng), rng.choice(_SIZES))
+        picture = draw_scene(_scene(worlds[number], number, fault, rng), rng.choice(SIZES))
         file = io.BytesIO()
-        picture.save(file, "JPEG", quality=rng.choice(_QUALITIES))
+        picture.save(file, "JPEG", quality=rng.choice(QUALITIES))
         with Image.open(file) as taken:
             yield CaptureSample(np.asarray(taken.convert("RGB")), fault, number)
 

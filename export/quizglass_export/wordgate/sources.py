@@ -80,7 +80,7 @@ class Sources:
         stamps = [each for each in every if _is_stamp(each)]
         lettered = [each for each in every if _among(each, _WITH_WORDS)]
         lettered += sorted(each for folder in more for each in folder.rglob("*") if each.suffix.lower() in _PICTURES)
-        plain = [each for each in every if _among(each, _WITHOUT_WORDS) and each.stem not in _LETTERED]
+        plain = photographs(root)
         if not (plain and lettered and stamps and fonts):
             raise ValueError(f"{root}: lacks photographs, stamps or fonts; unpack the packages named in sources.py")
         return cls(tuple(plain), tuple(lettered), tuple(stamps), tuple(fonts))
@@ -92,6 +92,18 @@ class Sources:
             for files in (self.photographs, self.stamps, self.fonts)
         )
         return Sources(photographs, self.lettered, stamps, fonts)
+
+
+def photographs(root: Path, *, without: Sequence[str] = ()) -> list[Path]:
+    """Photographs without words below the folder that the packages were unpacked into.
+
+    Args:
+        root: that folder.
+        without: folders of packages that are left out, as "skimage/data".
+    """
+    folders = {folder: names for folder, names in _WITHOUT_WORDS.items() if folder not in without}
+    every = sorted(each for each in root.rglob("*") if each.suffix.lower() in _PICTURES)
+    return [each for each in every if _among(each, folders) and each.stem not in _LETTERED]
 
 
 def is_held_out(path: Path) -> bool:

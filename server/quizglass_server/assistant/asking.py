@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from quizglass.session import Question
 from quizglass_server.assistant.assistant import Assistant, policy_named
@@ -31,6 +31,7 @@ MAX_SESSION_CHARS = 64
 MAX_ANSWER_TOKENS = 512
 _LONGEST_BUDGET_S = 3600.0
 
+Found = TypeVar("Found")
 Finish = Callable[[Turn, list[TurnEvent], Done], Done]
 """What becomes of a turn's end, by its question and its events."""
 
@@ -193,7 +194,7 @@ class Asking:
                     turn, decoding = await self._pictured(turn, source, budget)
                 if asked.understood is not None:
                     turn = asked.understood(turn)
-                await self._seen_ahead(turn, budget)
+                await self._seen_ahead(turn.picture.sha256 if turn.picture else b"", budget)
             tell(Accepted(asked.policy, (turn.picture.sha256,) if turn.picture else (), budget.total_s))
             for took in decoding if turn.explain else ():
                 tell(StepEnded(took.stage, started=-took.duration, duration=took.duration))
@@ -211,6 +212,31 @@ class Asking:
             else:
                 self.assistant.run_out(turn, pass_on)
 
+    async def beforehand(
+        self, picture: bytes, work: Callable[[], Awaitable[Found]], budget: Budget, most_s: float
+    ) -> Found | None:
+        """Find something out that a turn's picture depends on, under a permit as turns have; None: there was no time.
+
+        What is done ahead for the picture comes to an end first, so that nothing is done twice.
+
+        Args:
+            picture: SHA-256 of what it is about.
+            work: finds it out.
+            budget: the question's time, of which waiting for the permit takes its part.
+            most_s: seconds that the work may take.
+
+        Raises:
+            Overloaded: as for turns.
+        """
+        async with AsyncExitStack() as place:
+            if not await self._placed(place, budget):
+                return None
+            await self._seen_ahead(picture, budget)
+            with suppress(TimeoutError), due_within(budget.left_s):
+                async with asyncio.timeout(min(most_s, budget.left_s)):
+                    return await work()
+        return None
+
     async def _placed(self, place: AsyncExitStack, budget: Budget) -> bool:
         """Whether a turn got its place, which `place` gives back, before its time was over."""
         try:
@@ -220,12 +246,12 @@ class Asking:
             return False
         return True
 
-    async def _seen_ahead(self, turn: Turn, budget: Budget) -> None:
-        """Let what is done ahead for a turn's picture come to an end, within the budget, and all else give way."""
+    async def _seen_ahead(self, picture: bytes, budget: Budget) -> None:
+        """Let what is done ahead for a picture come to an end, within the budget, and all else give way."""
         if self._look_ahead is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(budget.left_s):
-                    await self._look_ahead.give_way(turn.picture.sha256 if turn.picture else b"")
+                    await self._look_ahead.give_way(picture)
 
     async def _pictured(self, turn: Turn, source: FrameSource, budget: Budget) -> tuple[Turn, tuple[StageTiming, ...]]:
         """The turn with its picture and what decoding took, within the budget and the memory for requests."""

@@ -130,9 +130,21 @@ class Assistant:
                 await givens.tags()
             if models.generator is not None:
                 yield "prepare"
-                await models.generator.prepare(picture)
+                await models.generator.prepare(picture, await givens.ahead())
         finally:
             await runner.end()
+
+    async def wordy_parts(self, picture: Picture) -> list[Region] | None:
+        """Where the gate before the reader finds that there may be words, which it is asked once; None without one."""
+        reader, kept = self._resources.models.reader, self._resources.wordy_parts
+        if reader is None:
+            return None
+        parts = kept.get(picture.sha256)
+        if parts is None:
+            part = await reader.find(picture)
+            parts = [] if part is None else [part]
+            kept.put(picture.sha256, parts)
+        return parts
 
     async def lines_in(self, picture: Picture, part: Region) -> list[Region]:
         """Boxes of the lines of words in a part of a picture; none without a reader."""

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import cv2
 import numpy as np
+from cachetools import LRUCache
 
 from quizglass.values import Region
 from quizglass_server.domain.turns import RGB, Picture
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 
 WAIT_S = 2.0
 """Longest that a question waits for a sharper part."""
+LOOK_S = 1.0
+"""Longest that it is looked for whether one is needed."""
 LEAST_SIDE = 320
 """Pixels. What may be words, and shows no line of them, is too small to be read well if it is at most as wide and high
 as that."""
@@ -30,8 +33,13 @@ LEAST_LINE, LEGIBLE_LINE = 18, 24
 20 pixels on; a box is half as high again as its letters. Sharper ones should have a little more."""
 LEAST_THING = 128
 """Pixels: things in squares that are smaller show encoders less than they can see."""
+_NEARLY_WHOLE = 0.75
+"""Share of a frame whose crop, as JPEG, costs as many bytes as the frame does."""
+_KEPT = 256
+"""Pictures of which it is remembered whether words in them are too small."""
 STEP, REASON = "look_closer", "NO_FRAME"
 _MOST_SIDE = 1280
+_WHOLE = Region(0.0, 0.0, 1.0, 1.0)
 
 
 class Source(Protocol):
@@ -48,6 +56,10 @@ class Source(Protocol):
 
 class Boxes(Protocol):
     """What knows where things are in a picture."""
+
+    async def wordy_parts(self, picture: Picture) -> list[Region] | None:
+        """Where the gate before the reader finds that there may be words; None where there is no such gate."""
+        ...
 
     async def lines_in(self, picture: Picture, part: Region) -> list[Region]:
         """Boxes of the lines of words in a part; none where nobody can tell."""
@@ -68,29 +80,54 @@ class TooSmall:
 
 
 class Closer:
-    """Says which part of a thumbnail is too small. The network that finds words is loaded when it is first needed.
+    """Says which part of a thumbnail is too small. What words say of that is found out once for a picture.
 
     Args:
         boxes: where lines and things are. It works for a guess: if it fails, that is as if it knew nothing.
+        useful_side: pixels of the longer side that whole frames are sent with at most.
     """
 
-    def __init__(self, boxes: Boxes) -> None:
+    def __init__(self, boxes: Boxes, useful_side: int) -> None:
         self._boxes = boxes
+        self._useful_side = useful_side
         self._gate: WordGate | None = None
+        """For bundles without a reader; loaded when it is first needed."""
+        self._judged: LRUCache[bytes, tuple[TooSmall | None]] = LRUCache(_KEPT)
 
     async def too_small(self, picture: Picture, question: str) -> TooSmall | None:
-        """The part with the lines of words that are too low to be read, else the thing that is too small; else None."""
+        """The part with the lines of words that are too low to be read, else the thing that is too small; else None.
+
+        Where its crop would cost as much as the whole frame does, the part is that.
+        """
         try:
-            part = await asyncio.to_thread(self._words, picture)
-            words = None if part is None else await self._small_words(picture, part)
-            return words or await self._small_thing(picture, question)
+            part = await self._words(picture) or await self._small_thing(picture, question)
         except QuizglassError as error:
             log.debug("nobody could say whether a thumbnail is too small: %s", error.message)
             return None
+        return None if part is None else self._affordable(part, picture)
 
-    def _words(self, picture: Picture) -> Region | None:
+    async def _words(self, picture: Picture) -> TooSmall | None:
+        judged = self._judged.get(picture.sha256)
+        if judged is None:
+            parts = await self._boxes.wordy_parts(picture)
+            if parts is None:
+                parts = await asyncio.to_thread(self._gated, picture)
+            judged = (await self._small_words(picture, parts[0]) if parts else None,)
+            self._judged[picture.sha256] = judged
+        return judged[0]
+
+    def _gated(self, picture: Picture) -> list[Region]:
         self._gate = self._gate or WordGate()
-        return self._gate.find(picture.pixels)
+        part = self._gate.find(picture.pixels)
+        return [] if part is None else [part]
+
+    def _affordable(self, part: TooSmall, picture: Picture) -> TooSmall:
+        """The part; the whole frame where that has no more pixels, or hardly more and need not be encoded anew."""
+        share = max(_size(part.region, picture)) / max(picture.width, picture.height)
+        side = part.side / share  # of a whole frame that is as sharp
+        if part.region.area < _NEARLY_WHOLE and part.region.area * side**2 < self._useful_side**2:
+            return part
+        return TooSmall(_WHOLE, min(ceil(side), self._useful_side))
 
     async def _small_words(self, picture: Picture, part: Region) -> TooSmall | None:
         if lines := await self._boxes.lines_in(picture, part):

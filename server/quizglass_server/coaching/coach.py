@@ -1,8 +1,8 @@
 """Says what is wrong with a frame as the camera took it, and what to do about it.
 
 A linear layer over the numbers of `statistics`, one output a fault. `layer.json` beside this file is what
-`quizglass_export.coaching` fitted on pocketworld's faults. It is part of the server and not of a bundle: it judges
-cameras, whatever models answer, and belongs to the code that computes its numbers.
+`quizglass_export.coaching` fitted on drawings and photographs with faults. It is part of the server and not of a
+bundle: it judges cameras, whatever models answer, and belongs to the code that computes its numbers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FAULTS = (
 )
 """In the order of the layer's outputs."""
 SURE = (CaptureFault.BLUR,)
-"""What is told of photographs as well as of pocketworld's pictures (docs/session.md)."""
+"""What is told by default: clean photographs are not called that (docs/session.md)."""
 ADVICE = {
     CaptureFault.BLUR: "hold still",
     CaptureFault.DARK: "more light",

@@ -1,6 +1,7 @@
 """What a picture's pixels say of how it was taken: edges, light, grain, level lines, and what touches the border.
 
-All are numbers of one small picture, SIDE pixels at most a side.
+All but the grain of flat blocks are numbers of one small picture, SIDE pixels at most a side: making a picture smaller
+averages grain away.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 
 import cv2
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from quizglass_server.domain.turns import RGB
@@ -26,6 +28,12 @@ _OFF_LEVEL = ((0, 2), (2, 4), (4, 8), (8, 16))
 _GRID = 6
 _GREY, _MIDDLE, _FLAT, _UNLIKE = 6.0, (60, 185), 40.0, 25.0
 """In CIELAB as OpenCV scales it to 0..255."""
+_BLOCK, _BLOCKS = 8, 22
+"""Pixels a side of a block in which grain is measured, and how many blocks there are at most from side to side."""
+_GRAINS = (1, 3, 10, 25)
+_EXPOSED = (12, 243)
+"""Mean lights of blocks that show grain: darker and brighter ones are clipped."""
+_LEAST_GRAIN = 0.02
 _IMMERKAER = np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]], np.float32)
 
 Values = NDArray[np.float32]
@@ -40,6 +48,7 @@ def statistics(pixels: RGB) -> Values:
         _sharpness(light, slope),
         _brightness(light),
         _grain(light, slope),
+        flat_grain(pixels if min(pixels.shape[:2]) > _BLOCK + 2 else small),
         _level(across, down, slope),
         _border(small),
         _cover(fitted(small, SIDE // 2)),
@@ -99,6 +108,20 @@ def _grain(light: Values, slope: Values) -> Values:
     slope = _thinned(slope)
     low, middle = _percentiles(response, (25, 50))
     return _logs([response.mean(), middle, response[slope <= _percentile(slope, 50)].mean(), low + 0.05])
+
+
+def flat_grain(pixels: RGB) -> Values:
+    """The same estimate in the blocks of the picture that have least of it, in its own size: flat but for grain."""
+    light = cv2.cvtColor(np.ascontiguousarray(pixels), cv2.COLOR_RGB2GRAY)
+    side = _BLOCK + 2
+    rows, columns = (np.linspace(0, length - side, min(_BLOCKS, length // side)).astype(int) for length in light.shape)
+    blocks = sliding_window_view(light, (side, side))[rows[:, None], columns].reshape(-1, side, side).astype(np.int16)
+    across = blocks[:, :, :-2] - 2 * blocks[:, :, 1:-1] + blocks[:, :, 2:]
+    response = across[:, :-2] - 2 * across[:, 1:-1] + across[:, 2:]
+    grain, lights = np.abs(response).mean((1, 2)) * (np.sqrt(np.pi / 2) / 6), blocks.mean((1, 2))
+    shown = (lights > _EXPOSED[0]) & (lights < _EXPOSED[1])
+    low = _percentiles(grain[shown] if shown.any() else grain, _GRAINS)
+    return np.log(np.maximum(low, _LEAST_GRAIN))
 
 
 def _level(across: Values, down: Values, slope: Values) -> Values:

@@ -278,7 +278,7 @@ class LinkOptions(Options):
     a question. Faster answers, for work that is in vain where nobody asks; it gives way to every turn."""
     coaching: Literal["off", "blur", "all"] = "blur"
     """What clients are told of a frame as it was taken: that it is blurred, or also that it is dark, tilted, cut,
-    covered or noisy, which holds on drawn pictures and not on photographs. Costs a few milliseconds a frame."""
+    covered or noisy, of which tilt is hardly ever seen in photographs. Costs a few milliseconds a frame."""
     keepalive_s: Seconds = 60.0
     """Seconds without a word after which the server asks a connection with calls under way whether it is still there.
     Shorter notices sooner that a client is gone, and wakes its radio more often."""

@@ -9,6 +9,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Literal, Protocol
 
@@ -27,13 +28,23 @@ from quizglass_server.errors import BundleError, EngineFailed, InvalidInput, Qui
 from quizglass_server.models.fields import Count, FileName, Size
 from quizglass_server.models.fitting import FittedPicture, PictureFitter
 from quizglass_server.models.loading import ModelFiles, RolePart
-from quizglass_server.models.prompts import PromptError, PromptTemplate, SegmentKind, Values, filled, load_template
+from quizglass_server.models.prompts import (
+    EXAMPLE,
+    PromptError,
+    PromptTemplate,
+    SegmentKind,
+    Values,
+    filled,
+    load_template,
+)
 from quizglass_server.scheduling.clock import record_engine
 from quizglass_server.scheduling.deadline import deadline
 
 ANSWER = "answer"
 """The task whose prompt every generator has."""
 _BACKGROUND = Urgency(background=True)
+_ASKED: Values = {name: value for name, value in EXAMPLE.items() if name != "history"}
+"""What a first question may bring to a prompt."""
 logger = logging.getLogger(__name__)
 
 
@@ -93,8 +104,13 @@ class Generator(Protocol):
         """Probability of each label as the continuation, normalised over the labels."""
         ...
 
-    async def prepare(self, picture: Picture) -> None:
-        """Read a picture before the question's prompt is known, behind all other work; cancelling drops it."""
+    async def prepare(self, picture: Picture, known: Values | None = None) -> None:
+        """Read a picture before the question's prompt is known, behind all other work; cancelling drops it.
+
+        Args:
+            picture: what a question may be about.
+            known: values that the prompt will have, whatever is asked; None: none is known.
+        """
         ...
 
 
@@ -247,19 +263,23 @@ class LlamaGenerator:
         record_engine(usage.engine_us, usage.prompt_tokens)
         return probabilities
 
-    async def prepare(self, picture: Picture) -> None:
-        """Bring the beginning of the answer's prompt, up to its picture, into the engine; cancelling drops it.
+    async def prepare(self, picture: Picture, known: Values | None = None) -> None:
+        """Bring the beginning of the answer's prompt into the engine; cancelling drops it.
 
+        It reaches up to the picture, and beyond as far as it is the same whatever is asked first and found then.
         Work for a guess: it never fails, and whatever else there is to do goes first.
         """
         try:
-            prompt = await self._prompt(GenerationRequest(ANSWER, {}, (picture,)))
+            prompt = await self._prompt(GenerationRequest(ANSWER, known or {}, (picture,)))
             places = [place for place, part in enumerate(prompt) if isinstance(part, PicturePart)]
             if places:
+                other = await self._prompt(GenerationRequest(ANSWER, {**_ASKED, **(known or {})}, (picture,)))
+                common = takewhile(lambda pair: pair[0] == pair[1], zip(prompt, other, strict=False))
+                length = max(places[-1] + 1, sum(1 for _ in common))
                 client = await self._process.client()
-                await client.prefill(prompt[: places[-1] + 1], _BACKGROUND)
-        except QuizglassError as error:
-            logger.debug("a picture could not be prepared: %s", error.message)
+                await client.prefill(prompt[:length], _BACKGROUND)
+        except (QuizglassError, PromptError) as error:
+            logger.debug("a picture could not be prepared: %s", error)
 
     async def close(self) -> None:
         """End the process."""

@@ -225,7 +225,7 @@ def _sessions(services: Services, asking: Asking, look_ahead: LookAhead | None) 
     limits = session_limits(settings, settings.max_frame_bytes, _useful_side(services))
     pool = FramePool(settings.all_frames_bytes)
     coach = None if settings.coaching == "off" else CaptureCoach(FAULTS if settings.coaching == "all" else SURE)
-    wire, closer = ProtobufWire(), Closer(services.assistant)
+    wire, closer = ProtobufWire(), Closer(services.assistant, limits.useful_picture_side)
     means = Means(asking, look_ahead, pool, services.sessions, wire, limits, coach, closer)
     return SessionDirectory(means, settings.max_sessions)
 

@@ -98,7 +98,13 @@ def understood(turn: Turn, dialogue: Dialogue, longest: int, held: Callable[[byt
     Raises:
         NotFound: the picture is needed and not held.
     """
-    followed = follow(turn, dialogue, longest)
+    return with_picture(turn, follow(turn, dialogue, longest), held)
+
+
+def with_picture(turn: Turn, followed: Followed, held: Callable[[bytes], Picture | None]) -> Turn:
+    """The turn as it is meant, once that is known, with the dialogue's picture if it is about that; otherwise as
+    `understood`.
+    """
     picture = held(followed.frame) if followed.frame else turn.picture
     if picture is None and followed.needed:
         raise NotFound(

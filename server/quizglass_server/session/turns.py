@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -28,7 +28,7 @@ from quizglass.session import (
     TurnUpdate,
 )
 from quizglass_server.assistant.asking import Asking, TurnRequest
-from quizglass_server.coaching.closer import REASON, STEP, WAIT_S, Closer, SharpenedFrame
+from quizglass_server.coaching.closer import LOOK_S, REASON, STEP, WAIT_S, Closer, SharpenedFrame, TooSmall
 from quizglass_server.domain import checks
 from quizglass_server.domain.turns import (
     Accepted,
@@ -43,8 +43,9 @@ from quizglass_server.domain.turns import (
     VerdictOutcome,
 )
 from quizglass_server.errors import InvalidInput, NotFound, Overloaded, TurnRunning
+from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
-from quizglass_server.session.dialogue import appended, follow, spoken, understood
+from quizglass_server.session.dialogue import Dialogue, appended, follow, spoken, understood, with_picture
 from quizglass_server.session.frames import FrameShelf, HeldFrame, check_name
 from quizglass_server.session.heard import Conversation, Said
 from quizglass_server.session.output.profile import LEAD_IN, Shape
@@ -96,10 +97,19 @@ class _Running:
     ledger: ByteLedger = field(default_factory=ByteLedger)
     frame: bytes = b""
     """SHA-256 of the frame that it names, whatever was put in its place."""
+    looked: float = 0.0
+    """Seconds of its budget that went into seeing whether its frame is too small."""
     unseen: bool = False
     """Whether a sharper part was asked for and did not come."""
     over: bool = False
     task: asyncio.Task[None] | None = None
+    before: frozenset[asyncio.Task[None]] = frozenset()
+    """Those that were ended for it, or before it, and may have engines and a permit yet."""
+
+    async def engines_free(self) -> None:
+        """Wait until they have let go."""
+        if self.before:
+            await asyncio.wait(self.before)
 
 
 class Turns:
@@ -251,7 +261,8 @@ class Turns:
             return
         running = self._running = self._waiting.popleft()
         self._conversation.add(running.said)
-        running.task = asyncio.create_task(self._run(running, set(self._ending)), name=f"turn {running.turn.id}")
+        running.before = frozenset(self._ending)
+        running.task = asyncio.create_task(self._run(running), name=f"turn {running.turn.id}")
         running.task.add_done_callback(self._ending.discard)
 
     def _end(self, running: _Running) -> None:
@@ -265,12 +276,10 @@ class Turns:
             self._ending.add(running.task)
             running.task.cancel()
 
-    async def _run(self, running: _Running, before: set[asyncio.Task[None]]) -> None:
+    async def _run(self, running: _Running) -> None:
         error: Exception | None = None
         try:
-            if before:
-                await asyncio.wait(before)
-            with watching(running.watch), entered_in(running.ledger), self._led_in(running):
+            with watching(running.watch), self._led_in(running):
                 await self._answer(running)
         except Exception as failure:
             error = failure
@@ -289,15 +298,27 @@ class Turns:
             self._go_on(running, rest)
             return
         dialogue = appended(self._conversation.dialogue, running.turn.history)
-        source = await self._source(running)
-        longest, held = self._asking.max_history, self._asking.pictures.held
-        if source is None and dialogue:
-            await self._bring(running, follow(running.turn, dialogue, longest).frame)
-        meant = partial(understood, dialogue=dialogue, longest=longest, held=held) if dialogue else None
+        with entered_in(running.ledger):
+            source = await self._source(running)
+            meant = await self._meant(running, dialogue, source) if dialogue else None
+        await running.engines_free()
         budget = self._asking.budget(running.ask.request.budget)
+        if running.looked:
+            budget = Budget(budget.total_s - running.looked)
         running.stage = "queue"
         asked = TurnRequest(running.turn, running.policy, budget, meant, running.ledger)
         await self._asking.run(asked, source, partial(self._tell, running), partial(_finished, running))
+
+    async def _meant(
+        self, running: _Running, dialogue: Dialogue, source: ShelfFrame | SharpenedFrame | None
+    ) -> Callable[[Turn], Turn]:
+        """What makes of the turn what it means after a dialogue, whose picture is decoded if it may be about that."""
+        longest, held = self._asking.max_history, self._asking.pictures.held
+        if source is not None:
+            return partial(understood, dialogue=dialogue, longest=longest, held=held)
+        followed = follow(running.turn, dialogue, longest)
+        await self._bring(running, followed.frame)
+        return partial(with_picture, followed=followed, held=held)
 
     def _go_on(self, running: _Running, rest: str) -> None:
         """Say what was written before and not heard."""
@@ -331,8 +352,7 @@ class Turns:
 
     async def _look_closer(self, running: _Running, thumbnail: ShelfFrame, closer: Closer) -> HeldFrame | None:
         """A sharper frame, if one is needed and comes in time."""
-        part = await closer.too_small(await thumbnail.picture(), running.turn.question)
-        if part is None:
+        if (part := await self._too_small(running, thumbnail, closer)) is None:
             return None
         wait_s, name = min(WAIT_S, self._frame_wait_s), running.frame
         if (sharper := self._shelf.sharper(name)) is not None:  # it came while the thumbnail was looked at
@@ -344,6 +364,20 @@ class Turns:
         sharper = self._shelf.sharper(name)
         running.unseen = sharper is None
         return sharper
+
+    async def _too_small(self, running: _Running, thumbnail: ShelfFrame, closer: Closer) -> TooSmall | None:
+        """What is too small in a thumbnail; None: nothing, or there was no time to find out."""
+
+        async def look() -> TooSmall | None:
+            return await closer.too_small(await thumbnail.picture(), running.turn.question)
+
+        await running.engines_free()
+        if thumbnail.is_slow():  # as turns have it: no place is held meanwhile
+            await thumbnail.picture()
+        budget = self._asking.budget(running.ask.request.budget)
+        part = await self._asking.beforehand(running.frame, look, budget, LOOK_S)
+        running.looked = budget.total_s - budget.left_s
+        return part
 
     async def _arrival(self, name: bytes, within_s: float) -> None:
         arrival = self._arrivals.setdefault(name, asyncio.Event())

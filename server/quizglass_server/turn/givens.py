@@ -98,6 +98,11 @@ class Givens:
         self._domain = self._domain or self._runner.begin(self._name_domain())
         return self._domain
 
+    async def ahead(self) -> dict[str, Value]:
+        """Values that prompts will have whatever is asked, but for questions that have more words read."""
+        known: dict[str, Value] = {"words": await self.words(), "tags": list(await self.tags())}
+        return known if self._routed else {**known, "domain": ""}
+
     async def words(self) -> str:
         """Words in the picture, once they are read; empty when there are none or they could not be read."""
         return await asyncio.shield(self._words)

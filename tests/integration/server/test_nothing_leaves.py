@@ -37,6 +37,8 @@ PACKAGES = (
     "bench",
     "bench.engine.scorers.memory",
 )
+SAID = b"What is this?\nHow much does it cost?\n"
+"""To the one that asks what to ask."""
 SHOW = f"import json, os; print(json.dumps({{name: os.environ[name] for name in {list(VARIABLES)}}}))"
 
 
@@ -74,12 +76,13 @@ def test_serving_importing_and_asking_reach_and_write_only_what_they_were_told(
                 ["knowledge", "import", str(world / "entries.jsonl")],
                 ["ask", str(picture), "What does this cost?", "--policy", "both", "--remember", "--budget", "60"],
                 ["ask", str(picture), "What is printed on it?", "--budget", "60"],
+                ["chat", str(picture), "--local-only"],
                 ["capabilities"],
             )
         ):
             trace = tmp_path / f"client-{number}.trace"
             client = [sys.executable, "-m", "quizglass_client.cli", "--server", target, *asked]
-            subprocess.run(traced(client, trace), **there, check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(traced(client, trace), **there, check=True, stdout=subprocess.DEVNULL, input=SAID)
             if STRACE is not None:
                 seen = read_trace(trace)
                 assert {f"{address}:{port}" for _, address, port in seen.reached if port} == {target}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -9,11 +10,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import grpc
 import pytest
 
+from quizglass.session import FrameBegin, FrameStatus, GoAway, TurnUpdate
 from quizglass_client import Client
 from quizglass_client.local import LocalServer
+from quizglass_server.errors import Stopping
 from tests.support.engines.generator_process import PATIENCE_S
+from tests.support.processes import generator_of
+from tests.support.rpc_fakes import png
+from tests.support.sessions.session_links import opened, parts, question
 
 IMPORTING = """
 import sys
@@ -61,3 +68,25 @@ def test_signals_that_mean_nothing_to_it_do_not_end_it_and_others_let_it_drain(
         assert server._process.wait(PATIENCE_S) == 0
     log = (tmp_path / "server.log").read_text()
     assert "stopping: no new turns" in log
+
+
+async def test_sessions_end_in_order_in_the_middle_of_an_answer_and_of_an_upload(server: LocalServer) -> None:
+    picture, generator = png(300, 300), generator_of(server.pid)
+    assert generator is not None
+    async with opened(server.target) as (asking, _), opened(server.target) as (uploading, _):
+        begin = parts(picture, 100)[0]
+        await uploading.say(FrameBegin(begin.sha256, len(picture)), begin)
+        await uploading.until(FrameStatus)
+        os.kill(generator, signal.SIGSTOP)  # or it might be done before
+        await asking.say(question("a", "What is this?", policy="none"))
+        await asking.until(TurnUpdate)
+        os.kill(server.pid, signal.SIGTERM)
+        for each in (asking, uploading):
+            assert (await each.until(GoAway)).reason == Stopping.code
+        assert await uploading.ended() is grpc.StatusCode.OK
+        os.kill(generator, signal.SIGCONT)
+        assert (await asking.done("a")).answer
+        assert asking.state
+        assert await asking.ended() is grpc.StatusCode.OK
+    assert server._process is not None
+    assert await asyncio.to_thread(server._process.wait, PATIENCE_S) == 0

@@ -17,6 +17,7 @@ from quizglass_export.pocketworld.scenes import make_scene
 from quizglass_export.pocketworld.world import make_world
 from quizglass_server.coaching.closer import sharpened
 from quizglass_server.errors import EngineFailed
+from quizglass_server.scheduling.admission import Admission
 from tests.support.rpc_fakes import Gate, png, serving
 from tests.support.sessions.session_links import opened, parts, question
 
@@ -123,6 +124,51 @@ async def test_a_small_thing_that_the_question_names_is_asked_for(tmp_path, side
         needs = [each.frames[0] for _, each in said.heard if isinstance(each, NeedFrame)]
         assert [need.region for need in needs] == stage.assistant.things[:1] * asked
         assert all(need.least_side == 128 for need in needs)
+
+
+async def test_where_a_crop_would_be_nearly_all_of_it_the_whole_frame_is_asked_for(tmp_path, signed):
+    async with serving(tmp_path, frame_wait_s=0.1) as stage, opened(stage.target) as (said, _):
+        stage.assistant.lines = [Region(0.125, 0.0, 0.875, 0.0625), Region(0.125, 0.9375, 0.875, 1.0)]  # of 14 pixels
+        name = await send(said, jpeg(signed.resize((SIDE, SIDE))), role=Role.THUMBNAIL)
+        await said.say(question("a", "What does it say?", name))
+        need = (await said.until(NeedFrame)).frames[0]
+        assert (need.region, need.least_side) == (Region(0.0, 0.0, 1.0, 1.0), 384)
+
+
+async def test_the_client_sends_the_whole_where_the_part_would_be_more_bytes(tmp_path):
+    coarse = io.BytesIO()
+    Image.effect_noise((200, 200), 60).convert("RGB").save(coarse, "JPEG", quality=20)
+    async with serving(tmp_path) as stage, AsyncSession(stage.target) as session:
+        frame = await session.show(coarse.getvalue(), thumbnail=100)
+        assert not closer((await (await session.ask("What is this?", frame=frame)).answer()).done)
+        (asked,) = stage.assistant.turns
+        assert asked.picture.sha256 == hashlib.sha256(coarse.getvalue()).digest()
+
+
+async def test_a_thumbnail_without_a_permit_takes_no_engine(tmp_path):
+    async with serving(tmp_path) as stage, opened(stage.target) as (said, _):
+        name = await send(said, png(200, 200), role=Role.THUMBNAIL)
+        stage.assistant.admission = Admission(1, 0)
+        async with stage.assistant.admission.admit():
+            await said.say(question("a", "What does it say?", name))
+            assert (await said.notice()).reason == "OVERLOADED"
+        assert stage.assistant.gated == []
+
+
+async def test_words_of_a_thumbnail_are_looked_for_once_for_all_questions(tmp_path, signed, monkeypatch):
+    located = []
+
+    async def lines_in(picture, part):
+        located.append(picture.sha256)
+        return [Region(0.25, 0.25, 0.75, 0.5)]
+
+    async with serving(tmp_path) as stage, opened(stage.target) as (said, _):
+        monkeypatch.setattr(stage.assistant, "lines_in", lines_in)
+        name = await send(said, jpeg(signed.resize((SIDE, SIDE))), role=Role.THUMBNAIL)
+        for id in ("a", "b"):
+            await said.say(question(id, "What does it say?", name))
+            await said.done(id)
+        assert located == stage.assistant.gated == [name]
 
 
 async def test_a_turn_goes_on_where_nobody_can_say_what_is_too_small(tmp_path, signed, monkeypatch):

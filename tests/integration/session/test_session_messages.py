@@ -34,7 +34,7 @@ from quizglass.session import (
     TurnUpdate,
 )
 from quizglass.v1 import session_pb2
-from quizglass.values import AbstainReason, Accepted, Done, FinishReason
+from quizglass.values import AbstainReason, Accepted, AnswerDelta, Done, FinishReason
 from quizglass_server.coaching.coach import ADVICE, FAULTS
 from tests.support.rpc_fakes import Gate, png, serving
 from tests.support.sessions.session_links import HOLDER, WAIT_S, link, opened, parts, question, text, words
@@ -159,6 +159,31 @@ async def test_a_new_question_ends_the_one_that_runs(stage, said, overlap):
     assert (interrupted.heard, interrupted.unheard) == ("w0.", "w1.")
     assert (await said.done("b")).answer == "w0."
     assert stage.assistant.admission.running == 0
+
+
+async def test_a_question_that_interrupts_gets_its_frame_while_the_other_lets_its_engines_go(stage, said):
+    running, unwound = Gate(), Gate()
+
+    async def slow_to_end(turn, policy, budget):
+        try:
+            await running()
+            yield AnswerDelta("never")
+        except asyncio.CancelledError:
+            await unwound()
+            raise
+
+    stage.assistant.script = slow_to_end
+    await said.say(question("a", "How much?"))
+    await running.reached.wait()
+    stage.assistant.script = stage.assistant.usual
+    await said.say(question("b", "What is this?", hashlib.sha256(png()).digest()))
+    await said.until(NeedFrame)
+    await unwound.reached.wait()
+    await said.show(png())
+    assert [turn.question for turn in stage.assistant.turns] == ["How much?"]
+    unwound.open.set()
+    await said.done("b")
+    assert [turn.question for turn in stage.assistant.turns] == ["How much?", "What is this?"]
 
 
 async def test_a_question_waits_where_it_is_to(stage, said):

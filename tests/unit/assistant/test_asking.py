@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
+import pytest
+
 from quizglass_server.assistant.asking import Asking, TurnRequest
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.config.options import RequestLimits
 from quizglass_server.decoding.kept import KeptPictures
 from quizglass_server.domain.turns import AbstainReason, Accepted, AnswerDelta, Done, Turn, TurnEvent, Verdict
+from quizglass_server.errors import Overloaded
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
 from tests.support.rpc_fakes import Gate
@@ -38,6 +41,25 @@ async def test_a_turn_whose_time_is_over_while_it_waits_for_its_place_ends_then(
     assert (done(events).answer, done(events).abstain_reason) == ("I don't know", AbstainReason.BUDGET)
     assert world.models.calls.made == []
     assert admission.running == 0
+
+
+async def test_what_a_picture_depends_on_is_found_out_under_a_permit_and_within_its_time() -> None:
+    world = World()
+    admission = world.assistant.admission = Admission(1, 0)
+    asking = Asking(world.assistant, cast("KeptPictures", None), RequestLimits(), 10.0)
+    running: list[int] = []
+
+    async def quick() -> str:
+        running.append(admission.running)
+        return "found"
+
+    assert await asking.beforehand(picture().sha256, quick, Budget(10.0), 10.0) == "found"
+    for budget, most_s in ((Budget(0.01), 10.0), (Budget(10.0), 0.01)):
+        assert await asking.beforehand(picture().sha256, Gate(), budget, most_s) is None
+    async with admission.admit():
+        with pytest.raises(Overloaded):
+            await asking.beforehand(picture().sha256, quick, Budget(10.0), 10.0)
+    assert (running, admission.running) == ([1], 0)
 
 
 async def test_a_turn_waits_no_longer_than_its_time_for_what_is_done_ahead_for_its_picture() -> None:

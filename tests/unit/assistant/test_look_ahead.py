@@ -41,12 +41,29 @@ async def test_what_was_looked_at_is_not_done_again_by_the_turn(world, looks):
     assert calls.of("reader") == calls.of("image_encoder") == []
 
 
+async def test_the_generator_is_told_the_words_with_the_picture(world, looks):
+    looks.add("a session", picture())
+    await over(looks)
+    assert world.models.prepared_with == {"words": "VELMORA", "tags": [], "domain": ""}
+
+
 async def test_a_picture_without_words_is_judged_once(world, looks):
     world.models.lettered = None
     looks.add("a session", picture())
     await over(looks)
     await world.ask(turn("How much does this cost?"), "both")
     assert world.models.calls.of("gate") == [picture().sha256]
+
+
+async def test_the_gate_says_of_a_picture_once_where_there_may_be_words(world, looks):
+    looks.add("a session", picture())
+    await over(looks)
+    for _ in range(2):
+        assert await world.assistant.wordy_parts(picture()) == [world.models.lettered]
+    assert await world.assistant.wordy_parts(picture(2)) == [world.models.lettered]
+    assert world.models.calls.of("gate") == [picture().sha256, picture(2).sha256]
+    world.models.reader = None
+    assert await world.assistant.wordy_parts(picture(3)) is None
 
 
 async def test_nothing_is_done_that_only_a_question_can_be_asked_of(world, looks):

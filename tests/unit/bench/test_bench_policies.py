@@ -13,6 +13,7 @@ from bench.policies.stage import Outcome
 from quizglass_export.pocketworld.questions import Question, make_questions
 from quizglass_export.pocketworld.world import World, core_world, make_world, with_core
 from quizglass_server.domain.turns import AbstainReason, Done, FinishReason, GenerationEnd, Picture, Plan, Token
+from quizglass_server.models.prompts import Values
 from quizglass_server.policies.qa_dragon import Judgement
 from quizglass_server.roles.generator import GenerationRequest
 
@@ -43,7 +44,7 @@ class Generator:
     async def score(self, request: GenerationRequest, answer: str) -> list[float]:
         return []
 
-    async def prepare(self, picture: Picture) -> None:
+    async def prepare(self, picture: Picture, known: Values | None = None) -> None:
         pass
 
 

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from quizglass.session import CaptureFault
+from quizglass_export.coaching import fit, photographs
 from quizglass_export.coaching.fit import FALSE_ALARMS, limits
 from quizglass_export.coaching.samples import CLEAN, samples
 from quizglass_server.coaching.coach import FAULTS, WEIGHTS, CaptureCoach
-from quizglass_server.coaching.statistics import statistics
+from quizglass_server.coaching.statistics import flat_grain, statistics
 from quizglass_server.errors import BundleError
 
 
@@ -34,6 +36,13 @@ def test_strong_faults_are_named_and_clean_frames_are_left_alone(coach, drawn):
         assert named.count(CaptureFault(fault)) >= 0.8 * len(named)
     clean = [told for drawn_with, told in judged if drawn_with == CLEAN]
     assert clean.count(CaptureFault.NONE) >= len(clean) - 1
+
+
+@pytest.mark.parametrize("gain", [0.3, 0.1, 0.03, 0.0])
+def test_the_less_light_there_is_the_surer_it_is_dark(coach, drawn, gain):
+    clean = [each.pixels for each in drawn if each.fault == CLEAN]
+    told = [coach.judge((pixels * gain).astype(np.uint8)).fault for pixels in clean]
+    assert told.count(CaptureFault.DARK) >= len(told) - 1
 
 
 def test_every_fault_scores_higher_where_it_is(coach, drawn):
@@ -57,6 +66,43 @@ def test_any_picture_has_the_same_numbers_all_finite(height, width, level):
     numbers = statistics(np.full((height, width, 3), level, np.uint8))
     assert np.isfinite(numbers).all()
     assert numbers.shape == statistics(np.zeros((32, 32, 3), np.uint8)).shape
+
+
+@pytest.mark.parametrize("size", [(160, 120), (1280, 720)])
+def test_grain_is_told_from_texture_at_the_pictures_own_size(size):
+    """Half of the picture is flat, the other half texture; grain is on both."""
+    rng = np.random.default_rng(4)
+    width, height = size
+    flat = np.full((height, width, 3), 120, np.uint8)
+    flat[: height // 2] = rng.integers(0, 256, (height // 2, width, 1), np.uint8)
+    grainy = np.clip(flat + rng.normal(0, 8, flat.shape), 0, 255).astype(np.uint8)
+    before, after = (flat_grain(each) for each in (flat, grainy))
+    assert (before[:3] == np.log(np.float32(0.02))).all()
+    assert (np.exp(after[:3]) > 2).all()
+
+
+def test_crops_of_photographs_follow_from_seed_and_number(tmp_path):
+    pictures = tmp_path / "opencv-doc" / "examples" / "data"
+    pictures.mkdir(parents=True)
+    noise = np.random.default_rng(3).integers(0, 256, (40, 60, 3), np.uint8)
+    for name, size in (("fruits.jpg", (480, 360)), ("building.jpg", (60, 40)), ("messi5.jpg", (480, 360))):
+        Image.fromarray(noise).resize(size, Image.Resampling.BICUBIC).save(pictures / name)
+    (whole,) = photographs.wholes(tmp_path)  # one is too small, and one has words
+    one, other = (list(photographs.crops(5, 12, [whole])) for _ in range(2))
+    assert [each.fault for each in one] == 2 * list(photographs.KINDS)
+    assert all(np.array_equal(mine.pixels, its.pixels) for mine, its in zip(one, other, strict=True))
+    with pytest.raises(ValueError, match="has no photographs"):
+        photographs.wholes(tmp_path / "elsewhere")
+
+
+def test_a_layer_is_fitted_on_both_and_read_by_the_coach(tmp_path, monkeypatch):
+    monkeypatch.setattr(fit, "_STEPS", 3)
+    both = fit.measured(samples(990_012, 14))
+    clean = fit.measured(samples(990_013, 8, (CLEAN,)))[0]
+    fit.write(tmp_path / "layer.json", 1, both, both, clean, clean)
+    coach = CaptureCoach(path=tmp_path / "layer.json")
+    beyond = [coach.logits(each.pixels) > coach._thresholds for each in samples(990_013, 8, (CLEAN,))]
+    assert np.mean([each.any() for each in beyond]) <= 1 / 8
 
 
 def test_thresholds_leave_as_many_false_alarms_as_they_may():

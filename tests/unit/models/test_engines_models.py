@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +18,7 @@ import pytest
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import RGB, Picture
+from quizglass_server.engines.llama.link.prompt import Part, PicturePart, Terms, TextPart, Usage
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession, Signature
 from quizglass_server.errors import BundleError, EngineFailed, EngineLost
@@ -147,6 +148,37 @@ async def test_the_generators_picture_is_fitted_once_and_not_on_the_event_loop(t
             await generator.choose(GenerationRequest("rewrite", {"question": "What?"}, (picture(9),)), [" A"])
     assert len(threads) == 1
     assert threads != [threading.get_ident()]
+
+
+@pytest.mark.parametrize(
+    ("template", "known", "read"),
+    [
+        ("See {{ image }}{% if words %} Read: {{ words }}{% endif %} Q: {{ question }}", {"words": "VELMORA"}, 4),
+        ("See {{ image }}{% if words %} Read: {{ words }}{% endif %} Q: {{ question }}", {}, 2),
+        ("See {{ image }}{% for line in seen %} {{ line }}{% endfor %} Read: {{ words }}", {"words": "VELMORA"}, 2),
+        ("Q: {{ question }} Read: {{ words }} See {{ image }}", {"words": "VELMORA"}, 4),
+    ],
+    ids=["with the words", "without any", "what is found comes first", "the question comes first"],
+)
+async def test_a_prompt_is_read_ahead_as_far_as_no_question_changes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str, known: dict[str, str], read: int
+) -> None:
+    monkeypatch.setitem(PROMPTS, "answer", template)
+    bundle = Bundle.load(write_bundle(tmp_path / "tiny", ("generator",)))
+    assert bundle.roles.generator is not None
+    generator = LlamaGenerator(bundle.roles.generator, bundle, PictureFitter(), threads=1)
+    prefilled: list[Sequence[Part]] = []
+
+    async def prefill(prompt: Sequence[Part], terms: Terms) -> Usage:
+        prefilled.append(prompt)
+        return Usage(len(prompt))
+
+    monkeypatch.setattr(generator.process, "prefill", prefill)
+    await generator.prepare(picture(9), known)
+    (parts,) = prefilled
+    assert len(parts) == read
+    assert any(isinstance(part, PicturePart) for part in parts)
+    assert any("VELMORA" in part.text for part in parts if isinstance(part, TextPart)) == (read == 4)
 
 
 async def test_every_role_says_what_runs_it(bundle: Bundle) -> None:

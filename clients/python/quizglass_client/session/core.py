@@ -206,9 +206,12 @@ class SessionCore:
         return name
 
     async def _show_part(self, full: bytes, need: FrameNeed, region: Region) -> None:
-        """Send the part of a picture that the server wants to see sharper, no sharper than that."""
+        """Send the part of a picture that the server wants to see sharper, no sharper; the whole where that is less."""
         part = await asyncio.to_thread(cut_out, full, region, need.least_side)
-        self._outgoing.show(part, role=Role.CROP, parent=need.sha256, region=region)
+        if len(part) < len(full):
+            self._outgoing.show(part, role=Role.CROP, parent=need.sha256, region=region)
+        else:
+            self._outgoing.show(full, role=Role.FULL, parent=need.sha256)
 
     def drop(self, name: bytes) -> None:
         """Have a picture forgotten."""

@@ -16,13 +16,15 @@ export class CallError extends Error {
  * A call with one answer.
  * @param {string} method as in "KnowledgeService/GetPicture"
  * @param {object} message
+ * @param {AbortSignal} [signal] gives it up
  * @returns {Promise<any>}
  */
-export async function call(method, message) {
+export async function call(method, message, signal) {
   const response = await fetch(`/quizglass.v1.${method}`, {
     method: "POST",
     headers: { ...HEADERS, "Content-Type": "application/json" },
     body: JSON.stringify(message),
+    signal,
   });
   if (!response.ok) throw await failure(response);
   return response.json();

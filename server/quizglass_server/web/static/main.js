@@ -10,6 +10,17 @@ const CUT_MS = 1500;
 const SLOW_MS = 400;
 /** Between two drawings of the timeline while a turn runs: they take the browser longer than the first words do the server. */
 const REDRAW_MS = 150;
+/** Events that change what is shown as the answer. */
+const ANSWERS = ["accepted", "provisional", "withdrawn", "answerDelta", "done"];
+/** @type {Record<string, string>} */
+const FAULTS = {
+  blur: "The picture is blurred.",
+  dark: "The picture is dark.",
+  tilt: "The picture is not level.",
+  truncation: "The border cuts what the picture shows.",
+  occlusion: "Something stands before what the picture shows.",
+  noise: "The picture is grainy.",
+};
 
 const page = {
   /** @type {Session | null} where the browser can have one; else each question is a call of its own */
@@ -46,12 +57,14 @@ async function ask(event) {
   if (page.latest) showExchange(page.latest.question, page.latest.answer);
   page.latest = null;
   page.asked = true;
-  clear();
   const { signal } = (page.running = new AbortController());
-  busy(true);
   const turn = new Turn();
+  const began = performance.now();
   try {
-    await answered(question, turn, signal);
+    const events = page.link ? await asked(page.link, question, signal) : null;
+    clear(); // the question is on its way first
+    busy(true);
+    await (events ? follow(events, turn, began) : askAlone(question, turn, signal, began));
     page.latest = { question, answer: turn.answer };
     byId("status").textContent = `Answer: ${turn.answer}`;
   } catch (error) {
@@ -62,29 +75,24 @@ async function ask(event) {
   }
 }
 
-/** @param {string} question @param {Turn} turn @param {AbortSignal} signal */
-async function answered(question, turn, signal) {
-  const { link, picture } = page;
-  if (link) {
-    const frames = picture ? [{ sha256: await link.show(picture) }] : [];
-    await follow(link.ask({ ...asking(question), frames }, signal), turn);
-  } else {
-    await askAlone(question, turn, signal);
-  }
+/** @param {Session} link @param {string} question @param {AbortSignal} signal */
+async function asked(link, question, signal) {
+  const frames = page.picture ? [{ sha256: await link.show(page.picture) }] : [];
+  return link.ask({ ...asking(question), frames }, signal);
 }
 
 /**
  * Ask by a call of its own; once more with the picture's bytes where the server has let go of what it held.
- * @param {string} question @param {Turn} turn @param {AbortSignal} signal
+ * @param {string} question @param {Turn} turn @param {AbortSignal} signal @param {number} began
  */
-async function askAlone(question, turn, signal) {
+async function askAlone(question, turn, signal, began) {
   try {
-    await follow(stream("AssistantService/Ask", await request(question), signal), turn);
+    await follow(stream("AssistantService/Ask", await request(question), signal), turn, began);
   } catch (error) {
     const forgotten = error instanceof CallError && (error.code === "not_found" || /^session:/.test(error.message));
     if (!forgotten || !(page.held || page.session)) throw error;
     page.held = page.session = "";
-    await askAlone(question, turn, signal);
+    await askAlone(question, turn, signal, began);
   }
   page.held = turn.frame;
   page.session = turn.done?.session ?? "";
@@ -101,16 +109,15 @@ function asking(question) {
   return { question, policy: byId("policy").value, explain: true };
 }
 
-/** @param {AsyncIterable<any>} events @param {Turn} turn */
-async function follow(events, turn) {
-  const began = performance.now();
+/** @param {AsyncIterable<any>} events @param {Turn} turn @param {number} began when the question was asked */
+async function follow(events, turn, began) {
   let waited = 0;
   let painting = 0;
   try {
     for await (const event of events) {
       turn.take(event);
       if (turn.firstWords && !waited) waited = (performance.now() - began) * 1000;
-      showAnswer(turn);
+      if (ANSWERS.some((name) => event[name])) showAnswer(turn);
       if (event.evidence) showEvidence(turn);
       if (event.step) painting ||= setTimeout(() => ((painting = 0), showTimeline(turn, waited)), REDRAW_MS);
       if (event.done) showTimeline(turn, waited);
@@ -124,7 +131,7 @@ async function follow(events, turn) {
 function connect() {
   page.link?.close();
   page.asked = false;
-  page.link = Session.possible() ? new Session(showLink) : null;
+  page.link = Session.possible() ? new Session(showLink, showFault) : null;
   if (page.picture) page.link?.show(page.picture);
 }
 
@@ -132,6 +139,12 @@ function connect() {
 function showLink(open, resumed, why) {
   const lost = `The link is lost; it is being opened again. ${why}`;
   byId("link").textContent = open ? (resumed ? "The link is back, and goes on where it was." : "") : lost;
+}
+
+/** What is wrong with the picture as it was taken; nothing where the fault is "". @param {string} fault @param {string} advice */
+function showFault(fault, advice) {
+  const told = FAULTS[fault] ?? (fault && `The picture has a fault: ${fault}.`);
+  byId("fault").textContent = told && advice ? `${told} Try again: ${advice}.` : told;
 }
 
 /** @param {any} error @param {Turn} turn */
@@ -164,6 +177,7 @@ function take(picture, name) {
   page.picture = picture;
   page.choice = null;
   page.held = "";
+  showFault("", "");
   if (picture) page.link?.show(picture);
   stopCamera();
   const shown = byId("picture");

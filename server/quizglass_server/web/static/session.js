@@ -3,10 +3,17 @@
 // the server's messages, `Send` takes the page's.
 
 import { CallError, call, stream } from "./connect.js";
+import { word } from "./turn.js";
 
 const PART_BYTES = 32 * 1024;
 const PARTS_AT_ONCE = 3;
 const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [250, 4000];
+/** In which the server has to open the session, at each attempt. */
+const CONNECT_MS = 5000;
+/** Between two looks at how long the link has been silent. */
+const LISTEN_MS = 500;
+/** Times of `SessionLimits.progress_us` without a word, during a turn, after which a link is dead. */
+const SILENT_PROGRESS = 2.5;
 
 /**
  * @typedef {{id: string, message: object, events: any[], wake: () => void}} Asked
@@ -24,6 +31,11 @@ export class Session {
   /** @type {Frame | null} */
   #frame = null;
   #link = new AbortController();
+  /** Milliseconds of the server's limits; 0: it has not opened the link yet. */
+  #limits = { ping: 0, progress: 0 };
+  /** When the link said something, and when it was asked after that whether it lives (0: it was not). */
+  #heard = 0;
+  #pinged = 0;
   #over = false;
   #down = 0;
   /** What pictures are called: to read and hash one takes longer than to ask. @type {WeakMap<Blob, Promise<Shown>>} */
@@ -34,9 +46,13 @@ export class Session {
     return Boolean(globalThis.crypto?.subtle);
   }
 
-  /** @param {(open: boolean, resumed: boolean, why: string) => void} told is told when the link opens or is lost */
-  constructor(told) {
+  /**
+   * @param {(open: boolean, resumed: boolean, why: string) => void} told is told when the link opens or is lost
+   * @param {(fault: string, advice: string) => void} judged is told what is wrong with the latest picture, as it was taken
+   */
+  constructor(told, judged) {
     this.told = told;
+    this.judged = judged;
     this.#run();
   }
 
@@ -53,12 +69,12 @@ export class Session {
   }
 
   /**
-   * The events of a turn. Ending early ends the turn.
+   * Ask, at once; the events of the turn, which have to be taken. Ending early ends the turn.
    * @param {object} request an AskRequest
    * @param {AbortSignal} signal
    * @returns {AsyncGenerator<any>}
    */
-  async *ask(request, signal) {
+  ask(request, signal) {
     signal.throwIfAborted();
     const id = crypto.randomUUID();
     /** @type {Asked} */
@@ -69,6 +85,11 @@ export class Session {
       this.#tell(id, new DOMException("stopped", "AbortError"));
     });
     this.#say(asked.message);
+    return this.#events(asked);
+  }
+
+  /** @param {Asked} asked */
+  async *#events(asked) {
     try {
       for (;;) {
         const event = asked.events.shift();
@@ -78,7 +99,7 @@ export class Session {
         if (!asked.events.length) await new Promise((resolve) => (asked.wake = () => resolve(null)));
       }
     } finally {
-      this.#asks.delete(id);
+      this.#asks.delete(asked.id);
       this.#say({ ack: { seq: this.#seq } });
     }
   }
@@ -99,22 +120,47 @@ export class Session {
 
   async #run() {
     for (let wait = FIRST_WAIT_MS; !this.#over; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
-      this.#link = new AbortController();
+      const link = (this.#link = new AbortController());
       let why = "";
+      const listening = this.#listen(link);
       const open = { holder: this.#holder, sessionId: this.#id, lastSeq: this.#seq, state: this.#state };
       try {
-        for await (const message of stream("SessionService/Attach", { open }, this.#link.signal)) {
+        for await (const message of stream("SessionService/Attach", { open }, link.signal)) {
           wait = FIRST_WAIT_MS;
+          this.#heard = performance.now();
+          this.#pinged = 0;
           this.#take(message);
         }
       } catch (error) {
         why = error instanceof CallError ? error.message : "";
       }
+      clearInterval(listening);
       if (this.#over) return;
       this.told(false, false, why);
       await new Promise((resolve) => setTimeout(resolve, Math.max(wait, this.#down)));
       this.#down = 0;
     }
+  }
+
+  /**
+   * Ask a silent link whether it is alive, and end one that does not answer: a network that is gone may not tell for minutes.
+   * @param {AbortController} link
+   */
+  #listen(link) {
+    this.#heard = performance.now();
+    this.#pinged = 0;
+    this.#limits = { ping: 0, progress: 0 };
+    return setInterval(() => {
+      const { ping, progress } = this.#limits;
+      const now = performance.now();
+      const silent = ping ? (this.#asks.size ? SILENT_PROGRESS * progress : 2 * ping) : CONNECT_MS;
+      const asks = ping ? Math.min(ping, silent / 2) : silent;
+      if (now - this.#heard < asks) return;
+      if (!ping || (this.#pinged && now - this.#pinged >= silent - asks)) return link.abort();
+      // A tab that was asleep asks first, however late it is.
+      if (!this.#pinged) this.#say({ ping: {} });
+      this.#pinged ||= now;
+    }, LISTEN_MS);
   }
 
   /** @param {any} message of the server */
@@ -138,9 +184,11 @@ export class Session {
       if (this.#frame) this.#frame.held = false;
     }
     this.#id = opened.sessionId;
+    this.#limits = { ping: Number(opened.limits.pingUs) / 1000, progress: Number(opened.limits.progressUs) / 1000 };
     this.told(true, resumed, "");
     if (this.#frame && !this.#frame.held) this.#announce();
     for (const asked of this.#asks.values()) this.#say(asked.message);
+    for (const askId of opened.openAsks ?? []) if (!this.#asks.has(askId)) this.#say({ cancel: { askId } });
   }
 
   #announce() {
@@ -153,13 +201,15 @@ export class Session {
     const frame = this.#frame;
     if (!frame || status.sha256 !== frame.sha256) return;
     frame.held = status.state === "STATE_HELD";
+    if (status.fault) this.judged(word(status.fault, "CAPTURE_FAULT_"), status.advice ?? "");
     if (status.state !== "STATE_SEND") return;
+    const link = this.#link;
     const parts = [];
     for (let at = Number(status.offset ?? 0); at < frame.bytes.length; at += PART_BYTES) {
       const data = frame.bytes.subarray(at, at + PART_BYTES);
       parts.push({ framePart: { sha256: frame.sha256, offset: String(at), data: encoded(data), crc32c: crc32c(data) } });
     }
-    while (parts.length && this.#frame === frame) await this.#say(...parts.splice(0, PARTS_AT_ONCE));
+    while (parts.length && this.#frame === frame && this.#link === link) await this.#say(...parts.splice(0, PARTS_AT_ONCE));
   }
 
   /** @param {any} notice */
@@ -179,7 +229,7 @@ export class Session {
   /** Send messages. What does not arrive is said again over another link. @param {...object} messages */
   async #say(...messages) {
     const link = this.#link;
-    if (this.#id && !this.#over) await call("SessionService/Send", { sessionId: this.#id, messages }).catch(() => link.abort());
+    if (this.#id && !this.#over) await call("SessionService/Send", { sessionId: this.#id, messages }, link.signal).catch(() => link.abort());
   }
 }
 
