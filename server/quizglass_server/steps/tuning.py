@@ -32,8 +32,6 @@ class Thresholds(ManifestPart):
 
     image_accept: float = 0.0
     """Image search hits of a smaller cosine are dropped."""
-    square_accept: float | None = None
-    """The same for what squares of `views.squares` find, since more parts raise wrong scores; None: `image_accept`."""
     rerank_accept: float = 0.0
     """Passages of a smaller reranker probability are not shown to the generator."""
     coarse_accept: float = -1.0

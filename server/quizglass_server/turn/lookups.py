@@ -109,8 +109,6 @@ class Lookups:
         vectors = await self._vectors_of(picture, squares) if squares else []
         if not vectors:
             return []
-        if tuning.square_accept is not None:
-            tuning = tuning.model_copy(update={"image_accept": tuning.square_accept})
         found = await self._runner.run(search_pictures, vectors, self._pointing, tuning, self._turn.other_than)
         return found or []
 

@@ -59,15 +59,15 @@ async def test_a_thing_that_the_whole_picture_hides_is_found_in_a_square(ask: An
 
 @pytest.mark.parametrize(
     ("tuning", "whole", "found"),
-    [({}, 0.6, ["Tagrin"]), ({"views": Views()}, 0.4, []), ({"square_accept": 0.8}, 0.4, [])],
-    ids=["recognised as a whole", "the bundle has no squares", "squares are not sure enough"],
+    [({}, 0.6, ["Tagrin"]), ({"views": Views()}, 0.4, [])],
+    ids=["recognised as a whole", "the bundle has no squares"],
 )
 async def test_squares_cost_nothing_and_change_nothing_where(
     tuning: Any, whole: float, found: list[str], ask: Any
 ) -> None:
     world = busy(whole=whole, square=0.7, **tuning)
     assert titles(await ask(world, look)) == found
-    assert len(world.models.calls.of("image_encoder")) == (2 if "square_accept" in tuning else 1)
+    assert len(world.models.calls.of("image_encoder")) == 1
 
 
 async def test_squares_are_left_out_where_the_budget_has_no_time_for_them(ask: Any) -> None:
@@ -77,3 +77,7 @@ async def test_squares_are_left_out_where_the_budget_has_no_time_for_them(ask: A
     assert titles(events) == []
     assert len(world.models.calls.of("image_encoder")) == 1
     assert SkippedStep("embed", "BUDGET") in done(events).skipped
+
+
+async def test_what_squares_show_counts_from_the_bundles_threshold_on(ask: Any) -> None:
+    assert titles(await ask(busy(whole=0.4, square=0.45), look)) == []
