@@ -26,6 +26,7 @@ SECTIONS = {
     "texts": ("passages", "texts"),
     "answers": ("notes", "answers"),
     "planning": ("planning", "planning"),
+    "own": ("own", "own"),
     "tags": ("tags", "tags"),
     "parity": ("parity", "parity"),
     "turns": ("turns", "turns"),

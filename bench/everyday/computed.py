@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
+from bench.everyday.things import read_picture
+from bench.everyday.without_avx512 import has_avx512
 from quizglass_export.gguf import worker
 from quizglass_server.bundle.files import Bundle
-from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.llama.native.backends import variant_in_use
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
@@ -26,17 +26,11 @@ from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading
 
 
-def picture(path: Path) -> Picture:
-    """A photograph as turns have it."""
-    with Image.open(path) as image:
-        return Picture(path.name.encode(), np.asarray(image.convert("RGB")))
-
-
 def main() -> None:
     """Compute and print."""
     bundle, asked = Bundle.load(Path(sys.argv[1]), hashes=False), json.loads(Path(sys.argv[2]).read_text())
     said = asyncio.run(_encoded(bundle, asked)) | _written(asked)
-    print(json.dumps(said | {"variant": variant_in_use()}))
+    print(json.dumps(said | {"variant": variant_in_use(), "avx512": has_avx512()}))
 
 
 async def _encoded(bundle: Bundle, asked: dict[str, Any]) -> dict[str, Any]:
@@ -48,7 +42,7 @@ async def _encoded(bundle: Bundle, asked: dict[str, Any]) -> dict[str, Any]:
         for role in ("text_encoder", "image_encoder", "tagger", "planner")
         if getattr(bundle.roles, role) is not None
     }
-    pictures = [picture(Path(each)) for each in asked["pictures"]]
+    pictures = [read_picture(Path(each)) for each in asked["pictures"]]
     planner, tagger = loaded.get("planner"), loaded.get("tagger")
     planned = [] if planner is None else [await planner.probabilities(None, each) for each in asked["plans"]]
     return {

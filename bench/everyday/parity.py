@@ -1,8 +1,4 @@
-"""What the bundle computes beside PyTorch, and on this CPU beside one without AVX-512.
-
-Such a CPU is emulated: ONNX Runtime asks the CPU what it can do, and has no option to be told less. QEMU's user mode
-runs a whole process as on a Haswell, which has AVX2 and no AVX-512; `apt-get download` brings it.
-"""
+"""What the bundle computes beside the original models in PyTorch, and on this CPU beside one without AVX-512."""
 
 from __future__ import annotations
 
@@ -18,8 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from bench.everyday.debian import PackageMissing, unpacked
+from bench.everyday.debian import PackageMissing
 from bench.everyday.setup import Setup
+from bench.everyday.things import read_picture
+from bench.everyday.without_avx512 import Way, way_without
 from bench.results import Row, at_least
 from bench.sections import Part
 from quizglass_export.everyday.base import gguf_file, write_checkpoint, write_gguf
@@ -33,9 +31,12 @@ from quizglass_export.finetuning.asking.choice import ModelOptions, asked_model
 from quizglass_export.finetuning.asking.gguf import GgufModel
 from quizglass_export.finetuning.asking.interface import Ask
 from quizglass_server.bundle.files import Bundle
+from quizglass_server.models.fields import Normalised
+from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer, filled
+from quizglass_server.models.vision_inputs import channels
 
-EMULATOR, CPU = "qemu-user-static", "Haswell"
+_FACTS, _QUICK = 30, 3
 _TOKENS, _ANSWER = 64, 48
 _COSINE = 0.9999
 Said = Mapping[str, Any]
@@ -44,18 +45,28 @@ Said = Mapping[str, Any]
 def parity(setup: Setup) -> Part:
     """Both comparisons, on questions in held-out wordings and the demo's photographs."""
     write_knowledge(setup.workdir)
-    facts = all_facts(setup.workdir)[:: setup.count(40, 400)]
+    facts = evenly(all_facts(setup.workdir), setup.count(_FACTS, _QUICK))
     asked = _asked(setup, facts)
     setup.say("computing on this CPU")
-    here = _computed(setup, asked, [])
+    here = _computed(setup, asked, Way("this CPU"))
     rows = [*_built(setup), *_pictures(setup, here), _greedy(setup, facts)]
     try:
-        emulator = unpacked(EMULATOR, setup.folder / "debian")[0] / "usr/bin/qemu-x86_64-static"
+        way = way_without(setup.folder)
     except PackageMissing as error:
         return Part([*rows, Row("the same without AVX-512", None, "", str(error))])
-    setup.say(f"computing as on a {CPU}, which takes minutes")
-    there = _computed(setup, asked, [str(emulator), "-cpu", CPU])
-    return Part([*rows, *beside(here, there)], {"variants": [here["variant"], there["variant"]]})
+    setup.say(f"computing as without AVX-512: {way.name}")
+    there = _computed(setup, asked, way)
+    if there["avx512"]:
+        raise RuntimeError(f"{way.name}: numpy still finds AVX-512 there")
+    found = {
+        name: {key: said[key] for key in ("variant", "avx512")} for name, said in (("here", here), ("there", there))
+    }
+    return Part([*rows, *beside(here, there)], {"without AVX-512": way.name, **found})
+
+
+def evenly(facts: Sequence[Fact], count: int) -> list[Fact]:
+    """So many of all kinds: facts lie one kind after the other."""
+    return [facts[at * len(facts) // count] for at in range(min(count, len(facts)))]
 
 
 def beside(here: Said, there: Said) -> list[Row]:
@@ -101,12 +112,12 @@ def _noted(fact: Fact) -> dict[str, Any]:
     return {"question": pointing(fact, named), "seen": [f"{fact.thing}: {entry['text']}"]}
 
 
-def _computed(setup: Setup, asked: Mapping[str, Any], under: Sequence[str]) -> Said:
-    """What a process says, run by this CPU or under an emulator."""
+def _computed(setup: Setup, asked: Mapping[str, Any], way: Way) -> Said:
+    """What a process says that is run in that way."""
     file = setup.folder / "parity-asked.json"
     file.write_text(json.dumps(asked))
     command = [
-        *under,
+        *way.under,
         str(Path(sys.executable).resolve()),
         "-m",
         "bench.everyday.computed",
@@ -115,7 +126,8 @@ def _computed(setup: Setup, asked: Mapping[str, Any], under: Sequence[str]) -> S
     ]
     # The emulator is given Python itself, which does not find its virtual environment from there.
     paths = os.pathsep.join(path for path in sys.path if path)
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths}, check=False)
+    environment = {**os.environ, "PYTHONPATH": paths, **way.environment}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()[-500:]}")
     said: Said = json.loads(done.stdout.splitlines()[-1])
@@ -135,15 +147,10 @@ def _built(setup: Setup) -> list[Row]:
 
 def _pictures(setup: Setup, here: Said) -> list[Row]:
     """Vectors and likeliest labels of the demo's photographs, by the published network in PyTorch."""
-    from bench.everyday.computed import picture
-    from quizglass_server.models.fields import Normalised
-    from quizglass_server.models.fitting import PictureFitter
-    from quizglass_server.models.vision_inputs import channels
-
     size = Normalised(width=SIDE, height=SIDE, mean=(MEAN,) * 3, std=(STD,) * 3)
     paths = [asked_path(setup.workdir, each) for each in EIGHT[: len(here["pictures"])]]
     fitter = PictureFitter()
-    given = torch.from_numpy(np.stack([channels(fitter.fit(picture(path), size), size) for path in paths]))
+    given = torch.from_numpy(np.stack([channels(fitter.fit(read_picture(path), size), size) for path in paths]))
     weights = setup.workdir / IMAGE_ENCODER.folder / next(iter(IMAGE_ENCODER.files))
     labels = (setup.workdir / "imagenet-labels.txt").read_text().splitlines()
     with torch.no_grad():

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import median
 from time import perf_counter
@@ -14,40 +14,81 @@ from bench.everyday.things import Thing, in_photograph, on_plain, things
 from bench.results import Row, at_least, ratio
 from bench.sections import Part
 from quizglass_export.everyday.weights import PHOTOGRAPHS
-from quizglass_server.domain.regions import Region
+from quizglass_server.app import tuning
+from quizglass_server.bundle.files import Bundle
+from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.knowledge import KnowledgeBase
-from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, RIGHT, WHOLE, View
+from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, RIGHT, WHOLE, View, squares_of, views_of
 from quizglass_server.steps.lookup.crop import Part as Cut
 from quizglass_server.steps.lookup.image_search import embed_views, fused
 from quizglass_server.steps.tuning import Tuning
 
 BUSY = ("china.jpg", "flower.jpg", "coffee.png", "chelsea.png", "coins.png", "rocket.jpg", "gravel.png")
+SQUARED, SERVED = "whole and the bundle's squares", "as the bundle is served"
+"""All that the bundle has looked up and nothing dropped; and squares where the whole frame shows nothing known, each
+from the bundle's threshold on."""
 _DEPTHS = (1, 5)
 _ASKED, _QUICK = 300, 6
+_BAR = 85.0
+_TIMED = 20
+"""Pictures on which it is measured what each way costs."""
+Cuts = Sequence[Cut]
+CutsOf = Callable[[Picture], Cuts]
 
 
-def tiles(columns: int, rows: int, size: float) -> tuple[Region, ...]:
-    """A grid of square-ish tiles that overlap, each `size` of a frame's width and height."""
-    steps = [[(1 - size) * at / max(count - 1, 1) for at in range(count)] for count in (columns, rows)]
-    return tuple(Region(x, y, x + size, y + size) for y in steps[1] for x in steps[0])
+def with_squares(*sides: float) -> CutsOf:
+    """The whole frame, and squares of these sides, as shares of the shorter one."""
+    return lambda picture: (WHOLE, *squares_of("", picture, sides))
 
 
-CUTS: Mapping[str, tuple[Cut, ...]] = {
-    "whole frame": (WHOLE,),
-    "whole and halves": (WHOLE, *(View(at, 0.5) for at in (LEFT, MIDDLE, RIGHT))),
-    "whole and 2 x 2 tiles": (WHOLE, *tiles(2, 2, 0.6)),
-    "whole, 2 x 2 and 3 x 3 tiles": (WHOLE, *tiles(2, 2, 0.6), *tiles(3, 3, 0.4)),
+@dataclass(frozen=True)
+class Way:
+    """How pictures are looked up: by some parts, and where these show nothing known by others."""
+
+    cuts: CutsOf
+    how: Tuning = field(default_factory=Tuning)
+    """Drops nothing."""
+    then: CutsOf = lambda _: ()
+
+    @classmethod
+    def served(cls, how: Tuning) -> Way:
+        """As `turn.lookups` does it for a question that names no place."""
+        views, squares = how.views, how.views.squares
+        return cls(lambda _: views_of("", views), how, lambda picture: squares_of("", picture, squares))
+
+    def parts(self, picture: Picture) -> Cuts:
+        """All that may be looked up of a picture."""
+        return (*self.cuts(picture), *self.then(picture))
+
+    async def look_up(
+        self, base: KnowledgeBase, picture: Picture, vectors: Mapping[Cut, Vector]
+    ) -> tuple[list[EntryHit], int]:
+        """What its parts show, and in how many searches."""
+        hits = await _search(base, [vectors[cut] for cut in self.cuts(picture)], self.how)
+        others = self.then(picture)
+        if hits or not others:
+            return hits, 1
+        return await _search(base, [vectors[cut] for cut in others], self.how), 2
+
+
+CUTS: Mapping[str, Way] = {
+    "whole frame": Way(lambda _: (WHOLE,)),
+    "whole and halves": Way(lambda _: (WHOLE, *(View(at, 0.5) for at in (LEFT, MIDDLE, RIGHT)))),
+    "whole and squares of 0.67": Way(with_squares(0.67)),
+    "whole and squares of 0.48": Way(with_squares(0.48)),
 }
-"""`evidence.views` of a bundle can have the halves; tiles are what a client can send as `more_pictures`."""
+"""Ways to cut a picture, all parts of which are looked up and nothing dropped: what can be found, and for how much."""
 
 
 @dataclass(frozen=True)
 class Looked:
-    """At which place the right entry came for each thing; 0: not among the first five."""
+    """At which place the right entry came for each thing (0: not among the first five), and in how many searches."""
 
-    places: list[int]
-    seconds: list[float]
+    places: list[int] = field(default_factory=list)
+    searches: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    """To embed and search all parts that there may be, of some of the pictures."""
 
     def within(self, depth: int) -> int:
         """How many came among the first so many."""
@@ -61,44 +102,64 @@ async def plain(setup: Setup) -> Part:
     loaded = await encoders(setup.bundle)
     async with knowing(setup, loaded, (thing.entry() for thing in stored)) as base:
         setup.say(f"looking up {len(stored)} things on a plain background")
-        (looked,) = await _look_up(base, loaded, stored, partial(on_plain, seed=setup.seed), [(WHOLE,)])
+        draw = partial(on_plain, seed=setup.seed)
+        (looked,) = await _look_up(base, loaded, stored, draw, [CUTS["whole frame"]])
     rows = _rows("plain background, turned and resized", looked, {1: 95.0, 5: 99.0})
     rows.append(Row("plain background: to embed and search one picture", 1e3 * median(looked.seconds), "ms"))
     return Part(rows, {"things": len(stored), "package": version, "seed": setup.seed})
 
 
 async def busy(setup: Setup) -> Part:
-    """Pasted into photographs of something else; each way to cut it on the same pictures."""
+    """Pasted into photographs of something else; each way to cut it on the same pictures, and as the bundle has it."""
     stored, version = things(setup.folder / "debian")
     stored = stored[: setup.count(len(stored), _QUICK)]
     asked = random.Random(setup.seed).sample(stored, setup.count(_ASKED, _QUICK))
     photographs = [setup.workdir / PHOTOGRAPHS[0].folder / name for name in BUSY]
-    loaded = await encoders(setup.bundle)
+    loaded = await encoders(setup.bundle, threads=1)
+    how = tuning(Bundle.load(setup.bundle, hashes=False))
+    alone = f"whole frame, from {how.image_accept} on"
+    ways = {**CUTS, SQUARED: Way(with_squares(*how.views.squares))}
+    ways |= {alone: replace(CUTS["whole frame"], how=how), SERVED: Way.served(how)}
     draw = partial(in_photograph, photographs=photographs, seed=setup.seed)
     async with knowing(setup, loaded, (thing.entry() for thing in stored)) as base:
         setup.say(f"looking up {len(asked)} things in photographs")
-        looked = dict(zip(CUTS, await _look_up(base, loaded, asked, draw, list(CUTS.values())), strict=True))
-    whole, rows = looked["whole frame"], []
+        looked = dict(zip(ways, await _look_up(base, loaded, asked, draw, list(ways.values())), strict=True))
+    rows = []
     for name, each in looked.items():
-        rows += _busy_rows(name, each, None if each is whole else whole)
+        whole = looked[alone if name == SERVED else "whole frame"]
+        rows += _busy_rows(name, each, None if name in ("whole frame", alone) else whole)
+    twice = 100 * sum(each > 1 for each in looked[SERVED].searches) / len(asked)
+    rows.append(Row(f"in photographs, {SERVED}: looked up in squares too", twice, "%"))
     return Part(rows, {"things": len(stored), "package": version, "seed": setup.seed, "backgrounds": list(BUSY)})
 
 
 async def _look_up(
-    base: KnowledgeBase, loaded: Encoders, asked: Sequence[Thing], draw: partial[Picture], ways: Sequence[Sequence[Cut]]
+    base: KnowledgeBase, loaded: Encoders, asked: Sequence[Thing], draw: partial[Picture], ways: Sequence[Way]
 ) -> list[Looked]:
-    """For each way to cut, every thing's picture looked up."""
-    looked = [Looked([], []) for _ in ways]
-    for thing in asked:
+    """Every thing's picture looked up in each way; a part that several ways have is embedded once."""
+    looked = [Looked() for _ in ways]
+    for number, thing in enumerate(asked):
         picture = draw(thing)
-        for cuts, each in zip(ways, looked, strict=True):
-            began = perf_counter()
-            vectors: list[Vector] = await embed_views(loaded.image, picture, cuts)
-            hits = fused(await base.search_views(vectors, max(_DEPTHS)), "", Tuning())
-            each.seconds.append(perf_counter() - began)
+        parts = list(dict.fromkeys(part for way in ways for part in way.parts(picture)))
+        vectors = dict(zip(parts, await embed_views(loaded.image, picture, parts), strict=True))
+        for way, each in zip(ways, looked, strict=True):
+            hits, searches = await way.look_up(base, picture, vectors)
             ids = [hit.entry.id for hit in hits]
             each.places.append(ids.index(thing.id) + 1 if thing.id in ids else 0)
+            each.searches.append(searches)
+            if number < _TIMED:
+                each.seconds.append(await _seconds(base, loaded, picture, way.parts(picture)))
     return looked
+
+
+async def _seconds(base: KnowledgeBase, loaded: Encoders, picture: Picture, parts: Cuts) -> float:
+    began = perf_counter()
+    await _search(base, await embed_views(loaded.image, picture, parts), Tuning())
+    return perf_counter() - began
+
+
+async def _search(base: KnowledgeBase, vectors: Sequence[Vector], how: Tuning) -> list[EntryHit]:
+    return fused(await base.search_views(vectors, max(_DEPTHS)), "", how)
 
 
 def _rows(name: str, looked: Looked, bars: Mapping[int, float]) -> list[Row]:
@@ -111,20 +172,19 @@ def _rows(name: str, looked: Looked, bars: Mapping[int, float]) -> list[Row]:
 
 
 def _busy_rows(name: str, looked: Looked, whole: Looked | None) -> list[Row]:
-    """Recall beside the whole frame's on the same pictures, and what it costs; the bar is for ways to cut."""
+    """Recall beside the whole frame's on the same pictures, and what it costs; the bar is for the bundle's squares."""
     count, rows = len(looked.places), []
     for depth in _DEPTHS:
         hits = looked.within(depth)
         title = f"in photographs, {name}, recall@{depth} ({between(hits, count)} things)"
-        value = 100 * hits / count
-        if whole is None:
-            rows.append(Row(title, value, "%"))
-            continue
-        peer = 100 * whole.within(depth) / count
-        bar, ok = (">= 85", value >= 85) if depth == 5 else ("", None)
-        rows.append(Row(title, value, "%", "whole frame", peer, ratio(value, peer), bar, ok))
-    title, took = f"in photographs, {name}: to embed and search one picture", 1e3 * median(looked.seconds)
-    if whole is None:
-        return [*rows, Row(title, took, "ms")]
-    peer_took = 1e3 * median(whole.seconds)
-    return [*rows, Row(title, took, "ms", "whole frame", peer_took, ratio(took, peer_took))]
+        row = Row(title, 100 * hits / count, "%")
+        if name == SQUARED and depth == max(_DEPTHS):
+            row = at_least(title, 100 * hits / count, "%", _BAR)
+        rows.append(row if whole is None else _beside(row, 100 * whole.within(depth) / count))
+    title = f"in photographs, {name}: to embed and search all parts of one picture, one thread"
+    took = Row(title, 1e3 * median(looked.seconds), "ms")
+    return [*rows, took if whole is None else _beside(took, 1e3 * median(whole.seconds))]
+
+
+def _beside(row: Row, whole: float) -> Row:
+    return replace(row, peer="whole frame", peer_value=whole, ratio=ratio(row.value or 0.0, whole))

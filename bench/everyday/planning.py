@@ -34,7 +34,7 @@ from quizglass_export.scoring.intervals import confidence_interval
 
 AGENT, BOTH, NONE = "planning-agent", "both", "none"
 PLANS = (NONE, "image", "text", BOTH)
-_BUDGET_S = 60.0
+BUDGET_S = 60.0
 _NAMED = 72
 PHOTOGRAPHED: Mapping[str, str] = {
     "elephant": "animals/mammals/elephant.png",
@@ -93,18 +93,18 @@ Turns = Mapping[str, Sequence[Turn]]
 def planning(setup: Setup) -> Part:
     """Every question under every policy; the agent only where its planner is trained."""
     stored, version = things(setup.folder / "debian")
-    asked = list(_questions(setup, stored))
-    source = _knowledge(setup, stored)
+    asked = list(questions_about(setup, stored))
+    source = known_folder(setup, stored)
     policies = (*PLANS, *([AGENT] if adapter("planner", setup.adapters) else []))
     store, log = setup.folder / "planning-knowledge", setup.folder / "server.log"
     with LocalServer(setup.bundle, store, log=log) as server:
         import_folder(server.target, source)
-        with Client(server.target, timeout=2 * _BUDGET_S) as client:
+        with Client(server.target, timeout=2 * BUDGET_S) as client:
             turns: dict[str, list[Turn]] = {policy: [] for policy in policies}
             for number, question in enumerate(asked):
                 setup.say(f"question {number + 1} of {len(asked)} under {len(policies)} policies")
                 for policy in policies:  # one after the other, so that what slows the machine slows all alike
-                    turns[policy].append(_ask(client, question, policy))
+                    turns[policy].append(ask(client, question, policy))
     rows = [row for policy in policies for row in _policy_rows(asked, turns, policy)]
     rows += _heart_rows(turns)
     rows += _agent_rows(asked, turns) if AGENT in turns else [Row("planner", None, "", "there is no trained adapter")]
@@ -115,7 +115,7 @@ def planning(setup: Setup) -> Part:
     return Part(rows, {"package": version, "seed": setup.seed, "asked": kept})
 
 
-def _questions(setup: Setup, stored: Sequence[Thing]) -> Iterator[Question]:
+def questions_about(setup: Setup, stored: Sequence[Thing]) -> Iterator[Question]:
     """Each fact of photographed things twice, pointing; and as many that name their thing, of all facts."""
     chance = random.Random(setup.seed)
     by_path = {thing.id: thing for thing in stored}
@@ -131,7 +131,7 @@ def _questions(setup: Setup, stored: Sequence[Thing]) -> Iterator[Question]:
         yield Question(fact, named, False, chance.choice(others), 1)
 
 
-def _knowledge(setup: Setup, stored: Sequence[Thing]) -> Path:
+def known_folder(setup: Setup, stored: Sequence[Thing]) -> Path:
     """A folder to import: all facts, with photographs where there are, and every other photographed thing."""
     folder = setup.folder / "planning-source"
     (folder / "pictures").mkdir(parents=True, exist_ok=True)
@@ -153,12 +153,13 @@ def _knowledge(setup: Setup, stored: Sequence[Thing]) -> Path:
     return folder
 
 
-def _ask(client: Client, question: Question, policy: str) -> Turn:
+def ask(client: Client, question: Question, policy: str) -> Turn:
+    """One question under one policy, about a photograph that no cache has seen under another."""
     shown = Image.fromarray(on_plain(question.shown, question.draw).pixels)
     less = [*PLANS, AGENT].index(policy)  # a column less for each, so that none finds another's turn in a cache
     encoded = io.BytesIO()
     shown.crop((less, 0, shown.width, shown.height)).save(encoded, "JPEG", quality=90)
-    answer = Answer.of(list(client.ask(question.text, encoded.getvalue(), policy=policy, budget=_BUDGET_S)))
+    answer = Answer.of(list(client.ask(question.text, encoded.getvalue(), policy=policy, budget=BUDGET_S)))
     done = answer.done
     count = {stage: sum(each.stage == stage for each in done.timings) for stage in ("image_search", "text_search")}
     return Turn(
@@ -217,7 +218,7 @@ def _agent_rows(asked: Sequence[Question], turns: Turns) -> list[Row]:
             100 * sum(turn.right for turn in chosen) / len(chosen),
             "%",
         ),
-        Row(name, over_rule, "points"),
+        at_least(name, over_rule, "points", -1.0),
         at_most("searches of planning-agent, of both's", share, "%", 60.0),
         Row("searches of that rule, of both's", rule_share, "%"),
         Row("whole turn, planning-agent beside both, p50", p50, "ms", BOTH, peer_p50, ratio(p50, peer_p50)),

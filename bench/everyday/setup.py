@@ -56,10 +56,10 @@ class Encoders:
     image: OnnxImageEncoder
 
 
-async def encoders(bundle_folder: Path) -> Encoders:
+async def encoders(bundle_folder: Path, threads: int = THREADS) -> Encoders:
     """Load both in this process."""
     bundle, pool = Bundle.load(bundle_folder, hashes=False), EnginePool(1)
-    loading = Loading(bundle, pool, PictureFitter(), OnnxOptions(THREADS, "cpu"))
+    loading = Loading(bundle, pool, PictureFitter(), OnnxOptions(threads, "cpu"))
     text, image = bundle.roles.text_encoder, bundle.roles.image_encoder
     if text is None or image is None:
         raise SystemExit(f"{bundle_folder}: it has not both encoders; run `quizglass-export everyday bundle`")

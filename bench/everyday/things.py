@@ -79,6 +79,12 @@ def in_photograph(thing: Thing, photographs: Sequence[Path], seed: int) -> Pictu
     return _picture(_placed(turned, chance.uniform(*_PASTED) * min(_FRAME), frame, chance))
 
 
+def read_picture(path: Path) -> Picture:
+    """A photograph's pixels, under the file's name."""
+    with Image.open(path) as image:
+        return Picture(path.name.encode(), np.asarray(image.convert("RGB")))
+
+
 def _caption(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace").splitlines()[0].strip()
 

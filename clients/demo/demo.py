@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import argparse
 import random
-import signal
 import subprocess
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +23,7 @@ from rich.rule import Rule
 
 from quizglass_client import Answer, Client, ClientError, Event
 from quizglass_client.local import LocalServer
+from quizglass_client.terminal.page import show_page
 from quizglass_client.terminal.show import TurnView
 from quizglass_export.pocketworld.dataset import FORMAT, SCENE_SIZE, build_world, write_entries
 from quizglass_export.pocketworld.draw import draw_scene
@@ -96,7 +95,8 @@ def main() -> int:
             _say_what_next(console, folder)
             for failure in failures:
                 console.print(f"[red]Not as expected:[/] {failure}")
-            _page(console, server.web, stay=sys.stdin.isatty() and not args.end)
+            stay = sys.stdin.isatty() and not args.end
+            show_page(console, server.web, later="make serve has it on http://127.0.0.1:50062", stay=stay)
     except (ClientError, subprocess.CalledProcessError) as error:
         console.print(f"[red]The demo failed:[/] {error}")
         return 1
@@ -205,17 +205,6 @@ def _differences(scene: Scene, question: Question, answer: Answer) -> list[str]:
     elif answer.text.casefold() not in right:
         found.append(f"{question.text!r}: answered {answer.text!r}, expected {question.answer!r}")
     return found
-
-
-def _page(console: Console, web: str, *, stay: bool) -> None:
-    """Say where the page is, and keep the server for it until the user has had enough."""
-    console.print(f"\nIn a browser, with a camera or any picture: [bold]{web}[/]")
-    if not stay:
-        console.print("That ends with this demo; make serve has it on http://127.0.0.1:50062")
-        return
-    console.print("The server goes on for it until you press Ctrl+C.")
-    with suppress(KeyboardInterrupt):
-        signal.pause()
 
 
 def _say_what_next(console: Console, folder: Path) -> None:

@@ -1,8 +1,9 @@
 """`make everyday`: a server on the everyday bundle, asked eight questions about photographs of real things.
 
 Fetches pinned packages (once), builds the bundle (once), imports the sample knowledge, and shows each answer as it
-streams, with what was expected beside it. Ends with status 1 if something failed, or fewer questions than `--least`
-were answered rightly: a model of 135 million parameters does not get all of them.
+streams, with what was expected beside it. Then it prints where the server's page is; on a terminal the server goes on
+until it is interrupted. Ends with status 1 if something failed, or fewer questions than `--least` were answered
+rightly: a model of 135 million parameters does not get all of them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from rich.rule import Rule
 
 from quizglass_client import Answer, Client, ClientError
 from quizglass_client.local import LocalServer
+from quizglass_client.terminal.page import show_page
 from quizglass_client.terminal.show import TurnView
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.build import ADAPTERS, adapter, build_bundle
@@ -28,6 +30,8 @@ from quizglass_export.scoring.claims import contains_words
 
 UNPLANNED = "image"
 """Policy without a planner's adapter: what a photograph shows is looked up, and what is known of it is read."""
+WEB_PORT = 50062
+"""Of the page, in the command that is printed; the demo's own server takes a free one."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workdir", type=Path, default=Path("work/everyday"))
     parser.add_argument("--adapters", type=Path, default=ADAPTERS)
+    parser.add_argument("--end", action="store_true", help="end after the questions, on a terminal too")
     parser.add_argument("--least", type=int, default=4, help="right answers of eight below which it ends with 1")
     args = parser.parse_args(arguments)
     console = Console()
@@ -45,13 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write_knowledge(args.workdir)
         console.print(f"The bundle is {bundle}, {_size(bundle):.0f} MB, after {time.monotonic() - began:.0f} s")
         _say_what_is_untrained(console, args.adapters)
-        right = _serve_and_ask(bundle, args.workdir, args.adapters, console)
+        right = _serve_and_ask(bundle, args, console, began)
     except (ExportError, ClientError, subprocess.CalledProcessError, OSError) as error:
         console.print(f"[red]The demo failed:[/] {error}", highlight=False)
         return 1
-    console.print()
-    console.print(f"{right} of {len(EIGHT)} answers say what was expected, {time.monotonic() - began:.0f} s in all")
-    _say_what_next(console, bundle, args.workdir, _policy(args.adapters))
     return 0 if right >= args.least else 1
 
 
@@ -64,15 +66,23 @@ def _say_what_is_untrained(console: Console, adapters: Path) -> None:
         )
 
 
-def _serve_and_ask(bundle: Path, workdir: Path, adapters: Path, console: Console) -> int:
+def _serve_and_ask(bundle: Path, args: argparse.Namespace, console: Console, began: float) -> int:
+    """Serve the bundle for the questions, and on a terminal for its page. Returns how many were answered rightly."""
+    workdir, policy = args.workdir, _policy(args.adapters)
     log = workdir / "server.log"
     console.print(f"Starting quizglass-server (log: {log})")
-    policy = _policy(adapters)
-    with LocalServer(bundle, workdir / "knowledge", log=log) as server:
+    flags = ["--web-port", "0", *(["--default-policy", policy] if policy else [])]
+    with LocalServer(bundle, workdir / "knowledge", flags=flags, log=log) as server:
         command = [sys.executable, "-m", "quizglass_client.cli", "--server", server.target, "knowledge", "import"]
         subprocess.run([*command, str(workdir / KNOWLEDGE)], check=True)  # noqa: S603  # our own command, no shell
         with Client(server.target, timeout=120) as client:
-            return sum(_ask(client, asked, asked_path(workdir, asked), policy, console) for asked in EIGHT)
+            right = sum(_ask(client, asked, asked_path(workdir, asked), policy, console) for asked in EIGHT)
+        console.print()
+        console.print(f"{right} of {len(EIGHT)} answers say what was expected, {time.monotonic() - began:.0f} s in all")
+        _say_what_next(console, bundle, workdir, policy)
+        later = f"the command above has it on http://127.0.0.1:{WEB_PORT}"
+        show_page(console, server.web, later=later, stay=sys.stdin.isatty() and not args.end)
+    return right
 
 
 def _ask(client: Client, asked: AskedPhotograph, path: Path, policy: str, console: Console) -> bool:
@@ -102,7 +112,7 @@ def _say_what_next(console: Console, bundle: Path, workdir: Path, policy: str) -
     console.print(
         Panel(
             "source .venv/bin/activate\n"
-            f"quizglass-server --bundle {bundle} --knowledge {workdir / 'knowledge'}{default}\n"
+            f"quizglass-server --bundle {bundle} --knowledge {workdir / 'knowledge'}{default} --web-port {WEB_PORT}\n"
             'quizglass ask YOUR_PHOTOGRAPH.jpg "What is this?"        # in another terminal\n'
             "quizglass knowledge import FOLDER_OF_YOUR_PHOTOGRAPHS    # with a text of the same name beside each\n"
             "quizglass knowledge tune                                 # thresholds for them",

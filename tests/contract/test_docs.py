@@ -50,6 +50,7 @@ OTHER_WORDS = {
     "believed",
     "why",
     "calculated",
+    "unseen",
     "CANCELLED",
 }
 OTHER_PACKAGES = ("google.rpc.", "grpc.health.")

@@ -7,7 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from quizglass_export.errors import ExportError
@@ -20,6 +20,9 @@ RECIPE = Path(__file__).with_name("bundle.toml")
 PROMPTS = Path(__file__).with_name("prompts")
 ADAPTERS = Path("models/everyday")
 """Folders `generator` and `planner` with PEFT adapters, in the repository."""
+_PACKAGE = Path(__file__).parents[1]
+_BUILDERS = ("assembly", "bundles", "checkpoints", "everyday", "gguf", "graphs", "onnx", "recipe", "roles")
+"""Folders of this package whose code makes a bundle: changed, they make another one."""
 KIND = "q8_0"
 BUNDLE = "bundle"
 _PLANNER = """
@@ -78,10 +81,20 @@ def _run_build(recipe: Path, out: Path) -> None:
 
 
 def _key(adapters: Path) -> dict[str, str]:
-    """What a bundle is made of, by name and SHA-256."""
-    files = [RECIPE, *sorted(PROMPTS.rglob("*.jinja"))]
+    """What a bundle is made of and by, by name and SHA-256: the same wherever this package and the adapters lie."""
+    key = {"code": _digest(path for room in _BUILDERS for path in sorted((_PACKAGE / room).rglob("*.py")))}
+    key |= {str(path.relative_to(_PACKAGE)): _digest([path]) for path in [RECIPE, *sorted(PROMPTS.rglob("*.jinja"))]}
     for name in ("generator", "planner"):
         if folder := adapter(name, adapters):
-            files += sorted(path for path in folder.iterdir() if path.is_file())
-    key = {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+            key[f"{name} adapter"] = _digest(sorted(path for path in folder.iterdir() if path.is_file()))
     return key | {package.requirement: str(dict(package.files)) for package in WEIGHTS} | {"kind": KIND}
+
+
+def _digest(files: Iterable[Path]) -> str:
+    """SHA-256 over the names and contents of files of one folder or package."""
+    digest = hashlib.sha256()
+    for file in files:
+        content = file.read_bytes()
+        digest.update(f"{file.name} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from string import ascii_uppercase
 
-from quizglass_server.domain.turns import Picture, StepDetail
+from quizglass_server.domain.turns import Picture, Plan, StepDetail
 from quizglass_server.errors import EngineFailed, QuizglassError
 from quizglass_server.models.prompts import Values
 from quizglass_server.roles.decider import SUPPORTED, VERIFIER, Decider
@@ -17,6 +17,8 @@ from quizglass_server.roles.generator import GenerationRequest, Generator
 from quizglass_server.steps.shortening import TOO_MUCH, may_be_shorter, shorter
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import prompted, weighed
+
+NONE = Plan.NONE.value
 
 
 def _told_decider(
@@ -74,6 +76,18 @@ def likeliest(weighed: Sequence[tuple[str, float]], support_accept: float | None
         supported = probabilities.pop(SUPPORTED)
         if supported >= support_accept or not probabilities:
             return SUPPORTED
+    return max(probabilities, key=probabilities.__getitem__)
+
+
+def planned(weighed: Sequence[tuple[str, float]], none_accept: float | None) -> str:
+    """The plan that is followed: the most probable; with `none_accept`, not "none" below that.
+
+    A small model is as sure of what it knows as of what it thinks it knows. To look up what is known costs time, to
+    tell what is not costs the answer.
+    """
+    probabilities = dict(weighed)
+    if none_accept is not None and len(probabilities) > 1 and probabilities.get(NONE, 1.0) < none_accept:
+        del probabilities[NONE]
     return max(probabilities, key=probabilities.__getitem__)
 
 

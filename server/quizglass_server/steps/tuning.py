@@ -47,6 +47,9 @@ class Thresholds(ManifestPart):
     """Over both, as QA-Dragon's verifier has it, besides the two bounds; None: any draft is certain."""
     support_accept: Probability | None = None
     """An answer of a smaller probability of being supported is doubted; None: the likeliest label decides."""
+    none_accept: Probability | None = None
+    """A plan to look nothing up of a smaller probability gives way to the next likeliest; None: the likeliest plan is
+    followed."""
 
 
 class Views(ManifestPart):
@@ -56,6 +59,8 @@ class Views(ManifestPart):
     """Of a question that names a place: each is cut there."""
     unplaced: Shares = (1.0,)
     """Of any other question: 1 is the whole picture, less is cut left, in the middle and right."""
+    squares: Annotated[tuple[Share, ...], Field(max_length=3)] = ()
+    """Sides of squares that are looked up where the views find nothing, as shares of the picture's shorter side."""
 
 
 class EvidenceLimits(ManifestPart):

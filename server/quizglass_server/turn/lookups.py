@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
+from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Evidence, Picture, Turn, Vector
 from quizglass_server.steps.lookup.coarse import rerank_coarsely
-from quizglass_server.steps.lookup.crop import Part, views_of
+from quizglass_server.steps.lookup.crop import Part, squares_of, views_of
 from quizglass_server.steps.lookup.detect import around, find_regions, likely_regions
 from quizglass_server.steps.lookup.entry_pictures import entry_pictures
 from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence, search_pictures
@@ -18,6 +19,7 @@ from quizglass_server.steps.lookup.own_passages import own_passages, with_passag
 from quizglass_server.steps.lookup.pointing import pointing
 from quizglass_server.steps.lookup.rerank import best_first, choose, merged, rerank
 from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
+from quizglass_server.steps.tuning import Tuning
 from quizglass_server.turn.branches import at_once
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.resources import Resources
@@ -90,6 +92,8 @@ class Lookups:
         tuning = self._tuning.model_copy(update={"image_candidates": most})
         step, other_than = tuning.box_step if sought.boxed else 0.0, self._turn.other_than
         hits = await self._runner.run(search_pictures, sought.vectors, self._pointing, tuning, other_than, step)
+        if hits == [] and not sought.boxed:
+            hits = await self._in_squares(self._turn.picture, tuning)
         evidence = picture_evidence(hits or [], 0 if candidates else shown)
         if hits and self._tuning.own_passages:
             encoder, most = self._resources.models.text_encoder, self._tuning.own_passages
@@ -98,6 +102,15 @@ class Lookups:
             evidence = with_passages(evidence, own or [])
         told = self._journal.found(evidence)
         return told[:shown] if candidates else _shown(told)
+
+    async def _in_squares(self, picture: Picture, tuning: Tuning) -> list[EntryHit]:
+        """What smaller squares show where the views show nothing known; nothing where the bundle has none tried."""
+        squares = squares_of(self._pointing, picture, tuning.views.squares)
+        vectors = await self._vectors_of(picture, squares) if squares else []
+        if not vectors:
+            return []
+        found = await self._runner.run(search_pictures, vectors, self._pointing, tuning, self._turn.other_than)
+        return found or []
 
     async def own(self, entries: Sequence[Evidence], query: str, limit: int) -> list[Evidence]:
         """What the generator is shown of the texts of entries; see `Tools.read_entries`."""

@@ -26,7 +26,7 @@ from quizglass_server.models.prompts import Values, clean
 from quizglass_server.roles.decider import VERIFIER, Decider
 from quizglass_server.roles.generator import GenerationRequest, Generator, json_like, lines
 from quizglass_server.steps.abstaining import Withholding, abstains
-from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest
+from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest, planned
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
 from quizglass_server.steps.lookup.detect import ANYTHING, phrases_of
 from quizglass_server.steps.prompt_values import line
@@ -130,7 +130,9 @@ class Toolbox:
             weighed = await self._weighed(decider, ask, state, also)
         label, decided_by = otherwise, "fixed"
         if weighed is not None:
-            label = labels(likeliest(weighed, self._resources.tuning.support_accept))
+            tuning = self._resources.tuning
+            chosen = likeliest(weighed, tuning.support_accept)
+            label = labels(planned(weighed, tuning.none_accept) if labels is Plan else chosen)
             decided_by = "prompt" if decider is None else by
         self._tell_decision(by, label, decided_by, weighed or ())
         return label

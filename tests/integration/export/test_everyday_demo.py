@@ -1,6 +1,6 @@
 """The everyday bundle, built from its packages, asked about photographs. Run by `make everyday-test` alone.
 
-Downloads about 230 MB the first time; `work/everyday` keeps what was made, as `make everyday` does.
+Downloads about 220 MB the first time; `work/everyday` keeps what was made, as `make everyday` does.
 """
 
 from hashlib import sha256

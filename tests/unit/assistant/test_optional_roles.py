@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from quizglass_server.domain.regions import Detection, Region
 from quizglass_server.domain.turns import (
+    AbstainReason,
     AnswerDelta,
     Done,
     Evidence,
@@ -353,3 +354,31 @@ async def test_an_empty_draft_is_no_answer() -> None:
     events = await world.ask(policy="draft-first")
     assert done(events).answer == "I don't know"
     assert len(world.models.calls.of("answer")) == 2
+
+
+async def test_what_can_only_be_seen_is_refused_at_once_where_the_generator_does_not_see() -> None:
+    world = World()
+    world.models.sees = False
+    events = await world.ask(turn("How many people do you see?"))
+    ended = done(events)
+    assert (ended.answer, ended.abstain_reason) == ("I don't know", AbstainReason.NO_EVIDENCE)
+    assert world.models.calls.made == []
+    (verdict,) = (event for event in events if isinstance(event, Verdict))
+    assert verdict.outcome is VerdictOutcome.ABSTAINED
+    assert "sees" in verdict.notes["unseen"]
+
+
+@pytest.mark.parametrize(
+    ("question", "sees", "shown"),
+    [
+        ("How many people do you see?", True, True),
+        ("How many people do you see?", False, False),
+        ("How much does this cost?", False, True),
+    ],
+    ids=["the generator sees", "no picture", "notes may tell"],
+)
+async def test_all_else_is_answered(question: str, sees: bool, shown: bool) -> None:
+    world = World()
+    world.models.sees = sees
+    events = await world.ask(turn(question, shown=shown))
+    assert done(events).answer == "45 crowns"

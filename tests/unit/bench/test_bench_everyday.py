@@ -3,19 +3,21 @@
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
 from bench.everyday import things as drawing
 from bench.everyday.debian import PackageMissing, unpacked
 from bench.everyday.notes import BASE, TAUGHT, Said, _rows
+from bench.everyday.own import rows as own_rows
 from bench.everyday.parity import beside
 from bench.everyday.passages import Asked, Noun, nouns
-from bench.everyday.pictures import CUTS, Looked, tiles
+from bench.everyday.pictures import CUTS, SERVED, SQUARED, Looked, Way, _busy_rows
 from bench.everyday.planning import Question, Turn, _agent_rows, _best_rule, _heart_rows
 from bench.everyday.tags import Tagged, shares
 from bench.everyday.things import Thing, in_photograph, on_plain
@@ -23,9 +25,10 @@ from bench.sections import sampled
 from quizglass_export.everyday.facts import Fact
 from quizglass_export.finetuning.asking.interface import Written
 from quizglass_export.finetuning.training.examples import TrainingExample
-from quizglass_server.domain.entries import ChunkHit, Entry
+from quizglass_server.domain.entries import ChunkHit, Entry, EntryHit
 from quizglass_server.domain.turns import Picture
 from quizglass_server.steps.lookup.crop import WHOLE, crop
+from quizglass_server.steps.tuning import Tuning, Views
 
 NOUNS = """  1 This software and database is being provided to you, the LICENSEE
 00002452 03 n 01 thing 0 009 @ 00001930 n 0000 | a separate and self-contained entity
@@ -83,27 +86,46 @@ def test_things_are_cut_out_stored_on_white_and_drawn_alike_for_a_seed(koala: Th
         assert 0.05 < red.mean() < 0.6, "the thing is there, and not all there is"
 
 
-@settings(deadline=None)
-@given(st.integers(1, 4), st.integers(1, 4), st.floats(0.2, 1))
-def test_tiles_lie_inside_the_frame_and_reach_its_edges(columns: int, rows: int, size: float) -> None:
-    grid = tiles(columns, rows, size)
-    assert len(grid) == columns * rows
-    assert all(0 <= each.left < each.right <= 1 + 1e-9 and 0 <= each.top < each.bottom <= 1 + 1e-9 for each in grid)
-    assert columns == 1 or max(each.right for each in grid) == pytest.approx(1)
-
-
 def test_every_way_to_cut_has_the_whole_frame_and_no_view_twice() -> None:
     picture = Picture(b"x" * 32, np.zeros((48, 64, 3), np.uint8))
-    for cuts in CUTS.values():
+    for way in CUTS.values():
+        cuts = way.parts(picture)
         parts = [crop(picture, cut) for cut in cuts]
         assert cuts[0] == WHOLE
         assert parts[0] is picture
         assert len(set(parts)) == len(cuts)
 
 
-def test_recall_counts_places_within_a_depth() -> None:
-    looked = Looked([1, 3, 0, 5], [0.1] * 4)
-    assert (looked.within(1), looked.within(5)) == (1, 3)
+def test_recall_counts_places_within_a_depth_and_only_the_bundles_squares_have_the_bar() -> None:
+    whole, served = Looked([0, 3, 0, 0], [1] * 4, [0.1]), Looked([1, 3, 0, 5], [1, 1, 2, 2], [0.2])
+    assert (served.within(1), served.within(5)) == (1, 3)
+    rows = _busy_rows(SQUARED, served, whole)
+    assert [(row.value, row.peer_value, row.bar, row.ok) for row in rows] == [
+        (25, 0, "", None),
+        (75, 25, ">= 85", False),
+        (200, 100, "", None),
+    ]
+    assert not any(
+        row.bar or row.peer for row in [*_busy_rows("whole frame", whole, None), *_busy_rows(SERVED, served, None)]
+    )
+
+
+@pytest.mark.parametrize(("whole", "found", "searches"), [(0.6, "boat", 1), (0.4, "car", 2)])
+async def test_what_is_served_looks_squares_up_where_the_whole_frame_shows_nothing_known(
+    whole: float, found: str, searches: int
+) -> None:
+    class Base:
+        async def search_views(self, vectors: list[str], _: int) -> list[list[EntryHit]]:
+            boat, car = EntryHit(Entry("boat", "boat"), whole), EntryHit(Entry("car", "car"), 0.7)
+            return [[boat if vector == "whole" else car] for vector in vectors]
+
+    base: Any = Base()
+    picture = Picture(b"x" * 32, np.zeros((48, 64, 3), np.uint8))
+    how = Tuning(image_accept=0.5, views=Views(squares=(0.5,)))
+    vectors: Any = {part: "whole" if part == WHOLE else "square" for part in Way.served(how).parts(picture)}
+    assert len(vectors) > 4
+    hits, count = await Way.served(how).look_up(base, picture, vectors)
+    assert ([hit.entry.id for hit in hits], count) == ([found], searches)
 
 
 def test_a_tag_is_right_if_it_shares_a_word_with_the_caption() -> None:
@@ -180,12 +202,23 @@ def test_a_planner_stands_beside_both_and_beside_the_best_rule_on_words() -> Non
     rows = {row.name.split(" (")[0]: row for row in _agent_rows(asked, turns)}
     assert (rows["planning-agent over both"].value, rows["planning-agent over both"].ok) == (25, True)
     assert rows["planning-agent over the best rule on words"].value == 0
+    assert rows["planning-agent over the best rule on words"].bar == ">= -1"
     assert rows["searches of planning-agent, of both's"].value == pytest.approx(100 * 5 / 6)
     assert not rows["searches of planning-agent, of both's"].ok
     assert rows["planned: both"].value == 50
     heart = {row.name: row.value for row in _heart_rows(turns)}
     assert heart["by heart: of these, overruled wrongly by evidence"] == 1
     assert heart["by heart: wrong, and right by evidence"] == 3
+
+
+def test_own_passages_are_counted_question_by_question() -> None:
+    with_own, without = [turn(True), turn(True), turn(False)], [turn(False), turn(True), turn(False)]
+    counted = {row.name.split(" (")[0]: row for row in own_rows(with_own, without, 2)}
+    title = "questions that point, policy image, own_passages"
+    assert counted[f"{title} 0: right"].value == pytest.approx(100 / 3)
+    assert counted[f"{title} 2: right"].value == pytest.approx(200 / 3)
+    assert counted[f"{title} 2 over 0"].value == pytest.approx(100 / 3)
+    assert counted[f"{title} 2 over 0"].ok
 
 
 def test_two_cpus_compute_the_same_if_vectors_point_alike_and_all_else_is_equal() -> None:

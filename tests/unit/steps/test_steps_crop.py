@@ -2,10 +2,23 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quizglass_server.domain.regions import Region
 from quizglass_server.domain.turns import Picture
-from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, RIGHT, WHOLE, View, crop, place_of, views_of, with_place
+from quizglass_server.steps.lookup.crop import (
+    LEFT,
+    MIDDLE,
+    RIGHT,
+    WHOLE,
+    View,
+    crop,
+    place_of,
+    squares_of,
+    views_of,
+    with_place,
+)
 from quizglass_server.steps.tuning import Views
 
 
@@ -101,3 +114,38 @@ def test_the_whole_picture_is_itself_and_a_part_is_known_by_its_place() -> None:
 def test_a_picture_too_narrow_to_cut_stays_whole(place: str) -> None:
     narrow = Picture(b"p" * 32, np.zeros((4, 1, 3), np.uint8))
     assert crop(narrow, View(place, 0.5)) is narrow
+
+
+def frame(width: int, height: int) -> Picture:
+    return Picture(b"x" * 32, np.zeros((height, width, 3), np.uint8))
+
+
+@given(st.integers(20, 2000), st.integers(20, 2000), st.floats(0.2, 1))
+def test_squares_are_square_in_pixels_cover_the_picture_and_lie_close(width: int, height: int, share: float) -> None:
+    side, squares = share * min(width, height), squares_of("What is this?", frame(width, height), [share])
+    if share == 1 and width == height:
+        assert squares == ()
+        return
+    assert all((each.right - each.left) * width == pytest.approx(side) for each in squares)
+    assert all((each.bottom - each.top) * height == pytest.approx(side) for each in squares)
+    assert all(0 <= each.left < each.right <= 1 + 1e-9 and 0 <= each.top < each.bottom <= 1 + 1e-9 for each in squares)
+    for starts, length, ends in (
+        ({each.left for each in squares}, width, {each.right for each in squares}),
+        ({each.top for each in squares}, height, {each.bottom for each in squares}),
+    ):
+        gaps = np.diff(sorted(start * length for start in starts))
+        assert all(gaps <= 0.6 * side + 1e-6)
+        assert len(starts) == 1 or (min(starts), max(ends)) == (0, pytest.approx(1))
+
+
+def test_squares_of_several_sides_and_of_a_place() -> None:
+    wide = frame(640, 480)
+    assert len(squares_of("What is this?", wide, [2 / 3])) == 3 * 2
+    assert len(squares_of("What is this?", wide, [2 / 3, 0.48])) == 3 * 2 + 4 * 3
+    assert squares_of("What is this?", wide, []) == ()
+    left = squares_of("What is the one on the left?", wide, [0.48])
+    right = squares_of("What is the one on the right?", wide, [0.48])
+    assert len(left) == len(right) == 2 * 3
+    assert max(each.left for each in left) < min(each.left for each in right)
+    assert len(squares_of("What is the one in the middle?", wide, [0.48])) == 2 * 3
+    assert len(squares_of("What is this?", frame(480, 640), [2 / 3])) == 2 * 3

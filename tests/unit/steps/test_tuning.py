@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from quizglass_server import app
-from quizglass_server.steps.decide import likeliest
+from quizglass_server.steps.decide import likeliest, planned
 from quizglass_server.steps.tuning import CertaintyLine, EvidenceLimits, Thresholds, Tuning, Views
 
 
@@ -74,6 +74,18 @@ def test_a_verifier_doubts_what_is_below_the_bundles_probability(
     ]
     assert likeliest(weighed, tuning.support_accept) == label
     assert likeliest([("none", 0.3), ("text", 0.7)], tuning.support_accept) == "text"
+
+
+@pytest.mark.parametrize(
+    ("none", "accept", "plan"),
+    [(0.6, None, "none"), (0.6, 0.5, "none"), (0.6, 0.6, "none"), (0.6, 0.7, "text"), (0.2, 0.1, "text")],
+)
+def test_a_plan_to_look_nothing_up_must_be_as_probable_as_the_bundle_says(
+    none: float, accept: float | None, plan: str
+) -> None:
+    weighed = [("none", none), ("image", 0.1 * (1 - none)), ("text", 0.9 * (1 - none)), ("both", 0.0)]
+    assert planned(weighed, Thresholds(none_accept=accept).none_accept) == plan
+    assert planned([("none", 0.1)], 0.5) == "none", "there is nothing else"
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])

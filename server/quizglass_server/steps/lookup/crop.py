@@ -2,12 +2,14 @@
 
 How wide they are belongs to the bundle (`tuning.Views`), because an image encoder is at home with the widths it has
 seen. A thing that fills a view matches best, and how many things a picture shows is not known: so a place is cut in
-several widths, and a question that names none is looked up by the whole picture and by its parts.
+several widths, and a question that names none is looked up by the whole picture and by its parts. Where these find
+nothing, a bundle may have smaller squares tried: a thing that is small in a busy photograph fills one of them.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -16,6 +18,9 @@ from quizglass_server.domain.turns import Picture
 from quizglass_server.steps.tuning import Views
 
 LEFT, MIDDLE, RIGHT = "left", "middle", "right"
+_APART = 0.6
+_EVEN = 1e-9
+"""Of a quotient that is a whole number but for rounding."""
 
 _NAMES = {LEFT: "left", RIGHT: "right", MIDDLE: "middle|cent(?:re|er)"}
 # "left" and "right" have other meanings ("who left it", "is it right that"), so only phrases of place count.
@@ -75,6 +80,29 @@ def views_of(question: str, views: Views) -> tuple[View, ...]:
         for at in ((LEFT, MIDDLE, RIGHT) if place is None else (place,))
     ]
     return tuple(dict.fromkeys(wanted))
+
+
+def squares_of(question: str, picture: Picture, sides: Sequence[float]) -> tuple[Region, ...]:
+    """Squares that cover a picture, in rows; none of a picture that is no larger than they are.
+
+    Args:
+        question: one that names a place is looked up by those squares alone whose middle is there.
+        picture: what is covered.
+        sides: of the squares, as shares of the picture's shorter side. Neighbours lie at most `_APART` sides apart.
+    """
+    place, width, height = place_of(question), picture.width, picture.height
+    first, last = {None: (0.0, 1.0), LEFT: (0.0, 0.5), MIDDLE: (0.25, 0.75), RIGHT: (0.5, 1.0)}[place]
+    squares = []
+    for side in (share * min(width, height) for share in sides):
+        across, down = side / width, side / height
+        squares += [Region(left, top, left + across, top + down) for top in _starts(down) for left in _starts(across)]
+    return tuple(each for each in squares if each.area < 1 and first <= (each.left + each.right) / 2 <= last)
+
+
+def _starts(length: float) -> list[float]:
+    """Where stretches of this length begin that cover 0 to 1 evenly."""
+    count = ceil((1 - length) / (_APART * length) - _EVEN) + 1
+    return [(1 - length) * at / (count - 1) for at in range(count)] if count > 1 else [(1 - length) / 2]
 
 
 def region_of(view: Part) -> Region:

@@ -1,0 +1,60 @@
+"""What `make everyday` starts and prints; nothing is built, served or asked here."""
+
+import argparse
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from clients.demo import everyday
+from quizglass_export.everyday.knowledge import EIGHT
+
+
+class Served:
+    """In the place of a server of one's own."""
+
+    flags: list[str]
+
+    def __init__(self, *_: object, flags: list[str], log: Path) -> None:
+        Served.flags = flags
+        self.log, self.target, self.web = log, "127.0.0.1:1", "http://127.0.0.1:40404"
+
+    def __enter__(self) -> "Served":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What the demo says; every answer is right."""
+    ran: Any = lambda *_, **__: None  # noqa: E731
+    monkeypatch.setattr(everyday, "LocalServer", Served)
+    monkeypatch.setattr(everyday, "Client", type("Asked", (Served,), {"__init__": lambda *_, **__: None}))
+    monkeypatch.setattr(everyday, "_ask", lambda *_: True)
+    monkeypatch.setattr(everyday.subprocess, "run", ran)
+    return io.StringIO()
+
+
+def serve(adapters: Path, printed: io.StringIO) -> int:
+    args = argparse.Namespace(workdir=Path("work"), adapters=adapters, end=True)
+    return everyday._serve_and_ask(Path("bundle"), args, Console(file=printed, width=200), 0.0)
+
+
+def test_the_everyday_demo_serves_its_page_and_says_where(printed: io.StringIO, tmp_path: Path) -> None:
+    assert serve(tmp_path, printed) == len(EIGHT)
+    assert Served.flags == ["--web-port", "0", "--default-policy", "image"]
+    said = printed.getvalue()
+    assert "any picture: http://127.0.0.1:40404" in said
+    assert "--default-policy image --web-port 50062" in said
+    assert "http://127.0.0.1:50062" in said
+
+
+def test_with_a_trained_planner_the_policy_is_the_servers_own(printed: io.StringIO, tmp_path: Path) -> None:
+    (tmp_path / "planner").mkdir()
+    (tmp_path / "planner" / "adapter_config.json").write_text("{}")
+    serve(tmp_path, printed)
+    assert Served.flags == ["--web-port", "0"]

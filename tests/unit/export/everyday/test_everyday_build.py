@@ -1,0 +1,47 @@
+"""When the everyday bundle is built anew; nothing is built here."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from quizglass_export.everyday import build
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the bundle is made by, copied elsewhere."""
+    copied = tmp_path / "elsewhere" / "quizglass_export"
+    shutil.copytree(build._PACKAGE / "everyday", copied / "everyday")
+    for name in ("onnx", "roles"):
+        shutil.copytree(build._PACKAGE / name, copied / name)
+    monkeypatch.setattr(build, "_PACKAGE", copied)
+    monkeypatch.setattr(build, "RECIPE", copied / "everyday" / "bundle.toml")
+    monkeypatch.setattr(build, "PROMPTS", copied / "everyday" / "prompts")
+    return copied
+
+
+def adapters(folder: Path) -> Path:
+    """A planner's adapter in a folder."""
+    (folder / "planner").mkdir(parents=True)
+    (folder / "planner" / "adapter_config.json").write_text("{}")
+    return folder
+
+
+def test_a_bundle_is_the_same_wherever_its_sources_lie(package: Path, tmp_path: Path) -> None:
+    key = build._key(adapters(tmp_path / "one"))
+    assert key == build._key(adapters(tmp_path / "two"))
+    assert not any(str(tmp_path) in name for name in key)
+    moved = package.rename(package.with_name("moved"))
+    build._PACKAGE, build.RECIPE, build.PROMPTS = moved, moved / "everyday/bundle.toml", moved / "everyday/prompts"
+    assert key == build._key(tmp_path / "one")
+
+
+@pytest.mark.parametrize("changed", ["everyday/bundle.toml", "everyday/prompts/taught/plan.jinja", "onnx/file.py"])
+def test_what_it_is_made_of_or_by_makes_another_one(changed: str, package: Path, tmp_path: Path) -> None:
+    folder = adapters(tmp_path / "adapters")
+    before = build._key(folder)
+    (package / changed).write_text((package / changed).read_text() + "\n# changed\n")
+    assert build._key(folder) != before
+    (folder / "planner" / "adapter_model.safetensors").write_bytes(b"trained further")
+    assert build._key(folder)["planner adapter"] != before["planner adapter"]

@@ -1,0 +1,83 @@
+"""Where the whole picture shows nothing known, smaller squares of it are looked up; elsewhere nobody pays for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from quizglass_server.domain.entries import EntryHit
+from quizglass_server.domain.state import Draft
+from quizglass_server.domain.turns import EvidenceFound, Picture, SkippedStep, Vector
+from quizglass_server.policies.tools import Tools
+from quizglass_server.steps.tuning import Views
+from tests.support.scripted_policy import of
+from tests.support.turn_fakes import TAGRIN, VELMORA, World, done
+
+SQUARES = Views(squares=(0.5,))
+
+
+def busy(*, whole: float, square: float, **tuning: Any) -> World:
+    """A world in which the whole picture is so like a boat, and its squares so like a car."""
+    world = World(image_accept=0.5, **({"views": SQUARES} | tuning))
+
+    async def embed(pictures: Sequence[Picture]) -> list[Vector]:
+        await world.models._enter("image_encoder", [view.pixels.shape for view in pictures])
+        return [np.full(4, len(pictures), np.float32) for _ in pictures]
+
+    async def search_views(vectors: Sequence[Vector], limit: int) -> list[list[EntryHit]]:
+        hit = EntryHit(TAGRIN, whole) if len(vectors) == 1 else EntryHit(VELMORA, square)
+        return [[hit] for _ in vectors]
+
+    world.models.embed = embed  # type: ignore[method-assign]
+    world.knowledge.search_views = search_views  # type: ignore[method-assign]
+    return world
+
+
+async def look(tools: Tools) -> Draft:
+    await tools.search_image()
+    return Draft()
+
+
+def titles(events: Any) -> list[str]:
+    return [item.title for found in of(EvidenceFound, events) for item in found.items]
+
+
+async def test_a_thing_that_the_whole_picture_hides_is_found_in_a_square(ask: Any) -> None:
+    world = busy(whole=0.4, square=0.7)
+    events = await ask(world, look)
+    assert titles(events) == ["Velmora"]
+    (first, squares) = world.models.calls.of("image_encoder")
+    assert first == [(6, 8, 3)]
+    assert len(squares) > 4
+    assert set(squares) <= {(height, width, 3) for height in (3, 4) for width in (3, 4)}
+    stages = [timing.stage for timing in done(events).timings]
+    assert stages.count("embed") == stages.count("image_search") == 2
+
+
+@pytest.mark.parametrize(
+    ("tuning", "whole", "found"),
+    [({}, 0.6, ["Tagrin"]), ({"views": Views()}, 0.4, [])],
+    ids=["recognised as a whole", "the bundle has no squares"],
+)
+async def test_squares_cost_nothing_and_change_nothing_where(
+    tuning: Any, whole: float, found: list[str], ask: Any
+) -> None:
+    world = busy(whole=whole, square=0.7, **tuning)
+    assert titles(await ask(world, look)) == found
+    assert len(world.models.calls.of("image_encoder")) == 1
+
+
+async def test_squares_are_left_out_where_the_budget_has_no_time_for_them(ask: Any) -> None:
+    world = busy(whole=0.4, square=0.7)
+    world.resources.costs.took("embed", 1.0, 1)
+    events = await ask(world, look, budget_s=2.0, now=lambda: 0.0)
+    assert titles(events) == []
+    assert len(world.models.calls.of("image_encoder")) == 1
+    assert SkippedStep("embed", "BUDGET") in done(events).skipped
+
+
+async def test_what_squares_show_counts_from_the_bundles_threshold_on(ask: Any) -> None:
+    assert titles(await ask(busy(whole=0.4, square=0.45), look)) == []
