@@ -13,6 +13,7 @@ import pytest
 
 from quizglass_client import Client
 from quizglass_client.local import LocalServer
+from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.engines.generator_process import PATIENCE_S
 
 IMPORTING = """
@@ -43,8 +44,8 @@ def test_a_signal_while_it_is_imported_ends_it_with_130_and_no_word(number: sign
 
 
 @pytest.fixture
-def server(starter_bundle: Path, tmp_path: Path) -> Iterator[LocalServer]:
-    with LocalServer(starter_bundle, tmp_path / "knowledge", log=tmp_path / "server.log") as running:
+def server(tmp_path: Path) -> Iterator[LocalServer]:
+    with LocalServer(write_bundle(tmp_path / "bundle"), tmp_path / "knowledge", log=tmp_path / "server.log") as running:
         yield running
 
 
