@@ -6,6 +6,7 @@ import io
 import struct
 import zlib
 from collections.abc import Iterator
+from functools import cache
 
 from PIL import Image
 
@@ -56,6 +57,7 @@ def webp(side: int) -> bytes:
     return bytes(data)
 
 
+@cache
 def jpeg(side: int, *, progressive: bool = False) -> bytes:
     """A JPEG of one colour, without chroma subsampling."""
     out = io.BytesIO()

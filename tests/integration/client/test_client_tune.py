@@ -97,11 +97,11 @@ def test_numbers_out_of_range_are_refused(words: tuple[str, str]) -> None:
 
 
 def test_the_starter_bundle_tells_its_own_pictures_from_nothing(starter_bundle: Path, tmp_path: Path, capsys) -> None:
-    write_entries(build_world(7007, 24, core=False), tmp_path, size=112)
+    write_entries(build_world(7007, 16), tmp_path, size=112)
     with LocalServer(starter_bundle, tmp_path / "knowledge") as server, Client(server.target, timeout=120) as client:
         lines = read_entries(tmp_path / "entries.jsonl")
         client.add_entries(line.entry for line in lines if isinstance(line, GoodLine))
-        status, told, _ = knowledge_command(server.target, capsys)("tune", "--entries", "24", "--questions", "8")
+        status, told, _ = knowledge_command(server.target, capsys)("tune", "--entries", "16", "--questions", "6")
     image, rerank = told["image_accept"], told["rerank_accept"]
     assert status == 0
     assert image["scores"]["right"]["median"] > image["scores"]["others"]["median"]

@@ -16,17 +16,22 @@ from bench.hostile.pictures import Sent, stub
 from quizglass_client import AsyncClient, Entry
 from quizglass_client.local import LocalServer
 from quizglass_server.decoding.structure import MOST_SCANS
+from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.processes import decoders_of, decoding
 
-BUNDLE = Path("models/starter/bundle")
 SLOW = inputs.scan_bomb(inputs.SIDE, MOST_SCANS)
 """The dearest picture that is accepted."""
 GRACE_S, PATIENCE_S = 1.0, 120.0
 
 
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_bundle(tmp_path_factory.mktemp("tiny") / "bundle")
+
+
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[LocalServer]:
-    with LocalServer(BUNDLE, tmp_path / "knowledge", flags=["--grace-s", f"{GRACE_S}"]) as served:
+def server(bundle: Path, tmp_path: Path) -> Iterator[LocalServer]:
+    with LocalServer(bundle, tmp_path / "knowledge", flags=["--grace-s", f"{GRACE_S}"]) as served:
         yield served
 
 

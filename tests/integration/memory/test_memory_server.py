@@ -16,7 +16,7 @@ from quizglass_export.pocketworld.dataset import build_world, write_entries
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.scenes import make_scene
 
-WORLD = build_world(4242, 12, core=True)
+WORLD = build_world(4242, 12)
 PATIENCE_S = 60
 
 

@@ -19,6 +19,7 @@ from quizglass_client import Client, Entry, InvalidRequest, NotFound, PlanMade, 
 from quizglass_client.local import LocalServer
 from quizglass_export.pocketworld.draw import draw_thing
 from quizglass_export.pocketworld.world import core_world
+from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.processes import generator_of
 
 THING = core_world().things[0]
@@ -67,8 +68,12 @@ def animated_png() -> bytes:
 
 
 @pytest.fixture(scope="module")
-def server(starter_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    folder = tmp_path_factory.mktemp("server")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("server")
+
+
+@pytest.fixture(scope="module")
+def server(starter_bundle: Path, folder: Path) -> Iterator[LocalServer]:
     flags = ("--max-frame-bytes", "200000")
     with LocalServer(starter_bundle, folder / "knowledge", flags=flags, log=folder / "server.log") as running:
         yield running
@@ -208,16 +213,11 @@ def test_a_missing_role_fails_only_the_policies_that_need_it(broken: Path, tmp_p
         assert answers(client)
 
 
-def test_a_second_server_on_the_same_knowledge_is_refused(
-    server: LocalServer, starter_bundle: Path, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
-) -> None:
-    knowledge = tmp_path / "knowledge"
-    with LocalServer(starter_bundle, knowledge) as first:
-        ended = _start(starter_bundle, knowledge)
-        assert ended.returncode == 4
-        assert str(knowledge) in ended.stderr
-        with Client(first.target, timeout=60) as client:
-            assert answers(client)
+def test_a_second_server_on_the_same_knowledge_is_refused(client: Client, starter_bundle: Path, folder: Path) -> None:
+    ended = _start(starter_bundle, folder / "knowledge")
+    assert ended.returncode == 4
+    assert str(folder / "knowledge") in ended.stderr
+    assert answers(client)
 
 
 def test_killing_the_generator_fails_its_turn_with_unavailable_and_the_next_turn_works(
@@ -267,14 +267,12 @@ def _wait_for_generator(client: Client) -> None:
     raise AssertionError("the generator never came back")
 
 
-def test_a_killed_server_has_every_acknowledged_entry_when_it_starts_again(
-    starter_bundle: Path, tmp_path: Path
-) -> None:
-    knowledge = tmp_path / "knowledge"
+def test_a_killed_server_has_every_acknowledged_entry_when_it_starts_again(tmp_path: Path) -> None:
+    bundle, knowledge = write_bundle(tmp_path / "bundle"), tmp_path / "knowledge"
     entries = [Entry(f"entry-{i}", f"Thing {i}", text=f"The weight of Thing {i} is {i} kg.") for i in range(20)]
-    with LocalServer(starter_bundle, knowledge) as server, Client(server.target, timeout=60) as client:
+    with LocalServer(bundle, knowledge) as server, Client(server.target, timeout=60) as client:
         assert client.add_entries(entries).added == len(entries)
         os.kill(server.pid, signal.SIGKILL)
-    with LocalServer(starter_bundle, knowledge) as server, Client(server.target, timeout=60) as client:
+    with LocalServer(bundle, knowledge) as server, Client(server.target, timeout=60) as client:
         assert {entry.id for entry in client.list_entries()} == {entry.id for entry in entries}
         assert client.search(text="What does Thing 7 weigh?", limit=1)

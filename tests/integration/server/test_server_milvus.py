@@ -13,6 +13,7 @@ from quizglass_client import Answer, Client, Entry, NotSupported, ServerUnavaila
 from quizglass_client.local import LocalServer
 from quizglass_export.pocketworld.draw import draw_thing
 from quizglass_export.pocketworld.world import core_world
+from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.knowledge.backends import free_port, milvus_process
 
 THING = core_world().things[0]
@@ -121,8 +122,9 @@ def test_a_file_of_milvus_lite_is_a_knowledge_store_too(starter_bundle: Path, tm
     assert (tmp_path / "knowledge.db").exists()
 
 
-def test_a_milvus_that_is_not_there_ends_the_start(starter_bundle: Path) -> None:
-    flags = ("--port", "0", "--knowledge-timeout-s", "0.2", "--bundle", str(starter_bundle))
+def test_a_milvus_that_is_not_there_ends_the_start(tmp_path: Path) -> None:
+    bundle = write_bundle(tmp_path / "bundle")
+    flags = ("--port", "0", "--knowledge-timeout-s", "0.2", "--bundle", str(bundle))
     command = [sys.executable, "-m", "quizglass_server.cli", "--knowledge", f"http://127.0.0.1:{free_port()}", *flags]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert ended.returncode == 4

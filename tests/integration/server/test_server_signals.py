@@ -17,6 +17,7 @@ from quizglass.session import FrameBegin, FrameStatus, GoAway, TurnUpdate
 from quizglass_client import Client
 from quizglass_client.local import LocalServer
 from quizglass_server.errors import Stopping
+from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.engines.generator_process import PATIENCE_S
 from tests.support.processes import generator_of
 from tests.support.rpc_fakes import png
@@ -50,8 +51,8 @@ def test_a_signal_while_it_is_imported_ends_it_with_130_and_no_word(number: sign
 
 
 @pytest.fixture
-def server(starter_bundle: Path, tmp_path: Path) -> Iterator[LocalServer]:
-    with LocalServer(starter_bundle, tmp_path / "knowledge", log=tmp_path / "server.log") as running:
+def server(tmp_path: Path) -> Iterator[LocalServer]:
+    with LocalServer(write_bundle(tmp_path / "bundle"), tmp_path / "knowledge", log=tmp_path / "server.log") as running:
         yield running
 
 

@@ -16,8 +16,8 @@ from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.scenes import make_scene
 from quizglass_export.pocketworld.world import Thing
 
-SEED, PAIRS = 7007, 12
-WORLD = build_world(SEED, 60, core=True)
+SEED, PAIRS = 7007, 8
+WORLD = build_world(SEED, 40)
 
 
 def pairs() -> list[tuple[Thing, Thing]]:

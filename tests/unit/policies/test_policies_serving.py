@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from quizglass_export import cli
 from quizglass_export.assembly.next_steps import next_steps
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.bundle.files import Bundle
@@ -153,14 +154,14 @@ def test_what_comes_next_depends_on_what_can_be_served(tmp_path: Path) -> None:
     assert not any("quizglass-server" in line for line in lines)
 
 
-def test_inspect_says_what_can_be_served(tmp_path: Path) -> None:
+def test_inspect_says_what_can_be_served(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bundle = write_bundle(tmp_path / "b", ("image_encoder", "generator"))
-    command = [sys.executable, "-m", "quizglass_export.cli", "inspect", str(bundle)]
-    told = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
+    assert cli.main(["inspect", str(bundle), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
     assert told["default_policy"] == "image"
     assert {each["policy"]: each["missing"] for each in told["policies"]}["both"] == ["text_encoder"]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "policy of a server that is told none: image" in shown
+    assert cli.main(["inspect", str(bundle)]) == 0
+    assert "policy of a server that is told none: image" in capsys.readouterr().out
 
 
 def test_a_server_does_not_start_with_a_default_policy_that_it_cannot_serve(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ from quizglass_export.starter.stages.mixture import JointBatches
 BATCH_TOKENS = 4096
 GROUNDING_RATE, RATE = 1.2e-3, 8e-4
 _VISION, _VISION_SCALE = "model.visual", 0.5
+_SCALED_BY = 200
+"""Pictures."""
 _MEASURED = 500
 """Questions."""
 _QUIZZED = 6
@@ -51,7 +53,7 @@ def train_joint(
 @torch.no_grad()
 def match_scale(model: Model, images: Pictures) -> None:
     """Bring picture features to the scale of word embeddings, where the language part can work on them."""
-    features = picture_features(model, shown(images, np.arange(200), device_of(model)))
+    features = picture_features(model, shown(images, np.arange(_SCALED_BY), device_of(model)))
     words = model.model.language_model.embed_tokens.weight
     factor = 1.5 * words.square().mean().sqrt() / features.square().mean().sqrt()
     last = model.model.visual.merger.mlp[2]

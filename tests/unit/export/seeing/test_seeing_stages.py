@@ -19,7 +19,8 @@ from quizglass_export.checkpoints.files import Checkpoints
 from quizglass_export.recipe.read import read_recipe
 from quizglass_export.retrieval.random_checkpoints import write_random_checkpoints
 from quizglass_export.retrieval.text_encoder import load_text_encoder
-from quizglass_export.seeing import coarse_reranker, detector, domain_router, ranking
+from quizglass_export.seeing import asked, coarse_reranker, detector, domain_router, ranking
+from quizglass_export.seeing import scenes as seeing_scenes
 from quizglass_export.seeing.coarse_trainer import CoarseTrainer
 from quizglass_export.seeing.detector_shape import PhraseReader, build_detector, build_tokenizer
 from quizglass_export.seeing.phrases import vocabulary
@@ -58,6 +59,9 @@ def encoders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trained(encoders: Path) -> Path:
     """Every stage for a second or two, measured on a handful of questions."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(asked, "_THINGS", 40)
+        patch.setattr(asked, "_QUESTIONS", 24)
+        patch.setattr(seeing_scenes, "_WORLD_THINGS", 40)
         patch.setattr(detector, "FULL", 2)
         patch.setattr(detector, "WORLD", (7001, 20, 4))
         patch.setattr(coarse_reranker, "_BATCH", 4)
@@ -144,7 +148,8 @@ def test_the_detectors_loss_falls_on_the_same_pictures(encoders: Path) -> None:
     assert falls(model, lambda: model.losses(batch)[0])
 
 
-def test_the_q_formers_loss_falls_on_the_same_questions(encoders: Path) -> None:
+def test_the_q_formers_loss_falls_on_the_same_questions(encoders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coarse_reranker, "_BATCH", 4)
     torch.manual_seed(0)
     images = CLIPVisionModelWithProjection.from_pretrained(encoders / "image_encoder")
     texts, tokenizer = load_text_encoder(encoders / "text_encoder")

@@ -1,6 +1,7 @@
 """A tiny run of every stage, stopped and gone on with, and a run from checkpoints."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,23 +9,31 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from quizglass_export.checkpoints.files import DECISIONS, ROUTER  # noqa: E402
+from quizglass_export.starter import train as training  # noqa: E402
+from quizglass_export.starter.data import store  # noqa: E402
 from quizglass_export.starter.model.checkpoints import save_base  # noqa: E402
-from quizglass_export.starter.stages import annotate, joint, mixture, search_router, vision  # noqa: E402
+from quizglass_export.starter.stages import annotate, drafting, joint, mixture, search_router, vision  # noqa: E402
 from quizglass_export.starter.stages.decider import DECISIONS as ROLES  # noqa: E402
 from quizglass_export.starter.train import STAGES, train  # noqa: E402
 from quizglass_export.starter.workplace import TRAINED_BEFORE, Sizes, Workplace  # noqa: E402
 
-SIZES = Sizes(shard=80, slots=2, free=2, joint=1, decider=1, annotated=40, held_out=1)
-MINUTES = {"vision": 0.02, "language": 0.02, "grounding": 0.02, "joint": 0.05, "decider": 0.05}
+SIZES = Sizes(shard=40, slots=2, free=2, joint=1, decider=1, annotated=24, held_out=1)
+MINUTES = {"vision": 0.01, "language": 0.01, "grounding": 0.01, "joint": 0.02, "decider": 0.02}
 
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_num_threads(1)
+    for name, count in (("BLOCK", 96), ("_UNKNOWABLE", 8), ("_OF_LOOKUPS", 12), ("_OF_CONFLICTS", 8), ("_SESSIONS", 2)):
+        monkeypatch.setattr(store, name, count)
+    monkeypatch.setattr(store, "asked", partial(store.asked, own=24))
     monkeypatch.setattr(mixture, "_POOL", 12)
-    monkeypatch.setattr(joint, "_MEASURED", 6)
-    monkeypatch.setattr(annotate, "HELD_OUT", 24)
-    monkeypatch.setattr(search_router, "MOST_QUESTIONS", 20)
+    monkeypatch.setattr(joint, "_SCALED_BY", 24)
+    monkeypatch.setattr(joint, "_MEASURED", 4)
+    monkeypatch.setattr(annotate, "HELD_OUT", 12)
+    monkeypatch.setattr(drafting, "_THOUGHT_TOKENS", 8)
+    monkeypatch.setattr(search_router, "MOST_QUESTIONS", 8)
+    monkeypatch.setattr(training, "_SCENES_ASKED", 12)
 
 
 def done(folder: Path, stage: str) -> dict[str, object]:
