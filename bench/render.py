@@ -34,6 +34,7 @@ MEASURED = (
     "knowledge",
     "export",
     "everyday",
+    "recipes",
 )
 _PAGES = {
     "accuracy": ("what each policy answers right, and what it looks up", "benchmarks.md#what-accuracy-means-here"),
@@ -52,6 +53,10 @@ _PAGES = {
         "benchmarks.md#what-the-knowledge-stores-figures-mean",
     ),
     "everyday": ("the everyday bundle: real photographs, passages and facts", "everyday.md#how-good-it-is"),
+    "recipes": (
+        "the planner's recipe: ranks, full tuning, other answering models",
+        "finetuning.md#the-planners-recipe-measured",
+    ),
     "export": ("exported models beside PyTorch", "bundles.md#every-architecture-measured"),
 }
 _REGION = re.compile(r"^<!-- ((\w+)(?::[\w-]+)?) -->\n(.*?)^<!-- /\2 -->$", re.DOTALL | re.MULTILINE)

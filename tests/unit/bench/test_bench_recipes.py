@@ -1,0 +1,54 @@
+"""What is told of trainings and of what models answered."""
+
+import json
+from pathlib import Path
+
+from bench.recipes import planner, work
+from bench.recipes.work import Asked
+
+SEES = Asked([True, True, True, False], ["none", "image", "image", "both"], 0.75, 0.25)
+BLIND = Asked([True, False, False, False], ["none"] * 4, 0.0, 0.0)
+
+
+def test_a_claim_is_a_bar_with_the_interval_of_the_difference() -> None:
+    row = planner._above("sees", SEES, "blind", BLIND)
+    assert (row.value, row.peer, row.peer_value, row.bar, row.ok) == (75.0, "blind", 25.0, "> peer", True)
+    assert row.name.startswith("right answers: sees (difference +")
+    assert planner._above("blind", BLIND, "sees", SEES).ok is False
+    assert planner._above("sees", SEES, "itself", SEES).ok is False
+
+
+def test_no_less_holds_where_both_are_alike() -> None:
+    assert planner._no_less("rank 32", 80.0, "full", 80.0).ok
+    assert not planner._no_less("rank 32", 79.0, "full", 80.0).ok
+
+
+def test_a_plan_to_the_letter_is_answered_as_the_policy_of_its_name() -> None:
+    fixed = {name: Asked([name == "image"] * 4, [name] * 4, 0.0, 0.0) for name in planner.FIXED}
+    strict = planner.to_the_letter(SEES, fixed)
+    assert strict == Asked([False, True, True, False], SEES.plans, 0.75, 0.25)
+
+
+def test_a_curve_has_every_evaluation_once_and_none_of_the_losses() -> None:
+    curve = [{"step": 10, "loss": 1.0}, {"step": 50, "eval_right": 0.5}, {"step": 50, "eval_right": 0.5}]
+    told = planner._told(
+        {"steps": 50, "minutes": 1.0, "examples": {"plan": 9}, "held_out": {"right": 0.5}, "curve": curve}
+    )
+    assert told["curve"] == [(50, 50.0)]
+
+
+def test_questions_that_nothing_answers_are_not_counted(tmp_path: Path) -> None:
+    turns = [
+        {"id": "a", "answer": "Red", "plan": "none", "image_searches": 0, "text_searches": 0},
+        {"id": "b", "answer": "blue", "plan": "both", "image_searches": 1, "text_searches": 2},
+        {"id": "c", "answer": "", "plan": "text", "image_searches": 0, "text_searches": 1},
+    ]
+    (tmp_path / "both.jsonl").write_text("".join(json.dumps(turn) + "\n" for turn in turns))
+    gold = [{"id": "b", "answer": "green", "aliases": []}, {"id": "a", "answer": "crimson", "aliases": ["red"]}]
+    asked = work._asked(tmp_path / "both.jsonl", gold)
+    assert asked == Asked([False, True], ["both", "none"], 0.5, 1.0)
+    assert asked.accuracy == 50.0
+
+
+def test_every_planner_that_answers_was_trained() -> None:
+    assert planner.PLANNER in planner.TRAININGS
