@@ -60,6 +60,8 @@ class Asked:
 
     right: list[bool]
     plans: list[str]
+    needs: list[str]
+    """Where each question needs to look, by the world's construction."""
     image_searches: float
     """A turn, like the next."""
     text_searches: float
@@ -151,12 +153,14 @@ def answered(
     setup: Setup, server: str, name: str, answerer: object, policies: Sequence[str], planner: str = ""
 ) -> dict[str, Asked]:
     """What a model answers under each policy; `planner` is the model that plans for the planning agent."""
-    folder = setup.folder / f"answers-{name}"
-    setup.say(f"asking {name}: {', '.join(policies)}")
-    who = ("--answerer", answerer, *(("--deciders", f"planner={planner}") if planner else ()))
-    data = ("--dataset", "pocketworld", "--data", setup.folder / f"world-{setup.fresh}", "--server", server)
-    command("evaluate", *data, *who, *_ASKING, "--policies", *policies, "--out", folder)
-    gold = [each for each in _rows(setup.folder / f"world-{setup.fresh}" / "questions.jsonl") if each["group"]]
+    folder, asked = setup.folder / f"answers-{name}", setup.folder / f"world-{setup.fresh}"
+    questions = _rows(asked / "questions.jsonl")
+    if any(len(_rows(folder / f"{policy}.jsonl")) < len(questions) for policy in policies):
+        setup.say(f"asking {name}: {', '.join(policies)}")
+        who = ("--answerer", answerer, *(("--deciders", f"planner={planner}") if planner else ()))
+        data = ("--dataset", "pocketworld", "--data", asked, "--server", server)
+        command("evaluate", *data, *who, *_ASKING, "--policies", *policies, "--out", folder)
+    gold = [each for each in questions if each["group"]]
     return {policy: _asked(folder / f"{policy}.jsonl", gold) for policy in policies}
 
 
@@ -166,10 +170,14 @@ def _asked(path: Path, gold: Sequence[Mapping[str, Any]]) -> Asked:
     return Asked(
         [exact_match(turn["answer"], each["answer"], each["aliases"]) for turn, each in zip(given, gold, strict=True)],
         [turn["plan"] for turn in given],
+        [each["group"] for each in gold],
         sum(turn["image_searches"] for turn in given) / len(given),
         sum(turn["text_searches"] for turn in given) / len(given),
     )
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
+    """What a file has, a record a line; nothing where there is no such file."""
+    if not path.is_file():
+        return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
