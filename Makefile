@@ -22,12 +22,13 @@ SESSION ?=
 POLICIES ?=
 READING ?=
 EVERYDAY ?=
+RECIPES ?=
 BENCH ?=
 
 .PHONY: help demo everyday everyday-test serve doctor test test-web test-typescript test-java check lint types unit protos \
 	client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
-	bench-hostile bench-session bench-everyday clean
+	bench-hostile bench-session bench-everyday bench-recipes clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -158,6 +159,9 @@ bench-session: $(VENV)/.dev ## A wearable's session: times, cuts, bytes, memory 
 
 bench-everyday: $(VENV)/.dev ## The everyday bundle on real photographs, passages and facts (BENCH="--only texts --resume")
 	$(BIN)/python -m bench.everyday $(BENCH)
+
+bench-recipes: $(VENV)/.dev ## Planners trained as the paper does, and what they gain (RECIPES="--only planners --resume")
+	$(BIN)/python -m bench.recipes $(RECIPES)
 
 clean: ## Remove what was made here, the knowledge in .run included (not the trained models)
 	rm -rf $(VENV) .run .mypy_cache .ruff_cache .pytest_cache dist

@@ -34,6 +34,7 @@ MEASURED = (
     "knowledge",
     "export",
     "everyday",
+    "recipes",
 )
 MEASURES = ("right", "refused", "truthfulness")
 """Of every policy by parts of the questions."""
@@ -56,6 +57,10 @@ _PAGES = {
         "benchmarks.md#what-the-knowledge-stores-figures-mean",
     ),
     "everyday": ("the everyday bundle: real photographs, passages and facts", "everyday.md#how-good-it-is"),
+    "recipes": (
+        "the planner's recipe: ranks, full tuning, other answering models",
+        "finetuning.md#the-planners-recipe-measured",
+    ),
     "export": ("exported models beside PyTorch", "bundles.md#every-architecture-measured"),
 }
 _SYSTEMS = {

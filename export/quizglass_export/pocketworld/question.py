@@ -1,5 +1,6 @@
 """A question with everything that is known to be right about it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quizglass_export.pocketworld.scenes import Scene
@@ -17,6 +18,18 @@ class Hop:
     entry: str  # the entry that tells
     round: int = 0
     """Which round of lookups it belongs to, from 0: hops of one round do not need each other's answers."""
+
+
+def asks_picture(target: str | None, hops: Sequence[Hop], image_answer: str, text: str) -> bool:
+    """Whether anything in the picture has to be told: not when the question names all it is about.
+
+    Args:
+        target: the thing that is asked about; None: none, and nothing to name.
+        hops: the question's lookups.
+        image_answer: the thing's name.
+        text: the question.
+    """
+    return target is not None and (any(hop.action == "image" for hop in hops) or image_answer not in text)
 
 
 @dataclass(frozen=True)

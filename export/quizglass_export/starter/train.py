@@ -37,8 +37,6 @@ from quizglass_export.starter.stages.records import save_rows
 from quizglass_export.starter.workplace import ON_GPU, Sizes, Workplace
 
 _log = logging.getLogger(__name__)
-MINUTES = {"vision": 16.0, "language": 14.0, "grounding": 8.0, "joint": 50.0, "decider": 24.0}
-"""Budgets that two CPU cores manage together in about two hours."""
 CONTINUED_RATE = 6e-4
 """Of the stages with pictures and language, for a base that was trained before."""
 _TOWER = "visual.pt"
@@ -50,8 +48,8 @@ _SCENES_ASKED = 500
 
 
 def train(
-    stages: Sequence[str] = STAGES,
-    minutes: Mapping[str, float] | None = None,
+    stages: Sequence[str],
+    minutes: Mapping[str, float],
     threads: int = 2,
     workdir: Path = Path("work/starter"),
     sizes: Sizes | None = None,
@@ -61,7 +59,7 @@ def train(
 
     Args:
         stages: names out of STAGES.
-        minutes: wall-clock budgets by stage, instead of MINUTES.
+        minutes: wall-clock budgets of those stages that train.
         threads: CPU threads for torch, processes that draw pictures, and beside a GPU those that make its batches.
         workdir: where progress, checkpoints and measurements go.
         sizes: how much is drawn, and how large batches are; by default what suits the device.
@@ -76,12 +74,11 @@ def train(
     torch.set_num_threads(threads)
     place = chosen_device(device)
     work = Workplace(workdir, threads, sizes or (Sizes() if place.type == "cpu" else ON_GPU), place)
-    budget = {**MINUTES, **(minutes or {})}
     for name in STAGES:
         if name in stages and not work.finished(name):
             _log.info("stage %s", name)
             with work.sitting(name):
-                report = _RUN[name](work, budget.get(name, 0.0))
+                report = _RUN[name](work, minutes.get(name, 0.0))
             work.finish(name, report)
 
 

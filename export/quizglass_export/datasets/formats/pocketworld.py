@@ -15,7 +15,7 @@ from quizglass_export.datasets.reading.files import json_lines
 from quizglass_export.datasets.reading.pictures import PictureFolder
 from quizglass_export.datasets.reading.record import Published, checked
 from quizglass_export.datasets.reading.sample import Sample
-from quizglass_export.pocketworld.question import Hop
+from quizglass_export.pocketworld.question import Hop, asks_picture
 
 
 class _WorldHop(Published):
@@ -43,6 +43,7 @@ class _WorldQuestion(Published):
     image_query: str
     image_answer: str
     gold_entries: list[str]
+    target: str | None
     hops: list[_WorldHop] = Field(default_factory=list)
     history: list[_WorldTurn] = Field(default_factory=list)
     domain: str = ""
@@ -51,12 +52,17 @@ class _WorldQuestion(Published):
 
 
 def read(paths: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
-    """The questions; group None is a question that nothing answers."""
+    """The questions; group None is a question that nothing answers.
+
+    A question that names its thing has no image query: nothing in its picture has to be told.
+    """
     for path in paths:
         file = path / "questions.jsonl" if path.is_dir() else path
         folder = pictures if pictures.root else PictureFolder(file.parent)
         for place, record in json_lines(file):
             question = checked(_WorldQuestion, record, place)
+            hops = tuple(Hop(hop.action, hop.query, hop.answer, hop.entry, hop.round) for hop in question.hops)
+            pictured = asks_picture(question.target, hops, question.image_answer, question.question)
             yield Sample(
                 question.id,
                 question.question,
@@ -68,10 +74,10 @@ def read(paths: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
                 history=tuple((turn.question, turn.answer) for turn in question.history),
                 entries=tuple(question.gold_entries),
                 gold_query=question.gold_query,
-                image_query=question.image_query,
+                image_query=question.image_query if pictured else "",
                 image_answer=question.image_answer,
-                hops=tuple(Hop(hop.action, hop.query, hop.answer, hop.entry, hop.round) for hop in question.hops),
-                hop_count=len(question.hops),
+                hops=hops,
+                hop_count=len(hops),
                 claims=tuple(question.claims),
                 category=question.family,
                 domain=question.domain,

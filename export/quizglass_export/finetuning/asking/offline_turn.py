@@ -80,6 +80,8 @@ class Asking:
 class OfflineTurn:
     """The verbs of policies (`quizglass_server.policies.tools.Tools`).
 
+    `words` are those printed in the picture, as far as anybody knows them: no reader looks for them.
+
     Attributes:
         spent: what the turn cost.
         steps: everything that models were asked, in order.
@@ -88,9 +90,14 @@ class OfflineTurn:
     """
 
     def __init__(
-        self, models: OfflineModels, question: str, picture: Path | None, history: Sequence[tuple[str, str]] = ()
+        self,
+        models: OfflineModels,
+        question: str,
+        picture: Path | None,
+        history: Sequence[tuple[str, str]] = (),
+        words: str = "",
     ) -> None:
-        self._models, self._picture = models, picture
+        self._models, self._picture, self._words = models, picture, words
         exchanges = tuple(Exchange(asked, answered) for asked, answered in history)
         self._turn = Turn("0" * 32, question, history=exchanges)
         self.spent = Spent()
@@ -254,7 +261,7 @@ class OfflineTurn:
 
     def _ask(self, model: AskedModel, task: str, state: State, also: Mapping[str, Note]) -> Ask:
         shown = () if self._picture is None else (self._picture, *self._entry_pictures(model, task, state))
-        return Ask(task, prompt_values(self._turn, "", "", state, also), shown)
+        return Ask(task, prompt_values(self._turn, self._words, "", state, also), shown)
 
     def _entry_pictures(self, model: AskedModel, task: str, state: State) -> list[Path]:
         """Of the first lines seen, up to the first that has none, so that pictures and lines go together."""

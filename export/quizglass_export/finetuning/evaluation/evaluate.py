@@ -26,7 +26,13 @@ from quizglass_export.finetuning.asking.interface import Ask, AskedModel
 from quizglass_export.finetuning.asking.offline_turn import OfflineModels, OfflineTurn
 from quizglass_export.finetuning.asking.searching import EvidenceSearch, RecordedSearch, ServerSearch
 from quizglass_export.finetuning.asking.served import served_turn
-from quizglass_export.finetuning.recipes.questions import DataOptions, go_on, picture_file, read_questions
+from quizglass_export.finetuning.recipes.questions import (
+    DataOptions,
+    go_on,
+    picture_file,
+    printed_words,
+    read_questions,
+)
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import Record, each_kept
 from quizglass_export.reporting.papers import PaperFigure, systems
@@ -173,7 +179,8 @@ def _offline(
     if client is not None and policy != ORACLE:
         search = ServerSearch(client, folder)
     models = OfflineModels(model, search, deciders)
-    turn = OfflineTurn(models, sample.question, picture_file(sample, folder), sample.history)
+    picture = picture_file(sample, folder)
+    turn = OfflineTurn(models, sample.question, picture, sample.history, printed_words(sample))
     draft = turn.run(POLICIES["both" if policy == ORACLE else policy])
     calls, plans = turn.spent.calls, dict(turn.spent.decisions)
     return GivenTurn(

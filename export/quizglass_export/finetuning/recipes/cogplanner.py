@@ -30,6 +30,7 @@ from quizglass_export.finetuning.recipes.questions import (
     held_out_ids,
     make_judge,
     picture_file,
+    printed_words,
     read_questions,
     shown_pictures,
     with_answers,
@@ -161,7 +162,8 @@ class _Tracer:
     def _turn(self, sample: Sample) -> tuple[str, str, list[PlanningRound]]:
         picture = picture_file(sample, self._folder)
         if self._model is not None:
-            turn = OfflineTurn(OfflineModels(self._model, self._search), sample.question, picture, sample.history)
+            models, printed = OfflineModels(self._model, self._search), printed_words(sample)
+            turn = OfflineTurn(models, sample.question, picture, sample.history, printed)
             draft = turn.run(POLICIES[self._options.policy])
             return draft.text, "", list(self._offline_rounds(turn))
         policy, budget = self._options.policy, self._options.budget

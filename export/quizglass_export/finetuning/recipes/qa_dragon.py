@@ -44,6 +44,7 @@ from quizglass_export.finetuning.recipes.questions import (
     is_gold,
     make_judge,
     picture_file,
+    printed_words,
     read_questions,
     shown_pictures,
     with_answers,
@@ -194,7 +195,8 @@ class _PolicyRuns:
         if self._client is not None:
             search = ServerSearch(self._client, self._options.out / "pictures")
         picture = picture_file(sample, self._options.out / "pictures")
-        turn = OfflineTurn(OfflineModels(self._model, search), sample.question, picture, sample.history)
+        models = OfflineModels(self._model, search)
+        turn = OfflineTurn(models, sample.question, picture, sample.history, printed_words(sample))
         return turn, turn.run(EVERYTHING)
 
     def _noted(self, sample: Sample, turn: OfflineTurn, final: Draft, *good: bool) -> DragonTurn:

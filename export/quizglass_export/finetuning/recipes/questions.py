@@ -130,8 +130,12 @@ def shown_pictures(paths: Iterable[Path | None], out: Path) -> tuple[str, ...]:
 def asked_values(sample: Sample, question: str = "") -> dict[str, PromptValue]:
     """What a prompt about a sample is filled from in a turn, perhaps with another question than its own."""
     turns = [{"question": asked, "answer": answered} for asked, answered in sample.history]
-    words = str(sample.source.get("words") or "")  # printed in the picture, where the data set records them
-    return {"question": question or sample.question, "history": turns, "words": words}
+    return {"question": question or sample.question, "history": turns, "words": printed_words(sample)}
+
+
+def printed_words(sample: Sample) -> str:
+    """What is printed in the picture; empty where the data set does not record it."""
+    return str(sample.source.get("words") or "")
 
 
 def is_gold(item: Evidence, sample: Sample) -> bool:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from quizglass_export.pocketworld.question import asks_picture
 from quizglass_export.pocketworld.questions import Question
 from quizglass_export.scoring.answers import exact_match
 from quizglass_export.starter.data.examples import Encoder, Request
@@ -49,13 +50,6 @@ class Annotation:
 def plan_request(question: Question, picture: int) -> Request:
     """What the planner is asked."""
     return replace(base_request(question, picture), template="plan")
-
-
-def _asks_picture(question: Question) -> bool:
-    """Whether anything in the picture has to be told: not when the question names all it is about."""
-    if question.target is None:
-        return False
-    return any(hop.action == "image" for hop in question.hops) or question.image_answer not in question.text
 
 
 def decide(own: bool, image: bool, gold: bool) -> str | None:
@@ -130,7 +124,8 @@ def label_of(question: Question, given: tuple[str, str, str]) -> str | None:
 def known(question: Question, given: tuple[str, str, str]) -> Known:
     """Which of q, q_i and q_g the answers show to be known."""
     own = exact_match(given[0], question.answer, question.aliases)
-    image = not _asks_picture(question) or exact_match(given[1], question.image_answer)
+    asked = asks_picture(question.target, question.hops, question.image_answer, question.text)
+    image = not asked or exact_match(given[1], question.image_answer)
     return Known(own, image, exact_match(given[2], question.answer, question.aliases))
 
 

@@ -23,7 +23,7 @@ from quizglass_export.starter.data.knowing import missing_names
 from quizglass_export.starter.data.situations import base_request
 from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.data.tasks.choices import JUDGEMENTS
-from quizglass_export.starter.loop.decoding import generate, write
+from quizglass_export.starter.loop.decoding import write
 from quizglass_export.starter.model.vlm import Model
 from quizglass_export.starter.stages.records import read_rows
 from quizglass_server.domain.state import Draft
@@ -38,14 +38,13 @@ _FOUND = 0.85
 
 @dataclass(frozen=True)
 class OwnAnswer:
-    """An answer with the evidence and the reason that it was concluded from, and what the verifier is to say of it.
+    """An answer with the evidence that it was concluded from, and what the verifier is to say of it.
 
     `row` is the question's place in its `Asked`.
     """
 
     row: int
     evidence: tuple[str, ...]
-    reason: str
     answer: str
     p_min: float
     """The least and the mean probability of the answer's tokens, 0 to 1."""
@@ -58,7 +57,6 @@ class OwnAnswer:
         values = {
             "evidence": list(self.evidence),
             "answer": self.answer,
-            "reason": self.reason,
             "certainty": certainty,
         }
         request = replace(base_request(question, self.row), template="verifier", values=values)
@@ -66,28 +64,26 @@ class OwnAnswer:
 
 
 def judged(model: Model, encoder: Encoder, asked: Asked, rows: Sequence[int], seed: int) -> list[OwnAnswer]:
-    """What the base concludes about `rows`: a reason, then an answer, as QA-Dragon asks it; refusals are left out."""
+    """What the base concludes about `rows`, as QA-Dragon asks it; refusals are left out.
+
+    The reason that a turn writes before is not among it: the starter's prompts do not show it.
+    """
     rng = random.Random(seed)
     hits = {id(library): Hits(library, rng, sees=True) for library in asked.libraries}
     chosen = [row for row in rows if asked.questions[row].conflict is None and not asked.questions[row].claims]
     requests = [_request(asked.questions[row], row, hits[id(asked.libraries[row])], rng) for row in chosen]
-    reasons = generate(model, encoder, requests, asked.pictures)
-    told = [
-        replace(request, template="conclude", values={"reason": reason})
-        for request, reason in zip(requests, reasons, strict=True)
-    ]
-    drafts = [Draft(each.text, each.probabilities) for each in write(model, encoder, told, asked.pictures)]
+    drafts = [Draft(each.text, each.probabilities) for each in write(model, encoder, requests, asked.pictures)]
     return [
-        _judged(asked.questions[row], row, request, reason, draft)
-        for row, request, reason, draft in zip(chosen, requests, reasons, drafts, strict=True)
+        _judged(asked.questions[row], row, request, draft)
+        for row, request, draft in zip(chosen, requests, drafts, strict=True)
         if not refuses(draft.text)
     ]
 
 
-def _judged(question: Question, row: int, request: Request, reason: str, draft: Draft) -> OwnAnswer:
+def _judged(question: Question, row: int, request: Request, draft: Draft) -> OwnAnswer:
     label = label_of(question, request, draft.text)
     p_min, p_mean = round(draft.p_min, 6), round(draft.p_mean, 6)
-    return OwnAnswer(row, (*request.seen, *request.found), reason, draft.text, p_min, p_mean, label)
+    return OwnAnswer(row, (*request.seen, *request.found), draft.text, p_min, p_mean, label)
 
 
 def label_of(question: Question, request: Request, answer: str) -> str:
@@ -99,9 +95,9 @@ def label_of(question: Question, request: Request, answer: str) -> str:
 
 
 def _request(question: Question, row: int, hits: Hits, rng: random.Random) -> Request:
-    """The prompt for the reason: with the thing's entry and passages, another's, or neither."""
+    """The prompt for the answer: with the thing's entry and passages, another's, or neither."""
     drawn = hits.draw(question, rng.choices(*_MANNERS)[0])
-    base = replace(base_request(question, row), template="reason", seen=drawn.lines[:1])
+    base = replace(base_request(question, row), template="conclude", seen=drawn.lines[:1])
     if not any(hop.action == "text" for hop in question.hops):
         return base
     library = hits.library

@@ -164,6 +164,17 @@ def test_pocketworld_2_has_domains_claims_and_sessions(tmp_path: Path) -> None:
     assert all(sample.pictures[0].at_hand for sample in samples)
 
 
+def test_pocketworld_asks_no_name_of_a_picture_where_the_question_says_it(tmp_path: Path) -> None:
+    world = build_world(4711, 60, format=2)
+    asked = make_questions(world, 80, 1, format=2)
+    write_questions(asked, tmp_path, format=2)
+    queries = {sample.id: sample.image_query for sample in read_samples("pocketworld", [tmp_path])}
+    assert {queries[question.id] for question in asked if question.family == "named"} == {""}
+    looked_up = [question for question in asked if any(hop.action == "image" for hop in question.hops)]
+    assert looked_up
+    assert all(queries[question.id] == question.image_query for question in looked_up)
+
+
 def test_plain_lines_say_all_that_a_sample_has(tmp_path: Path) -> None:
     tower, why = read("plain", tmp_path)
     assert tower.hops == (Hop("text", "When was the tower built?", "", "", 0),)

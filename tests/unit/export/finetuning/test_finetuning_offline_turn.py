@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Written
 from quizglass_export.finetuning.asking.offline_turn import OfflineModels, OfflineTurn
 from quizglass_server.domain.turns import Evidence, Origin
 
@@ -39,6 +40,26 @@ class Search:
         return None
 
 
+class Teller:
+    """A model that says one thing, and keeps what it was asked."""
+
+    name = "teller"
+    parallel = 1
+
+    def __init__(self) -> None:
+        self.asks: list[Ask] = []
+
+    def write(self, asks: Sequence[Ask], most_tokens: int = MOST_TOKENS) -> list[Written]:
+        self.asks += asks
+        return [Written("45 crowns")] * len(asks)
+
+    def choose(self, asks: Sequence[Ask], labels: Sequence[str]) -> list[list[float]]:
+        return [[1.0, *[0.0] * (len(labels) - 1)]] * len(asks)
+
+    def shows_entries(self, task: str) -> bool:
+        return False
+
+
 def turn(search: Search, **more: int) -> OfflineTurn:
     nobody: Any = None  # no model is asked
     return OfflineTurn(OfflineModels(nobody, search, **more), QUESTION, None)
@@ -57,6 +78,13 @@ def test_reading_entries_brings_passages_of_theirs_in_their_order() -> None:
     assert search.asked == ["its price"] * 2
     assert one.spent.calls == {"image_search": 1, "own_passages": 2}
     assert len(one.evidence) == 6
+
+
+def test_prompts_have_the_words_that_are_known_to_stand_in_the_picture() -> None:
+    teller = Teller()
+    one = OfflineTurn(OfflineModels(teller, Search()), QUESTION, None, words="45 crowns")
+    asyncio.run(one.answer(one.start()))
+    assert [ask.values["words"] for ask in teller.asks] == ["45 crowns"]
 
 
 def test_reading_no_entries_searches_nothing() -> None:

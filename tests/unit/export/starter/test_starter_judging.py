@@ -29,14 +29,10 @@ ASKED = Asked(QUESTIONS, [Library(WORLD)] * len(QUESTIONS), np.zeros((0, 112, 11
 def concluded(monkeypatch: pytest.MonkeyPatch, say: str | None) -> list[judging.OwnAnswer]:
     """What becomes of answers that are all `say`, or the right ones."""
 
-    def generate(model: object, encoder: object, requests: Sequence[Request], store: object) -> list[str]:
-        return ["the picture tells"] * len(requests)
-
     def write(model: object, encoder: object, requests: Sequence[Request], store: object) -> list[GreedyAnswer]:
         texts = [QUESTIONS[request.picture or 0].answer if say is None else say for request in requests]
         return [GreedyAnswer(text, (0.9, 0.5)) for text in texts]
 
-    monkeypatch.setattr(judging, "generate", generate)
     monkeypatch.setattr(judging, "write", write)
     return judging.judged(None, None, ASKED, range(len(QUESTIONS)), seed=1)  # type: ignore[arg-type]
 
@@ -58,7 +54,7 @@ def test_wrong_answers_are_contradicted_only_where_the_evidence_tells_the_right_
         assert told or each.label == "unsupported"
 
 
-def test_the_verifier_is_shown_the_evidence_the_reason_and_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_verifier_is_shown_the_evidence_and_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     for each in concluded(monkeypatch, "Nobody at all"):
         example = each.example(QUESTIONS[each.row])
         assert JUDGEMENTS[LETTERS.index(example.answer)] == each.label
@@ -66,7 +62,6 @@ def test_the_verifier_is_shown_the_evidence_the_reason_and_the_answer(monkeypatc
         assert example.request.values == {
             "evidence": list(each.evidence),
             "answer": "Nobody at all",
-            "reason": "the picture tells",
             "certainty": "50",
         }
 
@@ -87,8 +82,8 @@ def test_answers_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_line_gives_what_is_more_often_right_than_wrong() -> None:
-    sure = [judging.OwnAnswer(row, (), "", "a", 0.8 + row / 100, 0.9, "supported") for row in range(15)]
-    unsure = [judging.OwnAnswer(row, (), "", "a", 0.2 + row / 100, 0.5, "unsupported") for row in range(15)]
+    sure = [judging.OwnAnswer(row, (), "a", 0.8 + row / 100, 0.9, "supported") for row in range(15)]
+    unsure = [judging.OwnAnswer(row, (), "a", 0.2 + row / 100, 0.5, "unsupported") for row in range(15)]
     fitted = judging.certainty([*sure, *unsure])
     assert fitted["answers"] == 30
     assert fitted["truthfulness_of_all"] == 0.0

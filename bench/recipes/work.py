@@ -1,0 +1,183 @@
+"""The steps of a recipe, each by the project's own command in a process of its own, and kept where it is finished."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.worlds import UNSEEN_SHARE
+from quizglass_client import Client
+from quizglass_client.cli.imports.entries import GoodLine, read_entries
+from quizglass_client.local import LocalServer
+from quizglass_export.scoring.answers import exact_match
+
+ROOT = Path(__file__).parents[2]
+PROMPTS = ROOT / "export" / "quizglass_export" / "starter" / "prompts"
+_BASE = "models/starter/checkpoints/base"
+_BASE_FILES = (
+    *("config.json", "generation_config.json", "model.safetensors"),
+    *("special_tokens_map.json", "tokenizer.json", "tokenizer_config.json"),
+)
+_ASKING = ("--prompts", str(PROMPTS), "--picture", "112x112")
+_HELD_OUT = "0.15"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is trained and asked, and where its files are kept."""
+
+    folder: Path
+    bundle: Path
+    """Whose searches bring evidence."""
+    seeds: tuple[int, ...]
+    """Of the worlds that planners learn from."""
+    fresh: int
+    """Of the world that is asked about."""
+    things: int
+    questions: int
+    """In each world that planners learn from."""
+    asked: int
+    """Questions about the fresh world."""
+    say: Callable[[str], None]
+    more: Sequence[str] = ()
+    """Further flags of every training."""
+
+    @property
+    def base(self) -> Path:
+        """The starter's base model."""
+        return ROOT / _BASE
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a policy said to every question of the fresh world that has an answer, in the order of the world."""
+
+    right: list[bool]
+    plans: list[str]
+    needs: list[str]
+    """Where each question needs to look, by the world's construction."""
+    image_searches: float
+    """A turn, like the next."""
+    text_searches: float
+
+    @property
+    def accuracy(self) -> float:
+        """In percent."""
+        return 100 * sum(self.right) / len(self.right)
+
+
+def command(*words: object) -> None:
+    """Run `quizglass-export` with these words.
+
+    Raises:
+        subprocess.CalledProcessError: it failed; what it said stands on the terminal.
+    """
+    line = [sys.executable, "-m", "quizglass_export.cli", *map(str, words), "--json"]
+    subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
+
+
+def world(setup: Setup, seed: int, questions: int) -> Path:
+    """A world of format 2, half of whose questions are about things that no model was trained on."""
+    folder = setup.folder / f"world-{seed}"
+    if not (folder / "world.json").is_file():
+        setup.say(f"world {seed}")
+        size = ("--things", setup.things, "--questions", questions, "--unseen-share", UNSEEN_SHARE)
+        command("pocketworld", "--seed", seed, *size, "--with-core", "--overwrite", "--out", folder)
+    return folder
+
+
+def notes(setup: Setup) -> Path:
+    """Labels of the planner and its examples, by what the base knows of the worlds' questions."""
+    folder = setup.folder / "notes"
+    if not (folder / "train.jsonl").is_file():
+        worlds = [world(setup, seed, setup.questions) for seed in setup.seeds]
+        setup.say("asking the base for the planner's labels")
+        asking = (*_ASKING, "--ask-batch", 256, "--chunk", 256, "--held-out", _HELD_OUT)
+        data = ("--dataset", "pocketworld", "--data", *worlds)
+        command("annotate", "planner", *data, "--answerer", setup.base, *asking, "--out", folder)
+    return folder
+
+
+def trained(setup: Setup, name: str, flags: Sequence[str]) -> Path:
+    """A planner of the base, with `training.json` beside it; `flags` are those in which it differs from the paper's."""
+    folder = setup.folder / f"planner-{name}"
+    if not (folder / "training.json").is_file():
+        data = notes(setup)
+        setup.say(f"training {name}")
+        how = ("--batch", 16, "--accumulation", 1, "--no-checkpointing", "--evaluate-every", 50, *flags, *setup.more)
+        command("train", "planner", "--checkpoint", setup.base, "--data", data, *_ASKING, *how, "--out", folder)
+    return folder
+
+
+def model_of(setup: Setup, planner: Path) -> str:
+    """A trained planner as commands name it: the base with its adapter, or a whole model."""
+    whole = planner / "model"
+    return str(whole) if whole.is_dir() else f"{setup.base}+{planner / 'adapter'}"
+
+
+def base_of(setup: Setup, commit: str) -> Path:
+    """The base model that the repository had at a commit.
+
+    Raises:
+        subprocess.CalledProcessError: this is no checkout with that commit.
+    """
+    folder = setup.folder / f"base-{commit}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in _BASE_FILES:
+        show = ["git", "show", f"{commit}:{_BASE}/{name}"]
+        (folder / name).write_bytes(subprocess.run(show, cwd=ROOT, check=True, capture_output=True).stdout)
+    return folder
+
+
+@contextmanager
+def searching(setup: Setup) -> Iterator[str]:
+    """A server that knows the fresh world, to search in; gives its address."""
+    folder = world(setup, setup.fresh, setup.asked)
+    with LocalServer(setup.bundle, setup.folder / "knowledge", log=setup.folder / "server.log") as server:
+        with Client(server.target) as client:
+            lines = read_entries(folder / "entries.jsonl")
+            entries = [line.entry for line in lines if isinstance(line, GoodLine)]
+            if client.capabilities().entries != len(entries):
+                setup.say(f"importing world {setup.fresh}")
+                client.add_entries(entries)
+        yield server.target
+
+
+def answered(
+    setup: Setup, server: str, name: str, answerer: object, policies: Sequence[str], planner: str = ""
+) -> dict[str, Asked]:
+    """What a model answers under each policy; `planner` is the model that plans for the planning agent."""
+    folder, asked = setup.folder / f"answers-{name}", setup.folder / f"world-{setup.fresh}"
+    questions = _rows(asked / "questions.jsonl")
+    if any(len(_rows(folder / f"{policy}.jsonl")) < len(questions) for policy in policies):
+        setup.say(f"asking {name}: {', '.join(policies)}")
+        who = ("--answerer", answerer, *(("--deciders", f"planner={planner}") if planner else ()))
+        data = ("--dataset", "pocketworld", "--data", asked, "--server", server)
+        command("evaluate", *data, *who, *_ASKING, "--policies", *policies, "--out", folder)
+    gold = [each for each in questions if each["group"]]
+    return {policy: _asked(folder / f"{policy}.jsonl", gold) for policy in policies}
+
+
+def _asked(path: Path, gold: Sequence[Mapping[str, Any]]) -> Asked:
+    turns = {row["id"]: row for row in _rows(path)}
+    given = [turns[each["id"]] for each in gold]
+    return Asked(
+        [exact_match(turn["answer"], each["answer"], each["aliases"]) for turn, each in zip(given, gold, strict=True)],
+        [turn["plan"] for turn in given],
+        [each["group"] for each in gold],
+        sum(turn["image_searches"] for turn in given) / len(given),
+        sum(turn["text_searches"] for turn in given) / len(given),
+    )
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    """What a file has, a record a line; nothing where there is no such file."""
+    if not path.is_file():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
