@@ -18,7 +18,7 @@ import pytest
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import RGB, Picture
-from quizglass_server.engines.llama.link.prompt import Part, PicturePart, Terms, TextPart, Usage
+from quizglass_server.engines.llama.link.prompt import Part, PicturePart, TextPart, Urgency, Usage
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession, Signature
 from quizglass_server.errors import BundleError, EngineFailed, EngineLost
@@ -169,11 +169,15 @@ async def test_a_prompt_is_read_ahead_as_far_as_no_question_changes_it(
     generator = LlamaGenerator(bundle.roles.generator, bundle, PictureFitter(), threads=1)
     prefilled: list[Sequence[Part]] = []
 
-    async def prefill(prompt: Sequence[Part], terms: Terms) -> Usage:
-        prefilled.append(prompt)
-        return Usage(len(prompt))
+    class Client:
+        async def prefill(self, prompt: Sequence[Part], urgency: Urgency) -> Usage:
+            prefilled.append(prompt)
+            return Usage(len(prompt))
 
-    monkeypatch.setattr(generator.process, "prefill", prefill)
+    async def client() -> Client:
+        return Client()
+
+    monkeypatch.setattr(generator.process, "client", client)
     await generator.prepare(picture(9), known)
     (parts,) = prefilled
     assert len(parts) == read
