@@ -72,7 +72,8 @@ def _served(bundle: Bundle, pool: EnginePool, threads: int) -> Ask:
 
     def ask(turn: Turn, words: str) -> str:
         history = [{"question": past.question, "answer": past.answer} for past in turn.history]
-        asked = planner.probabilities(turn.picture, {"question": turn.question, "history": history, "words": words})
+        shown = () if turn.picture is None else (turn.picture,)
+        asked = planner.probabilities(shown, {"question": turn.question, "history": history, "words": words})
         return max(loop.run_until_complete(asked), key=lambda item: item[1])[0]
 
     return ask

@@ -44,7 +44,7 @@ async def _encoded(bundle: Bundle, asked: dict[str, Any]) -> dict[str, Any]:
     }
     pictures = [read_picture(Path(each)) for each in asked["pictures"]]
     planner, tagger = loaded.get("planner"), loaded.get("tagger")
-    planned = [] if planner is None else [await planner.probabilities(None, each) for each in asked["plans"]]
+    planned = [] if planner is None else [await planner.probabilities((), each) for each in asked["plans"]]
     return {
         "texts": [vector.tolist() for vector in await loaded["text_encoder"].embed_queries(asked["texts"])],
         "pictures": [vector.tolist() for vector in await loaded["image_encoder"].embed(pictures)],

@@ -66,8 +66,8 @@ def _measured(
         raise TypeError(f"the planner is a {part.kind}")
     model, labels, prompts = _beside(base, made), job.head(part.labels), VisionPrompts(job, part)
     references = [
-        vision_logits(model, ids, picture, part.picture)[labels]
-        for ids, picture in zip(prompts.rows, prompts.pictures, strict=True)
+        vision_logits(model, ids, pictures, part.picture)[labels]
+        for ids, pictures in zip(prompts.rows, prompts.pictures, strict=True)
     ]
     checks = check_scorer("planner", job.path(part.model), references, prompts.inputs, job.demands.logits, BATCHES)
     compared = on(count, [_SIZE], BATCHES).replace("transformers", "PEFT, not merged")

@@ -138,7 +138,8 @@ def _lessons(job: RoleJob, spec: Generator, sees: bool) -> list[tuple[list[int],
     random = torch.Generator().manual_seed(2)
     texts = [torch.randint(0, 256, (TOKENS,), generator=random).tolist() for _ in rows]
     return [
-        (row, text, processed(pixels, picture)) for row, text, (_, pixels) in zip(rows, texts, prompts, strict=True)
+        (row, text, processed([] if pixels is None else [pixels], picture))
+        for row, text, (_, pixels) in zip(rows, texts, prompts, strict=True)
     ]
 
 

@@ -287,13 +287,18 @@ class GivenDecider:
         """As the decider's prompt."""
         return self._decider.needs
 
-    async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
+    @property
+    def shows_several(self) -> bool:
+        """As the decider's prompt."""
+        return self._decider.shows_several
+
+    async def probabilities(self, pictures: Sequence[Picture], values: Values) -> list[tuple[str, float]]:
         """The record's label, after the decider chose one."""
         label = self._given.settled(self._role, values)
         if label is None:
-            return await self._decider.probabilities(picture, values)
+            return await self._decider.probabilities(pictures, values)
         with self._given.span(self._role):
-            chosen = await self._decider.probabilities(picture, values)
+            chosen = await self._decider.probabilities(pictures, values)
         return [(name, 1.0 if name == label.value else 0.0) for name, _ in chosen]
 
     async def look_at(self, picture: Picture) -> None:

@@ -85,6 +85,8 @@ class Models(table.Models):
         """Tokens of a prompt, by role; a completion has 20."""
         self.comparing: tuple[str, ...] = ()
         """Prompts that show pictures of entries."""
+        self.shows_several = False
+        """Whether the planner's does."""
         self.read_parts: list[Region | None] = []
         self.prepared_with: Values | None = None
         """What was known when the generator last looked ahead."""
@@ -104,7 +106,7 @@ class Models(table.Models):
             raise
         record_engine(1, self.reads.get(role, 0))
 
-    async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
+    async def probabilities(self, pictures: Sequence[Picture], values: Values) -> list[tuple[str, float]]:
         await self._enter("planner", values["words"])
         return [(self.decision.value, 1.0)]
 

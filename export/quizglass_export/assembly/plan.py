@@ -20,7 +20,7 @@ from quizglass_export.roles import decider
 from quizglass_export.roles.job import Exporter, RoleJob
 from quizglass_export.roles.samples import ParitySample
 from quizglass_server.errors import BundleError
-from quizglass_server.models.prompts import PromptError
+from quizglass_server.models.prompts import PromptError, PromptTemplate
 from quizglass_server.roles.decider import NAMED, LinearDeciderPart, check_labels
 
 SHARED_TOKENIZER = "tokenizer/tokenizer.json"
@@ -69,10 +69,31 @@ class Plan:
 
     def rows(self, role: str) -> tuple[str, ...]:
         """Texts of the labels of a shared graph, each once, the owner's first; none where nobody shares it."""
-        owner = self.owners.get(role, role)
-        sharing = [each for each, its in self.owners.items() if its == owner]
-        labels = [label for each in (owner, *sharing) for label in self.spec(each).labels] if sharing else []
+        served = self._served(role)
+        labels = [label for each in served for label in self.spec(each).labels] if len(served) > 1 else []
         return tuple(dict.fromkeys(text for _, text in labels))
+
+    def shows_several(self, role: str) -> bool:
+        """Whether a prompt of a decider that the role's graph serves shows pictures besides the wearer's.
+
+        Raises:
+            ExportError: a prompt is no template.
+        """
+        several = False
+        for each in self._served(role):
+            spec = self.spec(each)
+            try:
+                several |= (
+                    isinstance(spec, schema.Scorer) and PromptTemplate.load(self.prompts[spec.prompt]).shows_several
+                )
+            except PromptError as error:
+                raise ExportError(f"roles.{each}: {error}") from error
+        return several
+
+    def _served(self, role: str) -> list[str]:
+        """The roles of a role's graph, its owner first."""
+        owner = self.owners.get(role, role)
+        return [owner, *(each for each, its in self.owners.items() if its == owner)]
 
     def exporter(self, role: str) -> Exporter:
         """What exports a role."""
@@ -94,6 +115,7 @@ class Plan:
             demands=recipe.demands,
             threads=recipe.threads,
             rows=self.rows(role),
+            shows_several=self.shows_several(role),
         )
 
     def tokenizers(self, work: Work) -> dict[str, tuple[Path, str]]:
@@ -209,6 +231,7 @@ def step_key(plan: Plan, role: str, work: Work, tokenizers: Mapping[str, tuple[P
         "prompts": {name: work.digest(plan.prompts[name]) for name in _prompt_names(spec)},
         "samples": recipe.samples.model_dump(),
         "rows": list(plan.rows(role)),
+        "shows_several": plan.shows_several(role),
     }
 
 

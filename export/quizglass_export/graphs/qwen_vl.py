@@ -27,16 +27,19 @@ VISION_CLASSES = {
 """transformers' model type to its class."""
 
 
-def vision_scorer(model: Any, labels: Sequence[int], grid: tuple[int, int]) -> nn.Module:
+def vision_scorer(model: Any, labels: Sequence[int], grid: tuple[int, int], *, several: bool = False) -> nn.Module:
     """The scorer of a merged vision-language model.
 
     Args:
         model: one of `VISION_CLASSES`.
         labels: token ids in the order of the logits.
         grid: patches down and across of every picture.
+        several: whether a prompt may show more than one.
     """
     kind = {"qwen2_vl": Qwen2Scorer, "qwen2_5_vl": VisionScorer, "qwen3_vl": Qwen3Scorer}[model.config.model_type]
-    return kind(model, labels, grid).eval()
+    scorer = kind(model, labels, grid).eval()
+    scorer.several = several
+    return scorer
 
 
 class PlainTower(VisionTower):
@@ -57,7 +60,7 @@ class PlainTower(VisionTower):
         self.register_buffer("sin", torch.cat((-sin, sin), -1)[:, None], persistent=False)
 
     def forward(self, pixel_values: Tensor) -> Tensor:
-        """float32 [B, P, F] patches in processor order to [B, P / merge², D] features in that order."""
+        """float32 [B, n * P, F] patches in processor order to [B * n, P / merge², D] features in that order."""
         states = self._embed(pixel_values)
         for block in self.visual.blocks:
             states = self._through(block, states)
@@ -66,7 +69,7 @@ class PlainTower(VisionTower):
         return self._by_picture(merger.mlp(merged))
 
     def _embed(self, pixel_values: Tensor) -> Tensor:
-        """[B, P, F] to [B * P, D]: the kernel's stride is its size, so the convolution is a product."""
+        """[B, n * P, F] to [B * n * P, D]: the kernel's stride is its size, so the convolution is a product."""
         projection = self.visual.patch_embed.proj
         values = pixel_values.reshape(-1, pixel_values.shape[-1])
         return functional.linear(values, projection.weight.flatten(1), projection.bias)
@@ -81,7 +84,7 @@ class PlainTower(VisionTower):
 
 
 class Qwen2Scorer(VisionScorer):
-    """Qwen2-VL's label logits after a prompt with at most one picture."""
+    """Qwen2-VL's label logits after a prompt with pictures of one size."""
 
     def __init__(self, model: Any, labels: Sequence[int], grid: tuple[int, int]) -> None:
         """Args as `VisionScorer`'s, with a Qwen2VLForConditionalGeneration."""
@@ -107,9 +110,9 @@ class DeepTower(PlainTower):
         self.places = nn.Parameter(places.detach().clone(), requires_grad=False)
 
     def features(self, pixel_values: Tensor) -> list[Tensor]:
-        """[B, P, F] to the last layer's features, then those of the DeepStack layers in the tower's order.
+        """[B, n * P, F] to the last layer's features, then those of the DeepStack layers in the tower's order.
 
-        Each float32 [B, P / merge², D].
+        Each float32 [B * n, P / merge², D].
         """
         states = self._embed(pixel_values).reshape(-1, self.patches, self.width) + self.places
         states, deep = states.reshape(-1, self.width), []
@@ -159,7 +162,7 @@ class DeepDecoder(PrefillDecoder):
 
 
 class Qwen3Scorer(VisionScorer):
-    """Qwen3-VL's label logits after a prompt with at most one picture."""
+    """Qwen3-VL's label logits after a prompt with pictures of one size."""
 
     def __init__(self, model: Any, labels: Sequence[int], grid: tuple[int, int]) -> None:
         """Args as `VisionScorer`'s, with a Qwen3VLForConditionalGeneration."""

@@ -1,8 +1,8 @@
 """Qwen2.5-VL as a scorer: one prefill pass over a picture and a prompt that returns the label rows of its head.
 
 The picture's grid is fixed when the scorer is built, so that window order, rotary angles and masks are constants;
-batch and sequence stay dynamic. The picture's patches keep a batch dimension: transformers' own vision tower chains
-all pictures in one sequence and splits it by lengths, which no exporter can leave dynamic.
+batch and sequence stay dynamic, and so may the number of pictures a row. Patches keep a batch dimension: transformers'
+own vision tower chains all pictures in one sequence and splits it by lengths, which no exporter can leave dynamic.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class VisionTower(nn.Module):
         """Features of pictures.
 
         Args:
-            pixel_values: float32 [B, P, F] patches in processor order, every frame the same.
+            pixel_values: float32 [B, n * P, F] patches in processor order, every frame the same, of n pictures a row.
 
         Returns:
-            float32 [B, P / merge², D] in that order.
+            float32 [B * n, P / merge², D] in that order.
         """
         visual = self.visual
         values = int(self.kernel.shape[1])
@@ -100,7 +100,10 @@ class VisionTower(nn.Module):
 
 
 class VisionScorer(nn.Module):
-    """Label logits after a prompt with at most one picture."""
+    """Label logits after a prompt with pictures of one size."""
+
+    several = False
+    """Whether a row may have more than one."""
 
     def __init__(self, model: Any, labels: Sequence[int], grid: tuple[int, int]) -> None:
         """Args:
@@ -119,10 +122,10 @@ class VisionScorer(nn.Module):
         """Score a batch.
 
         Args:
-            input_ids: int64 [B, S]; a row holds one picture's run of image tokens, or none.
+            input_ids: int64 [B, S]; a row holds the runs of image tokens of up to n pictures, without `several` of one.
             attention_mask: int64 [B, S], 1 for a token; padding on either side.
             position_ids: int64 [3, B, S], M-RoPE.
-            pixel_values: float32 [B, P, F]; unread for rows without image tokens.
+            pixel_values: float32 [B, n * P, F]; unread beyond the pictures that a row has image tokens of.
 
         Returns:
             float32 [B, labels].
@@ -131,10 +134,12 @@ class VisionScorer(nn.Module):
         return functional.linear(self.decoder(embedded, attention_mask, position_ids), self.head)
 
     def _place(self, embedded: Tensor, features: Tensor, input_ids: Tensor) -> Tensor:
-        """Put each row's n-th feature where its n-th image token is.
+        """Put each row's k-th feature, counted through its pictures, where its k-th image token is.
 
         A gather and a select: a masked scatter would couple the rows of a batch and needs data-dependent shapes.
         """
+        if self.several:
+            features = features.reshape(input_ids.shape[0], -1, features.shape[-1])
         is_image = input_ids == self.image_token
         turn = (is_image.to(torch.int64).cumsum(1) - 1).clamp(0, features.shape[1] - 1)
         chosen = features.gather(1, turn[:, :, None].expand(-1, -1, features.shape[-1]))

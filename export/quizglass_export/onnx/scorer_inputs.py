@@ -16,7 +16,7 @@ def scorer_batch(
     rows: Sequence[Sequence[int]],
     image_id: int | None = None,
     spec: Patched | None = None,
-    pictures: Sequence[RGB | None] = (),
+    pictures: Sequence[Sequence[RGB]] = (),
 ) -> dict[str, NDArray[np.generic]]:
     """Inputs of an ONNX scorer for a batch of prompts.
 
@@ -24,11 +24,11 @@ def scorer_batch(
         rows: token ids of each prompt (B rows of different lengths).
         image_id: id of the image pad token, for a vision scorer.
         spec: picture geometry, for a vision scorer.
-        pictures: one picture for each row, None for a row without one.
+        pictures: of each row, in the order of its image tokens.
 
     Returns:
         For a vision scorer what `vision_batch` makes, else what `padded` does.
     """
     if spec is None or image_id is None:
         return padded(rows)
-    return vision_batch(rows, image_id, spec, [None if each is None else patches(each, spec) for each in pictures])
+    return vision_batch(rows, image_id, spec, [[patches(each, spec) for each in shown] for shown in pictures])

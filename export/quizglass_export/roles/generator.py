@@ -244,7 +244,11 @@ def _answer(
 ) -> tuple[list[int], torch.Tensor]:
     """PyTorch's greedy answer without the stop token, and the logits [V] it began from."""
     ids = torch.tensor([row])
-    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), **processed(picture, spec)}
+    inputs = {
+        "input_ids": ids,
+        "attention_mask": torch.ones_like(ids),
+        **processed([] if picture is None else [picture], spec),
+    }
     with torch.no_grad():
         output = complete(model, inputs, stop, limit)
     answer = output.sequences[0, len(row) :].tolist()

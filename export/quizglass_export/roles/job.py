@@ -44,6 +44,7 @@ class RoleJob:
         threads: CPU threads for PyTorch and quantising.
         rows: texts of the labels whose logits the model gives, in their order, where it serves several roles; none: of
             the role's own.
+        shows_several: whether a prompt of a decider that the model serves shows pictures besides the wearer's.
     """
 
     role: str
@@ -58,6 +59,7 @@ class RoleJob:
     demands: Demands
     threads: int
     rows: tuple[str, ...] = ()
+    shows_several: bool = False
 
     def path(self, name: str) -> Path:
         """A file to write; its directory is made."""

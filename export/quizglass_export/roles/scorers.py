@@ -35,6 +35,7 @@ from quizglass_export.roles.job import Exported, RoleJob, by_size, in_each_size,
 from quizglass_server.domain.turns import RGB
 from quizglass_server.models import vision_inputs
 from quizglass_server.models.fields import Patched
+from quizglass_server.models.prompts import MOST_ENTRIES, SegmentKind
 from quizglass_server.models.scorers import TextScorer, VisionScorer
 from quizglass_server.roles.decider import TextDeciderPart, VisionDeciderPart
 from quizglass_server.roles.reranker import TextRerankerPart
@@ -49,6 +50,8 @@ LARGE = 2 << 30
 """Bytes of a checkpoint in float32 from which it is read tensor by tensor."""
 ROWS = {0: "batch", 1: "sequence"}
 TEXT_AXES = {"input_ids": ROWS, "attention_mask": ROWS, "logits": {0: "batch"}}
+SEVERAL = {0: "batch", 1: "patches"}
+"""Dynamic axes of `pixel_values` where prompts show several pictures."""
 VISION_AXES = TEXT_AXES | {"position_ids": {1: "batch", 2: "sequence"}, "pixel_values": {0: "batch"}}
 
 
@@ -77,6 +80,7 @@ def export_vision_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
         picture=picture,
         grids=job.grids(picture, spec.grids),
         image_token=spec.image_token,
+        most_pictures=1 + MOST_ENTRIES if job.shows_several else None,
         max_tokens=spec.max_tokens,
     )
     first, *others = [_write_vision_scorer(job, spec, each, labels) for each in by_size(part)]
@@ -89,14 +93,16 @@ def _write_vision_scorer(job: RoleJob, spec: schema.Scorer, part: VisionScorer, 
     grid = vision_inputs.patch_grid(part.picture)
     given = prompts.inputs([0, len(prompts.rows) - 1])
     example = {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in given.items()}
+    several = part.takes > 1
+    axes = VISION_AXES | {"pixel_values": SEVERAL} if several else VISION_AXES
     kind = VISION_CLASSES[job.source.model_type]
     if is_large(job.source):
         weights = MergedWeights(job.source, kind)
-        build = partial(vision_scorer, labels=labels, grid=grid)
-        write_streamed(weights, build, labels, lambda _: example, VISION_AXES, ["logits"], job.path(part.model))
+        build = partial(vision_scorer, labels=labels, grid=grid, several=several)
+        write_streamed(weights, build, labels, lambda _: example, axes, ["logits"], job.path(part.model))
     else:
-        scorer = vision_scorer(job.source.load(kind), labels, grid)
-        write_onnx(scorer, example, VISION_AXES, "logits", job.path(part.model))
+        scorer = vision_scorer(job.source.load(kind), labels, grid, several=several)
+        write_onnx(scorer, example, axes, "logits", job.path(part.model))
     return apply_precision(job.path(part.model), spec.precision, prompts.inputs, len(prompts.rows))
 
 
@@ -110,29 +116,35 @@ def _check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: VisionScorer) 
     model = job.source.reference(VISION_CLASSES[job.source.model_type])
     prompts = VisionPrompts(job, part)
     references = [
-        vision_logits(model, row, picture, part.picture)[labels]
-        for row, picture in zip(prompts.rows, prompts.pictures, strict=True)
+        vision_logits(model, row, pictures, part.picture)[labels]
+        for row, pictures in zip(prompts.rows, prompts.pictures, strict=True)
     ]
     del model  # before ONNX Runtime loads as much again
     return _compare(job, spec, part, references, prompts.inputs)
 
 
 class VisionPrompts:
-    """The samples as a vision-language scorer reads them."""
+    """The samples as a vision-language scorer reads them; where its prompt shows several pictures, every other one with
+    two.
+    """
 
     def __init__(self, job: RoleJob, part: VisionScorer) -> None:
         tokenizer, template = job.prompt_tokenizer(), job.prompt(Path(part.prompt).stem)
         self.spec = part.picture
         self.image_id = tokenizer.token_id(part.image_token)
         self.rows: list[list[int]] = []
-        self.pictures: list[RGB | None] = []
-        """None where the prompt shows none."""
+        self.pictures: list[list[RGB]] = []
+        """Of each prompt, in the order in which it shows them."""
         span = vision_inputs.image_span(tokenizer, part.image_token, part.picture)
-        for sample in job.samples:
-            prompt = template.render(pictures=1, **sample.values())
-            row = tokenizer.encode(prompt, span)
-            self.rows.append(row)
-            self.pictures.append(vision_inputs.fit(sample.picture, part.picture) if self.image_id in row else None)
+        for index, sample in enumerate(job.samples):
+            given, values = [sample.picture], sample.values()
+            if template.shows_several and index % 2:
+                given.append(job.samples[index - 1].picture)
+                values["seen"] = list(sample.seen) or [sample.passages[0]]  # prompts show a picture beside a line
+            prompt = template.render(pictures=len(given), **values)
+            shown = [given[segment.picture] for segment in prompt if segment.kind is SegmentKind.IMAGE]
+            self.rows.append(tokenizer.encode(prompt, span))
+            self.pictures.append([vision_inputs.fit(picture, part.picture) for picture in shown])
 
     def inputs(self, indices: Sequence[int]) -> Inputs:
         """The server's own tensors for some of the samples."""
@@ -236,17 +248,17 @@ def _text_rows(job: RoleJob, part: TextScorer) -> list[list[int]]:
     ][: len(job.samples)]
 
 
-def vision_logits(model: Any, row: list[int], picture: RGB | None, spec: Patched) -> Floats:
+def vision_logits(model: Any, row: list[int], pictures: Sequence[RGB], spec: Patched) -> Floats:
     """Logits [V] after a prompt, by transformers alone: its image processor and its own positions."""
     ids = torch.tensor([row])
     with torch.no_grad():
-        output = model(input_ids=ids, attention_mask=torch.ones_like(ids), **processed(picture, spec))
+        output = model(input_ids=ids, attention_mask=torch.ones_like(ids), **processed(pictures, spec))
     return as_array(output.logits[0, -1])
 
 
-def processed(picture: RGB | None, spec: Patched | None) -> dict[str, Any]:
-    """A picture in its final size as transformers' own processor gives it to a model; nothing for none."""
-    if picture is None or spec is None:
+def processed(pictures: Sequence[RGB], spec: Patched | None) -> dict[str, Any]:
+    """Pictures in their final size as transformers' own processor gives them to a model; nothing for none."""
+    if not pictures or spec is None:
         return {}
     processor = transformers.Qwen2VLImageProcessor(
         do_resize=False,
@@ -256,4 +268,4 @@ def processed(picture: RGB | None, spec: Patched | None) -> dict[str, Any]:
         merge_size=spec.merge,
         temporal_patch_size=spec.temporal,
     )
-    return dict(processor(images=[picture], return_tensors="pt"))
+    return dict(processor(images=list(pictures), return_tensors="pt"))

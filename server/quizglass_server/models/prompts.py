@@ -27,6 +27,8 @@ PromptValue = str | Sequence[str] | Sequence[Mapping[str, str]] | None
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _SLOT = re.compile(f"( ?){_OPEN}(\\d+){_CLOSE}")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ue000-\uf8ff]")
+MOST_ENTRIES = 6
+"""Whose pictures one prompt shows beside the wearer's (CogPlanner shows three to six)."""
 _PICTURES = frozenset({"image", "images"})
 
 

@@ -83,6 +83,13 @@ class VisionScorer(Gridded, Scorer):
     kind: Literal["vl-scorer"]
     picture: Patched
     image_token: str
+    most_pictures: Annotated[int, Field(ge=2)] | None = None
+    """How many pictures a prompt shows at most, where the graph takes several; None: one."""
+
+    @property
+    def takes(self) -> int:
+        """How many pictures a prompt shows at most."""
+        return self.most_pictures or 1
 
 
 class TextScorer(Scorer):
@@ -138,10 +145,10 @@ def _check_label_tokens(tokenizer: PromptTokenizer, texts: Sequence[str]) -> Non
 
 @dataclass(frozen=True, eq=False, slots=True)
 class VisionRow:
-    """A prompt and its picture, as a vision scorer takes them."""
+    """A prompt and its pictures, in the order in which it shows them, as a vision scorer takes them."""
 
     ids: list[int]
-    patches: Patches | None
+    patches: tuple[Patches, ...]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -155,7 +162,7 @@ class VisionGraph:
         cls, spec: VisionScorer, size: Patched, model: str, tokenizer: PromptTokenizer, loading: Loading
     ) -> VisionGraph:
         """The graph of a file, loaded once for all roles that say the same of it."""
-        key: Hashable = (cls, model, size, spec.tokenizer, spec.image_token, spec.max_tokens)
+        key: Hashable = (cls, model, size, spec.tokenizer, spec.image_token, spec.max_tokens, spec.takes)
         return loading.once(key, lambda: cls(spec, size, model, tokenizer, loading))
 
     def __init__(
@@ -164,7 +171,7 @@ class VisionGraph:
         """Load.
 
         Raises:
-            BundleError: the file is damaged, or takes other inputs.
+            BundleError: the file is damaged, or takes other inputs or fewer pictures than the manifest says.
             PromptError: the tokenizer lacks a token of pictures.
         """
         self.size = size
@@ -177,6 +184,10 @@ class VisionGraph:
             loading.files.path(model), Signature("logits", _vision_ranges(spec, size)), loading.how
         )
         self.name = self._session.name
+        if spec.takes > 1 and isinstance(self._session.shape("pixel_values")[1], int):
+            raise BundleError(
+                f"{self.name}: takes one picture a prompt, not {spec.takes} as the manifest says; export it again"
+            )
         self.executor = self._session.executor
         self.batcher = Batcher[VisionRow, Logits](loading.pool, self.run, len, LIMITS, prompts=True)
         """Runs rows together with those of other callers."""
@@ -202,12 +213,10 @@ class VisionGraph:
 
 def _vision_ranges(spec: VisionScorer, size: Patched) -> Ranges:
     down, across = patch_grid(size)
-    values = 3 * size.temporal * size.patch**2
+    cells, values = down * across, 3 * size.temporal * size.patch**2
     text = prompt_ranges(spec.max_tokens)
     row = text["input_ids"]
     return text | {
         "position_ids": InputRange((3, *row.smallest), (3, *row.usual), (3, *row.largest)),
-        "pixel_values": InputRange(
-            (1, down * across, values), (1, down * across, values), (MAX_BATCH, down * across, values)
-        ),
+        "pixel_values": InputRange((1, cells, values), (1, cells, values), (MAX_BATCH, spec.takes * cells, values)),
     }

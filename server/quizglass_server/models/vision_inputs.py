@@ -94,43 +94,40 @@ def image_span(tokenizer: PromptTokenizer, image_token: str, spec: Patched) -> l
 
 
 def positions(ids: Sequence[int], image_id: int, spec: Patched) -> NDArray[np.int64]:
-    """M-RoPE positions of a prompt with at most one picture.
+    """M-RoPE positions of a prompt with any number of pictures of one size.
 
     Args:
         ids: token ids of one row, unpadded, length S.
         image_id: id of the image pad token.
-        spec: the picture's geometry.
+        spec: the pictures' geometry.
 
     Returns:
         int64 [3, S]: time, height and width. Text counts up alike in all three. A picture starts at the next free
-        position: its time stands still, height and width follow the merged grid, and the text after it continues
+        position: its time stands still, height and width follow the merged grid, and what comes after it continues
         from one above the largest position used.
 
     Raises:
-        ValueError: the pads are not one run of exactly one picture's length.
+        ValueError: the pads are not runs of exactly one picture's length each.
     """
     row = np.asarray(ids, dtype=np.int64)
     places = np.flatnonzero(row == image_id)
     count = image_tokens(spec)
-    if places.size == 0:
-        return np.tile(np.arange(row.size, dtype=np.int64), (3, 1))
-    start = int(places[0])
-    if places.size != count or int(places[-1]) != start + count - 1:
-        raise ValueError(f"{places.size} image tokens in the prompt, not one run of {count}")
+    if places.size % count or (places.reshape(-1, count) != places[::count, None] + np.arange(count)).any():
+        raise ValueError(f"{places.size} image tokens in the prompt, not runs of {count}")
     down, across = (side // spec.merge for side in patch_grid(spec))
     height, width = np.divmod(np.arange(count, dtype=np.int64), across)
-    end = start + count
-    axes = np.empty((3, row.size), np.int64)
-    axes[:, :start] = np.arange(start)
-    axes[:, start:end] = start
-    axes[1, start:end] += height
-    axes[2, start:end] += width
-    axes[:, end:] = np.arange(row.size - end) + start + max(down, across)
+    axes = np.tile(np.arange(row.size, dtype=np.int64), (3, 1))
+    for start in map(int, places[::count]):
+        end, first = start + count, int(axes[0, start])
+        axes[:, start:end] = first
+        axes[1, start:end] += height
+        axes[2, start:end] += width
+        axes[:, end:] -= count - max(down, across)
     return axes
 
 
 def vision_batch(
-    rows: Sequence[Sequence[int]], image_id: int, spec: Patched, seen: Sequence[Patches | None]
+    rows: Sequence[Sequence[int]], image_id: int, spec: Patched, seen: Sequence[Sequence[Patches]]
 ) -> dict[str, NDArray[np.generic]]:
     """Inputs of a vision scorer's ONNX file for a batch of prompts, padded on the right.
 
@@ -138,11 +135,12 @@ def vision_batch(
         rows: token ids of each prompt (B rows of different lengths).
         image_id: id of the image pad token.
         spec: picture geometry.
-        seen: `patches` of one picture for each row, None for a row without one (they are zeros and are never read).
+        seen: `patches` of the pictures of each row, in the order of their image tokens.
 
     Returns:
         `input_ids` and `attention_mask`, int64 [B, S], `position_ids`, int64 [3, B, S], and `pixel_values`, float32
-        [B, P, F].
+        [B, n * P, F], n the most pictures of a row and at least one. Those that a row lacks are zeros that are never
+        read.
     """
     batch = padded(rows)
     ids, mask = batch["input_ids"], batch["attention_mask"]
@@ -151,11 +149,13 @@ def vision_batch(
         ids[mask == 0] = 1
     places = np.zeros((3, *ids.shape), np.int64)
     down, across = patch_grid(spec)
-    blank = np.zeros((down * across, 3 * spec.temporal * spec.patch**2), np.float32)
-    for index, row in enumerate(rows):
+    most = max([1, *map(len, seen)])
+    pixels = np.zeros((len(rows), most, down * across, 3 * spec.temporal * spec.patch**2), np.float32)
+    for index, (row, pictures) in enumerate(zip(rows, seen, strict=True)):
         places[:, index, : len(row)] = positions(row, image_id, spec)
-    pixels = np.stack([blank if picture is None else picture for picture in seen])
-    return batch | {"position_ids": places, "pixel_values": pixels}
+        for place, picture in enumerate(pictures):
+            pixels[index, place] = picture
+    return batch | {"position_ids": places, "pixel_values": pixels.reshape(len(rows), -1, pixels.shape[-1])}
 
 
 def padded(rows: Sequence[Sequence[int]]) -> dict[str, NDArray[np.generic]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Protocol
 
@@ -16,9 +17,11 @@ from quizglass_server.models.fitting import encode_within
 from quizglass_server.models.grids import Grids, blank
 from quizglass_server.models.loading import Loading, RolePart
 from quizglass_server.models.logits import softmax
-from quizglass_server.models.prompts import EXAMPLE, PromptError, Value, Values, filled
+from quizglass_server.models.prompts import EXAMPLE, Prompt, PromptError, SegmentKind, Value, Values, filled
 from quizglass_server.models.scorers import TextScorer, VisionGraph, VisionRow, VisionScorer, scorer_prompt
 from quizglass_server.models.shared_prompts import PromptPart, SharingScorer
+
+log = logging.getLogger(__name__)
 
 SUPPORTED = "supported"
 """The verifier's label for an answer that its evidence supports; any other says that it does not."""
@@ -41,8 +44,18 @@ class Decider(Protocol):
         """Names of the values that it reads: those in its prompt, or its features."""
         ...
 
-    async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
-        """Every label with its probability, in the order of the manifest; together 1."""
+    @property
+    def shows_several(self) -> bool:
+        """Whether its prompt shows pictures of entries besides the wearer's own."""
+        ...
+
+    async def probabilities(self, pictures: Sequence[Picture], values: Values) -> list[tuple[str, float]]:
+        """Every label with its probability, in the order of the manifest; together 1.
+
+        Args:
+            pictures: the wearer's own first, and those of entries after it where the prompt shows them.
+            values: fill the prompt, or are the features.
+        """
         ...
 
     async def look_at(self, picture: Picture) -> None:
@@ -76,34 +89,54 @@ class VisionDecider:
         prompt = scorer_prompt(role, spec.labels, path(spec.tokenizer), path(spec.prompt), spec.image_token)
         self._spec, self._tokenizer, self._template = spec, prompt.tokenizer, prompt.template
         self.needs = prompt.template.names
+        self.shows_several = prompt.template.shows_several and spec.takes > 1
+        if prompt.template.shows_several and not self.shows_several:
+            log.warning("its prompt shows several pictures, its graph takes the wearer's alone", extra={"role": role})
         try:
             sized = [
                 (size, VisionGraph.shared(spec, size, name, prompt.tokenizer, loading)) for size, name in graphs(spec)
             ]
             self._graphs = Grids(sized)
             for size, graph in sized:
-                self._named(graph, graph.run([self._row(graph, Picture(b"", blank(size)), EXAMPLE)])[0])
+                for count in (1, 2)[: spec.takes]:
+                    row = self._row(graph, [Picture(b"", blank(size))] * count, EXAMPLE)
+                    self._named(graph, graph.run([row])[0])
         except PromptError as error:
             raise BundleError(f"roles.{role}: {error}") from error
         self.executor = self._graphs.first.executor
 
-    async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
-        """Probability of each label; a prompt beyond the model's length loses the end of its longest data."""
-        graph = self._graph(picture)
-        (logits,) = await graph.batcher.run(lambda: [self._row(graph, picture, values)])
+    async def probabilities(self, pictures: Sequence[Picture], values: Values) -> list[tuple[str, float]]:
+        """Probability of each label.
+
+        A prompt beyond the model's length goes without the pictures of entries, then loses the end of its longest data.
+        """
+        graph = self._graph(pictures)
+        (logits,) = await graph.batcher.run(lambda: [self._row(graph, pictures, values)])
         return self._named(graph, logits)
 
     async def look_at(self, picture: Picture) -> None:
         """Bring a picture into the model's form, which a prompt about it then need not do."""
-        await self._graph(picture).look_at(picture)
+        await self._graph([picture]).look_at(picture)
 
-    def _graph(self, picture: Picture | None) -> VisionGraph:
-        return self._graphs.first if picture is None else self._graphs.fitting(picture.width, picture.height)
+    def _graph(self, pictures: Sequence[Picture]) -> VisionGraph:
+        """For the size that suits the first picture, which all of a prompt's are brought to."""
+        return self._graphs.fitting(pictures[0].width, pictures[0].height) if pictures else self._graphs.first
 
-    def _row(self, graph: VisionGraph, picture: Picture | None, values: Values) -> VisionRow:
-        prompt = self._template.render(pictures=0 if picture is None else 1, **filled(values))
+    def _row(self, graph: VisionGraph, pictures: Sequence[Picture], values: Values) -> VisionRow:
+        prompt = self._prompt(graph, min(len(pictures), self._spec.takes), values)
+        shown = [pictures[segment.picture] for segment in prompt if segment.kind is SegmentKind.IMAGE]
+        if len(shown) > self._spec.takes:
+            raise PromptError(f"prompt template {self._template.name}: shows {len(shown)} pictures of {len(pictures)}")
         ids = encode_within(self._tokenizer, prompt, graph.span, self._spec.max_tokens)
-        return VisionRow(ids, None if picture is None else graph.patches(picture))
+        return VisionRow(ids, tuple(graph.patches(picture) for picture in shown))
+
+    def _prompt(self, graph: VisionGraph, count: int, values: Values) -> Prompt:
+        """The prompt with so many pictures; with the first alone where it would be too long otherwise."""
+        given = filled(values)
+        prompt = self._template.render(pictures=count, **given)
+        if count > 1 and len(self._tokenizer.encode(prompt, graph.span)) > self._spec.max_tokens:
+            prompt = self._template.render(pictures=1, **given)
+        return prompt
 
     def _named(self, graph: VisionGraph, logits: NDArray[np.float32]) -> list[tuple[str, float]]:
         return _named([name for name, _ in self._spec.labels], self._spec.probabilities(logits[None], graph.name)[0])
@@ -120,6 +153,8 @@ class TextDeciderPart(TextScorer):
 class TextDecider:
     """Chooses by a text model's logits after a prompt; pictures do not reach it."""
 
+    shows_several = False
+
     def __init__(self, role: str, spec: TextScorer, loading: Loading) -> None:
         """Load, and run once."""
         check_labels(role, [name for name, _ in spec.labels])
@@ -134,7 +169,7 @@ class TextDecider:
         except PromptError as error:
             raise BundleError(f"roles.{role}: {error}") from error
 
-    async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
+    async def probabilities(self, pictures: Sequence[Picture], values: Values) -> list[tuple[str, float]]:
         """Probability of each label; a prompt beyond the model's length loses the end of its longest data."""
         (result,) = await self._scorer.batcher.run(lambda: [self._part(values)])
         return self._named(result.logits)
@@ -188,6 +223,7 @@ class LinearDecider:
     """Chooses by weighted sums of numbers."""
 
     executor = "cpu"
+    shows_several = False
 
     def __init__(self, role: str, spec: LinearDeciderPart) -> None:
         """BundleError where a label does not fit the role."""
@@ -195,7 +231,7 @@ class LinearDecider:
         self._role, self._spec = role, spec
         self.needs = frozenset(spec.features)
 
-    async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
+    async def probabilities(self, pictures: Sequence[Picture], values: Values) -> list[tuple[str, float]]:
         """Probability of each label; EngineFailed names a feature that is not there."""
         numbers = np.array([self._number(values, feature) for feature in self._spec.features])
         sums = np.array(self._spec.weights) @ numbers + np.array(self._spec.bias)

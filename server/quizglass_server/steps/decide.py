@@ -22,9 +22,9 @@ NONE = Plan.NONE.value
 
 
 def _told_decider(
-    labels: list[tuple[str, float]] | None, picture: Picture | None, values: Values, *_: object
+    labels: list[tuple[str, float]] | None, pictures: Sequence[Picture], values: Values, *_: object
 ) -> Telling:
-    details = prompted("", values, pictures=int(picture is not None))
+    details = prompted("", values, pictures=len(pictures))
     return (detail for detail in details if detail.label != "prompt"), weighed(labels)
 
 
@@ -32,21 +32,21 @@ def _told_letter(labels: list[tuple[str, float]] | None, request: GenerationRequ
     return prompted(request.task, request.values, pictures=len(request.pictures)), weighed(labels)
 
 
-def _told_judge(supported: bool | None, picture: Picture | None, values: Values, *_: object) -> Telling:
+def _told_judge(supported: bool | None, pictures: Sequence[Picture], values: Values, *_: object) -> Telling:
     judgement = None if supported is None else SUPPORTED if supported else f"not {SUPPORTED}"
-    return _told_decider(None, picture, values)[0], [StepDetail("judgement", judgement)] if judgement else ()
+    return _told_decider(None, pictures, values)[0], [StepDetail("judgement", judgement)] if judgement else ()
 
 
 @step("decide", told=_told_decider)
 async def ask_decider(
-    decider: Decider, picture: Picture | None, values: Values, labels: Sequence[str]
+    decider: Decider, pictures: Sequence[Picture], values: Values, labels: Sequence[str]
 ) -> list[tuple[str, float]]:
     """Each label with its probability, without those of the decider that nobody asks for.
 
     Raises:
         EngineFailed: it has none of them.
     """
-    weighed = await decider.probabilities(picture, values)
+    weighed = await decider.probabilities(pictures, values)
     if asked := [(name, probability) for name, probability in weighed if name in labels]:
         return asked
     raise EngineFailed(f"the bundle's decider chooses among {[name for name, _ in weighed]}, not {list(labels)}")
@@ -93,10 +93,10 @@ def planned(weighed: Sequence[tuple[str, float]], none_accept: float | None) -> 
 
 @step("judge", role=VERIFIER, optional=True, after=True, told=_told_judge)
 async def is_supported(
-    verifier: Decider, picture: Picture | None, values: Values, support_accept: float | None = None
+    verifier: Decider, pictures: Sequence[Picture], values: Values, support_accept: float | None = None
 ) -> bool:
     """Whether the verifier does not doubt the `answer` by its `evidence`."""
-    return likeliest(await verifier.probabilities(picture, values), support_accept) == SUPPORTED
+    return likeliest(await verifier.probabilities(pictures, values), support_accept) == SUPPORTED
 
 
 VERIFICATION = (is_supported.name, VERIFIER)

@@ -9,6 +9,7 @@ from itertools import takewhile
 
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Evidence, Picture, Turn, Vector
+from quizglass_server.models.prompts import MOST_ENTRIES
 from quizglass_server.steps.lookup.coarse import rerank_coarsely
 from quizglass_server.steps.lookup.crop import Part, squares_of, views_of
 from quizglass_server.steps.lookup.detect import around, find_regions, likely_regions
@@ -25,8 +26,6 @@ from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.runner import StepRunner
 
-MOST_PICTURES = 6
-"""Of entries in one prompt (CogPlanner shows three to six)."""
 CHEAP_S = 0.05
 """An embedding that usually takes longer is not begun before somebody asks for it."""
 
@@ -143,11 +142,9 @@ class Lookups:
         chosen = choose(best, limit or len(asked) * self._tuning.found, self._tuning, reranked=reranked)
         return _shown(self._journal.found([*chosen, *dropped]))
 
-    async def pictures(self, task: str, seen: Sequence[Evidence]) -> tuple[Picture, ...]:
-        """Of the first of these entries, in order, where the prompt of that name shows them; brought once a turn."""
-        generator = self._resources.models.generator
-        shows = generator is not None and generator.shows_entries(task)
-        wanted = tuple(takewhile(bool, (item.picture for item in seen[:MOST_PICTURES] if shows)))
+    async def pictures(self, seen: Sequence[Evidence]) -> tuple[Picture, ...]:
+        """Of the first of these entries, in order; brought once a turn."""
+        wanted = tuple(takewhile(bool, (item.picture for item in seen[:MOST_ENTRIES])))
         if not wanted:
             return ()
         if wanted not in self._pictures:

@@ -122,10 +122,10 @@ class Toolbox:
             request = await self._request(by, state, also)
             weighed = await self._runner.run(ask_letter.named(name), request, names)
         else:
-            step, picture = ask_decider.named(name, role=by), self._turn.picture
+            step, shown = ask_decider.named(name, role=by), await self._shown(state, entries=decider.shows_several)
 
             def ask(values: Values) -> _Weighing:
-                return self._runner.run_on(decider, step, picture, values, names)
+                return self._runner.run_on(decider, step, shown, values, names)
 
             weighed = await self._weighed(decider, ask, state, also)
         label, decided_by = otherwise, "fixed"
@@ -280,7 +280,7 @@ class Toolbox:
             return draft
         notes = {"evidence": shown, "answer": answer, "certainty": draft.certainty}
         values = await self._entered.values(self.start(), notes, verifier.needs)
-        asked = self._turn.picture, values, self._resources.tuning.support_accept
+        asked = await self._shown(self.start(), entries=False), values, self._resources.tuning.support_accept
         return replace(draft, supported=await self._runner.run_on(verifier, is_supported, *asked))
 
     async def _weighed(
@@ -303,15 +303,22 @@ class Toolbox:
         self, task: str, state: State, also: Mapping[str, Note], *, answers: bool = False
     ) -> GenerationRequest:
         """A prompt with the wearer's picture, and those of the entries seen where it shows them."""
-        frame = self._turn.picture
+        generator = self._resources.models.generator
         values = await self._entered.values(state, also, self._names(task))
-        shown = () if frame is None else (frame, *await self._lookups.pictures(task, state.seen))
+        shown = await self._shown(state, entries=generator is not None and generator.shows_entries(task))
         if not answers:
             return GenerationRequest(task, values, shown)
         schema = self._turn.answer_schema
         return GenerationRequest(
             task, values, shown, self._turn.max_answer_tokens, json_like(schema) if schema else None
         )
+
+    async def _shown(self, state: State, *, entries: bool) -> tuple[Picture, ...]:
+        """The wearer's picture, and those of `entries` seen where a prompt shows them; none without the first."""
+        frame = self._turn.picture
+        if frame is None:
+            return ()
+        return (frame, *await self._lookups.pictures(state.seen)) if entries else (frame,)
 
     def _has_more(self, request: GenerationRequest) -> bool:
         """Whether a prompt has more than the question: the picture, for a model that sees it, or what it names."""

@@ -40,11 +40,20 @@ shares = "planner"
 prompt = "act"
 labels = [["text", " C"], ["same", " yes"], ["none", " A"]]
 
+[roles.deciders.select]
+shares = "planner"
+prompt = "select"
+labels = [["1", " A"], ["2", " B"], ["none", " no"]]
+
 [roles.deciders.search_router]
 linear = "search.json"
 """
 LINEAR = {"features": ["p_min"], "labels": ["direct", "rag"], "weights": [[1.0], [-1.0]], "bias": [0.0, 0.5]}
-PROMPTS = {"plan": "<|im_start|>{{ image }}{{ question }} Plan:", "act": "<|im_start|>{{ image }}{{ query }} Act:"}
+PROMPTS = {
+    "plan": "<|im_start|>{{ image }}{{ question }} Plan:",
+    "act": "<|im_start|>{{ image }}{{ query }} Act:",
+    "select": "<|im_start|>{% for each in images %}{{ loop.index }}{{ each }}{% endfor %}{{ question }} Entry:",
+}
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +85,12 @@ async def test_deciders_that_share_a_graph_equal_pytorch(
     planner, act = bundle.roles.planner, bundle.roles.part("deciders.act")
     assert planner is not None
     assert (planner.rows, act.rows) == ((0, 1, 2, 3), (2, 4, 0))  # type: ignore[union-attr]
+    assert planner.most_pictures == bundle.roles.part("deciders.select").most_pictures == 7  # type: ignore[union-attr]
     assert [name for name in bundle.manifest.files if name.endswith(".onnx")] == ["planner/model.onnx"]
     assert {check["role"] for check in json.loads((out / "parity.json").read_text())["checks"]} == {
         "planner",
         "deciders.act",
+        "deciders.select",
     }
     await _serves(recipe, bundle)
 
@@ -90,23 +101,24 @@ async def _serves(recipe: Path, bundle: Bundle) -> None:
     model = plan.sources["planner"].load("Qwen2VLForConditionalGeneration")
     models = await load_models(bundle, EngineOptions(threads=1, provider="cpu"))
     try:
-        for role in ("planner", "deciders.act"):
+        for role, count in (("planner", 1), ("deciders.act", 1), ("deciders.select", 1), ("deciders.select", 2)):
             part: Any = bundle.roles.part(role)
             job = plan.job(role, bundle.root, part.tokenizer, ())
             tokenizer = job.prompt_tokenizer()
             template = job.prompt(Path(part.prompt).stem)
             span = vision_inputs.image_span(tokenizer, part.image_token, part.picture)
-            for sample in random_samples(4):
-                ids = tokenizer.encode(template.render(pictures=1, **sample.values()), span)
-                fitted = vision_inputs.fit(sample.picture, part.picture)
+            for sample, *others in zip(*[random_samples(4 + place)[place:] for place in range(count)], strict=True):
+                ids = tokenizer.encode(template.render(pictures=count, **sample.values()), span)
+                shown = [each.picture for each in (sample, *others)]
+                fitted = [vision_inputs.fit(pixels, part.picture) for pixels in shown]
                 logits = vision_logits(model, ids, fitted, part.picture)[job.tokens([t for _, t in part.labels])]
                 expected = torch.tensor(logits).softmax(-1).tolist()
-                picture = Picture(sample.picture.tobytes()[:32], sample.picture)
+                pictures = [Picture(pixels.tobytes()[:32], pixels) for pixels in shown]
                 name = role.removeprefix("deciders.")
-                weighed = await models.deciders[name].probabilities(picture, sample.values())
+                weighed = await models.deciders[name].probabilities(pictures, sample.values())
                 assert [label for label, _ in weighed] == [label for label, _ in part.labels]
                 assert [p for _, p in weighed] == pytest.approx(expected, abs=1e-4)
-        direct, _ = await models.deciders["search_router"].probabilities(None, {"p_min": 2.0})
+        direct, _ = await models.deciders["search_router"].probabilities((), {"p_min": 2.0})
         assert direct == ("direct", pytest.approx(1 / (1 + float(torch.exp(torch.tensor(-3.5))))))
     finally:
         await models.close()

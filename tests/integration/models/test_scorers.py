@@ -22,7 +22,7 @@ from quizglass_export.onnx.quantise import quantise_products  # noqa: E402
 from quizglass_export.onnx.scorer_file import write_text_scorer  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
 from quizglass_server.bundle.files import Bundle  # noqa: E402
-from quizglass_server.domain.turns import Plan, Turn  # noqa: E402
+from quizglass_server.domain.turns import Plan  # noqa: E402
 from quizglass_server.engines.onnx.pool import EnginePool  # noqa: E402
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession  # noqa: E402
 from quizglass_server.models.fitting import PictureFitter, encode_within  # noqa: E402
@@ -225,11 +225,11 @@ async def test_the_starters_scorers_do_not_depend_on_what_else_is_asked(pool: En
     reranker, planner = loaded(bundle, pool, "reranker"), loaded(bundle, pool, "planner")
     query, passages = "Who founded Velmora?", [f"Velmora: {'It was founded. ' * n}" for n in (1, 2, 9, 30)]
     alone = [(await reranker.score(query, [passage]))[0] for passage in passages]
-    turns = [Turn(str(n), "What is this? " * n) for n in (1, 2, 7)]
-    plans = [await planner.probabilities(turn.picture, {"question": turn.question}) for turn in turns]
+    questions = ["What is this? " * n for n in (1, 2, 7)]
+    plans = [await planner.probabilities((), {"question": question}) for question in questions]
     *scored, together = await asyncio.gather(
         *(reranker.score(query, passages) for _ in range(3)),
-        asyncio.gather(*(planner.probabilities(turn.picture, {"question": turn.question}) for turn in turns * 3)),
+        asyncio.gather(*(planner.probabilities((), {"question": question}) for question in questions * 3)),
     )
     for scores in scored:
         assert scores == pytest.approx(alone, abs=1e-5)

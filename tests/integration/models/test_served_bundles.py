@@ -131,10 +131,10 @@ async def test_pictures_go_to_the_size_that_suits_them(tmp_path: Path) -> None:
         planner, encoder = models.deciders["planner"], models.image_encoder
         assert encoder is not None
         for size in ((100, 100), (30, 40), (4000, 3900)):
-            assert best(await planner.probabilities(photo(*size, 255), ASKED)) == "image"
+            assert best(await planner.probabilities([photo(*size, 255)], ASKED)) == "image"
         for size in ((400, 200), (1000, 600), (33, 16)):
-            assert best(await planner.probabilities(photo(*size, 255), ASKED)) == "both"
-        assert best(await planner.probabilities(None, ASKED)) == "text"
+            assert best(await planner.probabilities([photo(*size, 255)], ASKED)) == "both"
+        assert best(await planner.probabilities((), ASKED)) == "text"
         square, wide, again = await encoder.embed([photo(50, 50, 9), photo(90, 45, 9), photo(64, 64, 9)])
         assert square @ again == pytest.approx(1.0, abs=1e-5)
         assert square @ wide == pytest.approx(-1.0, abs=1e-5)
@@ -158,9 +158,9 @@ async def test_tool_router_and_verifier_answer_with_the_manifests_labels(tmp_pat
     try:
         bright, dark = photo(50, 50, 255), photo(50, 50, 0)
         asked = ASKED | {"words": "sign", "draft": "a draft"}
-        assert best(await models.deciders["tool_router"].probabilities(bright, asked)) == "image"
+        assert best(await models.deciders["tool_router"].probabilities([bright], asked)) == "image"
         verifier = models.deciders["verifier"]
-        judged = [await verifier.probabilities(picture, ANSWERED) for picture in (bright, dark)]
+        judged = [await verifier.probabilities([picture], ANSWERED) for picture in (bright, dark)]
         assert [best(each) for each in judged] == ["supported", "contradicted"]
         assert [name for name, _ in judged[0]] == ["incomplete", "supported", "contradicted", "unsupported"]
     finally:
@@ -177,9 +177,9 @@ async def test_a_verifier_of_text_alone_weighs_the_evidence_and_not_the_picture(
     models = await load_models(Bundle.load(bundle), CPU)
     try:
         verifier = models.deciders["verifier"]
-        shown = [photo(50, 50, 255), photo(50, 50, 0), None]
-        bright, dark, none = [await verifier.probabilities(picture, ANSWERED) for picture in shown]
-        longer = await verifier.probabilities(None, ANSWERED | {"evidence": ["a: b", "c: d"]})
+        shown = [[photo(50, 50, 255)], [photo(50, 50, 0)], []]
+        bright, dark, none = [await verifier.probabilities(pictures, ANSWERED) for pictures in shown]
+        longer = await verifier.probabilities((), ANSWERED | {"evidence": ["a: b", "c: d"]})
         assert bright == dark == none
         assert [name for name, _ in none] == ["supported", "unsupported"]
         assert sum(probability for _, probability in none) == pytest.approx(1)

@@ -55,6 +55,7 @@ class Judge:
     """A verifier that says what it is told to, and remembers what it was asked."""
 
     needs: frozenset[str] = frozenset()
+    shows_several = False
 
     def __init__(self, word: str) -> None:
         self.word = word
@@ -63,7 +64,7 @@ class Judge:
     async def look_at(self, picture: object) -> None:
         """There is nothing to do."""
 
-    async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
+    async def probabilities(self, pictures: Sequence[Picture], values: Values) -> list[tuple[str, float]]:
         self.asked.append(values)
         return [(name, 0.6 if name == self.word else 0.2) for name in ("supported", "contradicted", "incomplete")]
 
@@ -82,6 +83,7 @@ class Router:
     """A tool router that has decided already."""
 
     needs: frozenset[str] = frozenset()
+    shows_several = False
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -90,7 +92,7 @@ class Router:
     async def look_at(self, picture: object) -> None:
         """There is nothing to do."""
 
-    async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
+    async def probabilities(self, pictures: Sequence[Picture], values: Values) -> list[tuple[str, float]]:
         self.asked.append(values["draft"])
         return [(self.plan.value, 1.0)]
 
@@ -99,6 +101,7 @@ class Broken:
     """Any role, failing."""
 
     needs: frozenset[str] = frozenset()
+    shows_several = False
 
     def __getattr__(self, name: str) -> Any:
         async def fail(*_: object) -> None:

@@ -107,11 +107,12 @@ async def test_a_planner_that_names_tags_decides_with_them(world: World) -> None
 
     class Planner:
         needs = frozenset({"tags"})
+        shows_several = False
 
         async def look_at(self, picture: Picture) -> None:
             """There is nothing to do."""
 
-        async def probabilities(self, picture: Picture | None, values: dict[str, object]) -> list[tuple[str, float]]:
+        async def probabilities(self, pictures: object, values: dict[str, object]) -> list[tuple[str, float]]:
             told.append(values["tags"])
             return [(Plan.NONE.value, 1.0)]
 

@@ -185,9 +185,9 @@ def test_each_policy_tells_how_many_of_its_turns_ended_well() -> None:
 class Decider:
     """Always chooses its first label."""
 
-    executor, needs = "cpu", frozenset({"seen"})
+    executor, needs, shows_several = "cpu", frozenset({"seen"}), False
 
-    async def probabilities(self, picture: Picture | None, values: Mapping[str, object]) -> list[tuple[str, float]]:
+    async def probabilities(self, pictures: Sequence[Picture], values: Mapping[str, object]) -> list[tuple[str, float]]:
         return [("image", 0.9), ("text", 0.06), ("none", 0.04)]
 
     async def look_at(self, picture: Picture) -> None:
@@ -201,8 +201,8 @@ async def test_a_decider_s_choice_is_given_and_its_time_counts_as_planning(chain
         chosen = []
         for place in range(4):
             asked = {"found": [f"passage {number}" for number in range(place)]}
-            await act.probabilities(None, asked)
-            chosen.append(likeliest_of(await act.probabilities(None, {**asked, "words": "read meanwhile"})))
+            await act.probabilities((), asked)
+            chosen.append(likeliest_of(await act.probabilities((), {**asked, "words": "read meanwhile"})))
     assert chosen == [*(hop.action for hop in chain.hops), "none"]
     assert [span.task for span in given.spans] == ["act"] * 8
 
@@ -210,7 +210,7 @@ async def test_a_decider_s_choice_is_given_and_its_time_counts_as_planning(chain
 async def test_a_plan_is_the_planner_s_own(chain: Question) -> None:
     given = GivenGenerator(Generator())
     with given.about(chain):
-        assert likeliest_of(await GivenDecider(Decider(), "planner", given).probabilities(None, {})) == "image"
+        assert likeliest_of(await GivenDecider(Decider(), "planner", given).probabilities((), {})) == "image"
     assert given.spans == []
 
 

@@ -88,7 +88,7 @@ def test_the_scorer_equals_transformers_with_full_and_windowed_layers(
 ) -> None:
     model, picture = vision_model(full_blocks), spec(width, height)
     prompts = [pictured(picture, seed, 4 + 3 * seed) for seed in range(3)]
-    batch = scorer_batch([ids for ids, _ in prompts], IMAGE, picture, [pixels for _, pixels in prompts])
+    batch = scorer_batch([ids for ids, _ in prompts], IMAGE, picture, [[pixels] for _, pixels in prompts])
     scorer = VisionScorer(model, LABELS, patch_grid(picture)).eval()
     with torch.no_grad():
         found = scorer(**tensors(batch)).numpy()
@@ -107,7 +107,7 @@ def test_one_graph_takes_any_batch_length_and_padding_and_rows_without_a_picture
 
     def inputs(chosen: list[int]) -> dict[str, np.ndarray]:
         rows, pixels = zip(*(prompts[index] for index in chosen), strict=True)
-        return scorer_batch(rows, IMAGE, picture, pixels)
+        return scorer_batch(rows, IMAGE, picture, [[] if each is None else [each] for each in pixels])
 
     write_onnx(scorer, tensors(inputs([0, 1])), AXES, "logits", path)
     references = [expected(model, ids, pixels, picture) for ids, pixels in prompts]
@@ -125,7 +125,7 @@ def test_one_graph_takes_any_batch_length_and_padding_and_rows_without_a_picture
 def test_a_rows_score_does_not_depend_on_its_neighbours(tmp_path: Path) -> None:
     model, picture = vision_model([0, 1, 2]), spec(56, 56)
     prompts = [pictured(picture, seed, 6) for seed in range(3)]
-    batch = scorer_batch([ids for ids, _ in prompts], IMAGE, picture, [pixels for _, pixels in prompts])
+    batch = scorer_batch([ids for ids, _ in prompts], IMAGE, picture, [[pixels] for _, pixels in prompts])
     write_onnx(VisionScorer(model, LABELS, (4, 4)).eval(), tensors(batch), AXES, "logits", tmp_path / "m.onnx")
     run = session(tmp_path / "m.onnx")
     before = run.run(None, batch)[0]

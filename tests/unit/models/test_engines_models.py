@@ -67,8 +67,8 @@ def picture(level: int, size: int = 112) -> Picture:
 
 async def test_planner_weighs_question_and_picture(bundle: Bundle, pool: EnginePool) -> None:
     planner = loaded(bundle, pool, "planner")
-    bright = await planner.probabilities(picture(255), {"question": "What?"})
-    dark = await planner.probabilities(picture(0), {"question": "What?"})
+    bright = await planner.probabilities([picture(255)], {"question": "What?"})
+    dark = await planner.probabilities([picture(0)], {"question": "What?"})
     assert (best(bright), best(dark)) == ("image", "text")
     assert [name for name, _ in bright] == ["none", "image", "text", "both"]
     assert sum(probability for _, probability in bright) == pytest.approx(1)
@@ -76,9 +76,9 @@ async def test_planner_weighs_question_and_picture(bundle: Bundle, pool: EngineP
 
 async def test_planner_sees_history_words_and_does_without_a_picture(bundle: Bundle, pool: EnginePool) -> None:
     planner = loaded(bundle, pool, "planner")
-    plain = await planner.probabilities(None, {"question": "What?"})
+    plain = await planner.probabilities((), {"question": "What?"})
     history = [{"question": "Where is it?", "answer": "There"}]
-    longer = await planner.probabilities(None, {"question": "What?", "history": history, "words": "Open"})
+    longer = await planner.probabilities((), {"question": "What?", "history": history, "words": "Open"})
     assert dict(longer)["text"] > dict(plain)["text"]
 
 
@@ -86,16 +86,16 @@ async def test_planner_that_has_looked_at_a_picture_plans_alike_without_its_pixe
     bundle: Bundle, pool: EnginePool
 ) -> None:
     planner = loaded(bundle, pool, "planner")
-    expected = await planner.probabilities(picture(255), {"question": "What?"})
+    expected = await planner.probabilities([picture(255)], {"question": "What?"})
     again = loaded(bundle, pool, "planner")
     await again.look_at(picture(255))
-    assert await again.probabilities(replace(picture(255), pixels=grey(0)), {"question": "What?"}) == expected
+    assert await again.probabilities([replace(picture(255), pixels=grey(0))], {"question": "What?"}) == expected
 
 
 async def test_planner_cuts_a_question_beyond_its_length(bundle: Bundle, pool: EnginePool) -> None:
     planner = loaded(bundle, pool, "planner")
     asked = {"question": "why " * 500, "words": "sign " * 500}
-    assert best(await planner.probabilities(picture(9), asked)) == "text"
+    assert best(await planner.probabilities([picture(9)], asked)) == "text"
 
 
 async def test_scores_do_not_depend_on_batch_mates(bundle: Bundle, pool: EnginePool) -> None:
@@ -169,13 +169,13 @@ async def test_a_prompt_is_read_ahead_as_far_as_no_question_changes_it(
     generator = LlamaGenerator(bundle.roles.generator, bundle, PictureFitter(), threads=1)
     prefilled: list[Sequence[Part]] = []
 
-    class Reading:
+    class Client:
         async def prefill(self, prompt: Sequence[Part], urgency: Urgency) -> Usage:
             prefilled.append(prompt)
             return Usage(len(prompt))
 
-    async def client() -> Reading:
-        return Reading()
+    async def client() -> Client:
+        return Client()
 
     monkeypatch.setattr(generator.process, "client", client)
     await generator.prepare(picture(9), known)

@@ -31,11 +31,12 @@ class Router:
     """A tool router that always wants both."""
 
     needs: frozenset[str] = frozenset()
+    shows_several = False
 
     async def look_at(self, picture: object) -> None:
         """There is nothing to do."""
 
-    async def probabilities(self, picture: object, values: object) -> list[tuple[str, float]]:
+    async def probabilities(self, pictures: object, values: object) -> list[tuple[str, float]]:
         return [("both", 1.0)]
 
 

@@ -45,11 +45,12 @@ class TwoHops:
 
 class Judge:
     needs: frozenset[str] = frozenset()
+    shows_several = False
 
     async def look_at(self, picture: object) -> None:
         """There is nothing to do."""
 
-    async def probabilities(self, picture: Any, values: Any) -> list[tuple[str, float]]:
+    async def probabilities(self, pictures: Any, values: Any) -> list[tuple[str, float]]:
         return [("supported", 1.0)]
 
 

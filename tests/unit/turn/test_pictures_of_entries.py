@@ -97,6 +97,57 @@ async def test_select_looks_at_the_pictures_and_texts_of_the_five_best_together(
     assert world.shown("answer") == []  # its prompt shows the wearer's picture alone
 
 
+class Chooser:
+    """A decider that remembers the pictures that it was shown."""
+
+    needs = frozenset[str]()
+
+    def __init__(self, *, shows_several: bool) -> None:
+        self.shows_several = shows_several
+        self.asked: list[list[bytes]] = []
+
+    async def look_at(self, picture: Picture) -> None:
+        """There is nothing to do."""
+
+    async def probabilities(self, pictures: Sequence[Picture], values: object) -> list[tuple[str, float]]:
+        frame, *others = pictures
+        assert frame == FRAME
+        self.asked.append([other.sha256 for other in others])
+        return [("2", 0.9), ("none", 0.1)]
+
+
+@pytest.mark.parametrize(("shows_several", "shown"), [(True, 5), (False, 0)])
+async def test_a_decider_is_shown_the_pictures_of_entries_where_its_prompt_shows_them(
+    shows_several: bool, shown: int
+) -> None:
+    world = Shown("select")
+    world.models.deciders["select"] = chooser = Chooser(shows_several=shows_several)
+    events = await world.ask(policy="core-mmrag")
+    assert chooser.asked == [[digest(number) for number in range(shown)]]
+    assert [timing.stage for timing in done(events).timings].count("entry_pictures") == bool(shown)
+    assert done(events).skipped == ()
+
+
+async def test_a_decider_goes_on_without_pictures_that_fail_and_says_how_many_it_was_shown() -> None:
+    world, told = Shown(), list[TurnEvent]()
+    world.models.deciders["select"] = chooser = Chooser(shows_several=True)
+    journal = Journal(told.append, explains=True)
+    runner = StepRunner(Budget(60.0), world.resources, journal, "a test")
+    async with Toolbox(turn(), runner, world.resources, journal) as tools:
+        state = tools.start().having(await tools.search_image(limit=3))
+        await tools.decide(Choice, state, by="select", otherwise=Choice.NONE)
+        world.shelf.fails = KnowledgeFailed("broken")
+        unlike = replace(state, seen=state.seen[:2])
+        await tools.decide(Choice, unlike, by="select", otherwise=Choice.NONE)
+    assert (chooser.asked, journal.skipped) == (
+        [[digest(0), digest(1), digest(2)], []],
+        [SkippedStep("entry_pictures", "FAILED")],
+    )
+    first, second = [event for event in told if isinstance(event, StepEnded) and event.name == "select"]
+    assert ("pictures of entries", "3") in [(each.label, each.text) for each in first.inputs]
+    assert "pictures of entries" not in [each.label for each in second.inputs]
+
+
 async def test_evidence_names_the_first_picture_of_its_entry() -> None:
     world = Shown()
     world.knowledge.chunks = [replace(chunk, entry=entry(3).entry) for chunk in world.knowledge.chunks]

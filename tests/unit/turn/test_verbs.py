@@ -106,6 +106,7 @@ class Judge:
     """A verifier with labels of its own."""
 
     needs: frozenset[str] = frozenset()
+    shows_several = False
 
     def __init__(self, *weighed: tuple[str, float]) -> None:
         self.weighed = list(weighed)
@@ -114,7 +115,7 @@ class Judge:
     async def look_at(self, picture: object) -> None:
         """There is nothing to do."""
 
-    async def probabilities(self, picture: Any, values: Any) -> list[tuple[str, float]]:
+    async def probabilities(self, pictures: Any, values: Any) -> list[tuple[str, float]]:
         self.asked.append(values["answer"])
         return self.weighed
 

@@ -18,6 +18,7 @@ from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Asked
 from quizglass_export.finetuning.asking.searching import EvidenceSearch
 from quizglass_server.domain.state import Draft, Note, State
 from quizglass_server.domain.turns import AbstainReason, Evidence, Exchange, FinishReason, Plan, Turn
+from quizglass_server.models.prompts import MOST_ENTRIES
 from quizglass_server.policies import Policy
 from quizglass_server.policies.tools import Label
 from quizglass_server.steps.abstaining import abstains
@@ -266,7 +267,7 @@ class OfflineTurn:
     def _entry_pictures(self, model: AskedModel, task: str, state: State) -> list[Path]:
         """Of the first lines seen, up to the first that has none, so that pictures and lines go together."""
         pictures: list[Path] = []
-        for item in state.seen[:6] if model.shows_entries(task) else ():
+        for item in state.seen[:MOST_ENTRIES] if model.shows_entries(task) else ():
             path = self._models.search.picture(item)
             if path is None:
                 break

@@ -246,7 +246,7 @@ async def test_the_search_router_is_a_linear_decider_that_a_server_takes(tmp_pat
     chosen = LinearDecider("deciders.search_router", part)
     for sure, branch in ((0.1, "rag"), (0.9, "verify")):
         signs = dict.fromkeys(SIGNS, 0.0) | {"no_answer": float(sure < 0.5)}
-        shares = dict(await chosen.probabilities(None, {**signs, "p_min": sure, "p_mean": sure}))
+        shares = dict(await chosen.probabilities((), {**signs, "p_min": sure, "p_mean": sure}))
         assert max(shares, key=lambda name: shares[name]) == branch
 
 
