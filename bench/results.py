@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 RESULTS = Path(__file__).parent / "results"
+_FOLDERS = ("--workdir",)
 _PACKAGES = ("quizglass", "grpcio", "hnswlib", "llama-cpp-python", "onnxruntime", "rapidocr", "torch", "transformers")
 
 
@@ -131,8 +132,13 @@ def write(name: str, rows: list[Row], **details: object) -> Path:
 
 
 def command(name: str) -> str:
-    """As the benchmark was started."""
-    return shlex.join(["python", "-m", f"bench.{name}", *sys.argv[1:]])
+    """As the benchmark was started, without folders of the machine, which change nothing that is measured."""
+    said, folder = [], False
+    for word in sys.argv[1:]:
+        if not folder and word.partition("=")[0] not in _FOLDERS:
+            said.append(word)
+        folder = word in _FOLDERS
+    return shlex.join(["python", "-m", f"bench.{name}", *said])
 
 
 def as_json(record: object, indent: int) -> str:

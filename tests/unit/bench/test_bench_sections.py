@@ -132,3 +132,9 @@ def test_rows_without_a_section_are_never_dropped_unsaid(bench: Run, folder: Pat
 def test_every_published_row_names_its_section(path: Path) -> None:
     record = json.loads(path.read_text())
     assert [row["name"] for row in record["rows"] if "sections" in record and not row.get("section")] == []
+
+
+@pytest.mark.parametrize("folder", [["--workdir", "/somewhere/else"], ["--workdir=/somewhere/else"], []])
+def test_the_command_that_is_published_names_no_folder(monkeypatch: pytest.MonkeyPatch, folder: list[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["bench", "--only", "first", *folder, "--resume"])
+    assert results.command("engine") == "python -m bench.engine --only first --resume"
