@@ -1,12 +1,10 @@
-"""What is said of photographs, spoilt as pocketworld's pictures are: thresholds and weights were fitted on none."""
+"""What is said of photographs of two packages, spoilt as pocketworld's pictures are: nothing was fitted on these."""
 
 from __future__ import annotations
 
 import asyncio
-import io
 import random
 from collections.abc import Iterator
-from math import ceil, cos, radians, sin
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +14,8 @@ from bench.results import Row, at_least, at_most
 from bench.sections import Part
 from bench.session.coaching import BARS, auc
 from bench.session.stage import Served, SessionSetup
-from quizglass_export.pocketworld.drawing.canvas import Pen
-from quizglass_export.pocketworld.drawing.faults import MOST_TILT, occlude, spoil
+from quizglass_export.coaching.photographs import crop
 from quizglass_server.coaching.coach import FAULTS, SURE, CaptureCoach
-from quizglass_server.domain.turns import RGB
 
 CLEAN = "none"
 KINDS = (CLEAN, "blur", "dark", "tilt", "noise", "occlusion")
@@ -37,7 +33,6 @@ _NAMES = {
     ),
     "sklearn/datasets/images": ("china", "flower"),
 }
-_SIZES, _QUALITIES = (224, 256, 318), (80, 88, 94)
 _MOST_ALARMS = 2.0
 
 
@@ -65,43 +60,18 @@ def found(root: Path) -> Iterator[Path]:
 def _measured(files: list[Path], count: int) -> Part:
     coach, rng = CaptureCoach(), random.Random(6105)
     wholes = [Image.open(path).convert("RGB") for path in files]
-    logits = {kind: np.stack([coach.logits(sample(rng, wholes, kind)) for _ in range(count)]) for kind in KINDS}
+    logits = {
+        kind: np.stack([coach.logits(crop(rng, rng.choice(wholes), kind)) for _ in range(count)]) for kind in KINDS
+    }
     rows = []
     for kind in KINDS[1:]:
         column = [fault.value for fault in FAULTS].index(kind)
         both = np.concatenate([logits[CLEAN][:, column], logits[kind][:, column]])
         area = auc(both, np.arange(2 * count) >= count)
         rows.append(at_least(f"photographs: AUC of {kind} against clean crops", area, "", BARS[kind]))
-    clean = [sample(rng, wholes, CLEAN) for _ in range(count)]
+    clean = [crop(rng, rng.choice(wholes), CLEAN) for _ in range(count)]
     for name, told in (("as served by default", SURE), ("of all faults", FAULTS)):
         judge = CaptureCoach(told).judge
         alarms = 100 * float(np.mean([bool(judge(pixels).fault) for pixels in clean]))
         rows.append(at_most(f"photographs: false alarms on clean crops, {name}", alarms, "%", _MOST_ALARMS))
     return Part([*rows, Row("photographs, of which all crops are", len(files), "")])
-
-
-def sample(rng: random.Random, wholes: list[Image.Image], kind: str) -> RGB:
-    """A crop of a photograph with a fault, as a camera would have saved it: RGB, uint8."""
-    whole, strength = rng.choice(wholes), rng.uniform(0.3, 1.0)
-    degrees = rng.choice((-1, 1)) * strength * MOST_TILT if kind == "tilt" else 0.0
-    picture = _crop(rng, whole, degrees).resize((size := rng.choice(_SIZES), size), Image.Resampling.LANCZOS)
-    if kind == "occlusion":
-        centre = rng.uniform(0.35, 0.65) * size, rng.uniform(0.35, 0.65) * size
-        occlude(Pen(picture, centre, 0.6 * size), strength, rng)
-    picture = spoil(picture, kind, strength, rng.getrandbits(32))
-    file = io.BytesIO()
-    picture.save(file, "JPEG", quality=rng.choice(_QUALITIES))
-    return np.asarray(Image.open(file).convert("RGB"))
-
-
-def _crop(rng: random.Random, whole: Image.Image, degrees: float) -> Image.Image:
-    """A square of at least 0.6 of the photograph's shorter side, turned about its middle without empty corners."""
-    turn = abs(radians(degrees))
-    room = cos(turn) + sin(turn)
-    side = rng.uniform(0.6, 1.0) * min(whole.size) / room
-    reach = side * room / 2
-    x, y = rng.uniform(reach, whole.width - reach), rng.uniform(reach, whole.height - reach)
-    around = whole.crop((round(x - reach), round(y - reach), round(x + reach), round(y + reach)))
-    turned = around.rotate(degrees, Image.Resampling.BICUBIC)
-    margin = ceil((around.width - side) / 2) + 2  # beyond what interpolation takes from outside
-    return turned.crop((margin, margin, around.width - margin, around.height - margin))

@@ -11,7 +11,8 @@ from PIL import Image
 from bench.engine.server.serving import Stock
 from bench.session import doors
 from bench.session.closer import HEIGHT, WIDTH, frame_of
-from bench.session.photographs import KINDS, found, sample
+from bench.session.photographs import KINDS, found
+from quizglass_export.coaching.photographs import crop
 from quizglass_export.pocketworld.dataset import SCENE_SIZE
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.questions import make_questions
@@ -42,7 +43,7 @@ async def test_what_is_compared_is_asked_the_same_of_the_same_scene_and_no_pictu
 def test_a_photograph_is_spoilt_in_one_way_and_has_no_empty_corners(kind: str) -> None:
     whole = Image.new("RGB", (300, 200), (200, 120, 90))
     for seed in range(10):
-        pixels = sample(random.Random(seed), [whole], kind)
+        pixels = crop(random.Random(seed), whole, kind)
         assert pixels.dtype == np.uint8
         assert pixels.shape[2] == 3
         corners = pixels[[0, 0, -1, -1], [0, -1, 0, -1]].astype(int)
