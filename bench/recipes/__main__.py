@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench import sections
-from bench.recipes import planner
+from bench.recipes import core_mmrag, planner
 from bench.recipes.work import Setup
 from bench.sections import Part
 
@@ -21,6 +21,7 @@ SECTIONS: dict[str, Callable[[Setup], Part]] = {
     "answers": planner.answers,
     "agents": planner.agents,
     "others": planner.others,
+    "losses": core_mmrag.losses,
 }
 """In the order of the table."""
 _QUICK = {"things": 40, "questions": 60, "asked": 12, "more": ("--steps", "3")}

@@ -72,9 +72,9 @@ def planners(setup: Setup) -> Part:
 
 def answers(setup: Setup) -> Part:
     """What the base answers when each planner plans for it, and when the same is looked up for every question."""
-    with work.searching(setup) as server:
+    with work.searching(setup, work.fresh(setup)) as server:
         planned = {name: _planned(setup, server, name, setup.base) for name in (PLANNER, "rank-8", "full")}
-        fixed = work.answered(setup, server, "base", setup.base, FIXED)
+        fixed = work.answered(setup, server, work.fresh(setup), "base", setup.base, FIXED)
     rows = [_row(f"{AGENT}, {name}", asked) for name, asked in planned.items()]
     rows += [_row(policy, asked) for policy, asked in fixed.items()]
     strict = {name: to_the_letter(asked, fixed) for name, asked in planned.items()}
@@ -101,11 +101,11 @@ def to_the_letter(agent: Asked, fixed: Mapping[str, Asked]) -> Asked:
 def agents(setup: Setup) -> Part:
     """The same planners when they answer themselves."""
     rows, data = [], {}
-    with work.searching(setup) as server:
+    with work.searching(setup, work.fresh(setup)) as server:
         for name in (PLANNER, "full"):
             planner = work.model_of(setup, _trained(setup, name))
             beside = _planned(setup, server, name, setup.base)
-            alone = work.answered(setup, server, f"agent-{name}", planner, (AGENT,))[AGENT]
+            alone = work.answered(setup, server, work.fresh(setup), f"agent-{name}", planner, (AGENT,))[AGENT]
             rows += [_row(f"{name} answers too", alone), _above(f"base beside {name}", beside, "it answers too", alone)]
             data[name] = _data(alone)
     return Part(rows, data)
@@ -115,11 +115,11 @@ def others(setup: Setup) -> Part:
     """The same planner beside bases that it was not made for, against looking everything up for each."""
     rows, data, above = [], {}, 0
     planner = work.model_of(setup, _trained(setup, PLANNER))
-    with work.searching(setup) as server:
+    with work.searching(setup, work.fresh(setup)) as server:
         for commit, what in OTHERS.items():
             base = work.base_of(setup, commit)
             policies = (AGENT, "both")
-            asked = work.answered(setup, server, f"base-{commit}", base, policies, planner)
+            asked = work.answered(setup, server, work.fresh(setup), f"base-{commit}", base, policies, planner)
             name = f"{commit} ({what})"
             rows += [_row(f"{name}, {policy}", asked[policy]) for policy in policies]
             rows.append(_above(f"{name}, {AGENT}", asked[AGENT], "both", asked["both"]))
@@ -146,7 +146,7 @@ def _trained(setup: Setup, name: str) -> Path:
 
 def _planned(setup: Setup, server: str, name: str, answerer: Path) -> Asked:
     planner = work.model_of(setup, _trained(setup, name))
-    return work.answered(setup, server, f"planned-by-{name}", answerer, (AGENT,), planner)[AGENT]
+    return work.answered(setup, server, work.fresh(setup), f"planned-by-{name}", answerer, (AGENT,), planner)[AGENT]
 
 
 def _report(planner: Path) -> dict[str, Any]:

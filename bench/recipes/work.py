@@ -26,6 +26,7 @@ _BASE_FILES = (
 )
 _ASKING = ("--prompts", str(PROMPTS), "--picture", "112x112")
 _HELD_OUT = "0.15"
+REPORT = "report.json"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a policy said to every question of the fresh world that has an answer, in the order of the world."""
+    """What a policy said to every question of a world that has an answer, in the order of the world."""
 
     right: list[bool]
     plans: list[str]
@@ -72,46 +73,67 @@ class Asked:
         return 100 * sum(self.right) / len(self.right)
 
 
-def command(*words: object) -> None:
-    """Run `quizglass-export` with these words.
+def command(*words: object) -> dict[str, Any]:
+    """Run `quizglass-export` with these words; gives its report.
 
     Raises:
         subprocess.CalledProcessError: it failed; what it said stands on the terminal.
     """
     line = [sys.executable, "-m", "quizglass_export.cli", *map(str, words), "--json"]
-    subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run(line, check=True, stdout=subprocess.PIPE, encoding="utf-8")
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
 
 
-def world(setup: Setup, seed: int, questions: int) -> Path:
-    """A world of format 2, half of whose questions are about things that no model was trained on."""
+def world(setup: Setup, seed: int, questions: int, conflicts: int = 0) -> Path:
+    """A world of format 2, half of whose questions are about things that no model was trained on.
+
+    Args:
+        conflicts: further questions about sources that disagree. A world has them all or none, so that a seed names it.
+    """
     folder = setup.folder / f"world-{seed}"
     if not (folder / "world.json").is_file():
         setup.say(f"world {seed}")
         size = ("--things", setup.things, "--questions", questions, "--unseen-share", UNSEEN_SHARE)
-        command("pocketworld", "--seed", seed, *size, "--with-core", "--overwrite", "--out", folder)
+        disputed = ("--conflicts", conflicts, "--unknowable", 0) if conflicts else ()
+        command("pocketworld", "--seed", seed, *size, *disputed, "--with-core", "--overwrite", "--out", folder)
     return folder
 
 
 def notes(setup: Setup) -> Path:
     """Labels of the planner and its examples, by what the base knows of the worlds' questions."""
     folder = setup.folder / "notes"
-    if not (folder / "train.jsonl").is_file():
+    if not (folder / REPORT).is_file():
         worlds = [world(setup, seed, setup.questions) for seed in setup.seeds]
-        setup.say("asking the base for the planner's labels")
-        asking = (*_ASKING, "--ask-batch", 256, "--chunk", 256, "--held-out", _HELD_OUT)
-        data = ("--dataset", "pocketworld", "--data", *worlds)
-        command("annotate", "planner", *data, "--answerer", setup.base, *asking, "--out", folder)
+        annotated(setup, "planner", worlds, setup.base, folder)
     return folder
+
+
+def annotated(
+    setup: Setup, recipe: str, worlds: Sequence[Path], base: Path, folder: Path, flags: Sequence[object] = ()
+) -> None:
+    """Write a recipe's examples to a folder: what a base says to the worlds' questions, and what follows of it.
+
+    The command's own report is `report.json` there, written last.
+    """
+    setup.say(f"asking the base: {recipe}")
+    asking = (*_ASKING, "--ask-batch", 256, "--chunk", 256, "--held-out", _HELD_OUT)
+    data = ("--dataset", "pocketworld", "--data", *worlds)
+    report = command("annotate", recipe, *data, "--answerer", base, *asking, *flags, "--out", folder)
+    (folder / REPORT).write_text(json.dumps(report, indent=1), encoding="utf-8")
 
 
 def trained(setup: Setup, name: str, flags: Sequence[str]) -> Path:
     """A planner of the base, with `training.json` beside it; `flags` are those in which it differs from the paper's."""
-    folder = setup.folder / f"planner-{name}"
+    return adapted(setup, "planner", setup.base, notes(setup), name, ("--batch", 16, "--accumulation", 1, *flags))
+
+
+def adapted(setup: Setup, recipe: str, base: Path, data: Path, name: str, flags: Sequence[object]) -> Path:
+    """What `train RECIPE` leaves, in the folder `RECIPE-name`."""
+    folder = setup.folder / f"{recipe}-{name}"
     if not (folder / "training.json").is_file():
-        data = notes(setup)
         setup.say(f"training {name}")
-        how = ("--batch", 16, "--accumulation", 1, "--no-checkpointing", "--evaluate-every", 50, *flags, *setup.more)
-        command("train", "planner", "--checkpoint", setup.base, "--data", data, *_ASKING, *how, "--out", folder)
+        how = ("--no-checkpointing", "--evaluate-every", 50, *flags, *setup.more)
+        command("train", recipe, "--checkpoint", base, "--data", data, *_ASKING, *how, "--out", folder)
     return folder
 
 
@@ -136,24 +158,29 @@ def base_of(setup: Setup, commit: str) -> Path:
 
 
 @contextmanager
-def searching(setup: Setup) -> Iterator[str]:
-    """A server that knows the fresh world, to search in; gives its address."""
-    folder = world(setup, setup.fresh, setup.asked)
-    with LocalServer(setup.bundle, setup.folder / "knowledge", log=setup.folder / "server.log") as server:
+def searching(setup: Setup, folder: Path) -> Iterator[str]:
+    """A server that knows a world, to search in; gives its address."""
+    knowledge, log = setup.folder / f"knowledge-of-{folder.name}", setup.folder / "server.log"
+    with LocalServer(setup.bundle, knowledge, log=log) as server:
         with Client(server.target) as client:
             lines = read_entries(folder / "entries.jsonl")
             entries = [line.entry for line in lines if isinstance(line, GoodLine)]
             if client.capabilities().entries != len(entries):
-                setup.say(f"importing world {setup.fresh}")
+                setup.say(f"importing {folder.name}")
                 client.add_entries(entries)
         yield server.target
 
 
+def fresh(setup: Setup) -> Path:
+    """The world that planners are asked about."""
+    return world(setup, setup.fresh, setup.asked)
+
+
 def answered(
-    setup: Setup, server: str, name: str, answerer: object, policies: Sequence[str], planner: str = ""
+    setup: Setup, server: str, asked: Path, name: str, answerer: object, policies: Sequence[str], planner: str = ""
 ) -> dict[str, Asked]:
-    """What a model answers under each policy; `planner` is the model that plans for the planning agent."""
-    folder, asked = setup.folder / f"answers-{name}", setup.folder / f"world-{setup.fresh}"
+    """What a model answers to a world under each policy; `planner` is the model that plans for the planning agent."""
+    folder = setup.folder / f"answers-{name}"
     questions = _rows(asked / "questions.jsonl")
     if any(len(_rows(folder / f"{policy}.jsonl")) < len(questions) for policy in policies):
         setup.say(f"asking {name}: {', '.join(policies)}")
