@@ -11,11 +11,13 @@ import asyncio
 import base64
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import tarfile
+import tempfile
 import venv
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,15 @@ from bench.engine.contenders.shapes import Shape
 from bench.engine.contenders.sse import free_port, post_stream, wait_until_listening
 
 SERVER, EXAMPLE, HANDLER = "llama_cpp.server", "example server", "Llama with its handler"
+_AMX_PROBE = Path(__file__).parents[3] / "server" / "native" / "amx_probe.c"
+_BESIDE_AMX = {
+    "avx_vnni": "AVX_VNNI",
+    "avx512f": "AVX512",
+    "avx512_vbmi": "AVX512_VBMI",
+    "avx512_vnni": "AVX512_VNNI",
+    "avx512_bf16": "AVX512_BF16",
+}
+"""Flags of /proc/cpuinfo and what ggml's build calls them, beyond AVX2, FMA, F16C and BMI2, which it always takes."""
 _EXAMPLE_NEEDS = ("openai", "safetensors", "websockets")
 _INSTALL_S, _START_S, _STOP_S = 1800.0, 120.0, 10.0
 _TEMPLATE = (
@@ -63,7 +74,7 @@ class Peers:
         Raises:
             PeerMissing: the package index or the compiler failed.
         """
-        self._make(say, [self._server_package, *_EXAMPLE_NEEDS, "pillow"])
+        self._make(say, [self._server_package, *_EXAMPLE_NEEDS, "pillow"], native_definitions())
         if not self._example.is_file():
             say("fetching llama-cpp-python's source distribution (once)")
             sources = self._folder / "peers-src"
@@ -110,18 +121,22 @@ class Peers:
         module = next(self._folder.glob("peers-venv/lib/python*/site-packages/llama_cpp/lib/libggml-cpu-*.so"), None)
         return self._folder if module is None else module.parent
 
-    def _make(self, say: Callable[[str], None], wanted: list[str]) -> None:
+    def _make(self, say: Callable[[str], None], wanted: list[str], definitions: Sequence[str] = ()) -> None:
         stamp = self._folder / "peers-venv" / "installed.json"
-        if not (stamp.is_file() and json.loads(stamp.read_text()) == wanted):
+        what = [*wanted, *definitions]
+        if not (stamp.is_file() and json.loads(stamp.read_text()) == what):
             say("installing the peers into an environment of their own (once)")
             venv.create(self._folder / "peers-venv", with_pip=True, clear=True)
-            self._pip("install", *wanted)
-            stamp.write_text(json.dumps(wanted))
+            anew = ("--no-cache-dir",) if definitions else ()  # the cache has what was built without them
+            self._pip("install", *anew, *wanted, definitions=definitions)
+            stamp.write_text(json.dumps(what))
 
-    def _pip(self, *arguments: str) -> None:
+    def _pip(self, *arguments: str, definitions: Sequence[str] = ()) -> None:
         command = [str(self.python), "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
+        given = " ".join([*filter(None, [os.environ.get("CMAKE_ARGS")]), *definitions])
+        environment = os.environ | ({"CMAKE_ARGS": given} if given else {})
         try:
-            subprocess.run(command, check=True, timeout=_INSTALL_S, stdout=sys.stderr)
+            subprocess.run(command, check=True, timeout=_INSTALL_S, stdout=sys.stderr, env=environment)
         except (subprocess.SubprocessError, OSError) as error:
             raise PeerMissing(f"pip {arguments[0]} failed: {error}") from None
 
@@ -266,6 +281,29 @@ def _take(chunk: dict[str, Any], timed: Timed) -> None:
     text = choice.get("text") or (choice.get("delta") or {}).get("content")
     if text and not text.startswith("<|"):  # one of them also sends the text of the token that ends an answer
         timed.add(text)
+
+
+def native_definitions() -> list[str]:
+    """What CMake is told to compile llama.cpp for this machine; nothing where what it does by itself works.
+
+    On a processor with AMX some compilers (gcc 12.2 among them) write AMX code that dies, and `-march=native` asks for
+    it: there every other instruction set that ggml knows and this processor has is named instead.
+    """
+    cpu = Path("/proc/cpuinfo")
+    flags = set(cpu.read_text(encoding="utf-8").split()) if cpu.is_file() else set()
+    if "amx_tile" not in flags or _writes_amx():
+        return []
+    known = [option for flag, option in _BESIDE_AMX.items() if flag in flags]
+    return ["-DGGML_NATIVE=OFF", *(f"-DGGML_{option}=ON" for option in known)]
+
+
+def _writes_amx() -> bool:
+    """Whether this machine's compiler gets AMX right, by the probe that decides it for the project's own wheel."""
+    with tempfile.TemporaryDirectory() as folder:
+        probe = Path(folder) / "probe"
+        compiler = [os.environ.get("CC", "cc"), "-O2", "-mamx-tile", "-mamx-int8", str(_AMX_PROBE), "-o", str(probe)]
+        compiled = subprocess.run(compiler, check=False, capture_output=True).returncode == 0
+        return compiled and subprocess.run([probe], check=False).returncode == 0
 
 
 def _wheels() -> list[str]:
