@@ -33,7 +33,7 @@ _AMX_PROBE = Path(__file__).parents[3] / "server" / "native" / "amx_probe.c"
 _BESIDE_AMX = {
     "avx_vnni": "AVX_VNNI",
     "avx512f": "AVX512",
-    "avx512_vbmi": "AVX512_VBMI",
+    "avx512vbmi": "AVX512_VBMI",
     "avx512_vnni": "AVX512_VNNI",
     "avx512_bf16": "AVX512_BF16",
 }
