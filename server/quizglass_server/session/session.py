@@ -53,14 +53,22 @@ from quizglass_server.coaching.closer import Closer
 from quizglass_server.coaching.coach import CaptureCoach
 from quizglass_server.domain import checks
 from quizglass_server.domain.turns import Done, Picture
-from quizglass_server.errors import InvalidInput, NotFound, NotLocal, Overloaded, QuizglassError, Stopping, Superseded
+from quizglass_server.errors import (
+    InvalidInput,
+    NotFound,
+    NotLocal,
+    Overloaded,
+    QuizglassError,
+    Stopping,
+    Superseded,
+    reported,
+)
 from quizglass_server.scheduling.ledger import entered_in, handed
 from quizglass_server.session.dialogue import Dialogue
 from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits, check_name
 from quizglass_server.session.heard import Conversation
 from quizglass_server.session.link import SessionLink
 from quizglass_server.session.log import Encoded, MessageLog
-from quizglass_server.session.notices import described
 from quizglass_server.session.posture import DevicePosture
 from quizglass_server.session.token import Sessions
 from quizglass_server.session.turns import ShelfFrame, Turns
@@ -493,8 +501,21 @@ class Session:
         frame: bytes = b"",
         turn_over: bool = False,
     ) -> Notice:
-        about = Notice(message_id, message, ask_id, frame, turn_over=turn_over)
-        return described(about, error, self._means.wire.status)
+        """A failure, with the reason, field and delay that a call would have ended with."""
+        known = reported(error, message)
+        return Notice(
+            message_id,
+            message,
+            ask_id,
+            frame,
+            self._means.wire.status(known),
+            known.code,
+            known.message,
+            known.metadata,
+            known.metadata.get("field", ""),
+            known.retry_after_s or 0.0,
+            turn_over,
+        )
 
     def _beat(self) -> None:
         """While a turn runs, say where it is whenever nothing else was said for a while."""
