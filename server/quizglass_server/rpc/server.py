@@ -39,7 +39,7 @@ from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.memory import SightingMemory
 from quizglass_server.rpc.assistant import AssistantServicer
 from quizglass_server.rpc.frames import FrameStore
-from quizglass_server.rpc.health import KnowledgeRole, RoleHealth
+from quizglass_server.rpc.health import RoleHealth
 from quizglass_server.rpc.knowledge import KnowledgeServicer
 from quizglass_server.rpc.memory import MemoryServicer
 from quizglass_server.rpc.session import ProtobufWire, SessionServicer
@@ -172,7 +172,7 @@ async def start_rpc(services: Services) -> RpcServer:
     health_pb2_grpc.add_HealthServicer_to_server(status, server)
     names = (*(each.service.full_name for each in served), health.SERVICE_NAME, reflection.SERVICE_NAME)
     reflection.enable_server_reflection(names, server, described(names))
-    roles = RoleHealth(status, services.models, KnowledgeRole(services.knowledge))
+    roles = RoleHealth(status, services.models, services.knowledge)
     port = _bind(server, settings.host, settings.port)
     rpc = RpcServer(server, status, roles, guard, asking, sessions, look_ahead, served, limits, port)
     await server.start()
