@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -97,36 +97,23 @@ class Served:
 
     service: ServiceDescriptor
     servicer: Any
-    register: Callable[[Any, grpc.aio.Server], None]
 
 
+@dataclass(frozen=True, slots=True)
 class RpcServer:
     """A started server."""
 
-    def __init__(
-        self,
-        server: grpc.aio.Server,
-        status: health.aio.HealthServicer,
-        roles: RoleHealth,
-        guard: Guard,
-        asking: Asking,
-        sessions: SessionDirectory,
-        look_ahead: LookAhead | None,
-        served: tuple[Served, ...],
-        limits: Limits,
-        port: int,
-    ) -> None:
-        self._server = server
-        self._status = status
-        self._roles = roles
-        self._look_ahead = look_ahead
-        self.sessions = sessions
-        self.port = port
-        self.guard = guard
-        """Counts what runs, for whatever else answers requests beside gRPC."""
-        self.asking = asking
-        self.served = served
-        self.limits = limits
+    port: int
+    guard: Guard
+    """Counts what runs, for whatever else answers requests beside gRPC."""
+    asking: Asking
+    sessions: SessionDirectory
+    served: tuple[Served, ...]
+    limits: Limits
+    _server: grpc.aio.Server
+    _status: health.aio.HealthServicer
+    _roles: RoleHealth
+    _look_ahead: LookAhead | None
 
     async def set_serving(self, serving: bool) -> None:
         """Say in the health service whether requests are welcome."""
@@ -165,16 +152,14 @@ async def start_rpc(services: Services) -> RpcServer:
     look_ahead = LookAhead(services.assistant) if settings.look_ahead else None
     asking = _asking(services, frames, look_ahead)
     sessions = _sessions(services, asking, look_ahead)
-    served = _served(services, asking, frames, sessions, guard)
-    for each in served:
-        each.register(each.servicer, server)
+    served = _served(server, services, asking, frames, sessions, guard)
     status = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(status, server)
     names = (*(each.service.full_name for each in served), health.SERVICE_NAME, reflection.SERVICE_NAME)
     reflection.enable_server_reflection(names, server, described(names))
     roles = RoleHealth(status, services.models, services.knowledge)
     port = _bind(server, settings.host, settings.port)
-    rpc = RpcServer(server, status, roles, guard, asking, sessions, look_ahead, served, limits, port)
+    rpc = RpcServer(port, guard, asking, sessions, served, limits, server, status, roles, look_ahead)
     await server.start()
     await roles.start()
     await rpc.set_serving(True)
@@ -182,35 +167,31 @@ async def start_rpc(services: Services) -> RpcServer:
 
 
 def _served(
-    services: Services, asking: Asking, frames: FrameStore, sessions: SessionDirectory, guard: Guard
+    server: grpc.aio.Server,
+    services: Services,
+    asking: Asking,
+    frames: FrameStore,
+    sessions: SessionDirectory,
+    guard: Guard,
 ) -> tuple[Served, ...]:
-    """Every service, over gRPC and over HTTP."""
+    """Every service, over gRPC by this server and over HTTP."""
     assistant = AssistantServicer(asking, frames, services.sessions, guard, lambda: _capabilities(services))
     knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames, guard)
     memory = MemoryServicer(services.memory, services.assistant, frames, guard)
     session = SessionServicer(sessions, guard)
     return (
-        Served(
-            assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
-            assistant,
-            assistant_pb2_grpc.add_AssistantServiceServicer_to_server,
-        ),
-        Served(
-            knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
-            knowledge,
-            knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
-        ),
-        Served(
-            memory_pb2.DESCRIPTOR.services_by_name["MemoryService"],
-            memory,
-            memory_pb2_grpc.add_MemoryServiceServicer_to_server,
-        ),
-        Served(
-            session_pb2.DESCRIPTOR.services_by_name["SessionService"],
-            session,
-            session_pb2_grpc.add_SessionServiceServicer_to_server,
-        ),
+        _put(server, assistant_pb2, assistant_pb2_grpc, assistant),
+        _put(server, knowledge_pb2, knowledge_pb2_grpc, knowledge),
+        _put(server, memory_pb2, memory_pb2_grpc, memory),
+        _put(server, session_pb2, session_pb2_grpc, session),
     )
+
+
+def _put(server: grpc.aio.Server, messages: ModuleType, stubs: ModuleType, servicer: object) -> Served:
+    """Have a server answer the one service of a .proto file, whose generated modules are given."""
+    ((name, service),) = messages.DESCRIPTOR.services_by_name.items()
+    getattr(stubs, f"add_{name}Servicer_to_server")(servicer, server)
+    return Served(service, servicer)
 
 
 def _asking(services: Services, frames: FrameStore, look_ahead: LookAhead | None) -> Asking:
