@@ -65,7 +65,7 @@ from quizglass_server.errors import (
 )
 from quizglass_server.scheduling.ledger import entered_in, handed
 from quizglass_server.session.dialogue import Dialogue
-from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits, check_name
+from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits
 from quizglass_server.session.heard import Conversation
 from quizglass_server.session.link import SessionLink
 from quizglass_server.session.log import Encoded, MessageLog
@@ -327,7 +327,7 @@ class Session:
             case FramePart():
                 self._part(said, message_id)
             case FrameDrop(sha256=sha256):
-                check_name(sha256, "frame_drop.sha256")
+                checks.sha256(sha256, "frame_drop.sha256")
                 self._look_no_more(sha256)
                 self.emit(self._shelf.drop(sha256))
                 self._turns.arrived(sha256)

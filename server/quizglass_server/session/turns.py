@@ -46,7 +46,7 @@ from quizglass_server.errors import InvalidInput, NotFound, Overloaded, TurnRunn
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
 from quizglass_server.session.dialogue import Dialogue, appended, follow, spoken, understood, with_picture
-from quizglass_server.session.frames import FrameShelf, HeldFrame, check_name
+from quizglass_server.session.frames import FrameShelf, HeldFrame
 from quizglass_server.session.heard import Conversation, Said
 from quizglass_server.session.output.profile import LEAD_IN, Shape
 from quizglass_server.session.references import asks_to_go_on
@@ -250,7 +250,7 @@ class Turns:
                     raise InvalidInput(
                         "frames[0].encoded", "is not taken here; send the frame, and name it by its sha256"
                     )
-                check_name(frame.sha256 or b"", "frames[0].sha256")
+                checks.sha256(frame.sha256 or b"", "frames[0].sha256")
             self._asking.budget(request.budget)
             return self._asking.turn(request), self._asking.policy(request.policy)
         except InvalidInput as error:
