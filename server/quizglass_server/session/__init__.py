@@ -4,5 +4,6 @@
 before, and the signed token it travels in; nothing is kept between two turns but the key.
 
 *A session* (`directory`, `session`): what a client says and hears over links that come and go (`link`, `log`),
-its frames (`frames`), its questions (`turns`), and how much of an answer was heard (`segments`, `heard`).
+its frames (`frames`), its questions (`turns`) and what they are about (`asked`), and how much of an answer was heard
+(`segments`, `heard`).
 """

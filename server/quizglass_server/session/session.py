@@ -64,6 +64,7 @@ from quizglass_server.errors import (
     reported,
 )
 from quizglass_server.scheduling.ledger import entered_in, handed
+from quizglass_server.session.asked import QuestionFrames, ShelfFrame
 from quizglass_server.session.dialogue import Dialogue
 from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits
 from quizglass_server.session.heard import Conversation
@@ -71,7 +72,7 @@ from quizglass_server.session.link import SessionLink
 from quizglass_server.session.log import Encoded, MessageLog
 from quizglass_server.session.posture import DevicePosture
 from quizglass_server.session.token import Sessions
-from quizglass_server.session.turns import ShelfFrame, Turns
+from quizglass_server.session.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -158,20 +159,9 @@ class Session:
         self._conversation = Conversation(dialogue)
         room = ShelfLimits(limits.max_frame_bytes, limits.max_frames_bytes, limits.max_frames, limits.max_pins)
         self._shelf = FrameShelf(room, means.pool, self._frame_whole, self._frame_gone)
-        self._turns = self._own_turns(output)
-
-    def _own_turns(self, output: OutputProfile) -> Turns:
-        means, limits = self._means, self._means.limits
-        return Turns(
-            means.asking,
-            self._shelf,
-            self._conversation,
-            self,
-            queue=limits.max_queued_asks,
-            frame_wait_s=limits.frame_wait,
-            output=output,
-            closer=means.closer,
-        )
+        self._frames = QuestionFrames(means.asking, self._shelf, self.emit, limits.frame_wait, means.closer)
+        queue = limits.max_queued_asks
+        self._turns = Turns(means.asking, self._frames, self._conversation, self, queue=queue, output=output)
 
     # What whoever has a link does.
 
@@ -330,7 +320,7 @@ class Session:
                 checks.sha256(sha256, "frame_drop.sha256")
                 self._look_no_more(sha256)
                 self.emit(self._shelf.drop(sha256))
-                self._turns.arrived(sha256)
+                self._frames.arrived(sha256)
             case SessionAsk():
                 self._ask(said, message_id)
             case CancelAsk(ask_id=ask_id):
@@ -432,9 +422,9 @@ class Session:
 
     def _frame_whole(self, frame: HeldFrame) -> None:
         frame.ahead.add("frames", len(frame.data))
-        self._turns.arrived(frame.begin.sha256)
+        self._frames.arrived(frame.begin.sha256)
         if frame.begin.parent:
-            self._turns.arrived(frame.begin.parent)
+            self._frames.arrived(frame.begin.parent)
         looks = self._means.looks is not None or self._means.coach is not None
         if looks and not self._stays_here:
             with entered_in(frame.ahead):
@@ -503,19 +493,9 @@ class Session:
     ) -> Notice:
         """A failure, with the reason, field and delay that a call would have ended with."""
         known = reported(error, message)
-        return Notice(
-            message_id,
-            message,
-            ask_id,
-            frame,
-            self._means.wire.status(known),
-            known.code,
-            known.message,
-            known.metadata,
-            known.metadata.get("field", ""),
-            known.retry_after_s or 0.0,
-            turn_over,
-        )
+        field, wait_s = known.metadata.get("field", ""), known.retry_after_s or 0.0
+        what = self._means.wire.status(known), known.code, known.message, known.metadata, field, wait_s
+        return Notice(message_id, message, ask_id, frame, *what, turn_over)
 
     def _beat(self) -> None:
         """While a turn runs, say where it is whenever nothing else was said for a while."""
