@@ -12,6 +12,7 @@ from google.protobuf.descriptor import ServiceDescriptor
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from quizglass.convert import to_message
 from quizglass.v1 import (
     assistant_pb2,
     assistant_pb2_grpc,
@@ -42,7 +43,7 @@ from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.health import RoleHealth
 from quizglass_server.rpc.knowledge import KnowledgeServicer
 from quizglass_server.rpc.memory import MemoryServicer
-from quizglass_server.rpc.session import ProtobufWire, SessionServicer
+from quizglass_server.rpc.session import WIRE, SessionServicer
 from quizglass_server.rpc.transport.calls import Bound, Calls, Limits
 from quizglass_server.rpc.transport.described import described
 from quizglass_server.rpc.transport.guard import Guard
@@ -206,8 +207,8 @@ def _sessions(services: Services, asking: Asking, look_ahead: LookAhead | None) 
     limits = session_limits(settings, settings.max_frame_bytes, _useful_side(services))
     pool = FramePool(settings.all_frames_bytes)
     coach = None if settings.coaching == "off" else CaptureCoach(FAULTS if settings.coaching == "all" else SURE)
-    wire, closer = ProtobufWire(), Closer(services.assistant, limits.useful_picture_side)
-    means = Means(asking, look_ahead, pool, services.sessions, wire, limits, coach, closer)
+    closer = Closer(services.assistant, limits.useful_picture_side)
+    means = Means(asking, look_ahead, pool, services.sessions, WIRE, limits, coach, closer)
     return SessionDirectory(means, settings.max_sessions)
 
 
@@ -293,17 +294,7 @@ def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
             )
             for each in policies
         ],
-        roles=[
-            assistant_pb2.RoleCapability(
-                role=s.role,
-                engine=s.engine,
-                executor=s.executor,
-                ready=s.ready,
-                sees_pictures=s.sees_pictures,
-                notice=s.notice,
-            )
-            for s in statuses
-        ],
+        roles=[to_message(status, assistant_pb2.RoleCapability) for status in statuses],
         limits=assistant_pb2.Limits(
             max_frame_bytes=settings.max_frame_bytes,
             max_frame_pixels=settings.max_frame_pixels,

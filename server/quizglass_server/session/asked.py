@@ -49,10 +49,10 @@ class AskedQuestion:
     over: bool = False
     task: asyncio.Task[None] | None = None
     before: frozenset[asyncio.Task[None]] = frozenset()
-    """Those that were ended for it, or before it, and may have engines and a permit yet."""
+    """Tasks of questions that were ended when it began, which may still hold engines and a permit."""
 
     async def engines_free(self) -> None:
-        """Wait until they have let go."""
+        """Wait until those have let go of both."""
         if self.before:
             await asyncio.wait(self.before)
 

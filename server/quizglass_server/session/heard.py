@@ -11,8 +11,7 @@ from quizglass_server.errors import InvalidInput
 from quizglass_server.session.dialogue import Dialogue, Spoken
 
 _MOST = 32
-"""Exchanges that are remembered. The older half goes at once: what is left begins as before for a while, as `latest`
-has it."""
+"""Exchanges that are remembered. The older half goes at once, for the reason that `dialogue.latest` gives."""
 
 
 @dataclass(eq=False, slots=True)

@@ -13,7 +13,6 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from quizglass.session import (
     Ack,
@@ -68,8 +67,8 @@ from quizglass_server.session.asked import QuestionFrames, ShelfFrame
 from quizglass_server.session.dialogue import Dialogue
 from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits
 from quizglass_server.session.heard import Conversation
-from quizglass_server.session.link import SessionLink
-from quizglass_server.session.log import Encoded, MessageLog
+from quizglass_server.session.link import Encode, SessionLink
+from quizglass_server.session.log import MessageLog
 from quizglass_server.session.posture import DevicePosture
 from quizglass_server.session.token import Sessions
 from quizglass_server.session.turns import Turns
@@ -80,20 +79,15 @@ MAX_PING_BYTES = 64
 _RETRY_S = 1.0
 
 
-class Wire(Protocol):
+@dataclass(frozen=True, slots=True)
+class Wire:
     """What a transport says of messages and errors."""
 
-    def encode(self, said: ServerSaid, seq: int, state: bytes) -> Encoded:
-        """A message of what is said, its number and the session's newest state (empty: it has not changed)."""
-        ...
-
-    def status(self, error: QuizglassError) -> int:
-        """The google.rpc.Code of an error."""
-        ...
-
-    def kind(self, said: ClientSaid) -> str:
-        """What the contract calls a client's message."""
-        ...
+    encode: Encode
+    status: Callable[[QuizglassError], int]
+    """The google.rpc.Code of an error."""
+    kind: Callable[[ClientSaid], str]
+    """What the contract calls a client's message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +211,7 @@ class Session:
         return self._link
 
     async def room(self) -> None:
-        """Wait until the client has read so much that more may come of what it says.
+        """Wait until the client has read enough of what was said for another of its messages to be taken.
 
         Raises:
             Overloaded: nobody reads, as the client has no link.
