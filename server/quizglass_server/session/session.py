@@ -64,13 +64,13 @@ from quizglass_server.errors import (
 )
 from quizglass_server.scheduling.ledger import entered_in, handed
 from quizglass_server.session.asked import QuestionFrames, ShelfFrame
-from quizglass_server.session.dialogue import Dialogue
+from quizglass_server.session.dialogue.following import Dialogue
+from quizglass_server.session.dialogue.token import Sessions
 from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits
 from quizglass_server.session.heard import Conversation
 from quizglass_server.session.link import Encode, SessionLink
 from quizglass_server.session.log import MessageLog
 from quizglass_server.session.posture import DevicePosture
-from quizglass_server.session.token import Sessions
 from quizglass_server.session.turns import Turns
 
 log = logging.getLogger(__name__)
