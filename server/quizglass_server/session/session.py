@@ -40,7 +40,6 @@ from quizglass.session import (
     PostureChange,
     Privacy,
     Restored,
-    Role,
     ServerSaid,
     SessionAsk,
     SessionLimits,
@@ -51,7 +50,7 @@ from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.coaching.closer import Closer
 from quizglass_server.coaching.coach import CaptureCoach
 from quizglass_server.domain import checks
-from quizglass_server.domain.turns import Done, Picture
+from quizglass_server.domain.turns import Done
 from quizglass_server.errors import (
     InvalidInput,
     NotFound,
@@ -62,14 +61,14 @@ from quizglass_server.errors import (
     Superseded,
     reported,
 )
-from quizglass_server.scheduling.ledger import entered_in, handed
-from quizglass_server.session.asked import QuestionFrames, ShelfFrame
+from quizglass_server.session.asked import QuestionFrames
 from quizglass_server.session.dialogue.following import Dialogue
 from quizglass_server.session.dialogue.token import Sessions
 from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits
 from quizglass_server.session.heard import Conversation
 from quizglass_server.session.link import Encode, SessionLink
 from quizglass_server.session.log import MessageLog
+from quizglass_server.session.looking import FrameLooks
 from quizglass_server.session.posture import DevicePosture
 from quizglass_server.session.turns import Turns
 
@@ -143,8 +142,6 @@ class Session:
         self._ended = False
         self._stopping = False
         self._changed_state = bool(dialogue)
-        self._looking: dict[bytes, asyncio.Task[None]] = {}
-        """Who decodes and judges a frame, by its SHA-256."""
         self._away: asyncio.TimerHandle | None = None
         self._pulse: asyncio.TimerHandle | None = None
         self._settling: asyncio.TimerHandle | None = None
@@ -154,6 +151,7 @@ class Session:
         room = ShelfLimits(limits.max_frame_bytes, limits.max_frames_bytes, limits.max_frames, limits.max_pins)
         self._shelf = FrameShelf(room, means.pool, self._frame_whole, self._frame_gone)
         self._frames = QuestionFrames(means.asking, self._shelf, self.emit, limits.frame_wait, means.closer)
+        self._looks = FrameLooks(means.asking, self._shelf, self.emit, self._not_a_picture, means.looks, means.coach)
         queue = limits.max_queued_asks
         self._turns = Turns(means.asking, self._frames, self._conversation, self, queue=queue, output=output)
 
@@ -246,7 +244,7 @@ class Session:
             return
         self._ended = True
         self._turns.stop()
-        self._look_no_more()
+        self._looks.end()
         self._shelf.clear()
         for timer in (self._away, self._pulse, self._settling):
             if timer is not None:
@@ -312,7 +310,7 @@ class Session:
                 self._part(said, message_id)
             case FrameDrop(sha256=sha256):
                 checks.sha256(sha256, "frame_drop.sha256")
-                self._look_no_more(sha256)
+                self._looks.end(sha256)
                 self.emit(self._shelf.drop(sha256))
                 self._frames.arrived(sha256)
             case SessionAsk():
@@ -371,7 +369,7 @@ class Session:
     def _forget(self) -> Forgotten:
         """Forget what was sent and said, as far as it is the session's."""
         ended = self._turns.forget()
-        self._look_no_more()
+        self._looks.end()
         frames = self._shelf.clear()
         pictures = sum(self._means.asking.pictures.forget(frame.begin.sha256) for frame in frames)
         exchanges = self._conversation.forget()
@@ -398,8 +396,7 @@ class Session:
             self._settling = None
         if change is not None:
             self._turns.most_words = change.limits.answer_words
-            if not change.limits.look_ahead and self._means.looks is not None:
-                self._means.looks.remove(self)
+            self._looks.pause(not change.limits.look_ahead)
             self.emit(change)
         if (due := self._posture.due_in) is not None:
             again = lambda: self._announce(self._posture.settle())  # noqa: E731
@@ -419,51 +416,18 @@ class Session:
         self._frames.arrived(frame.begin.sha256)
         if frame.begin.parent:
             self._frames.arrived(frame.begin.parent)
-        looks = self._means.looks is not None or self._means.coach is not None
-        if looks and not self._stays_here:
-            with entered_in(frame.ahead):
-                task = asyncio.create_task(self._look(frame), name="look at a frame")
-            self._looking[frame.begin.sha256] = task
+        if not self._stays_here:
+            self._looks.begin(frame)
 
     def _frame_gone(self, status: FrameStatus) -> None:
-        self._look_no_more(status.sha256)
+        self._looks.end(status.sha256)
         self.emit(status)
 
-    def _look_no_more(self, sha256: bytes = b"") -> None:
-        """A frame has gone, or all have: nothing holds its bytes or works on it any more, but a turn that runs."""
-        for name in [sha256] if sha256 else list(self._looking):
-            if (task := self._looking.pop(name, None)) is not None:
-                task.cancel()
-        if self._means.looks is not None:
-            self._means.looks.remove(self, sha256)
-
-    async def _look(self, frame: HeldFrame) -> None:
-        """Decode a frame, which shows whether it is a picture, have it looked at when there is time, and judge it."""
-        try:
-            picture = await ShelfFrame(frame, self._means.asking).picture()
-            if self._means.looks is not None and self._posture.limits.look_ahead:
-                self._means.looks.add(self, picture, frame.ahead)
-            await self._coach(frame, picture)
-        except InvalidInput as error:
-            told = InvalidInput("frame_begin", error.description)
-            told.code = error.code
-            self.emit(self._notice(told, frame=frame.begin.sha256))
-            self.emit(self._shelf.drop(frame.begin.sha256))
-        except QuizglassError as error:  # there is no time or no memory now; a question will try again
-            log.debug("a frame could not be decoded ahead: %s", error.message)
-        finally:
-            if self._looking.get(frame.begin.sha256) is asyncio.current_task():
-                del self._looking[frame.begin.sha256]
-
-    async def _coach(self, frame: HeldFrame, picture: Picture) -> None:
-        """Say what is wrong with a frame as it was taken; nothing where nothing is."""
-        if (coach := self._means.coach) is None or frame.begin.role is Role.CROP:
-            return
-        handed("coach", picture.pixels.nbytes)
-        judged = await asyncio.to_thread(coach.judge, picture.pixels)
-        if judged.fault and self._shelf.whole(frame.begin.sha256) is frame:
-            frame.fault, frame.advice, frame.capture = judged.fault, judged.advice, judged.scores
-            self.emit(frame.status)
+    def _not_a_picture(self, sha256: bytes, error: InvalidInput) -> None:
+        told = InvalidInput("frame_begin", error.description)
+        told.code = error.code
+        self.emit(self._notice(told, frame=sha256))
+        self.emit(self._shelf.drop(sha256))
 
     # How failures are told, and life is shown.
 
