@@ -364,7 +364,6 @@ def statuses() -> str:
         for error, status in STATUS.items()
         if error is not QuizglassError
     ]
-    rows.append(("`UNEXPECTED`", "`INTERNAL`", "A failure that nobody foresaw"))
     return table(("reason", "status", "meaning"), rows)
 
 

@@ -36,8 +36,8 @@ from quizglass_server.roles.load import LoadedModels, load_models
 from quizglass_server.rpc.server import Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.memory import WorkMemory, return_large_blocks
-from quizglass_server.session.keys import keys_of
-from quizglass_server.session.token import Sessions
+from quizglass_server.session.dialogue.keys import keys_of
+from quizglass_server.session.dialogue.token import Sessions
 from quizglass_server.steps.tuning import Tuning
 from quizglass_server.turn.resources import Resources
 

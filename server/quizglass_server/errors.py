@@ -28,21 +28,28 @@ Nothing here knows gRPC: `rpc/transport/status.py` maps each class to a status, 
     │   └── KnowledgeLost       it is on another machine and does not answer
     ├── NotSupported            this server's knowledge backend cannot do it
     ├── BundleError             a bundle is damaged or incomplete
+    ├── Unexpected              a failure that nobody foresaw
     └── SettingsError           a setting is unknown or wrong
         └── SettingMissing      one that must be given is not
 """
 
 from __future__ import annotations
 
+import logging
+import uuid
 from typing import TypeVar
 
 M = TypeVar("M")
+
+log = logging.getLogger(__name__)
 
 
 class QuizglassError(Exception):
     """Base of everything the server raises on purpose. The message is safe to show to a client."""
 
     code = "INTERNAL"
+    retry_after_s: float | None = None
+    """Seconds from now after which another try may succeed, where that is known."""
 
     def __init__(self, message: str, **metadata: str) -> None:
         super().__init__(message)
@@ -206,6 +213,7 @@ class Overloaded(QuizglassError):
     """No room for the request; `retry_after_s` seconds from now there may be."""
 
     code = "OVERLOADED"
+    retry_after_s: float
 
     def __init__(self, message: str, retry_after_s: float) -> None:
         super().__init__(message)
@@ -296,3 +304,29 @@ class SettingMissing(SettingsError):
     """A setting that has no default was not given."""
 
     code = "SETTING_MISSING"
+
+
+class Unexpected(QuizglassError):
+    """A failure that nobody foresaw."""
+
+    code = "UNEXPECTED"
+
+    def __init__(self, incident: str) -> None:
+        super().__init__(f"internal error; the server's log has it as incident {incident}", incident=incident)
+
+
+def reported(error: Exception, rpc: str) -> QuizglassError:
+    """A failure as clients are told of it; what is not for them goes to the log.
+
+    Args:
+        error: of one that nobody foresaw, clients get an id by which the log has it, and nothing of its text.
+        rpc: what was called.
+    """
+    if not isinstance(error, QuizglassError):
+        incident = uuid.uuid4().hex[:12]
+        log.error("unexpected failure", extra={"incident": incident, "rpc": rpc}, exc_info=error)
+        return Unexpected(incident)
+    if error.__cause__ is not None and not isinstance(error, InvalidInput):
+        # Its message may send the operator to the log.
+        log.error("request failed", extra={"rpc": rpc, "code": error.code}, exc_info=error)
+    return error

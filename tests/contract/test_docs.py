@@ -42,7 +42,6 @@ STAGES = {
 STAGES |= {"gate", "recall", "domain", "detect", "coarse_rerank", "judge", "draft", "entry_pictures", "links"}
 SKIPPED = {"BUDGET", "NO_PICTURE", "NO_QUERY", "EMPTY_KNOWLEDGE", "MEMORY_OFF", "FAILED"}
 OTHER_WORDS = {
-    "UNEXPECTED",
     "STOPPING",
     "incident",
     "quizglass",

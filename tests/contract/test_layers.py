@@ -65,21 +65,22 @@ LAYERS = {
     "policies": "domain steps steps.language",
     "assistant": "config decoding domain errors policies roles scheduling steps steps.language steps.lookup turn",
     "session.output": "domain errors",
-    "session": ("assistant coaching config domain errors scheduling session.output steps.language steps.lookup turn"),
+    "session.dialogue": "config domain errors steps.language steps.lookup",
+    "session": "assistant coaching config domain errors scheduling session.dialogue session.output turn",
     "doctor": (
         "bundle config engines.llama.native engines.llama.process engines.onnx errors policies roles scheduling"
     ),
     "rpc.transport": "config errors scheduling",
     "rpc": (
         "assistant bundle coaching config decoding descriptors domain errors knowledge memory roles "
-        "rpc.transport scheduling session"
+        "rpc.transport scheduling session session.dialogue"
     ),
     "web.http": "errors rpc.transport scheduling",
     "web.chat": "assistant decoding domain errors rpc.transport web.http",
     "web": "config rpc web.chat web.http",
     "app": (
         "assistant bundle config decoding descriptors errors knowledge memory policies roles rpc scheduling "
-        "session steps turn web"
+        "session.dialogue steps turn web"
     ),
     "cli": "app config doctor errors scheduling",
     "__main__": "cli",

@@ -28,7 +28,7 @@ from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.memory import WorkMemory
-from quizglass_server.session.token import Sessions
+from quizglass_server.session.dialogue.token import Sessions
 
 Script = Callable[[domain.Turn, str, Budget], AsyncGenerator[domain.TurnEvent, None]]
 

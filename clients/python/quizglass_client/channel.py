@@ -24,9 +24,9 @@ _BACKOFF_MS = 200
 _LONGEST_BACKOFF_MS = 5000
 
 
-def open_channel(target: str, keepalive: float | None = KEEPALIVE_S) -> grpc.Channel:
+def open_channel(target: str) -> grpc.Channel:
     """A channel for blocking calls, safe to share between threads; it connects with the first call."""
-    return grpc.insecure_channel(target, options=options(target, keepalive))
+    return grpc.insecure_channel(target, options=options(target))
 
 
 def open_async_channel(target: str, keepalive: float | None = KEEPALIVE_S, *, shared: bool = True) -> grpc.aio.Channel:

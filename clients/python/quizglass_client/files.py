@@ -1,4 +1,4 @@
-"""Reads files whose names came from elsewhere: regular ones of a bounded size, and nothing else."""
+"""Reads files whose names came from elsewhere, regular ones of a bounded size and nothing else; writes private ones."""
 
 from __future__ import annotations
 
@@ -29,6 +29,14 @@ def read_file(path: Path, largest: int) -> bytes:
     if len(content) > largest:
         raise _too_large(path, largest)
     return content
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file that its user alone can read; whole or not at all."""
+    fresh = path.with_name(f".{path.name}.new")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+    fresh.replace(path)
 
 
 def lines(file: BinaryIO, longest: int) -> Iterator[bytes | None]:

@@ -37,11 +37,12 @@ from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.language.appearance import asks_what_is_seen
 from quizglass_server.steps.language.wording import same_wording
 from quizglass_server.steps.lookup.detect import around, find_regions
+from quizglass_server.steps.read import find_words
 from quizglass_server.steps.verify import Support, judged, told_check, verify
 from quizglass_server.turn.givens import Givens
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.lookups import Lookups
-from quizglass_server.turn.resources import Resources
+from quizglass_server.turn.resources import Resources, once
 from quizglass_server.turn.runner import StepRunner
 from quizglass_server.turn.toolbox import ANSWER, Toolbox
 
@@ -138,15 +139,10 @@ class Assistant:
 
     async def wordy_parts(self, picture: Picture) -> list[Region] | None:
         """Where the gate before the reader finds that there may be words, which it is asked once; None without one."""
-        reader, kept = self._resources.models.reader, self._resources.wordy_parts
+        reader = self._resources.models.reader
         if reader is None:
             return None
-        parts = kept.get(picture.sha256)
-        if parts is None:
-            part = await reader.find(picture)
-            parts = [] if part is None else [part]
-            kept.put(picture.sha256, parts)
-        return parts
+        return await once(self._resources.wordy_parts, picture, lambda picture: find_words(reader, picture))
 
     async def lines_in(self, picture: Picture, part: Region) -> list[Region]:
         """Boxes of the lines of words in a part of a picture; none without a reader."""

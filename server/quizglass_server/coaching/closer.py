@@ -1,4 +1,4 @@
-"""A closer look at a thumbnail: the box of what is too small in it is asked for sharper, and put in its place."""
+"""A closer look at a thumbnail: which box of it is too small and is to be asked for sharper, and how it is put in."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from math import ceil
 from typing import Protocol
 
@@ -40,18 +39,6 @@ _KEPT = 256
 STEP, REASON = "look_closer", "NO_FRAME"
 _MOST_SIDE = 1280
 _WHOLE = Region(0.0, 0.0, 1.0, 1.0)
-
-
-class Source(Protocol):
-    """Where a picture comes from."""
-
-    def is_slow(self) -> bool:
-        """Whether it takes long to decode."""
-        ...
-
-    async def picture(self) -> Picture:
-        """The picture."""
-        ...
 
 
 class Boxes(Protocol):
@@ -158,28 +145,6 @@ def with_margin(lines: Sequence[Region], picture: Picture) -> Region:
 
 def _size(part: Region, picture: Picture) -> tuple[float, float]:
     return (part.right - part.left) * picture.width, (part.bottom - part.top) * picture.height
-
-
-class SharpenedFrame:
-    """A thumbnail with a sharper part in its place, as the source of a picture."""
-
-    size = 0
-    """Its bytes are counted where frames are held."""
-
-    def __init__(self, thumbnail: Source, part: Source, region: Region) -> None:
-        self._thumbnail = thumbnail
-        self._part = part
-        self._region = region
-
-    def is_slow(self) -> bool:
-        """Whether it takes long to decode. Raises InvalidPicture."""
-        return self._thumbnail.is_slow() or self._part.is_slow()
-
-    async def picture(self) -> Picture:
-        """Both as one picture. Raises InvalidPicture."""
-        whole, part = await self._thumbnail.picture(), await self._part.picture()
-        pixels = await asyncio.to_thread(sharpened, whole.pixels, part.pixels, self._region)
-        return Picture(sha256(whole.sha256 + part.sha256).digest(), pixels)
 
 
 def sharpened(whole: RGB, part: RGB, region: Region) -> RGB:

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quizglass.session import CaptureFault, CaptureScore
-from quizglass_server.coaching.statistics import SIDE, border, fitted, statistics
+from quizglass_server.coaching.statistics import SIDE, border, statistics
 from quizglass_server.domain.turns import RGB
 from quizglass_server.errors import BundleError
+from quizglass_server.models.wordgate import fitted
 
 WEIGHTS = Path(__file__).with_name("layer.json")
 FAULTS = (

@@ -14,6 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from quizglass_server.domain.turns import RGB
+from quizglass_server.models.wordgate import fitted
 
 SIDE = 192
 """Pixels of the longer side at which pictures are judged."""
@@ -183,16 +184,6 @@ def _cover(small: RGB) -> Values:
     inner, columns = parts[1:-1, 1:-1], flat.mean(0)
     shades = np.sort(np.histogram(light[flat], 12, _MIDDLE)[0] / flat.size)[-3:]
     return np.array([flat.mean(), inner.mean(), inner.max(), parts.std(), columns.max(), columns.std(), *shades])
-
-
-def fitted(pixels: RGB, side: int) -> RGB:
-    """The picture with its longer side at most `side` pixels, and both at least 16."""
-    height, width = pixels.shape[:2]
-    scale = min(1.0, side / max(height, width))
-    size = max(16, round(width * scale)), max(16, round(height * scale))
-    if size == (width, height):
-        return np.ascontiguousarray(pixels)
-    return np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
 
 
 def _lab(pixels: RGB) -> Values:

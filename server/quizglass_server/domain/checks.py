@@ -6,6 +6,8 @@ import unicodedata
 
 from quizglass_server.errors import InvalidInput
 
+_SHA256_BYTES = 32
+
 
 def text(value: str, field: str, *, longest: int, required: bool = True) -> str:
     """A text field, trimmed and without control characters (a tab or a line break becomes a space).
@@ -45,4 +47,15 @@ def within(value: int, low: int, high: int, field: str) -> int:
     """
     if not low <= value <= high:
         raise InvalidInput(field, f"{value} is not between {low} and {high}")
+    return value
+
+
+def sha256(value: bytes, field: str) -> bytes:
+    """A SHA-256.
+
+    Raises:
+        InvalidInput: it has another length.
+    """
+    if len(value) != _SHA256_BYTES:
+        raise InvalidInput(field, f"{len(value)} bytes is not a SHA-256, which has {_SHA256_BYTES}")
     return value

@@ -14,8 +14,8 @@ from quizglass_server.assistant.asking import Asking, Finish, TurnRequest
 from quizglass_server.domain.turns import Done, Picture, Turn, TurnEvent
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.transport.guard import Context, Guard
-from quizglass_server.session.dialogue import Dialogue, appended, spoken, understood
-from quizglass_server.session.token import Sessions
+from quizglass_server.session.dialogue.following import Dialogue, appended, spoken, understood
+from quizglass_server.session.dialogue.token import Sessions
 
 # gRPC rounds the deadline it sends up by as much as 1 %, and the last event has to arrive before the client gives up.
 _DEADLINE_SHARE = 0.98

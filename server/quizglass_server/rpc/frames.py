@@ -8,6 +8,7 @@ from quizglass.v1 import types_pb2
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.decoding.kept import KeptPictures
+from quizglass_server.domain import checks
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, NotFound
 from quizglass_server.scheduling.memory import WorkMemory
@@ -63,8 +64,7 @@ class FrameStore(KeptPictures):
         return frame.WhichOneof("source") == "encoded" and self.is_slow(frame.encoded, f"{field}.encoded")
 
     def _named(self, sha256: bytes, field: str, peer: str) -> Picture:
-        if len(sha256) != 32:
-            raise InvalidInput(field, f"{len(sha256)} bytes is not a SHA-256, which has 32")
+        checks.sha256(sha256, field)
         picture = self.held(sha256) if (peer, sha256) in self._names else None
         if picture is None:
             raise NotFound(f"{field}: the frame is not held for this connection; send its bytes", field=field)

@@ -22,7 +22,6 @@ _MAX_MORE_PICTURES = 8
 _MAX_FILTERED, _MAX_FILTER_TEXT = 100, 500
 _MODE_WORDS = words(knowledge_pb2.SearchMode.DESCRIPTOR)
 _MODES = {number: SearchMode(word or SearchMode.HYBRID) for word, number in _MODE_WORDS.items()}
-_SHA256_BYTES = 32
 # gRPC clients take messages of 4 MiB unless told otherwise; one entry at its limits has half of that.
 _MAX_PAGE_BYTES = 2 * 1024 * 1024
 
@@ -89,9 +88,8 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     ) -> knowledge_pb2.GetPictureResponse:
         """One stored picture."""
         async with self._guard(context, "GetPicture"):
-            if len(request.sha256) != _SHA256_BYTES:
-                raise InvalidInput("sha256", f"{len(request.sha256)} bytes is not a SHA-256, which has {_SHA256_BYTES}")
-            return knowledge_pb2.GetPictureResponse(encoded=await self._knowledge.picture(request.sha256))
+            sha256 = checks.sha256(request.sha256, "sha256")
+            return knowledge_pb2.GetPictureResponse(encoded=await self._knowledge.picture(sha256))
 
     async def CompactEntries(
         self, request: knowledge_pb2.CompactEntriesRequest, context: Context

@@ -20,7 +20,6 @@ from quizglass_server.rpc.transport.guard import Context, Guard, due_with
 _DEFAULT_RESULTS, _MAX_RESULTS = 5, 100
 _MAX_ID, _MAX_TEXT = 64, 2000
 _MAX_TIME = 253_402_300_799  # the last second of the year 9999
-_SHA256_BYTES = 32
 _ORDERS = {number: Order(word or Order.LATEST) for word, number in words(memory_pb2.SightingOrder.DESCRIPTOR).items()}
 
 
@@ -102,9 +101,8 @@ def _query(request: memory_pb2.SearchMemoryRequest) -> SightingQuery:
 
 def _filter(message: memory_pb2.SightingFilter) -> SightingFilter:
     """What is meant. A session of spaces alone is refused: left out, it would mean those of all sessions."""
-    if len(message.frame_sha256) not in (0, _SHA256_BYTES):
-        length = len(message.frame_sha256)
-        raise InvalidInput("filter.frame_sha256", f"{length} bytes is not a SHA-256, which has {_SHA256_BYTES}")
+    if message.frame_sha256:
+        checks.sha256(message.frame_sha256, "filter.frame_sha256")
     return SightingFilter(
         checks.within(message.time_from, 0, _MAX_TIME, "filter.time_from"),
         checks.within(message.time_until, 0, _MAX_TIME, "filter.time_until"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -12,6 +12,7 @@ from google.protobuf.descriptor import ServiceDescriptor
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from quizglass.convert import to_message
 from quizglass.v1 import (
     assistant_pb2,
     assistant_pb2_grpc,
@@ -39,10 +40,10 @@ from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.memory import SightingMemory
 from quizglass_server.rpc.assistant import AssistantServicer
 from quizglass_server.rpc.frames import FrameStore
-from quizglass_server.rpc.health import KnowledgeRole, RoleHealth
+from quizglass_server.rpc.health import RoleHealth
 from quizglass_server.rpc.knowledge import KnowledgeServicer
 from quizglass_server.rpc.memory import MemoryServicer
-from quizglass_server.rpc.session import ProtobufWire, SessionServicer
+from quizglass_server.rpc.session import WIRE, SessionServicer
 from quizglass_server.rpc.transport.calls import Bound, Calls, Limits
 from quizglass_server.rpc.transport.described import described
 from quizglass_server.rpc.transport.guard import Guard
@@ -50,10 +51,10 @@ from quizglass_server.rpc.transport.incoming import UNASKED_BYTES, Incoming
 from quizglass_server.rpc.transport.outgoing import Outgoing
 from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.scheduling.memory import WorkMemory
+from quizglass_server.session.dialogue.token import Sessions
 from quizglass_server.session.directory import SessionDirectory, session_limits
 from quizglass_server.session.frames import FramePool
 from quizglass_server.session.session import Means
-from quizglass_server.session.token import Sessions
 
 if TYPE_CHECKING:
     from quizglass_server.roles.load import LoadedModels  # would load every engine
@@ -97,36 +98,23 @@ class Served:
 
     service: ServiceDescriptor
     servicer: Any
-    register: Callable[[Any, grpc.aio.Server], None]
 
 
+@dataclass(frozen=True, slots=True)
 class RpcServer:
     """A started server."""
 
-    def __init__(
-        self,
-        server: grpc.aio.Server,
-        status: health.aio.HealthServicer,
-        roles: RoleHealth,
-        guard: Guard,
-        asking: Asking,
-        sessions: SessionDirectory,
-        look_ahead: LookAhead | None,
-        served: tuple[Served, ...],
-        limits: Limits,
-        port: int,
-    ) -> None:
-        self._server = server
-        self._status = status
-        self._roles = roles
-        self._look_ahead = look_ahead
-        self.sessions = sessions
-        self.port = port
-        self.guard = guard
-        """Counts what runs, for whatever else answers requests beside gRPC."""
-        self.asking = asking
-        self.served = served
-        self.limits = limits
+    port: int
+    guard: Guard
+    """Counts what runs, for whatever else answers requests beside gRPC."""
+    asking: Asking
+    sessions: SessionDirectory
+    served: tuple[Served, ...]
+    limits: Limits
+    _server: grpc.aio.Server
+    _status: health.aio.HealthServicer
+    _roles: RoleHealth
+    _look_ahead: LookAhead | None
 
     async def set_serving(self, serving: bool) -> None:
         """Say in the health service whether requests are welcome."""
@@ -165,16 +153,14 @@ async def start_rpc(services: Services) -> RpcServer:
     look_ahead = LookAhead(services.assistant) if settings.look_ahead else None
     asking = _asking(services, frames, look_ahead)
     sessions = _sessions(services, asking, look_ahead)
-    served = _served(services, asking, frames, sessions, guard)
-    for each in served:
-        each.register(each.servicer, server)
+    served = _served(server, services, asking, frames, sessions, guard)
     status = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(status, server)
     names = (*(each.service.full_name for each in served), health.SERVICE_NAME, reflection.SERVICE_NAME)
     reflection.enable_server_reflection(names, server, described(names))
-    roles = RoleHealth(status, services.models, KnowledgeRole(services.knowledge))
+    roles = RoleHealth(status, services.models, services.knowledge)
     port = _bind(server, settings.host, settings.port)
-    rpc = RpcServer(server, status, roles, guard, asking, sessions, look_ahead, served, limits, port)
+    rpc = RpcServer(port, guard, asking, sessions, served, limits, server, status, roles, look_ahead)
     await server.start()
     await roles.start()
     await rpc.set_serving(True)
@@ -182,35 +168,31 @@ async def start_rpc(services: Services) -> RpcServer:
 
 
 def _served(
-    services: Services, asking: Asking, frames: FrameStore, sessions: SessionDirectory, guard: Guard
+    server: grpc.aio.Server,
+    services: Services,
+    asking: Asking,
+    frames: FrameStore,
+    sessions: SessionDirectory,
+    guard: Guard,
 ) -> tuple[Served, ...]:
-    """Every service, over gRPC and over HTTP."""
+    """Every service, over gRPC by this server and over HTTP."""
     assistant = AssistantServicer(asking, frames, services.sessions, guard, lambda: _capabilities(services))
     knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames, guard)
     memory = MemoryServicer(services.memory, services.assistant, frames, guard)
     session = SessionServicer(sessions, guard)
     return (
-        Served(
-            assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
-            assistant,
-            assistant_pb2_grpc.add_AssistantServiceServicer_to_server,
-        ),
-        Served(
-            knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
-            knowledge,
-            knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
-        ),
-        Served(
-            memory_pb2.DESCRIPTOR.services_by_name["MemoryService"],
-            memory,
-            memory_pb2_grpc.add_MemoryServiceServicer_to_server,
-        ),
-        Served(
-            session_pb2.DESCRIPTOR.services_by_name["SessionService"],
-            session,
-            session_pb2_grpc.add_SessionServiceServicer_to_server,
-        ),
+        _put(server, assistant_pb2, assistant_pb2_grpc, assistant),
+        _put(server, knowledge_pb2, knowledge_pb2_grpc, knowledge),
+        _put(server, memory_pb2, memory_pb2_grpc, memory),
+        _put(server, session_pb2, session_pb2_grpc, session),
     )
+
+
+def _put(server: grpc.aio.Server, messages: ModuleType, stubs: ModuleType, servicer: object) -> Served:
+    """Have a server answer the one service of a .proto file, whose generated modules are given."""
+    ((name, service),) = messages.DESCRIPTOR.services_by_name.items()
+    getattr(stubs, f"add_{name}Servicer_to_server")(servicer, server)
+    return Served(service, servicer)
 
 
 def _asking(services: Services, frames: FrameStore, look_ahead: LookAhead | None) -> Asking:
@@ -225,8 +207,8 @@ def _sessions(services: Services, asking: Asking, look_ahead: LookAhead | None) 
     limits = session_limits(settings, settings.max_frame_bytes, _useful_side(services))
     pool = FramePool(settings.all_frames_bytes)
     coach = None if settings.coaching == "off" else CaptureCoach(FAULTS if settings.coaching == "all" else SURE)
-    wire, closer = ProtobufWire(), Closer(services.assistant, limits.useful_picture_side)
-    means = Means(asking, look_ahead, pool, services.sessions, wire, limits, coach, closer)
+    closer = Closer(services.assistant, limits.useful_picture_side)
+    means = Means(asking, look_ahead, pool, services.sessions, WIRE, limits, coach, closer)
     return SessionDirectory(means, settings.max_sessions)
 
 
@@ -312,17 +294,7 @@ def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
             )
             for each in policies
         ],
-        roles=[
-            assistant_pb2.RoleCapability(
-                role=s.role,
-                engine=s.engine,
-                executor=s.executor,
-                ready=s.ready,
-                sees_pictures=s.sees_pictures,
-                notice=s.notice,
-            )
-            for s in statuses
-        ],
+        roles=[to_message(status, assistant_pb2.RoleCapability) for status in statuses],
         limits=assistant_pb2.Limits(
             max_frame_bytes=settings.max_frame_bytes,
             max_frame_pixels=settings.max_frame_pixels,

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
 
 from quizglass.convert import client_value, said_name, server_message, to_value
-from quizglass.session import ClientSaid, Open, ServerSaid
+from quizglass.session import Open
 from quizglass.v1 import session_pb2, session_pb2_grpc
 from quizglass_server.domain import checks
 from quizglass_server.errors import InvalidInput, QuizglassError, SessionUnknown, Unfinished
@@ -16,27 +16,15 @@ from quizglass_server.rpc.transport.status import status_code
 from quizglass_server.session.directory import SessionDirectory
 from quizglass_server.session.link import SessionLink
 from quizglass_server.session.log import Encoded
-from quizglass_server.session.session import Session
+from quizglass_server.session.session import Session, Wire
 
 MAX_MESSAGES = 64
 OPEN_S = 10.0
 """Seconds that a link may stay silent before `open`."""
 
 
-class ProtobufWire:
-    """Sessions' messages as the contract has them."""
-
-    def encode(self, said: ServerSaid, seq: int, state: bytes) -> Encoded:
-        """A message with its number and the session's newest state."""
-        return server_message(said, seq, state)
-
-    def status(self, error: QuizglassError) -> int:
-        """The google.rpc.Code of an error."""
-        return int(status_code(error).value[0])
-
-    def kind(self, said: ClientSaid) -> str:
-        """What the contract calls a client's message."""
-        return said_name(said)
+WIRE = Wire(server_message, lambda error: int(status_code(error).value[0]), said_name)
+"""Sessions' messages as the contract has them."""
 
 
 class SessionServicer(session_pb2_grpc.SessionServiceServicer):

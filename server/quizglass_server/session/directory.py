@@ -7,7 +7,7 @@ from dataclasses import replace
 from quizglass.session import Open, Restored, SessionLimits
 from quizglass_server.config.options import LinkOptions
 from quizglass_server.errors import InvalidInput, Overloaded, QuizglassError, SessionUnknown, Stopping, Superseded
-from quizglass_server.session.dialogue import Dialogue
+from quizglass_server.session.dialogue.following import Dialogue
 from quizglass_server.session.frames import MAX_PART_BYTES
 from quizglass_server.session.link import SessionLink
 from quizglass_server.session.output import profile

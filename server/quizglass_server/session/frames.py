@@ -27,7 +27,6 @@ from quizglass_server.errors import InvalidInput, NotFound, Overloaded
 from quizglass_server.scheduling.ledger import ByteLedger
 
 MAX_PART_BYTES = 64 * 1024
-_SHA256_BYTES = 32
 _RETRY_S = 1.0
 _MIMES = ("", "image/jpeg", "image/png", "image/webp")
 
@@ -233,14 +232,14 @@ class FrameShelf:
         return sum(frame.pinned for frame in self._frames.values())
 
     def _check(self, begin: FrameBegin) -> None:
-        check_name(begin.sha256, "frame_begin.sha256")
+        checks.sha256(begin.sha256, "frame_begin.sha256")
         checks.within(begin.size, 1, self._limits.frame_bytes, "frame_begin.size")
         if begin.mime not in _MIMES:
             raise InvalidInput("frame_begin.mime", f"{begin.mime[:60]!r} is none of {', '.join(_MIMES[1:])}")
         if begin.age < 0:
             raise InvalidInput("frame_begin.age_us", "is negative; give microseconds before now")
         if begin.parent or begin.role is Role.CROP:
-            check_name(begin.parent, "frame_begin.parent_sha256")
+            checks.sha256(begin.parent, "frame_begin.parent_sha256")
         if begin.role is Role.CROP and begin.region is None:
             raise InvalidInput("frame_begin.region", "is missing; say which part of its parent the crop is")
 
@@ -277,13 +276,3 @@ class FrameShelf:
     def _remove(self, frame: HeldFrame) -> None:
         self._pool.remove(frame)
         del self._frames[frame.begin.sha256]
-
-
-def check_name(sha256: bytes, field: str) -> None:
-    """Refuse what names no frame.
-
-    Raises:
-        InvalidInput: it is no SHA-256.
-    """
-    if len(sha256) != _SHA256_BYTES:
-        raise InvalidInput(field, f"{len(sha256)} bytes is not a SHA-256, which has {_SHA256_BYTES}")

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from quizglass.session import Segment
 from quizglass_server.domain import checks
 from quizglass_server.errors import InvalidInput
-from quizglass_server.session.dialogue import Dialogue, Spoken
+from quizglass_server.session.dialogue.following import Dialogue, Spoken
 
 _MOST = 32
-"""Exchanges that are remembered. The older half goes at once: what is left begins as before for a while, as `latest`
-has it."""
+"""Exchanges that are remembered. The older half goes at once, for the reason that `following.latest` gives."""
 
 
 @dataclass(eq=False, slots=True)

@@ -40,11 +40,6 @@ class SessionLink:
         self._finishing = False
 
     @property
-    def ended(self) -> bool:
-        """Whether nothing more is sent, or nothing but what is there."""
-        return self._error is not None or self._finishing
-
-    @property
     def behind(self) -> bool:
         """Whether messages wait to be written."""
         return self._next <= self._log.last

@@ -13,7 +13,6 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from quizglass.session import (
     Ack,
@@ -41,7 +40,6 @@ from quizglass.session import (
     PostureChange,
     Privacy,
     Restored,
-    Role,
     ServerSaid,
     SessionAsk,
     SessionLimits,
@@ -52,18 +50,27 @@ from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.coaching.closer import Closer
 from quizglass_server.coaching.coach import CaptureCoach
 from quizglass_server.domain import checks
-from quizglass_server.domain.turns import Done, Picture
-from quizglass_server.errors import InvalidInput, NotFound, NotLocal, Overloaded, QuizglassError, Stopping, Superseded
-from quizglass_server.scheduling.ledger import entered_in, handed
-from quizglass_server.session.dialogue import Dialogue
-from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits, check_name
+from quizglass_server.domain.turns import Done
+from quizglass_server.errors import (
+    InvalidInput,
+    NotFound,
+    NotLocal,
+    Overloaded,
+    QuizglassError,
+    Stopping,
+    Superseded,
+    reported,
+)
+from quizglass_server.session.asked import QuestionFrames
+from quizglass_server.session.dialogue.following import Dialogue
+from quizglass_server.session.dialogue.token import Sessions
+from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits
 from quizglass_server.session.heard import Conversation
-from quizglass_server.session.link import SessionLink
-from quizglass_server.session.log import Encoded, MessageLog
-from quizglass_server.session.notices import described
+from quizglass_server.session.link import Encode, SessionLink
+from quizglass_server.session.log import MessageLog
+from quizglass_server.session.looking import FrameLooks
 from quizglass_server.session.posture import DevicePosture
-from quizglass_server.session.token import Sessions
-from quizglass_server.session.turns import ShelfFrame, Turns
+from quizglass_server.session.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -71,20 +78,15 @@ MAX_PING_BYTES = 64
 _RETRY_S = 1.0
 
 
-class Wire(Protocol):
+@dataclass(frozen=True, slots=True)
+class Wire:
     """What a transport says of messages and errors."""
 
-    def encode(self, said: ServerSaid, seq: int, state: bytes) -> Encoded:
-        """A message of what is said, its number and the session's newest state (empty: it has not changed)."""
-        ...
-
-    def status(self, error: QuizglassError) -> int:
-        """The google.rpc.Code of an error."""
-        ...
-
-    def kind(self, said: ClientSaid) -> str:
-        """What the contract calls a client's message."""
-        ...
+    encode: Encode
+    status: Callable[[QuizglassError], int]
+    """The google.rpc.Code of an error."""
+    kind: Callable[[ClientSaid], str]
+    """What the contract calls a client's message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +142,6 @@ class Session:
         self._ended = False
         self._stopping = False
         self._changed_state = bool(dialogue)
-        self._looking: dict[bytes, asyncio.Task[None]] = {}
-        """Who decodes and judges a frame, by its SHA-256."""
         self._away: asyncio.TimerHandle | None = None
         self._pulse: asyncio.TimerHandle | None = None
         self._settling: asyncio.TimerHandle | None = None
@@ -150,20 +150,10 @@ class Session:
         self._conversation = Conversation(dialogue)
         room = ShelfLimits(limits.max_frame_bytes, limits.max_frames_bytes, limits.max_frames, limits.max_pins)
         self._shelf = FrameShelf(room, means.pool, self._frame_whole, self._frame_gone)
-        self._turns = self._own_turns(output)
-
-    def _own_turns(self, output: OutputProfile) -> Turns:
-        means, limits = self._means, self._means.limits
-        return Turns(
-            means.asking,
-            self._shelf,
-            self._conversation,
-            self,
-            queue=limits.max_queued_asks,
-            frame_wait_s=limits.frame_wait,
-            output=output,
-            closer=means.closer,
-        )
+        self._frames = QuestionFrames(means.asking, self._shelf, self.emit, limits.frame_wait, means.closer)
+        self._looks = FrameLooks(means.asking, self._shelf, self.emit, self._not_a_picture, means.looks, means.coach)
+        queue = limits.max_queued_asks
+        self._turns = Turns(means.asking, self._frames, self._conversation, self, queue=queue, output=output)
 
     # What whoever has a link does.
 
@@ -219,7 +209,7 @@ class Session:
         return self._link
 
     async def room(self) -> None:
-        """Wait until the client has read so much that more may come of what it says.
+        """Wait until the client has read enough of what was said for another of its messages to be taken.
 
         Raises:
             Overloaded: nobody reads, as the client has no link.
@@ -254,7 +244,7 @@ class Session:
             return
         self._ended = True
         self._turns.stop()
-        self._look_no_more()
+        self._looks.end()
         self._shelf.clear()
         for timer in (self._away, self._pulse, self._settling):
             if timer is not None:
@@ -319,10 +309,10 @@ class Session:
             case FramePart():
                 self._part(said, message_id)
             case FrameDrop(sha256=sha256):
-                check_name(sha256, "frame_drop.sha256")
-                self._look_no_more(sha256)
+                checks.sha256(sha256, "frame_drop.sha256")
+                self._looks.end(sha256)
                 self.emit(self._shelf.drop(sha256))
-                self._turns.arrived(sha256)
+                self._frames.arrived(sha256)
             case SessionAsk():
                 self._ask(said, message_id)
             case CancelAsk(ask_id=ask_id):
@@ -379,7 +369,7 @@ class Session:
     def _forget(self) -> Forgotten:
         """Forget what was sent and said, as far as it is the session's."""
         ended = self._turns.forget()
-        self._look_no_more()
+        self._looks.end()
         frames = self._shelf.clear()
         pictures = sum(self._means.asking.pictures.forget(frame.begin.sha256) for frame in frames)
         exchanges = self._conversation.forget()
@@ -406,8 +396,7 @@ class Session:
             self._settling = None
         if change is not None:
             self._turns.most_words = change.limits.answer_words
-            if not change.limits.look_ahead and self._means.looks is not None:
-                self._means.looks.remove(self)
+            self._looks.pause(not change.limits.look_ahead)
             self.emit(change)
         if (due := self._posture.due_in) is not None:
             again = lambda: self._announce(self._posture.settle())  # noqa: E731
@@ -424,54 +413,21 @@ class Session:
 
     def _frame_whole(self, frame: HeldFrame) -> None:
         frame.ahead.add("frames", len(frame.data))
-        self._turns.arrived(frame.begin.sha256)
+        self._frames.arrived(frame.begin.sha256)
         if frame.begin.parent:
-            self._turns.arrived(frame.begin.parent)
-        looks = self._means.looks is not None or self._means.coach is not None
-        if looks and not self._stays_here:
-            with entered_in(frame.ahead):
-                task = asyncio.create_task(self._look(frame), name="look at a frame")
-            self._looking[frame.begin.sha256] = task
+            self._frames.arrived(frame.begin.parent)
+        if not self._stays_here:
+            self._looks.begin(frame)
 
     def _frame_gone(self, status: FrameStatus) -> None:
-        self._look_no_more(status.sha256)
+        self._looks.end(status.sha256)
         self.emit(status)
 
-    def _look_no_more(self, sha256: bytes = b"") -> None:
-        """A frame has gone, or all have: nothing holds its bytes or works on it any more, but a turn that runs."""
-        for name in [sha256] if sha256 else list(self._looking):
-            if (task := self._looking.pop(name, None)) is not None:
-                task.cancel()
-        if self._means.looks is not None:
-            self._means.looks.remove(self, sha256)
-
-    async def _look(self, frame: HeldFrame) -> None:
-        """Decode a frame, which shows whether it is a picture, have it looked at when there is time, and judge it."""
-        try:
-            picture = await ShelfFrame(frame, self._means.asking).picture()
-            if self._means.looks is not None and self._posture.limits.look_ahead:
-                self._means.looks.add(self, picture, frame.ahead)
-            await self._coach(frame, picture)
-        except InvalidInput as error:
-            told = InvalidInput("frame_begin", error.description)
-            told.code = error.code
-            self.emit(self._notice(told, frame=frame.begin.sha256))
-            self.emit(self._shelf.drop(frame.begin.sha256))
-        except QuizglassError as error:  # there is no time or no memory now; a question will try again
-            log.debug("a frame could not be decoded ahead: %s", error.message)
-        finally:
-            if self._looking.get(frame.begin.sha256) is asyncio.current_task():
-                del self._looking[frame.begin.sha256]
-
-    async def _coach(self, frame: HeldFrame, picture: Picture) -> None:
-        """Say what is wrong with a frame as it was taken; nothing where nothing is."""
-        if (coach := self._means.coach) is None or frame.begin.role is Role.CROP:
-            return
-        handed("coach", picture.pixels.nbytes)
-        judged = await asyncio.to_thread(coach.judge, picture.pixels)
-        if judged.fault and self._shelf.whole(frame.begin.sha256) is frame:
-            frame.fault, frame.advice, frame.capture = judged.fault, judged.advice, judged.scores
-            self.emit(frame.status)
+    def _not_a_picture(self, sha256: bytes, error: InvalidInput) -> None:
+        told = InvalidInput("frame_begin", error.description)
+        told.code = error.code
+        self.emit(self._notice(told, frame=sha256))
+        self.emit(self._shelf.drop(sha256))
 
     # How failures are told, and life is shown.
 
@@ -493,8 +449,11 @@ class Session:
         frame: bytes = b"",
         turn_over: bool = False,
     ) -> Notice:
-        about = Notice(message_id, message, ask_id, frame, turn_over=turn_over)
-        return described(about, error, self._means.wire.status)
+        """A failure, with the reason, field and delay that a call would have ended with."""
+        known = reported(error, message)
+        field, wait_s = known.metadata.get("field", ""), known.retry_after_s or 0.0
+        what = self._means.wire.status(known), known.code, known.message, known.metadata, field, wait_s
+        return Notice(message_id, message, ask_id, frame, *what, turn_over)
 
     def _beat(self) -> None:
         """While a turn runs, say where it is whenever nothing else was said for a while."""

@@ -8,50 +8,46 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from typing import Protocol
 
 from quizglass.session import (
     Cause,
-    FrameNeed,
     Interrupted,
-    NeedFrame,
     OutputProfile,
     Overlap,
     Progress,
     Question,
-    Role,
     ServerSaid,
     SessionAsk,
     TurnUpdate,
 )
 from quizglass_server.assistant.asking import Asking, TurnRequest
-from quizglass_server.coaching.closer import LOOK_S, REASON, STEP, WAIT_S, Closer, SharpenedFrame, TooSmall
+from quizglass_server.coaching.closer import REASON, STEP
 from quizglass_server.domain import checks
 from quizglass_server.domain.turns import (
     Accepted,
     AnswerDelta,
     Done,
     FinishReason,
-    Picture,
     SkippedStep,
     Turn,
     TurnEvent,
     Verdict,
     VerdictOutcome,
 )
-from quizglass_server.errors import InvalidInput, NotFound, Overloaded, TurnRunning
+from quizglass_server.errors import InvalidInput, Overloaded, TurnRunning
 from quizglass_server.scheduling.budget import Budget
-from quizglass_server.scheduling.ledger import ByteLedger, entered_in
-from quizglass_server.session.dialogue import Dialogue, appended, follow, spoken, understood, with_picture
-from quizglass_server.session.frames import FrameShelf, HeldFrame, check_name
+from quizglass_server.scheduling.ledger import entered_in
+from quizglass_server.session.asked import AskedQuestion, QuestionFrames, SharpenedFrame, ShelfFrame
+from quizglass_server.session.dialogue.following import Dialogue, appended, follow, spoken, understood, with_picture
+from quizglass_server.session.dialogue.references import asks_to_go_on
 from quizglass_server.session.heard import Conversation, Said
 from quizglass_server.session.output.profile import LEAD_IN, Shape
-from quizglass_server.session.references import asks_to_go_on
 from quizglass_server.session.segments import Segmenter, cleaned
-from quizglass_server.turn.stages import StageWatch, watching
+from quizglass_server.turn.stages import watching
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +55,6 @@ MAX_ID_CHARS = 64
 _REMEMBERED = 256
 """Names of questions that are over."""
 _RETRY_S = 1.0
-_PICTURE = "ask.request.frames[0]"
 
 
 class Speaker(Protocol):
@@ -78,81 +73,40 @@ class Speaker(Protocol):
         ...
 
 
-@dataclass(eq=False, slots=True)
-class _Running:
-    """A question that waits or runs."""
-
-    ask: SessionAsk
-    message_id: int
-    turn: Turn
-    policy: str
-    said: Said
-    segmenter: Segmenter
-    asked: float = field(default_factory=time.monotonic)
-    began: float = 0.0
-    """When it was accepted; 0: not yet."""
-    seq: int = 0
-    stage: str = "queue"
-    watch: StageWatch = field(default_factory=StageWatch)
-    ledger: ByteLedger = field(default_factory=ByteLedger)
-    frame: bytes = b""
-    """SHA-256 of the frame that it names, whatever was put in its place."""
-    looked: float = 0.0
-    """Seconds of its budget that went into seeing whether its frame is too small."""
-    unseen: bool = False
-    """Whether a sharper part was asked for and did not come."""
-    over: bool = False
-    task: asyncio.Task[None] | None = None
-    before: frozenset[asyncio.Task[None]] = frozenset()
-    """Those that were ended for it, or before it, and may have engines and a permit yet."""
-
-    async def engines_free(self) -> None:
-        """Wait until they have let go."""
-        if self.before:
-            await asyncio.wait(self.before)
-
-
 class Turns:
     """The questions of one session.
 
     Args:
         asking: answers them.
-        shelf: the session's frames.
+        frames: brings those that questions are about.
         conversation: what was said.
         speaker: says what they have to say.
         queue: how many wait at most.
-        frame_wait_s: how long a question waits for its frame.
         output: what answers should look like.
-        closer: says where a thumbnail is too small; None: it never is.
     """
 
     def __init__(
         self,
         asking: Asking,
-        shelf: FrameShelf,
+        frames: QuestionFrames,
         conversation: Conversation,
         speaker: Speaker,
         *,
         queue: int,
-        frame_wait_s: float,
         output: OutputProfile,
-        closer: Closer | None = None,
     ) -> None:
         self._asking = asking
-        self._shelf = shelf
+        self._frames = frames
         self._conversation = conversation
         self._speaker = speaker
         self._queue = queue
-        self._frame_wait_s = frame_wait_s
         self._output = output
         self.most_words = 0
         """Of answers to questions that are asked from now on, beside what their output says; 0: any number."""
-        self._closer = closer
-        self._running: _Running | None = None
-        self._waiting: deque[_Running] = deque()
+        self._running: AskedQuestion | None = None
+        self._waiting: deque[AskedQuestion] = deque()
         self._asked: OrderedDict[str, bytes] = OrderedDict()
         """By name, hashes: whole, the last 256 messages of a client, sound or not, would be megabytes."""
-        self._arrivals: dict[bytes, asyncio.Event] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
     @property
@@ -186,7 +140,7 @@ class Turns:
             if ask.overlap is not Overlap.QUEUE:
                 self.interrupt(Cause.ASK, by=ask.id)
         said = Said(ask.id, turn.question)
-        self._waiting.append(_Running(ask, message_id, turn, policy, said, self._segmenter()))
+        self._waiting.append(AskedQuestion(ask, message_id, turn, policy, said, self._segmenter()))
         self._next()
 
     def cancel(self, ask_id: str) -> None:
@@ -216,16 +170,6 @@ class Turns:
         for running in self._all:
             self._end(running)
 
-    async def ended(self) -> None:
-        """Wait until what was ended has let its engines go."""
-        if self._ending:
-            await asyncio.wait(self._ending)
-
-    def arrived(self, sha256: bytes) -> None:
-        """A frame is whole, or will not come."""
-        if (event := self._arrivals.pop(sha256, None)) is not None:
-            event.set()
-
     def progress(self) -> Progress | None:
         """Where the turn that runs is; None: none does."""
         if (running := self._running) is None:
@@ -236,7 +180,7 @@ class Turns:
         return Progress(running.ask.id, stage, now - running.asked, max(0.0, left))
 
     @property
-    def _all(self) -> Sequence[_Running]:
+    def _all(self) -> Sequence[AskedQuestion]:
         """Those that are not over, in their order."""
         running = self._running
         return [*([running] if running is not None and not running.over else []), *self._waiting]
@@ -250,7 +194,7 @@ class Turns:
                     raise InvalidInput(
                         "frames[0].encoded", "is not taken here; send the frame, and name it by its sha256"
                     )
-                check_name(frame.sha256 or b"", "frames[0].sha256")
+                checks.sha256(frame.sha256 or b"", "frames[0].sha256")
             self._asking.budget(request.budget)
             return self._asking.turn(request), self._asking.policy(request.policy)
         except InvalidInput as error:
@@ -265,7 +209,7 @@ class Turns:
         running.task = asyncio.create_task(self._run(running), name=f"turn {running.turn.id}")
         running.task.add_done_callback(self._ending.discard)
 
-    def _end(self, running: _Running) -> None:
+    def _end(self, running: AskedQuestion) -> None:
         """Nothing more comes of a question."""
         running.over = True
         if running is self._running:
@@ -276,7 +220,7 @@ class Turns:
             self._ending.add(running.task)
             running.task.cancel()
 
-    async def _run(self, running: _Running) -> None:
+    async def _run(self, running: AskedQuestion) -> None:
         error: Exception | None = None
         try:
             with watching(running.watch), self._led_in(running):
@@ -292,14 +236,14 @@ class Turns:
         self._speaker.settled()
         self._next()
 
-    async def _answer(self, running: _Running) -> None:
+    async def _answer(self, running: AskedQuestion) -> None:
         rest = self._conversation.unheard if not running.ask.request.frames else ""
         if rest and asks_to_go_on(running.turn.question):
             self._go_on(running, rest)
             return
         dialogue = appended(self._conversation.dialogue, running.turn.history)
         with entered_in(running.ledger):
-            source = await self._source(running)
+            source = await self._frames.source(running)
             meant = await self._meant(running, dialogue, source) if dialogue else None
         await running.engines_free()
         budget = self._asking.budget(running.ask.request.budget)
@@ -310,17 +254,17 @@ class Turns:
         await self._asking.run(asked, source, partial(self._tell, running), partial(_finished, running))
 
     async def _meant(
-        self, running: _Running, dialogue: Dialogue, source: ShelfFrame | SharpenedFrame | None
+        self, running: AskedQuestion, dialogue: Dialogue, source: ShelfFrame | SharpenedFrame | None
     ) -> Callable[[Turn], Turn]:
         """What makes of the turn what it means after a dialogue, whose picture is decoded if it may be about that."""
         longest, held = self._asking.max_history, self._asking.pictures.held
         if source is not None:
             return partial(understood, dialogue=dialogue, longest=longest, held=held)
         followed = follow(running.turn, dialogue, longest)
-        await self._bring(running, followed.frame)
+        await self._frames.decode(followed.frame)
         return partial(with_picture, followed=followed, held=held)
 
-    def _go_on(self, running: _Running, rest: str) -> None:
+    def _go_on(self, running: AskedQuestion, rest: str) -> None:
         """Say what was written before and not heard."""
         done = Done(rest, FinishReason.COMPLETE)
         running.said.spoken = spoken(running.turn, (), done)
@@ -329,85 +273,12 @@ class Turns:
         self._tell(running, Verdict(VerdictOutcome.UNCHECKED, 0.0, 0.0))
         self._tell(running, done)
 
-    async def _source(self, running: _Running) -> ShelfFrame | SharpenedFrame | None:
-        """The frame that a question names, once it is there."""
-        if not running.ask.request.frames:
-            return None
-        (name,) = (frame.sha256 or b"" for frame in running.ask.request.frames)
-        frame = await self._frame(running, name)
-        if frame is None:
-            raise NotFound(f"{_PICTURE}: the frame did not come in time; send it and ask again", field=_PICTURE)
-        running.frame = name
-        running.ledger.include(frame.ahead)
-        source = ShelfFrame(frame, self._asking)
-        if self._closer is None or frame.begin.role is not Role.THUMBNAIL:
-            return source
-        sharper = self._shelf.sharper(name) or await self._look_closer(running, source, self._closer)
-        if sharper is None:
-            return source
-        running.ledger.include(sharper.ahead)
-        region = sharper.begin.region
-        part = ShelfFrame(sharper, self._asking)
-        return part if region is None else SharpenedFrame(source, part, region)
-
-    async def _look_closer(self, running: _Running, thumbnail: ShelfFrame, closer: Closer) -> HeldFrame | None:
-        """A sharper frame, if one is needed and comes in time."""
-        if (part := await self._too_small(running, thumbnail, closer)) is None:
-            return None
-        wait_s, name = min(WAIT_S, self._frame_wait_s), running.frame
-        if (sharper := self._shelf.sharper(name)) is not None:  # it came while the thumbnail was looked at
-            return sharper
-        running.stage = "frames"
-        need = FrameNeed(name, region=part.region, least_side=part.side)
-        self._speaker.emit(NeedFrame(running.ask.id, (need,), wait_s))
-        await self._arrival(name, wait_s)
-        sharper = self._shelf.sharper(name)
-        running.unseen = sharper is None
-        return sharper
-
-    async def _too_small(self, running: _Running, thumbnail: ShelfFrame, closer: Closer) -> TooSmall | None:
-        """What is too small in a thumbnail; None: nothing, or there was no time to find out."""
-
-        async def look() -> TooSmall | None:
-            return await closer.too_small(await thumbnail.picture(), running.turn.question)
-
-        await running.engines_free()
-        if thumbnail.is_slow():  # as turns have it: no place is held meanwhile
-            await thumbnail.picture()
-        budget = self._asking.budget(running.ask.request.budget)
-        part = await self._asking.beforehand(running.frame, look, budget, LOOK_S)
-        running.looked = budget.total_s - budget.left_s
-        return part
-
-    async def _arrival(self, name: bytes, within_s: float) -> None:
-        arrival = self._arrivals.setdefault(name, asyncio.Event())
-        try:
-            async with asyncio.timeout(within_s):
-                await arrival.wait()
-        except TimeoutError:
-            pass
-        finally:
-            self._arrivals.pop(name, None)
-
-    async def _bring(self, running: _Running, name: bytes) -> None:
-        """Have the dialogue's picture decoded that a question is about, if the session still has it."""
-        if name and self._asking.pictures.held(name) is None and (frame := self._shelf.whole(name)) is not None:
-            await ShelfFrame(frame, self._asking).picture()
-
-    async def _frame(self, running: _Running, name: bytes) -> HeldFrame | None:
-        if (frame := self._shelf.whole(name)) is not None:
-            return frame
-        running.stage = "frames"
-        self._speaker.emit(NeedFrame(running.ask.id, (self._shelf.need(name),), self._frame_wait_s))
-        await self._arrival(name, self._frame_wait_s)
-        return self._shelf.whole(name)
-
     def _segmenter(self) -> Segmenter:
         limits = [words for words in (self._output.max_words, self.most_words) if words]
         return Segmenter(Shape(self._output), min(limits, default=0))
 
     @contextmanager
-    def _led_in(self, running: _Running) -> Iterator[None]:
+    def _led_in(self, running: AskedQuestion) -> Iterator[None]:
         """Say something short when nothing of the answer is there after a while."""
         timer = None
         if after := self._output.lead_in_after:
@@ -418,14 +289,14 @@ class Turns:
             if timer is not None:
                 timer.cancel()
 
-    def _lead_in(self, running: _Running) -> None:
+    def _lead_in(self, running: AskedQuestion) -> None:
         segments = () if running.over else running.segmenter.lead_in(self._output.lead_in or LEAD_IN)
         if segments:
             running.said.segments = running.segmenter.confirmed
             elapsed = time.monotonic() - running.began if running.began else 0.0
             self._speaker.emit(TurnUpdate(running.ask.id, running.turn.id, 0, elapsed, None, segments))
 
-    def _tell(self, running: _Running, event: TurnEvent) -> None:
+    def _tell(self, running: AskedQuestion, event: TurnEvent) -> None:
         if running.over:
             return
         segments = running.segmenter.take(cleaned(event, lines=True))
@@ -438,7 +309,11 @@ class Turns:
         running.began = running.began or now
         running.seq += 1
         update = TurnUpdate(running.ask.id, running.turn.id, running.seq, now - running.began, event, segments)
-        if isinstance(event, Done) and event.abstain_reason and (frame := self._shelf.whole(said.frame)) is not None:
+        if (
+            isinstance(event, Done)
+            and event.abstain_reason
+            and (frame := self._frames.shelf.whole(said.frame)) is not None
+        ):
             update = replace(update, fault=frame.fault, advice=frame.advice)
         if isinstance(event, Accepted) and event.frame_sha256:
             said.frame = event.frame_sha256[0]
@@ -446,28 +321,7 @@ class Turns:
         self._speaker.emit(update)
 
 
-class ShelfFrame:
-    """A frame of a session, as the source of a picture."""
-
-    def __init__(self, frame: HeldFrame, asking: Asking) -> None:
-        self._frame = frame
-        self._asking = asking
-        self.size = 0
-        """Its bytes are counted where frames are held."""
-
-    def is_slow(self) -> bool:
-        """Whether its picture takes long to decode. Raises InvalidPicture."""
-        if self._asking.pictures.held(self._frame.begin.sha256) is not None:
-            return False
-        return self._asking.pictures.is_slow(bytes(self._frame.data), _PICTURE)
-
-    async def picture(self) -> Picture:
-        """Its picture."""
-        sha256 = self._frame.begin.sha256
-        return await self._asking.pictures.decode(bytes(self._frame.data), _PICTURE, sha256=sha256)
-
-
-def _finished(running: _Running, turn: Turn, told: list[TurnEvent], done: Done) -> Done:
+def _finished(running: AskedQuestion, turn: Turn, told: list[TurnEvent], done: Done) -> Done:
     about = spoken(turn, told, done)
     running.said.spoken = replace(about, frame=running.frame) if running.frame else about
     if running.unseen:

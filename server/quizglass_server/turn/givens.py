@@ -6,14 +6,13 @@ import asyncio
 from collections.abc import Callable, Container, Mapping
 from typing import TypeVar
 
-from quizglass_server.domain.regions import Region
 from quizglass_server.domain.state import Note, State
 from quizglass_server.domain.turns import Evidence, Origin, Picture, Turn
 from quizglass_server.models.prompts import Value
 from quizglass_server.steps.prompt_values import prompt_values
 from quizglass_server.steps.read import asks_to_read, domain_of, find_words, read_words, tags_of
 from quizglass_server.turn.journal import Journal
-from quizglass_server.turn.resources import Resources
+from quizglass_server.turn.resources import Resources, once
 from quizglass_server.turn.runner import StepRunner
 
 TAGS = "tags"
@@ -117,15 +116,11 @@ class Givens:
 
     async def _tag(self) -> tuple[str, ...]:
         picture = self._turn.picture
-        if picture is None:
-            return ()
-        tags = self._resources.tags.get(picture.sha256)
-        if tags is None:
-            if (weighed := await self._runner.run(tags_of, picture)) is None:
-                return ()
-            tags = tuple(name for name, _ in weighed)
-            self._resources.tags.put(picture.sha256, tags)
-        return tags
+        return () if picture is None else await once(self._resources.tags, picture, self._likely_tags) or ()
+
+    async def _likely_tags(self, picture: Picture) -> tuple[str, ...] | None:
+        weighed = await self._runner.run(tags_of, picture)
+        return None if weighed is None else tuple(name for name, _ in weighed)
 
     async def _name_domain(self) -> str:
         picture = self._turn.picture
@@ -136,42 +131,28 @@ class Givens:
         picture = self._turn.picture
         if picture is None:
             return ""
-        words = self._resources.words.get(picture.sha256)
-        if words is None:
-            words = await self._look_for_words()
-            if words is None:
-                return ""
-            self._resources.words.put(picture.sha256, words)
+        words = await once(self._resources.words, picture, self._look_for_words) or ""
         if words:
             self._journal.came_along(Evidence("", Origin.READ_TEXT, "", "", words, used=True))
         return words
 
-    async def _look_for_words(self) -> str | None:
+    async def _look_for_words(self, picture: Picture) -> str | None:
         """The words; None when nobody read them, for want of time or of words.
 
-        The gate decides whether and where they are looked for, unless the question is about them.
+        The gate, which is asked once for a picture, decides whether and where they are looked for, unless the question
+        is about them.
         """
-        picture = self._turn.picture
-        if picture is None or self._resources.filling(read_words.role) is None:
+        if self._resources.filling(read_words.role) is None:
             return None
         part = None
         if not self._asked_to_read:
-            parts = await self._wordy_parts(picture)
-            if parts == []:
+            found = once(self._resources.wordy_parts, picture, lambda picture: self._runner.run(find_words, picture))
+            if (parts := await found) == []:
                 return None
             part = parts[0] if parts else None
         self._judged.set()
         self._while_reading()
         return await self._runner.run(read_words, picture, part)
-
-    async def _wordy_parts(self, picture: Picture) -> list[Region] | None:
-        """Where the gate finds that there may be words, which it is asked once for a picture; None: it was not run."""
-        parts = self._resources.wordy_parts.get(picture.sha256)
-        if parts is None:
-            parts = await self._runner.run(find_words, picture)
-            if parts is not None:
-                self._resources.wordy_parts.put(picture.sha256, parts)
-        return parts
 
 
 async def _given(finding: asyncio.Task[Given] | None, otherwise: Given) -> Given:

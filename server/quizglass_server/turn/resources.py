@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from quizglass_server.domain.entries import EntryHit, SearchOptions
 from quizglass_server.domain.regions import Region
@@ -24,6 +24,7 @@ _ANY = SearchOptions()
 _CACHED_VECTORS, _CACHED_WORDS, _CACHED_TAGS = 4096, 1024, 1024  # a vector is 128 to 1,024 floats
 
 Embed = Callable[[Sequence[Part]], Awaitable[Sequence[Vector] | None]]
+Kept = TypeVar("Kept")
 
 
 class Knowledge(PictureIndex, TextIndex, Protocol):
@@ -99,3 +100,13 @@ class Resources:
                 kept[view] = vector
                 self._vectors.put((picture.sha256, view), vector)
         return [vector for vector in kept.values() if vector is not None]
+
+
+async def once(
+    cache: BoundedCache[bytes, Kept], picture: Picture, find: Callable[[Picture], Awaitable[Kept | None]]
+) -> Kept | None:
+    """What is kept of a picture, or else found out and kept; None where `find` found nothing out, which is not kept."""
+    found = cache.get(picture.sha256)
+    if found is None and (found := await find(picture)) is not None:
+        cache.put(picture.sha256, found)
+    return found

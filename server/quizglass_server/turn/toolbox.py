@@ -48,7 +48,9 @@ LIST = lines(12)
 
 
 class Toolbox:
-    """The verbs of one turn. Use as an async context manager: leaving it ends whatever still runs.
+    """The verbs of one turn, for whose picture it begins to look for words at once.
+
+    Use as an async context manager: leaving it ends whatever still runs.
 
     Args:
         turn: the question.
@@ -72,12 +74,11 @@ class Toolbox:
         self._journal = journal
         self._tasks = tasks
         self._lookups = Lookups(turn, runner, resources, journal)
-        self._givens: Givens | None = None
         self._looks_ahead = False
         self._verified = False
+        self._givens = Givens(turn, runner, resources, journal, self._while_reading)
 
     async def __aenter__(self) -> Toolbox:
-        self._givens = Givens(self._turn, self._runner, self._resources, self._journal, self._while_reading)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -213,7 +214,7 @@ class Toolbox:
         """Look the picture up; the evidence the generator is to be shown, or what the policy chooses that from."""
         self._journal.searched = True
         if any(TAGS in self._names(task) for task in self._tasks):
-            self._entered.begin_tagging()  # beside the embedding: prompts may show tags where nothing is recognised
+            self._givens.begin_tagging()  # beside the embedding: prompts may show tags where nothing is recognised
         return await self._lookups.image(phrases, limit, candidates=candidates)
 
     def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:
@@ -222,7 +223,7 @@ class Toolbox:
 
     async def tags(self) -> tuple[str, ...]:
         """What a classifier says that the picture may show; none without one, or where no prompt shows it."""
-        return await self._entered.tags()
+        return await self._givens.tags()
 
     async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
         """What entries that were found by picture tell of a query; the generator is to be shown all of it."""
@@ -279,7 +280,7 @@ class Toolbox:
         if verifier is None or not wanted or not shown or nothing:
             return draft
         notes = {"evidence": shown, "answer": answer, "certainty": draft.certainty}
-        values = await self._entered.values(self.start(), notes, verifier.needs)
+        values = await self._givens.values(self.start(), notes, verifier.needs)
         asked = await self._shown(self.start(), entries=False), values, self._resources.tuning.support_accept
         return replace(draft, supported=await self._runner.run_on(verifier, is_supported, *asked))
 
@@ -287,13 +288,13 @@ class Toolbox:
         self, decider: Decider, ask: Callable[[Values], _Weighing], state: State, also: Mapping[str, Note]
     ) -> list[tuple[str, float]] | None:
         """What a decider says. While words are looked for it is asked as if there were none, and again if there are."""
-        guessed = await self._entered.without_words(state, also, decider.needs)
+        guessed = await self._givens.without_words(state, also, decider.needs)
         if guessed is None:
             if self._turn.picture is not None:
                 self._runner.begin(decider.look_at(self._turn.picture))
-            return await ask(await self._entered.values(state, also, decider.needs))
+            return await ask(await self._givens.values(state, also, decider.needs))
         early = self._runner.begin(ask(guessed))
-        values = await self._entered.values(state, also, decider.needs)
+        values = await self._givens.values(state, also, decider.needs)
         if values == guessed:
             return await early
         early.cancel()
@@ -304,7 +305,7 @@ class Toolbox:
     ) -> GenerationRequest:
         """A prompt with the wearer's picture, and those of the entries seen where it shows them."""
         generator = self._resources.models.generator
-        values = await self._entered.values(state, also, self._names(task))
+        values = await self._givens.values(state, also, self._names(task))
         shown = await self._shown(state, entries=generator is not None and generator.shows_entries(task))
         if not answers:
             return GenerationRequest(task, values, shown)
@@ -332,12 +333,6 @@ class Toolbox:
         generator = self._resources.models.generator
         return frozenset() if generator is None else generator.names(task)
 
-    @property
-    def _entered(self) -> Givens:
-        if self._givens is None:
-            raise RuntimeError("the toolbox is not entered")
-        return self._givens
-
     def _tell_decision(self, by: str, label: Enum, decided_by: str, weighed: Sequence[tuple[str, float]]) -> None:
         if isinstance(label, Plan):
             plans = {Plan(name): probability for name, probability in weighed}
@@ -359,7 +354,7 @@ class Toolbox:
             self._runner.begin(self._prepare(generator, self._turn.picture))
 
     async def _prepare(self, generator: Generator, picture: Picture) -> None:
-        await self._entered.judged()
+        await self._givens.judged()
         await generator.prepare(picture)
 
     def _while_reading(self) -> None:

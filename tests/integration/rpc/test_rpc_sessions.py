@@ -10,7 +10,7 @@ from grpc_status import rpc_status
 
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, types_pb2
 from quizglass_server.domain import turns as domain
-from quizglass_server.session.token import LONGEST, Sessions
+from quizglass_server.session.dialogue.token import LONGEST, Sessions
 from tests.support.rpc_fakes import Stage, png, serve_stage
 
 KEY, OTHER = b"\1" * 32, b"\2" * 32

@@ -111,7 +111,7 @@ async def test_a_frame_that_never_comes_leaves_nothing_behind(tmp_path):
         await said.say(question("a", "What?", bytes(32)))
         assert (await said.notice()).reason == "NOT_FOUND"
         session = stage.rpc.sessions.get(there.session_id, 0)
-        assert session._turns._arrivals == {}
+        assert session._frames._arrivals == {}
 
 
 @pytest.mark.parametrize(("side", "asked"), [(0.25, True), (0.75, False)])

@@ -36,6 +36,7 @@ from quizglass.session import (
 from quizglass.v1 import session_pb2
 from quizglass.values import AbstainReason, Accepted, AnswerDelta, Done, FinishReason
 from quizglass_server.coaching.coach import ADVICE, FAULTS
+from quizglass_server.errors import EngineFailed
 from tests.support.rpc_fakes import Gate, png, serving
 from tests.support.sessions.session_links import HOLDER, WAIT_S, link, opened, parts, question, text, words
 
@@ -274,6 +275,18 @@ async def test_a_turn_that_fails_is_told_with_its_reason(stage, said):
     assert "secret" not in notice.text
     stage.assistant.script = words(1)
     await usable(said)
+
+
+async def test_what_is_behind_a_turn_that_fails_is_in_the_log(stage, said, caplog):
+    async def failing(turn, policy, budget):
+        raise EngineFailed("the engine failed; see the server's log") from RuntimeError("out of registers")
+        yield
+
+    stage.assistant.script = failing
+    await said.say(question("a"))
+    assert (await said.notice()).reason == "ENGINE_FAILED"
+    causes = [record.exc_info[1].__cause__ for record in caplog.records if record.exc_info]
+    assert "out of registers" in map(str, causes)
 
 
 BAD_QUESTIONS = {

@@ -27,8 +27,8 @@ from quizglass.session import (
 from quizglass.v1 import session_pb2
 from quizglass.values import AnswerDelta, Done, FinishReason
 from quizglass_server.errors import Overloaded, SessionForged, SessionUnknown
-from quizglass_server.session.dialogue import Spoken
-from quizglass_server.session.token import Sessions
+from quizglass_server.session.dialogue.following import Spoken
+from quizglass_server.session.dialogue.token import Sessions
 from tests.support.rpc_fakes import Gate, Stage, png, serve_stage, serving
 from tests.support.sessions.session_links import (
     HOLDER,

@@ -285,6 +285,20 @@ async def test_an_address_that_is_none_is_named_by_its_setting():
         WebServer(lambda *_: None, "no.such.host.invalid", 0)
 
 
+async def test_a_door_that_cannot_open_says_so_instead_of_waiting(monkeypatch):
+    async def fails(*_, **__):
+        raise OSError("no room for another socket")
+
+    web = WebServer(lambda *_: None, "127.0.0.1", 0)
+    monkeypatch.setattr(asyncio.get_running_loop(), "create_server", fails)
+    try:
+        async with asyncio.timeout(60):
+            with pytest.raises(OSError, match="no room"):
+                await web.start()
+    finally:
+        web._socket.close()
+
+
 async def test_loopback_is_the_default_and_nothing_listens_unasked(tmp_path):
     settings = Settings(bundle=tmp_path, knowledge=tmp_path)
     assert (settings.web_port, settings.web_host) == (None, "127.0.0.1")

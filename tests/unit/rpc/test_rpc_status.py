@@ -8,7 +8,7 @@ import pytest
 from google.rpc import error_details_pb2, status_pb2
 
 from quizglass_server import errors
-from quizglass_server.rpc.transport.status import STATUS, status_code, to_status, unexpected
+from quizglass_server.rpc.transport.status import STATUS, status_code, to_status
 
 
 def every_error() -> list[type[errors.QuizglassError]]:
@@ -75,7 +75,7 @@ def test_overload_says_when_to_come_back_even_at_once(seconds):
 
 def test_a_bug_is_an_incident_in_the_log_and_no_text_for_the_client(caplog):
     with caplog.at_level(logging.ERROR):
-        status = unexpected(ValueError("secret /etc/path"), "Ask")
+        status = to_status(errors.reported(ValueError("secret /etc/path"), "Ask"))
     assert status.code is grpc.StatusCode.INTERNAL
     assert "secret" not in str(status)
     incident = details(status)["ErrorInfo"].metadata["incident"]

@@ -19,7 +19,7 @@ from quizglass_server.domain.turns import (
     Verdict,
     VerdictOutcome,
 )
-from quizglass_server.session.dialogue import Followed, Spoken, appended, follow, latest, spoken
+from quizglass_server.session.dialogue.following import Followed, Spoken, appended, follow, latest, spoken
 from quizglass_server.session.heard import Conversation, Said
 
 OLD, NEW = b"\1" * 32, b"\2" * 32

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quizglass_server.errors import SettingsError
-from quizglass_server.session.keys import load_keys
+from quizglass_server.session.dialogue.keys import load_keys
 
 
 def test_a_key_is_made_once_for_its_user_alone(tmp_path: Path) -> None:

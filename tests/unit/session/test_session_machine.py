@@ -44,10 +44,10 @@ from quizglass.session import (
 from quizglass.values import AnswerDelta, Done, FinishReason
 from quizglass_server.assistant.asking import Asking
 from quizglass_server.config.options import LinkOptions, RequestLimits
+from quizglass_server.session.dialogue.token import Sessions
 from quizglass_server.session.directory import SessionDirectory, session_limits
 from quizglass_server.session.frames import FramePool
 from quizglass_server.session.session import Means
-from quizglass_server.session.token import Sessions
 from tests.support.rpc_fakes import Assistant
 
 HOLDER = b"h" * 16

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.session.references import Reference, asks_for_other, carried, refers
+from quizglass_server.session.dialogue.references import Reference, asks_for_other, carried, refers
 
 THIS, IT, THE, NOTHING = Reference.THIS, Reference.IT, Reference.THE, Reference.NOTHING
 

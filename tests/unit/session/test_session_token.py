@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quizglass_server.errors import InvalidInput, SessionExpired, SessionForged, SessionUnknownKey
-from quizglass_server.session import token as token_module
-from quizglass_server.session.dialogue import Dialogue, Spoken
-from quizglass_server.session.token import LONGEST, Sessions
+from quizglass_server.session.dialogue import token as token_module
+from quizglass_server.session.dialogue.following import Dialogue, Spoken
+from quizglass_server.session.dialogue.token import LONGEST, Sessions
 
 KEY, OTHER = bytes(range(32)), bytes(32)
 TTL = 3600

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
 from quizglass.values import Decided, Done, EvidenceFound, PlanMade, Queries, QueryRewritten
 from quizglass_client.errors import ClientError, refuses_session
-from quizglass_client.files import read_file
+from quizglass_client.files import read_file, write_private
 from quizglass_client.sync import Client
 from quizglass_client.terminal.explain import print_timeline
 from quizglass_client.terminal.output import OK, UsageError, print_json, stdout
@@ -75,7 +74,7 @@ def _tell(event: Event, view: TurnView, arguments: argparse.Namespace) -> None:
     elif not (arguments.explain and isinstance(event.payload, _IN_STEPS)):
         view.event(event)
     if arguments.session is not None and isinstance(event.payload, Done):
-        _keep(arguments.session, event.payload.session)
+        write_private(arguments.session, event.payload.session)  # it holds what was said
 
 
 def _check_trace(path: Path | None) -> None:
@@ -87,14 +86,6 @@ def _check_trace(path: Path | None) -> None:
 
 def _kept(session: Path | None) -> bytes:
     return read_file(session, _LONGEST_SESSION) if session is not None and session.exists() else b""
-
-
-def _keep(path: Path, session: bytes) -> None:
-    """For its user alone: it holds what was said."""
-    fresh = path.with_name(f".{path.name}.new")
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(session)
-    fresh.replace(path)
 
 
 def picture(name: str | None) -> PictureLike | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from quizglass_client.files import write_private
 from quizglass_client.terminal.output import as_json, json_line
 from quizglass_client.trace.crops import Crops
 from quizglass_client.trace.page import page
@@ -48,7 +48,4 @@ class Trace:
         if path.suffix.lower() not in FORMATS:
             raise ValueError(f"{path.name} ends in none of {', '.join(FORMATS)}")
         text = self.html() if path.suffix.lower() == ".html" else self.json()
-        fresh = path.with_name(f".{path.name}.new")
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-        fresh.replace(path)
+        write_private(path, text.encode())

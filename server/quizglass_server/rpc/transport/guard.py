@@ -10,8 +10,8 @@ from typing import Any
 
 import grpc
 
-from quizglass_server.errors import Overloaded, QuizglassError, Stopping
-from quizglass_server.rpc.transport.status import log_cause, to_status, unexpected
+from quizglass_server.errors import Overloaded, Stopping, reported
+from quizglass_server.rpc.transport.status import to_status
 from quizglass_server.scheduling.deadline import due_within
 
 _RETRY_S = 1.0
@@ -51,13 +51,10 @@ class Guard:
             try:
                 self._check_room(method)
                 yield
-            except QuizglassError as error:
-                log_cause(error, method)
-                await context.abort_with_status(to_status(error))
             except (grpc.aio.AbortError, grpc.aio.BaseError):
                 raise
             except Exception as error:
-                await context.abort_with_status(unexpected(error, method))
+                await context.abort_with_status(to_status(reported(error, method)))
 
     @contextmanager
     def running(self, method: str) -> Iterator[None]:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import uuid
-from dataclasses import dataclass
-
 import grpc
 from google.protobuf import any_pb2, duration_pb2
 from google.rpc import error_details_pb2, status_pb2
@@ -43,6 +39,7 @@ STATUS: dict[type[errors.QuizglassError], grpc.StatusCode] = {
     errors.BundleError: grpc.StatusCode.FAILED_PRECONDITION,
     errors.SettingsError: grpc.StatusCode.FAILED_PRECONDITION,
     errors.SettingMissing: grpc.StatusCode.FAILED_PRECONDITION,
+    errors.Unexpected: grpc.StatusCode.INTERNAL,
     errors.QuizglassError: grpc.StatusCode.INTERNAL,
 }
 
@@ -57,27 +54,16 @@ _HTTP: dict[grpc.StatusCode, int] = {
     grpc.StatusCode.UNAVAILABLE: 503,
     grpc.StatusCode.DEADLINE_EXCEEDED: 504,
 }
-"""Of each status of the table, as Connect and gRPC's gateways have it."""
-_UNEXPECTED = "UNEXPECTED"
-
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What a client that does not speak gRPC is told of an error."""
-
-    error: BaseException
-    code: str
-    """As in ErrorInfo."""
-    message: str
-    http_status: int
-    retry_after_s: float | None = None
 
 
 def status_code(error: errors.QuizglassError) -> grpc.StatusCode:
     """Status of an error: that of its nearest class in the table."""
     return next(STATUS[cls] for cls in type(error).__mro__ if cls in STATUS)
+
+
+def http_status(error: errors.QuizglassError) -> int:
+    """The same for HTTP, as Connect and gRPC's gateways have it."""
+    return _HTTP[status_code(error)]
 
 
 def to_status(error: errors.QuizglassError) -> grpc.Status:
@@ -87,50 +73,11 @@ def to_status(error: errors.QuizglassError) -> grpc.Status:
     if isinstance(error, errors.InvalidInput):
         violation = error_details_pb2.BadRequest.FieldViolation(field=error.field, description=error.description)
         details.append(_pack(error_details_pb2.BadRequest(field_violations=[violation])))
-    if (wait := _retry_after(error)) is not None:
+    if error.retry_after_s is not None:
         delay = duration_pb2.Duration()
-        delay.FromMicroseconds(round(wait * 1e6))
+        delay.FromMicroseconds(round(error.retry_after_s * 1e6))
         details.append(_pack(error_details_pb2.RetryInfo(retry_delay=delay)))
     return rpc_status.to_status(status_pb2.Status(code=code.value[0], message=error.message, details=details))
-
-
-def problem_of(error: Exception, method: str) -> Problem:
-    """What to tell of an error without gRPC; the log has what is not for clients."""
-    if not isinstance(error, errors.QuizglassError):
-        return Problem(error, _UNEXPECTED, _told(_logged(error, method)), _HTTP[grpc.StatusCode.INTERNAL])
-    log_cause(error, method)
-    return Problem(error, error.code, error.message, _HTTP[status_code(error)], _retry_after(error))
-
-
-def unexpected(error: BaseException, method: str) -> grpc.Status:
-    """Status of a bug: the client gets an id to report, the log gets everything else."""
-    incident = _logged(error, method)
-    info = error_details_pb2.ErrorInfo(reason=_UNEXPECTED, domain=DOMAIN, metadata={"incident": incident})
-    code = grpc.StatusCode.INTERNAL.value[0]
-    return rpc_status.to_status(status_pb2.Status(code=code, message=_told(incident), details=[_pack(info)]))
-
-
-def log_cause(error: errors.QuizglassError, method: str) -> None:
-    """Log what is behind an error whose message sends the operator to the log."""
-    if error.__cause__ is not None and not isinstance(error, errors.InvalidInput):
-        _log.error("request failed", extra={"rpc": method, "code": error.code}, exc_info=error)
-
-
-def _logged(error: BaseException, method: str) -> str:
-    """Log a bug; returns its id."""
-    incident = uuid.uuid4().hex[:12]
-    _log.error("unexpected failure", extra={"incident": incident, "rpc": method}, exc_info=error)
-    return incident
-
-
-def _told(incident: str) -> str:
-    return f"internal error; the server's log has it as incident {incident}"
-
-
-def _retry_after(error: errors.QuizglassError) -> float | None:
-    if isinstance(error, (errors.Overloaded, errors.EngineLost, errors.KnowledgeLost)):
-        return error.retry_after_s
-    return None
 
 
 def _pack(message: object) -> any_pb2.Any:

@@ -12,8 +12,8 @@ from http import HTTPStatus
 from typing import Any
 
 from quizglass_server.assistant.asking import Asking, TurnRequest
-from quizglass_server.errors import InvalidInput
-from quizglass_server.rpc.transport.status import Problem, problem_of
+from quizglass_server.errors import InvalidInput, QuizglassError, reported
+from quizglass_server.rpc.transport.status import http_status
 from quizglass_server.web.chat.completion import Completion
 from quizglass_server.web.chat.request import DEFAULT_MODEL, Chat, read_chat
 from quizglass_server.web.http.asgi import Receive, Scope, Send, body_of, respond_json, while_connected
@@ -72,7 +72,7 @@ class ChatApi:
                 places = chat.places
                 await self._answer(chat, sending)
         except Exception as error:
-            await sending.problem(problem_of(error, "chat"), places)
+            await sending.problem(reported(error, "chat"), places)
 
     async def _answer(self, chat: Chat, sending: _Sending) -> None:
         asking, question = self._asking, chat.question
@@ -115,33 +115,32 @@ class _Sending:
             await self.piece(content)
         await self._send({"type": "http.response.body", "body": b"data: [DONE]\n\n"})
 
-    async def problem(self, problem: Problem, places: Mapping[str, str]) -> None:
+    async def problem(self, error: QuizglassError, places: Mapping[str, str]) -> None:
         """Say what went wrong, in a stream that has begun as its last event."""
-        content = {"error": _error(problem, places)}
+        content = {"error": _error(error, places)}
         if self.begun:
             await self.piece(content)
             await self._send({"type": "http.response.body", "body": b""})
             return
-        wait = problem.retry_after_s
+        wait = error.retry_after_s
         headers = [] if wait is None else [(b"retry-after", str(math.ceil(wait)).encode())]
         missing = content["error"]["code"] == "model_not_found"
-        await respond_json(self._send, 404 if missing else problem.http_status, content, headers)
+        await respond_json(self._send, 404 if missing else http_status(error), content, headers)
 
 
 def _event(content: Mapping[str, Any]) -> bytes:
     return f"data: {json.dumps(content, ensure_ascii=False)}\n\n".encode()
 
 
-def _error(problem: Problem, places: Mapping[str, str]) -> dict[str, Any]:
+def _error(error: QuizglassError, places: Mapping[str, str]) -> dict[str, Any]:
     """An error in OpenAI's form; its `param` is a place in the body."""
-    error = problem.error
-    message, param, code = problem.message, None, problem.code.lower()
+    message, param, code, status = error.message, None, error.code.lower(), http_status(error)
     if isinstance(error, InvalidInput):
         param = places.get(error.field, error.field)
         message = f"{param}: {error.description}"
         code = "model_not_found" if error.field == "policy" else code
-    server = problem.http_status >= HTTPStatus.INTERNAL_SERVER_ERROR
-    kind = _KINDS.get(HTTPStatus(problem.http_status), "server_error" if server else "invalid_request_error")
+    server = status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    kind = _KINDS.get(HTTPStatus(status), "server_error" if server else "invalid_request_error")
     return {"message": message, "type": kind, "param": param, "code": code}
 
 

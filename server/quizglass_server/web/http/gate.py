@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from quizglass_server.rpc.transport.status import problem_of
+from quizglass_server.errors import reported
+from quizglass_server.rpc.transport.status import http_status
 from quizglass_server.scheduling.clients import asked_by
 from quizglass_server.web.http.asgi import App, Gone, Message, Receive, Scope, Send, header, respond_json
 from quizglass_server.web.http.bodies import Bodies, Body, TurnedAway
@@ -82,8 +83,8 @@ class Gate:
         except Gone:
             pass  # there is nobody to be told
         except Exception as error:
-            problem = problem_of(error, scope["path"])
-            await _refuse(TurnedAway(problem.http_status, problem.message), scope, receive, reply)
+            known = reported(error, scope["path"])
+            await _refuse(TurnedAway(http_status(known), known.message), scope, receive, reply)
         finally:
             self._running -= 1
 

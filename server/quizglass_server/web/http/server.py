@@ -19,11 +19,11 @@ _MOST_HEADER_BYTES = 32 * 1024
 
 
 class _Uvicorn(uvicorn.Server):
-    """Without handlers of signals, which are the whole server's; and says when it serves."""
+    """Without handlers of signals, which are the whole server's; and says when it has started, or cannot."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self.serving = asyncio.Event()
+        self.started_or_failed = asyncio.Event()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -32,8 +32,10 @@ class _Uvicorn(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept connections."""
-        await super().startup(sockets)
-        self.serving.set()
+        try:
+            await super().startup(sockets)
+        finally:
+            self.started_or_failed.set()
 
 
 class WebServer:
@@ -70,9 +72,11 @@ class WebServer:
         self._running: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Accept connections."""
+        """Accept connections. Raises whatever keeps it from that."""
         self._running = asyncio.create_task(self._server.serve([self._socket]), name="web")
-        await self._server.serving.wait()
+        await self._server.started_or_failed.wait()
+        if self._running.done():
+            await self._running
 
     async def stop(self, grace_s: float) -> None:
         """Accept no more, let what runs finish for up to `grace_s` seconds, then end it; with 0, end it now."""

@@ -14,10 +14,11 @@ from quizglass_client.terminal.output import UsageError
 from quizglass_client.types import Entry
 
 FILE_NAME = "entries.jsonl"
-_TEXTS = ("id", "title", "caption", "kind", "text", "source", "language", "text_format")
-_NUMBERS = ("time", "expires_after")
+TEXTS = ("id", "title", "caption", "kind", "text", "source", "language", "text_format")
+NUMBERS = ("time", "expires_after")
+"""Of an entry, by the names that files of entries have for them."""
 _LONGEST_LINE = 8 << 20  # bytes; an entry at all its limits has half of that
-_KEYS = frozenset((*_TEXTS, *_NUMBERS, "attributes", "pictures"))
+_KEYS = frozenset((*TEXTS, *NUMBERS, "attributes", "pictures"))
 
 
 class PictureOutside(ValueError):
@@ -119,8 +120,8 @@ def _entry(record: object, folder: Folder) -> Entry:
         raise ValueError("attributes: must be an object of strings")
     if not isinstance(pictures, list) or not all(isinstance(name, str) for name in pictures):
         raise ValueError("pictures: must be a list of paths")
-    fields: dict[str, Any] = {key: _string(record, key) for key in _TEXTS}
-    fields |= {key: _number(record, key) for key in _NUMBERS}
+    fields: dict[str, Any] = {key: _string(record, key) for key in TEXTS}
+    fields |= {key: _number(record, key) for key in NUMBERS}
     files = tuple(picture_within(folder, number, name) for number, name in enumerate(pictures))
     return Entry(**fields, attributes=attributes, pictures=files)
 

@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from quizglass_client.cli.imports.entries import BadLine, GoodLine, PictureOutside, picture_within
+from quizglass_client.cli.imports.entries import NUMBERS, TEXTS, BadLine, GoodLine, PictureOutside, picture_within
 from quizglass_client.cli.imports.folder import Folder
 from quizglass_client.terminal.output import UsageError
 from quizglass_client.types import Entry, PictureLike
 
-_TEXTS = ("id", "title", "caption", "kind", "text", "source", "language", "text_format")
-_NUMBERS = ("time", "expires_after")
 _PICTURES = "pictures"
 _BETWEEN_PATHS = ";"
 _LONGEST_CELL = 1 << 24
@@ -136,12 +134,12 @@ def _line(number: int, row: Mapping[str, Any], folder: Folder) -> GoodLine | Bad
 def _entry(row: Mapping[str, Any], folder: Folder) -> Entry:
     attributes: dict[str, str] = {}
     for name, value in row.items():
-        if name not in (*_TEXTS, *_NUMBERS, _PICTURES, "attributes") and value not in (None, ""):
+        if name not in (*TEXTS, *NUMBERS, _PICTURES, "attributes") and value not in (None, ""):
             attributes[name] = _word(name, value)
     for name, value in _pairs(row.get("attributes")):
         attributes[name] = _word(name, value)
-    fields: dict[str, Any] = {name: _word(name, row.get(name)) for name in _TEXTS}
-    fields |= {name: _seconds(name, row.get(name)) for name in _NUMBERS}
+    fields: dict[str, Any] = {name: _word(name, row.get(name)) for name in TEXTS}
+    fields |= {name: _seconds(name, row.get(name)) for name in NUMBERS}
     return Entry(**fields, attributes=attributes, pictures=tuple(_pictures(row.get(_PICTURES), folder)))
 
 

@@ -20,7 +20,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from quizglass_server.errors import InvalidInput, SessionExpired, SessionForeign, SessionForged, SessionUnknownKey
-from quizglass_server.session.dialogue import Dialogue, Spoken
+from quizglass_server.session.dialogue.following import Dialogue, Spoken
 
 LONGEST = 8192
 """Bytes of a token."""

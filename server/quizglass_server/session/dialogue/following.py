@@ -17,7 +17,7 @@ from quizglass_server.domain.turns import (
     VerdictOutcome,
 )
 from quizglass_server.errors import NotFound
-from quizglass_server.session.references import Reference, asks_for_other, carried, refers, says_again
+from quizglass_server.session.dialogue.references import Reference, asks_for_other, carried, refers, says_again
 
 _ENTITIES, _LONGEST_TITLE = 4, 200
 _NAMED = "What is it called?"
