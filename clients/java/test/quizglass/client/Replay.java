@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.protobuf.ByteString;
+import com.google.protobuf.Descriptors.FieldDescriptor;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -15,6 +16,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import quizglass.v1.AskRequest;
 import quizglass.v1.Frame;
+import quizglass.v1.OutputProfile;
 import quizglass.v1.SessionAsk;
 
 /** Carries out a scenario (clients/conformance/README.md) with a session, and compares what came out. */
@@ -37,12 +39,33 @@ final class Replay {
   /** Carry it out from beginning to end. */
   void run() throws Exception {
     String target = stage.begin(scenario);
-    try (Session opened = Session.open(target, Stage.PATIENT, news::add)) {
+    try (Session opened = Session.open(target, options(), news::add)) {
       session = opened;
       for (JsonElement step : scenario.getAsJsonArray("steps")) step(step.getAsJsonObject());
       check();
     }
     if (scenario.has("news")) assertEquals(Following.strings(scenario.get("news")), links(news));
+  }
+
+  private SessionOptions options() {
+    if (!scenario.has("open")) return Stage.PATIENT;
+    JsonObject open = scenario.getAsJsonObject("open");
+    OutputProfile.Builder output = OutputProfile.newBuilder();
+    if (open.has("output")) {
+      open.getAsJsonObject("output").entrySet().forEach(each -> set(output, each.getKey(), each.getValue().getAsString()));
+    }
+    boolean local = open.has("local_only") && open.get("local_only").getAsBoolean();
+    return Stage.PATIENT.withOutput(output.build()).withLocalOnly(local);
+  }
+
+  /** Set a field, a number or a word such as "english", by its name. */
+  private static void set(OutputProfile.Builder output, String name, String value) {
+    FieldDescriptor field = OutputProfile.getDescriptor().findFieldByName(name);
+    if (field.getJavaType() == FieldDescriptor.JavaType.ENUM) {
+      output.setField(field, field.getEnumType().findValueByName((name + "_" + value).toUpperCase(Locale.ROOT)));
+    } else {
+      output.setField(field, Integer.valueOf(value));
+    }
   }
 
   /** Wait for something that nobody tells of. */
