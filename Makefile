@@ -85,7 +85,8 @@ clients-needs:
 
 clients-packages: $(WEB_PACKAGES) $(TYPESCRIPT_PACKAGES)
 
-test-web: $(VENV)/.dev $(WEB_PACKAGES) ## The page in a real Chromium (needs Node 20, npm and Chromium)
+test-web: $(VENV)/.dev $(WEB_PACKAGES) $(TYPESCRIPT_PACKAGES) ## Page and TypeScript client in a real Chromium (needs Node 20, npm and Chromium)
+	cd clients/typescript && npm run --silent build
 	cd tests/browser && npm run --silent types && PYTHON=$(abspath $(BIN)/python) npm test --silent
 
 # npm writes this file last: what was half installed is installed again.
