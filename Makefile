@@ -24,8 +24,12 @@ READING ?=
 EVERYDAY ?=
 RECIPES ?=
 BENCH ?=
+CLIENTS ?= yes
+WEB_PACKAGES := tests/browser/node_modules/.package-lock.json
+TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 
-.PHONY: help demo everyday everyday-test serve doctor test test-web test-typescript test-java check lint types unit protos \
+.PHONY: help demo everyday everyday-test serve doctor test clients clients-needs clients-packages test-web test-typescript \
+	test-java check lint types unit protos \
 	client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
 	bench-hostile bench-session bench-everyday bench-recipes clean
@@ -68,21 +72,34 @@ serve: $(VENV)/.server ## Serve the starter bundle on 127.0.0.1:50061, for brows
 doctor: $(VENV)/.server ## What this machine can do, what is slow or wrong on it, and what to do about it
 	$(BIN)/quizglass-server doctor --bundle $(STARTER)/bundle --knowledge .run/knowledge
 
-test: check unit ## Everything that must pass
+ifeq ($(CLIENTS),no)
+test: check unit
+else
+test: clients-needs check unit clients ## Everything that must pass (CLIENTS=no: without Node, Chromium and Java)
+endif
 
-test-web: $(VENV)/.dev tests/browser/node_modules ## The page in a real Chromium (needs Node 20, npm and Chromium)
+clients: test-web test-typescript test-java ## The tests of the page, of the TypeScript client and of the Java client
+
+clients-needs:
+	@clients/needs.sh
+
+clients-packages: $(WEB_PACKAGES) $(TYPESCRIPT_PACKAGES)
+
+test-web: $(VENV)/.dev $(WEB_PACKAGES) $(TYPESCRIPT_PACKAGES) ## Page and TypeScript client in a real Chromium (needs Node 20, npm and Chromium)
+	cd clients/typescript && npm run --silent build
 	cd tests/browser && npm run --silent types && PYTHON=$(abspath $(BIN)/python) npm test --silent
 
-tests/browser/node_modules: tests/browser/package.json tests/browser/package-lock.json
+# npm writes this file last: what was half installed is installed again.
+$(WEB_PACKAGES): tests/browser/package.json tests/browser/package-lock.json
 	@command -v npm >/dev/null || { echo "make test-web needs Node 20 or later with npm: apt install nodejs npm"; exit 1; }
 	cd tests/browser && npm ci --silent --no-audit --no-fund
 	@touch $@
 
-test-typescript: $(VENV)/.dev clients/typescript/node_modules ## The TypeScript client under Node (needs Node 20 and npm)
+test-typescript: $(VENV)/.dev $(TYPESCRIPT_PACKAGES) ## The TypeScript client under Node (needs Node 20 and npm)
 	$(BIN)/python clients/typescript/generate.py --check
 	cd clients/typescript && npm run --silent build && npm run --silent types && PYTHON=$(abspath $(BIN)/python) npm test --silent
 
-clients/typescript/node_modules: clients/typescript/package.json clients/typescript/package-lock.json
+$(TYPESCRIPT_PACKAGES): clients/typescript/package.json clients/typescript/package-lock.json
 	@command -v npm >/dev/null || { echo "The TypeScript client needs Node 20 or later with npm: apt install nodejs npm"; exit 1; }
 	cd clients/typescript && npm ci --silent --no-audit --no-fund
 	@touch $@
@@ -108,7 +125,7 @@ protos: $(VENV)/.dev ## Regenerate the checked-in protobuf code
 client: $(VENV)/.dev ## Regenerate the checked-in blocking client from the asynchronous one
 	$(BIN)/python clients/python/generate.py
 
-client-typescript: $(VENV)/.dev clients/typescript/node_modules ## Regenerate the TypeScript client's protocol, and build it
+client-typescript: $(VENV)/.dev $(TYPESCRIPT_PACKAGES) ## Regenerate the TypeScript client's protocol, and build it
 	$(BIN)/python clients/typescript/generate.py
 	cd clients/typescript && npm run --silent build
 

@@ -42,7 +42,7 @@ _LIMIT_S = 900.0
 """No section may take longer, but for one that bounds its parts itself."""
 _PARTLY = {"without"}
 """Sections that bound and keep their own parts."""
-_PEERLESS = _PARTLY | {"resizing"}
+_PEERLESS = _PARTLY | {"resizing", "stopping"}
 """Sections that need no peers from the package index."""
 _CELLS, _SEQUENCES = 8192, 8
 

@@ -1,7 +1,7 @@
 """Times of turns: first words with the frame ahead of the question, and what interrupting and cancelling take.
 
-What a cancel leaves to be done in decode steps is counted where the engine's own count can be read, by the section
-`stopping` of `bench.engine`: the server tells of none.
+What a cancel or a new question leaves to be done in decode steps is counted where the engine's own count can be read,
+by the section `stopping` of `bench.engine`: the server tells of none.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 #
 #     clients/java/build.sh         quizglass-client.jar: the client, and the protocol's classes, made from the .proto files
 #     clients/java/build.sh test    builds and runs its tests too, all or those given: --select-class quizglass.client.SessionTest
+#     clients/java/build.sh absent      what is not there of all that the tests need, one a line
+#     clients/java/build.sh packages    Debian's packages that have it
 #
 # JAVA_LIBS: where the packages' jars are. PYTHON: runs the tests' scripted server.
 set -euo pipefail
@@ -22,18 +24,23 @@ quick=(-XX:TieredStopAtLevel=1 -XX:+UseSerialGC) # for runs that are short
 compile=(javac --release 17 -encoding UTF-8 -proc:none "${quick[@]/#/-J}")
 classpath=$(printf "$libs/%s.jar:" "${jars[@]}")
 
-missing() {
-    echo "The Java client needs $1, which is not there: apt install ${packages[*]} $2" >&2
-    exit 1
+# What is not there, one a line: commands and jars, and those given.
+absent() {
+    for command in javac jar protoc grpc_java_plugin; do
+        command -v $command >/dev/null || echo $command
+    done
+    for jar in $(printf "$libs/%s.jar " "${jars[@]}") "$@"; do
+        [ -f "$jar" ] || echo "$jar"
+    done
 }
 
 check() {
-    for command in javac jar protoc grpc_java_plugin; do
-        command -v $command >/dev/null || missing "$command" ""
-    done
-    for jar in "${jars[@]}"; do
-        [ -f "$libs/$jar.jar" ] || missing "$libs/$jar.jar" ""
-    done
+    local lacking
+    lacking=$(absent "${@:2}")
+    if [ -n "$lacking" ]; then
+        echo "$1 needs what is not there: ${lacking//$'\n'/ }. apt install ${packages[*]}" >&2
+        exit 1
+    fi
 }
 
 # The protocol's classes, made anew when a .proto file has changed.
@@ -57,7 +64,6 @@ client() {
 }
 
 tests() {
-    [ -f "$junit" ] || missing "$junit for its tests" junit5
     rm -rf build/tests && mkdir -p build/tests
     local tested="build/client:build/protocol:$classpath$junit"
     "${compile[@]}" -Xlint:all,-processing,-classfile,-path -Werror -d build/tests -cp "$tested" $(find test -name '*.java')
@@ -65,11 +71,25 @@ tests() {
         org.junit.platform.console.ConsoleLauncher --disable-banner --details=tree --disable-ansi-colors "$@"
 }
 
-check
-protocol
-client
-if [ "${1:-}" = test ]; then
+case ${1:-} in
+absent)
+    absent "$junit"
+    ;;
+packages)
+    echo "${packages[*]} junit5"
+    ;;
+test)
+    packages+=(junit5)
+    check "The Java client's test" "$junit"
+    protocol
+    client
     shift
     [ $# -gt 0 ] || set -- --select-package quizglass.client
     tests "$@"
-fi
+    ;;
+*)
+    check "The Java client"
+    protocol
+    client
+    ;;
+esac

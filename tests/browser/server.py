@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from quizglass.values import Region
 from quizglass_server.domain import turns as domain
 from quizglass_server.errors import Overloaded
 from quizglass_server.scheduling.budget import Budget
@@ -25,6 +26,8 @@ PICTURE = png(colour="teal")
 SHOWN = replace(FOUND, picture=sha256(PICTURE).digest())
 OTHER = replace(FOUND, id="2", title="Other <b>thing</b>", used=False, picture=b"")
 SURE = domain.Done("I don't know", domain.FinishReason.COMPLETE, abstain_reason=domain.AbstainReason.NO_EVIDENCE)
+PART = Region(0.5, 0.5, 0.75, 0.75)
+"""Where the things of questions are in every picture; too small in a thumbnail."""
 released = asyncio.Event()
 
 
@@ -72,6 +75,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         async with web_serving(Path(folder), web_origins="http://glasses.example", coaching="blur") as door:
             door.stage.assistant.script = answered
+            door.stage.assistant.wordy, door.stage.assistant.things = [], [PART]
             door.stage.knowledge.pictures["velmora"] = [PICTURE]
             say(url=f"http://localhost:{door.web.port}", port=door.web.port)
             await asyncio.to_thread(sys.stdin.read)

@@ -105,6 +105,7 @@ class Assistant:
         self.failure: Exception | None = None
         self.looked_at: list[bytes] = []
         self.lines: list[Region] = []
+        self.wordy: list[Region] | None = None
         self.gated: list[bytes] = []
         self.things: list[Region] = []
 
@@ -127,7 +128,7 @@ class Assistant:
 
     async def wordy_parts(self, picture: domain.Picture) -> list[Region] | None:
         self.gated.append(picture.sha256)
-        return None
+        return self.wordy
 
     async def lines_in(self, picture: domain.Picture, part: Region) -> list[Region]:
         return self.lines
@@ -227,10 +228,11 @@ class Stage:
         self.models = SimpleNamespace(statuses=lambda: roles, on_change=lambda _: None)
         bundle = SimpleNamespace(manifest=SimpleNamespace(name="starter", version="0.1.0"))
         settings = {
-            "coaching": "off",
+            "knowledge": folder,
+            "coaching": "off",  # flat pictures are blurred: a word of it may come at any time
             **settings,
-        }  # flat pictures are blurred: a word of it may come at any time
-        made = Settings(bundle=folder, knowledge=folder, port=0, **settings)
+        }
+        made = Settings(bundle=folder, port=0, **settings)
         work = WorkMemory(made.work_memory_bytes)
         self.decoder = PictureDecoder(PictureLimits.of(made), work)
         self.services = Services(

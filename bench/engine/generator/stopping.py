@@ -32,7 +32,7 @@ _QUIET_S = 0.15
 
 
 async def run(setup: Setup) -> Part:
-    """Cancelled in the middle of a stream, and deadlines in the middle of a stream.
+    """Cancelled in the middle of a stream, alone and for a new question, and deadlines in the middle of a stream.
 
     The 0.5B shape alone: a step of the starter's takes less time than a message to its caller, so a caller could not
     tell a step too many from a token that is still on its way.
@@ -43,16 +43,18 @@ async def run(setup: Setup) -> Part:
         ours = await Ours.start(shape, setup.threads, CONTEXT)
         try:
             cancelled = [await _cancelled(setup, ours, trial, trials) for trial in range(trials)]
+            anew = [await _asked_anew(setup, ours, trial, trials) for trial in range(trials)]
             late = [await _deadline(setup, ours, trial, deadlines) for trial in range(deadlines)]
         finally:
             await ours.close()
         steps = [count for count, _ in late]
         part.rows += [
             at_most(f"{shape.name}: decode steps after a cancel, most of {trials}", max(cancelled), "steps", 1),
+            at_most(f"{shape.name}: decode steps after a new question, most of {trials}", max(anew), "steps", 1),
             at_most(f"{shape.name}: decode steps after a deadline, most of {deadlines}", max(steps), "steps", 1),
             measured(f"{shape.name}: told after a deadline that passed", [1e3 * beyond for _, beyond in late], "ms"),
         ]
-        part.data[shape.name] = {"cancelled": cancelled, "deadline": steps}
+        part.data[shape.name] = {"cancelled": cancelled, "anew": anew, "deadline": steps}
     return part
 
 
@@ -61,15 +63,35 @@ async def _cancelled(setup: Setup, ours: Ours, trial: int, trials: int) -> int:
     setup.say(f"cancel {trial + 1} of {trials}")
     ask = Ask(words(_PROMPT_WORDS, 7000 + trial), _TOKENS)
     prompt = await _prompt_steps(ours, ask)
-    wanted = Random(trial).randrange(2, _TOKENS // 2)
-    before, seen = await _steps(ours), 0
+    before = await _steps(ours)
+    seen = await _leave(ours, ask, Random(trial).randrange(2, _TOKENS // 2))
+    return await _quiet(ours) - before - prompt - (seen - 1)
+
+
+async def _asked_anew(setup: Setup, ours: Ours, trial: int, trials: int) -> int:
+    """Steps beyond those of the tokens that came before the caller left for a new question, and of that one.
+
+    The new one is answered with one token, for which a step beyond its prompt's would be the old one's.
+    """
+    setup.say(f"new question {trial + 1} of {trials}")
+    old, new = Ask(words(_PROMPT_WORDS, 7500 + trial), _TOKENS), Ask(words(_PROMPT_WORDS, 9000 + trial), 1)
+    prompts = await _prompt_steps(ours, old) + await _prompt_steps(ours, new)
+    before = await _steps(ours)
+    seen = await _leave(ours, old, Random(trial).randrange(2, _TOKENS // 2))
+    await _leave(ours, new, 2)  # to its end
+    return await _quiet(ours) - before - prompts - (seen - 1)
+
+
+async def _leave(ours: Ours, ask: Ask, wanted: int) -> int:
+    """Ask, and leave when so many tokens have come, or all; how many that were."""
+    seen = 0
     client = await ours.process.client()
     async with asyncio.timeout(PATIENCE_S), aclosing(client.generate(parts(ask), ask.tokens)) as stream:
         async for item in stream:
             seen += isinstance(item, Piece)
             if seen == wanted:
                 break
-    return await _quiet(ours) - before - prompt - (seen - 1)
+    return seen
 
 
 async def _deadline(setup: Setup, ours: Ours, trial: int, trials: int) -> tuple[int, float]:

@@ -120,3 +120,8 @@ export function errorOfNotice(notice: Notice): ClientError {
     retryAfterMs: notice.retryAfterUs ? Number(notice.retryAfterUs) / 1000 : undefined,
   });
 }
+
+/** The error of an argument that cannot be. */
+export function invalid(field: string, told: string): InvalidRequest {
+  return new InvalidRequest(`${field}: ${told}`, Status.INVALID_ARGUMENT, { reason: "INVALID_FIELD", field });
+}

@@ -1,22 +1,25 @@
 // Keeps a session going: connects, resumes where it was when the link breaks, and says why when it cannot.
 
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import {
   type ClientMessage,
+  type Open,
+  Open_Privacy,
   type Opened,
   Opened_Restored,
   OpenSchema,
+  type PostureLimits,
   type ServerMessage,
   ServerMessageSchema,
   type SessionLimits,
 } from "./gen/quizglass/v1/session_pb.js";
 import { Cancelled, ClientError, ServerError, ServerUnavailable, Status } from "./errors.js";
 import type { Link, Transport } from "./link.js";
+import { earlier, outputOf, type SessionOptions } from "./options.js";
 import type { Outgoing } from "./outgoing.js";
 import { ends, type ServerSaid } from "./turn.js";
 import { Change, within } from "./waiting.js";
 
-const HOLDER_BYTES = 32;
 /** Messages, and bytes of them, after which they are acknowledged. */
 const [ACK_EVERY, ACK_BYTES] = [16, 16 * 1024];
 /** Times of `SessionLimits.progress_us` without a word, during a turn, after which a link is dead. */
@@ -34,23 +37,13 @@ const LASTING = new Set([
   Status.ABORTED,
 ]);
 
-/** How a session is kept. */
-export interface SessionOptions {
-  /** Milliseconds in which the server has to answer, at each attempt. Default: 5000. */
-  connectTimeoutMs?: number;
-  /** Milliseconds without a link after which the session is given up; Infinity: never. Default: 120000. */
-  patienceMs?: number;
-  /** Longest piece of an answer in which it can be said, in code points; 0 (default): the server's own. */
-  maxSegmentChars?: number;
-}
-
 /** Whose links are kept. */
 export interface Kept {
   readonly outgoing: Outgoing;
   /** Whether a question is not over. */
   readonly busy: boolean;
-  /** There is a link; `afterMs` the time without one, undefined for the first. */
-  opened(opened: Opened, afterMs: number | undefined): void;
+  /** There is a link; `afterMs` the time without one. */
+  opened(opened: Opened, afterMs: number, first: boolean): void;
   /** The link broke; another one is being made. */
   lost(reason: string): void;
   /** The server says something, once and in order. */
@@ -66,13 +59,14 @@ export class Keeper {
   /** Links that there were so far. */
   links = 0;
   limits: SessionLimits | undefined;
-  /** What the dialogue can be continued with elsewhere. */
-  state: Uint8Array = new Uint8Array();
+  /** What holds in place of some limits, as the device is. */
+  posture: PostureLimits | undefined;
   failure: ClientError | undefined;
-  readonly #holder = crypto.getRandomValues(new Uint8Array(HOLDER_BYTES));
+  readonly #holder: Uint8Array;
+  #state: Uint8Array;
   readonly #connectMs: number;
   readonly #patienceMs: number;
-  readonly #output: { maxSegmentChars: number };
+  readonly #asked: Pick<MessageInitShape<typeof OpenSchema>, "output" | "privacy">;
   #sessionId = "";
   #seq = 0n;
   #unacknowledged = { messages: 0, bytes: 0 };
@@ -94,7 +88,14 @@ export class Keeper {
   ) {
     this.#connectMs = options.connectTimeoutMs ?? 5000;
     this.#patienceMs = options.patienceMs ?? 120_000;
-    this.#output = { maxSegmentChars: options.maxSegmentChars ?? 0 };
+    ({ holder: this.#holder, state: this.#state } = earlier(options.state));
+    const privacy = options.localOnly ? Open_Privacy.LOCAL_ONLY : Open_Privacy.UNSPECIFIED;
+    this.#asked = { output: outputOf(options), privacy };
+  }
+
+  /** What the dialogue can be continued with elsewhere: the secret, and what is signed for it; empty where there is none. */
+  get state(): Uint8Array {
+    return this.#state.length ? Uint8Array.of(...this.#holder, ...this.#state) : new Uint8Array();
   }
 
   /** Open the session. @throws ClientError it cannot be opened */
@@ -174,24 +175,27 @@ export class Keeper {
     }
   }
 
-  #open() {
-    const resumed = { sessionId: this.#sessionId, lastSeq: this.#seq, state: this.state };
-    return create(OpenSchema, { holder: this.#holder, ...resumed, output: this.#output });
+  #open(): Open {
+    const resumed = { sessionId: this.#sessionId, lastSeq: this.#seq, state: this.#state };
+    return create(OpenSchema, { holder: this.#holder, ...resumed, ...this.#asked });
   }
 
   #opened(message: ServerMessage, opened: Opened): void {
     const now = performance.now();
-    const after = this.#sessionId ? now - this.#lostAt : undefined;
+    const first = !this.#sessionId;
     const resumed = opened.restored === Opened_Restored.ALL;
-    if (!resumed) this.#seq = 0n;
+    if (!resumed) {
+      this.#seq = 0n;
+      this.posture = undefined;
+    }
     this.#sessionId = opened.sessionId;
     this.limits = opened.limits;
-    if (message.state.length) this.state = message.state;
+    if (message.state.length) this.#state = message.state;
     this.#unacknowledged = { messages: 0, bytes: 0 };
     this.#heardAt = now;
     this.#leaving = false;
     this.links += 1;
-    this.owner.opened(opened, after);
+    this.owner.opened(opened, now - this.#lostAt, first);
     this.owner.outgoing.again(resumed);
     this.#changed.tell();
   }
@@ -227,7 +231,7 @@ export class Keeper {
       const message = next.value;
       const said = message.message;
       this.#heardAt = performance.now();
-      if (message.state.length) this.state = message.state;
+      if (message.state.length) this.#state = message.state;
       if (said.case === "opened" || said.case === "progress" || said.case === "goAway" || said.case === "pong") {
         if (message.seq !== this.#seq) throw new DeadLink("messages have got lost");
       } else if (message.seq <= this.#seq) {
@@ -239,6 +243,8 @@ export class Keeper {
         this.#acknowledge(message);
       }
       if (said.case === "goAway") this.#leaving = true;
+      if (said.case === "posture") this.posture = said.value.limits;
+      if (said.case === "forgotten") this.#state = new Uint8Array();
       if (said.case === "pong") this.owner.outgoing.pong(said.value.payload);
       else if (said.case) this.owner.said(said);
     }
@@ -257,8 +263,9 @@ export class Keeper {
 
   /** Ask a silent link whether it is alive; end one that does not answer. */
   async #watch(ending: AbortSignal): Promise<void> {
-    const [pingMs, progressMs] = [Number(this.limits?.pingUs) / 1000, Number(this.limits?.progressUs) / 1000];
     while (!ending.aborted) {
+      const pingMs = Number((this.posture ?? this.limits)?.pingUs) / 1000;
+      const progressMs = Number(this.limits?.progressUs) / 1000;
       const silence = this.owner.busy ? SILENT_PROGRESS * progressMs : 2 * pingMs;
       const asks = Math.min(pingMs, silence / 2);
       const hinted = await this.#hint(Math.max(50, asks - (performance.now() - this.#heardAt)), ending);

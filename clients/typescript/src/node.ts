@@ -1,7 +1,7 @@
 // For programs under Node: a session over gRPC.
 
 import { GrpcTransport } from "./grpc.js";
-import type { SessionOptions } from "./keeper.js";
+import type { SessionOptions } from "./options.js";
 import { Session } from "./session.js";
 
 export * from "./shared.js";

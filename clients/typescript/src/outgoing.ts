@@ -1,7 +1,7 @@
 // What a session has to say over its link: messages first, and between them pieces of frames. Knows what has to be said
 // again over a new link.
 
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, equals, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   type ClientMessage,
   ClientMessageSchema,
@@ -13,12 +13,15 @@ import {
 } from "./gen/quizglass/v1/session_pb.js";
 import { crc32c } from "./crc32c.js";
 import { Window } from "./pacing.js";
+import type { Sharper } from "./pictures.js";
 import { Change } from "./waiting.js";
 
 /** Bytes of frames that are kept to be sent again; the oldest go. */
 const MOST_BYTES = 64 * 1024 * 1024;
 /** Messages that go together, at most: a `SendRequest` takes 64. */
 const MOST_MESSAGES = 32;
+/** In place of a question's name. */
+const FORGET = "";
 
 /** What a client says, as its fields. */
 export type ClientSaid = Exclude<NonNullable<MessageInitShape<typeof ClientMessageSchema>["message"]>, { case: undefined }>;
@@ -29,6 +32,8 @@ interface Upload {
   /** First byte to be sent; undefined: the server has not said, or has it. */
   offset: number | undefined;
   held: boolean;
+  /** Whether the server of now has been told of it, and has not let it go. */
+  announced: boolean;
 }
 
 /** Bytes as a key. */
@@ -40,10 +45,12 @@ export function hex(bytes: Uint8Array): string {
 export class Outgoing {
   #waiting: ClientMessage[] = [];
   readonly #uploads = new Map<string, Upload>();
+  // In the order in which they were said: what is asked before something is forgotten goes with it.
   readonly #asks = new Map<string, { said: ClientMessage; frame: string }>();
   readonly #cancels = new Map<string, ClientMessage>();
   readonly #drops = new Map<string, ClientMessage>();
   #played: ClientMessage | undefined;
+  #device: ClientMessage | undefined;
   #window = new Window();
   readonly #changed = new Change();
 
@@ -58,19 +65,26 @@ export class Outgoing {
     if (kept.case === "cancel") this.#cancels.set(kept.value.askId, message);
     if (kept.case === "frameDrop") this.#drops.set(hex(kept.value.sha256), message);
     if (kept.case === "playback") this.#played = message;
+    if (kept.case === "deviceState") this.#device = message;
+    if (kept.case === "forget") {
+      this.#uploads.clear();
+      this.#played = undefined;
+      this.forgotten();
+      this.#asks.set(FORGET, { said: message, frame: "" });
+    }
     this.#waiting.push(message);
     this.#changed.tell();
   }
 
-  /** Send a frame, unless it was sent before. */
-  show(sha256: Uint8Array, data: Uint8Array, pinned: boolean): void {
+  /** Send a frame, unless it was sent before; `more` says what it is, and whether it is pinned. */
+  show(sha256: Uint8Array, data: Uint8Array, more: Sharper["begin"] = {}): void {
     const name = hex(sha256);
     this.#drops.delete(name);
     const known = this.#uploads.get(name);
-    if (known?.begin.pinned === pinned) return;
-    const begin = create(FrameBeginSchema, { sha256, size: BigInt(data.length), pinned });
-    if (known) known.begin = begin;
-    else this.#uploads.set(name, { begin, data, offset: undefined, held: false });
+    const begin = create(FrameBeginSchema, { ...more, sha256, size: BigInt(data.length) });
+    if (known?.announced && equals(FrameBeginSchema, known.begin, begin)) return;
+    if (known) Object.assign(known, { begin, announced: true });
+    else this.#uploads.set(name, { begin, data, offset: undefined, held: false, announced: true });
     this.#forgetOldest();
     this.say({ case: "frameBegin", value: begin });
   }
@@ -87,6 +101,7 @@ export class Outgoing {
     const upload = this.#uploads.get(hex(status.sha256));
     if (!upload) return;
     upload.held = status.state === FrameStatus_State.HELD;
+    upload.announced = status.state !== FrameStatus_State.DROPPED;
     upload.offset = status.state === FrameStatus_State.SEND ? Number(status.offset) : undefined;
     this.#changed.tell();
   }
@@ -96,6 +111,7 @@ export class Outgoing {
     const upload = this.#uploads.get(hex(need.sha256));
     if (!upload || need.region || upload.offset !== undefined) return;
     upload.held = false;
+    upload.announced = true;
     this.say({ case: "frameBegin", value: upload.begin });
   }
 
@@ -103,6 +119,11 @@ export class Outgoing {
   over(askId: string): void {
     this.#asks.delete(askId);
     this.#cancels.delete(askId);
+  }
+
+  /** The server has forgotten. */
+  forgotten(): void {
+    this.#asks.delete(FORGET);
   }
 
   /**
@@ -117,10 +138,12 @@ export class Outgoing {
     for (const [name, upload] of this.#uploads) {
       upload.offset = undefined;
       upload.held &&= resumed;
-      if (!upload.held && (resumed || wanted.has(name) || upload.begin.pinned)) {
+      upload.announced = resumed || wanted.has(name) || upload.begin.pinned;
+      if (!upload.held && upload.announced) {
         this.#waiting.push(create(ClientMessageSchema, { message: { case: "frameBegin", value: upload.begin } }));
       }
     }
+    if (this.#device) this.#waiting.push(this.#device);
     // A later question is understood after what was heard, so that is said first.
     if (resumed && this.#played) this.#waiting.push(this.#played);
     this.#waiting.push(...[...this.#asks.values()].map((ask) => ask.said));

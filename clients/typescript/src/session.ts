@@ -3,16 +3,24 @@
 import { create, toBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import type { AskRequestSchema } from "./gen/quizglass/v1/assistant_pb.js";
 import {
+  DeviceState_Heat,
+  DeviceState_Link,
+  type DeviceStateSchema,
+  FrameBegin_Role,
+  type FrameNeed,
+  type NeedFrame,
   type Opened,
   Opened_Restored,
   SessionAsk_Overlap,
   SessionAskSchema,
   type SessionLimits,
 } from "./gen/quizglass/v1/session_pb.js";
-import { type ClientError, InvalidRequest, SessionLost, Status } from "./errors.js";
-import { type Kept, Keeper, type SessionOptions } from "./keeper.js";
+import { type ClientError, InvalidRequest, invalid, SessionLost, Status } from "./errors.js";
+import { type Kept, Keeper } from "./keeper.js";
 import type { Transport } from "./link.js";
+import { type SessionOptions, word } from "./options.js";
 import { Outgoing } from "./outgoing.js";
+import { type Behind, type Cutter, type PictureCodec, type Sharper, Thumbnails } from "./pictures.js";
 import { type Answer, type ServerSaid, Turn } from "./turn.js";
 import { Change } from "./waiting.js";
 
@@ -25,6 +33,8 @@ const OVERLAPS = {
   queue: SessionAsk_Overlap.QUEUE,
   refuse: SessionAsk_Overlap.REFUSE,
 } as const;
+const HEATS = { normal: DeviceState_Heat.NORMAL, warm: DeviceState_Heat.WARM, hot: DeviceState_Heat.HOT } as const;
+const LINKS = { good: DeviceState_Link.GOOD, fair: DeviceState_Link.FAIR, poor: DeviceState_Link.POOR } as const;
 
 /** What is told of the session, and not of one of its turns. */
 export type News =
@@ -32,7 +42,35 @@ export type News =
   | { case: "lost"; reason: string }
   /** There is a link again, and how much of the session; `reason` says why not all. `afterMs`: how long there was none. */
   | { case: "restored"; restored: Opened_Restored; reason: string; afterMs: number }
-  | Extract<ServerSaid, { case: "frameStatus" | "notice" | "goAway" }>;
+  /** A part of a thumbnail was asked for, and what should have cut it threw this; the turn goes on without. */
+  | { case: "cutFailed"; frame: Uint8Array; error: unknown }
+  | Extract<ServerSaid, { case: "frameStatus" | "notice" | "goAway" | "posture" | "forgotten" }>;
+
+/** How a picture is shown. */
+export interface ShowOptions {
+  /** Whether the server is to keep it until it is dropped, or shown again without this. */
+  pinned?: boolean;
+  /**
+   * Send it no larger than this, in pixels a side, and keep it in full: the parts that the server wants to see sharper are
+   * sent when it asks for them. Needs `SessionOptions.pictures`. 0 (default): as large as the server can use.
+   */
+  thumbnail?: number;
+  /**
+   * For programs that make thumbnails themselves: what is shown is one, and this is the picture in full, which is sent as a
+   * whole when the server wants to see more, or what cuts the part that it names.
+   */
+  full?: Uint8Array | Cutter;
+}
+
+/** How a device is. */
+export interface Device {
+  /** Charge of its battery, in percent. */
+  battery?: number;
+  /** Whether it is being charged. */
+  charging?: boolean;
+  heat?: keyof typeof HEATS;
+  link?: keyof typeof LINKS;
+}
 
 /** What may be said with a question. */
 export interface AskOptions {
@@ -65,10 +103,14 @@ export class Session implements Kept {
   #news: News[] = [];
   readonly #changed = new Change();
   readonly #keeper: Keeper;
+  readonly #pictures: PictureCodec | undefined;
+  readonly #thumbnails = new Thumbnails();
+  #device: MessageInitShape<typeof DeviceStateSchema> = {};
   #count = 0;
 
   private constructor(transport: Transport, options: SessionOptions) {
     this.#keeper = new Keeper(transport, this, options);
+    this.#pictures = options.pictures;
   }
 
   /** Open a session. @throws ClientError it cannot be opened */
@@ -93,22 +135,59 @@ export class Session implements Kept {
   /**
    * Send a picture before there is a question about it; its name for `ask`. It arrives while the program goes on, between
    * other messages, and is looked at by the server meanwhile.
-   * @param picture JPEG, PNG or WebP; a side beyond `limits.usefulPictureSide` brings nothing
-   * @param pinned whether the server is to keep it until it is dropped, or shown again without this
+   * @param picture JPEG, PNG or WebP; made no larger than `frameSide` where there is something that can (`pictures`)
+   * @throws InvalidRequest `thumbnail` cannot be
    */
-  async show(picture: Uint8Array, pinned = false): Promise<Uint8Array> {
+  async show(picture: Uint8Array, options: ShowOptions = {}): Promise<Uint8Array> {
     this.#check();
+    const { pinned = false, thumbnail = 0, full } = options;
     const data = picture.slice(); // theirs may change while it is on its way
-    const sha256 = new Uint8Array(await crypto.subtle.digest("SHA-256", data));
-    this.#check();
-    this.outgoing.show(sha256, data, pinned);
-    return sha256;
+    if (full) return this.#thumbnail(data, pinned, full instanceof Uint8Array ? { full: full.slice() } : { cut: full });
+    const codec = this.#pictures;
+    if (!(thumbnail >= 0)) throw invalid("thumbnail", `${thumbnail} is no number of pixels; give 0 for the usual size`);
+    if (!codec) {
+      if (thumbnail) throw invalid("thumbnail", "nothing here makes pictures smaller; give `pictures`, or `full`");
+      return this.#send({ data, begin: { pinned } });
+    }
+    const small = await codec.fit(data, thumbnail || this.frameSide);
+    if (!thumbnail || same(small, data)) return this.#send({ data: small, begin: { pinned } });
+    return this.#thumbnail(small, pinned, { full: data, cut: (part) => codec.cut(data, part.region, part.leastSide) });
   }
 
   /** Have a picture of that name let go. */
   drop(frame: Uint8Array): void {
     this.#check();
+    this.#thumbnails.drop(frame);
     this.outgoing.drop(frame);
+  }
+
+  /**
+   * Tell how the device is; what is left out is as it was. What the session makes of it comes by `news`.
+   * @throws InvalidRequest one of these cannot be
+   */
+  device(device: Device): void {
+    this.#check();
+    const { battery, charging } = device;
+    if (battery !== undefined && !(Number.isInteger(battery) && battery >= 0 && battery <= 100)) {
+      throw invalid("battery", `${battery} is not between 0 and 100`);
+    }
+    const heat = word("heat", device.heat, HEATS);
+    const link = word("link", device.link, LINKS);
+    this.#device = {
+      ...this.#device,
+      ...(battery !== undefined && { batteryPercent: battery }),
+      ...(charging !== undefined && { charging }),
+      ...(heat && { heat }),
+      ...(link && { link }),
+    };
+    this.outgoing.say({ case: "deviceState", value: this.#device });
+  }
+
+  /** Have the session forget pictures and dialogue, and end what runs. `news` has the receipt, `forgotten`. */
+  forget(): void {
+    this.#check();
+    this.#thumbnails.clear();
+    this.outgoing.say({ case: "forget", value: {} });
   }
 
   /**
@@ -151,6 +230,19 @@ export class Session implements Kept {
     this.#keeper.hint();
   }
 
+  /**
+   * What a later session can take the dialogue from (`SessionOptions.state`), here or in another program; empty as long as
+   * there is none. Whoever has it can go on with the dialogue: keep it as a secret.
+   */
+  get state(): Uint8Array {
+    return this.#keeper.state;
+  }
+
+  /** Pixels a side beyond which a picture brings nothing, as the device is; 0: not known. */
+  get frameSide(): number {
+    return this.#keeper.posture?.frameSide || this.limits?.usefulPictureSide || 0;
+  }
+
   /** What the server has told of its limits. */
   get limits(): SessionLimits | undefined {
     return this.#keeper.limits;
@@ -178,11 +270,10 @@ export class Session implements Kept {
     return this.#turns.size > 0;
   }
 
-  opened(opened: Opened, afterMs: number | undefined): void {
-    if (afterMs === undefined) return;
+  opened(opened: Opened, afterMs: number, first: boolean): void {
     const { restored, restoredReason: reason } = opened;
-    if (restored !== Opened_Restored.ALL) this.#lose(reason);
-    this.#tell({ case: "restored", restored, reason, afterMs });
+    if (!first && restored !== Opened_Restored.ALL) this.#lose(reason);
+    if (!first || restored !== Opened_Restored.UNSPECIFIED) this.#tell({ case: "restored", restored, reason, afterMs });
   }
 
   lost(reason: string): void {
@@ -196,7 +287,7 @@ export class Session implements Kept {
         this.#tell(said);
         break;
       case "needFrame":
-        for (const need of said.value.frames) this.outgoing.need(need);
+        this.#need(said.value);
         this.#turns.get(said.value.askId)?.take(said);
         break;
       case "turn":
@@ -214,6 +305,11 @@ export class Session implements Kept {
         this.#tell(said);
         break;
       }
+      case "forgotten":
+        this.outgoing.forgotten();
+        this.#tell(said);
+        break;
+      case "posture":
       case "goAway":
         this.#tell(said);
     }
@@ -223,6 +319,35 @@ export class Session implements Kept {
     for (const turn of this.#turns.values()) turn.fail(error);
     this.#turns.clear();
     this.#changed.tell();
+  }
+
+  async #send(sharper: Sharper): Promise<Uint8Array> {
+    const sha256 = new Uint8Array(await crypto.subtle.digest("SHA-256", sharper.data as BufferSource));
+    this.#check();
+    this.outgoing.show(sha256, sharper.data, sharper.begin);
+    return sha256;
+  }
+
+  async #thumbnail(small: Uint8Array, pinned: boolean, behind: Behind): Promise<Uint8Array> {
+    const sha256 = await this.#send({ data: small, begin: { pinned, role: FrameBegin_Role.THUMBNAIL } });
+    this.#thumbnails.keep(sha256, behind);
+    return sha256;
+  }
+
+  #need(need: NeedFrame): void {
+    for (const frame of need.frames) {
+      this.outgoing.need(frame);
+      if (frame.region) void this.#showPart(frame);
+    }
+  }
+
+  async #showPart(need: FrameNeed): Promise<void> {
+    try {
+      const sharper = await this.#thumbnails.sharper(need);
+      if (sharper && !this.#keeper.failure) await this.#send(sharper);
+    } catch (error) {
+      if (!this.#keeper.failure) this.#tell({ case: "cutFailed", frame: need.sha256, error });
+    }
   }
 
   /** Questions that were half answered cannot be taken up again in a new session. */
@@ -252,6 +377,10 @@ export class Session implements Kept {
   }
 }
 
+function same(one: Uint8Array, other: Uint8Array): boolean {
+  return one === other || (one.length === other.length && one.every((byte, at) => byte === other[at]));
+}
+
 function request(question: string, options: AskOptions): MessageInitShape<typeof AskRequestSchema> {
   const { frame, policy = "", budgetMs, history = [], memory, sessionId = "", explain = false } = options;
   if (frame && frame.length !== SHA256_BYTES) throw invalid("frame", `${frame.length} bytes are no name of a picture`);
@@ -268,8 +397,4 @@ function request(question: string, options: AskOptions): MessageInitShape<typeof
     explain,
     ...(memory && { memory }),
   };
-}
-
-function invalid(field: string, told: string): InvalidRequest {
-  return new InvalidRequest(`${field}: ${told}`, Status.INVALID_ARGUMENT, { reason: "INVALID_FIELD", field });
 }

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { after, test } from "node:test";
 import * as browser from "../dist/browser.js";
 import * as node from "../dist/node.js";
-import { Replay } from "./replay.js";
+import { camel, Replay } from "./replay.js";
 import { Stage } from "./stage.js";
 
 const FOLDER = new URL("../../conformance/", import.meta.url);
@@ -18,13 +18,15 @@ for (const transport of /** @type {const} */ (["grpc", "http"])) {
       const scenario = JSON.parse(readFileSync(new URL(name, FOLDER), "utf8"));
       const targets = await stage.do({ begin: { answers: scenario.answers, settings: scenario.settings } });
       const { openSession } = transport === "grpc" ? node : browser;
-      const session = await openSession(targets[transport]);
+      const options = { ...camel(scenario.open ?? {}), pictures: stage.codec };
+      const open = (/** @type {Uint8Array | undefined} */ state) =>
+        openSession(targets[transport], { ...options, ...(state && { state }) });
+      const replay = new Replay(stage, open, await open(undefined));
       try {
-        const replay = new Replay(stage, session);
         for (const step of scenario.steps) await replay.step(step);
         await replay.check(scenario);
       } finally {
-        await session.close();
+        await replay.session.close();
       }
     });
   }

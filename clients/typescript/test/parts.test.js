@@ -61,7 +61,7 @@ const kinds = async (outgoing) => (await outgoing.next(new AbortController().sig
 test("over a new link, what may not have arrived is said again, what was heard before questions", async () => {
   const outgoing = new Outgoing();
   const sha256 = new Uint8Array(32).fill(7);
-  outgoing.show(sha256, new Uint8Array(50_000), false);
+  outgoing.show(sha256, new Uint8Array(50_000));
   outgoing.say({ case: "ask", value: { id: "one", request: { frames: [{ source: { case: "sha256", value: sha256 } }] } } });
   outgoing.say({ case: "playback", value: { askId: "zero" } });
   outgoing.say({ case: "cancel", value: { askId: "one" } });
@@ -86,7 +86,7 @@ test("a picture is dropped over a new link until the server says so, or it is sh
   outgoing.drop(sha256);
   outgoing.again(true);
   assert.deepEqual(await kinds(outgoing), ["frameDrop"]);
-  outgoing.show(sha256, new Uint8Array(10), false);
+  outgoing.show(sha256, new Uint8Array(10));
   outgoing.again(true);
   assert.deepEqual(await kinds(outgoing), ["frameBegin"]);
   outgoing.drop(sha256);
@@ -96,10 +96,42 @@ test("a picture is dropped over a new link until the server says so, or it is sh
   assert.deepEqual(await kinds(outgoing), ["ping"]);
 });
 
+test("how the device is, and what is to be forgotten, is said again over a new link, in the order of questions", async () => {
+  const outgoing = new Outgoing();
+  outgoing.show(new Uint8Array(32), new Uint8Array(10), { pinned: true });
+  outgoing.say({ case: "deviceState", value: { batteryPercent: 9 } });
+  outgoing.say({ case: "ask", value: { id: "one" } });
+  outgoing.say({ case: "forget", value: {} });
+  outgoing.say({ case: "ask", value: { id: "two" } });
+  outgoing.again(true); // pictures are forgotten here at once
+  assert.deepEqual(await kinds(outgoing), ["deviceState", "ask"]);
+  assert.deepEqual(await kinds(outgoing), ["forget", "ask"]);
+  outgoing.forgotten();
+  outgoing.over("one");
+  outgoing.again(false);
+  assert.deepEqual(await kinds(outgoing), ["deviceState", "ask"]);
+});
+
+test("a picture is announced again to a server that has not been told of it, or has let it go", async () => {
+  const outgoing = new Outgoing();
+  const [sha256, data] = [new Uint8Array(32), new Uint8Array(10)];
+  const said = async () => {
+    outgoing.show(sha256, data);
+    outgoing.say({ case: "ping", value: {} });
+    return kinds(outgoing);
+  };
+  assert.deepEqual(await said(), ["frameBegin", "ping"]);
+  assert.deepEqual(await said(), ["ping"]);
+  outgoing.status(create(FrameStatusSchema, { sha256, state: FrameStatus_State.DROPPED }));
+  assert.deepEqual(await said(), ["frameBegin", "ping"]);
+  outgoing.again(false);
+  assert.deepEqual(await said(), ["frameBegin", "ping"]);
+});
+
 test("a picture goes in pieces, between which other messages pass", async () => {
   const outgoing = new Outgoing();
   const sha256 = new Uint8Array(32);
-  outgoing.show(sha256, new Uint8Array(100_000), false);
+  outgoing.show(sha256, new Uint8Array(100_000));
   assert.deepEqual(await kinds(outgoing), ["frameBegin"]);
   outgoing.status(create(FrameStatusSchema, { sha256, state: FrameStatus_State.SEND }));
   assert.deepEqual(await kinds(outgoing), ["framePart", "ping"]);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { Segment_State } from "../dist/gen/quizglass/v1/session_pb.js";
-import { Restored } from "../dist/node.js";
+import { Posture, Restored } from "../dist/node.js";
 
 /** @typedef {import("../dist/node.js").Session} Session */
 /** @typedef {import("../dist/node.js").Turn} Turn */
@@ -18,10 +18,27 @@ export async function eventually(fits, what) {
 
 const snake = (/** @type {string} */ name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
+/** An object of a scenario as the options of this client. @param {Record<string, any>} given @returns {Record<string, any>} */
+export function camel(given) {
+  const name = (/** @type {string} */ key) => key.replace(/_(.)/g, (_, letter) => letter.toUpperCase());
+  return Object.fromEntries(
+    Object.entries(given).map(([key, value]) => [name(key), typeof value === "object" ? camel(value) : value]),
+  );
+}
+
+/** What is told of a session, as scenarios name it; nothing of the rest. @param {import("../dist/node.js").News} news */
+function named(news) {
+  if (news.case === "restored") return `restored ${Restored[news.restored]}`;
+  if (news.case === "posture") return `posture ${Posture[news.value.posture]}`;
+  return news.case === "lost" || news.case === "forgotten" ? news.case : undefined;
+}
+
 /** One turn, followed as it comes. */
 class Following {
   /** @type {import("../dist/gen/quizglass/v1/session_pb.js").TurnUpdate[]} */
   updates = [];
+  /** @type {number[][]} */
+  closer = [];
   /** @type {any} */
   error;
   over = false;
@@ -34,7 +51,12 @@ class Following {
 
   async #follow() {
     try {
-      for await (const said of this.turn) if (said.case === "turn") this.updates.push(said.value);
+      for await (const said of this.turn) {
+        if (said.case === "turn") this.updates.push(said.value);
+        for (const { region } of said.case === "needFrame" ? said.value.frames : []) {
+          if (region) this.closer.push([region.left, region.top, region.right, region.bottom]);
+        }
+      }
       await this.turn.answer();
     } catch (error) {
       this.error = error;
@@ -72,7 +94,8 @@ class Following {
     const last = this.updates.at(-1)?.event?.event;
     assert.equal(last?.case, "done");
     assert.equal(last.value.answer, expected.text);
-    assert.equal(confirmed.map((each) => each.text).join("").trim(), expected.text);
+    assert.equal(confirmed.map((each) => each.text).join("").trim(), expected.said ?? expected.text);
+    assert.deepEqual(this.closer, expected.closer ?? this.closer);
   }
 }
 
@@ -83,19 +106,27 @@ export class Replay {
   frames = {};
   /** @type {string[]} */
   news = [];
+  /** @type {import("../dist/gen/quizglass/v1/session_pb.js").Forgotten | undefined} */
+  receipt;
   marked = 0;
 
-  /** @param {import("./stage.js").Stage} stage @param {Session} session */
-  constructor(stage, session) {
+  /**
+   * @param {import("./stage.js").Stage} stage
+   * @param {(state?: Uint8Array) => Promise<Session>} open a session, with the dialogue of another one
+   * @param {Session} session
+   */
+  constructor(stage, open, session) {
     this.stage = stage;
+    this.open = open;
     this.session = session;
     this.listening = this.#listen();
   }
 
   async #listen() {
     for await (const news of this.session.news()) {
-      if (news.case === "lost") this.news.push("lost");
-      if (news.case === "restored") this.news.push(`restored ${Restored[news.restored]}`);
+      const name = named(news);
+      if (name) this.news.push(name);
+      if (news.case === "forgotten") this.receipt = news.value;
     }
   }
 
@@ -109,7 +140,15 @@ export class Replay {
   /** @param {any} step */
   async step(step) {
     if (step.stage) await this.stage.do(step.stage);
-    else if (step.show) this.frames[step.show] = await this.session.show(await this.stage.picture(step.picture));
+    else if (step.show) {
+      const { show, picture, ...more } = step;
+      this.frames[show] = await this.session.show(await this.stage.picture(picture), more);
+    } else if (step.device) this.session.device(step.device);
+    else if (step.forget) this.session.forget();
+    else if (step.told) {
+      const times = () => this.news.filter((each) => each === step.told).length;
+      await eventually(() => times() >= (step.times ?? 1), JSON.stringify(step));
+    } else if (step.anew) await this.#anew();
     else if (step.drop) this.session.drop(/** @type {Uint8Array} */ (this.frames[step.drop]));
     else if (step.ask) {
       const frame = this.frames[step.frame];
@@ -128,15 +167,27 @@ export class Replay {
     else throw new Error(`${JSON.stringify(step)} is no step`);
   }
 
+  async #anew() {
+    await this.session.close();
+    await this.listening;
+    this.session = await this.open(this.session.state);
+    this.listening = this.#listen();
+  }
+
   /** @param {any} scenario */
   async check(scenario) {
     for (const [name, expected] of Object.entries(scenario.turns)) this.#turn(name).check(expected);
     assert.deepEqual(await this.stage.do({ inferred: null }), scenario.inferred);
+    const seen = await this.stage.do({ seen: null });
+    assert.deepEqual(seen, scenario.seen ?? seen);
     assert.equal(this.session.links, scenario.links ?? this.session.links);
     const up = await this.stage.do({ up: null });
     if (scenario.up_at_most) assert(up - this.marked <= scenario.up_at_most, `${up - this.marked} bytes went up`);
     await this.session.close();
     await this.listening;
     assert.deepEqual(this.news, scenario.news ?? this.news);
+    for (const [name, count] of Object.entries(scenario.forgotten ?? {})) {
+      assert.equal(/** @type {any} */ (this.receipt)?.[name], count, name);
+    }
   }
 }

@@ -9,6 +9,7 @@ import { Stage } from "./stage.js";
 
 const stage = new Stage();
 after(() => stage.stop());
+const PART = { left: 0.5, top: 0.5, right: 0.75, bottom: 0.75 };
 const WAITS = { answers: { "Count.": { words: 4, hold: 2 } } };
 
 for (const [name, { openSession }] of /** @type {const} */ ([
@@ -50,7 +51,7 @@ for (const [name, { openSession }] of /** @type {const} */ ([
   test(`after a cut, its pictures and its dialogue are there, over ${name}`, async () => {
     const targets = await stage.do({ begin: {} });
     const session = await openSession(targets[name]);
-    const frame = await session.show(await stage.picture("small"), true);
+    const frame = await session.show(await stage.picture("small"), { pinned: true });
     assert.equal((await session.answer("What is it?", { frame, budgetMs: 5000 })).text, "45 crowns");
     /** @type {string[]} */
     const news = [];
@@ -76,6 +77,93 @@ for (const [name, { openSession }] of /** @type {const} */ ([
     wrong({ budgetMs: NaN }, "budgetMs");
     wrong({}, "question", "x".repeat(300_000));
     assert.equal((await session.answer("What?")).text, "45 crowns");
+    await session.close();
+  });
+
+  test(`a picture is sent in full, or a part of it cut, when its thumbnail is too small, over ${name}`, async () => {
+    const targets = await stage.do({ begin: {} });
+    await stage.do({ things: [Object.values(PART)] });
+    const scene = await stage.picture("scene");
+    const small = await stage.codec.fit(scene, 120);
+    const session = await openSession(targets[name]);
+    const inFull = await session.show(small, { full: scene });
+    await session.answer("Who made this?", { frame: inFull });
+    session.drop(inFull);
+    /** @type {node.Part[]} */
+    const asked = [];
+    const cut = (/** @type {node.Part} */ part) => {
+      asked.push(part);
+      return stage.codec.cut(scene, part.region, part.leastSide);
+    };
+    const cutOut = await session.show(await stage.codec.fit(scene, 100), { full: cut });
+    await session.answer("Who made this?", { frame: cutOut });
+    assert.deepEqual(asked, [{ region: PART, leastSide: 128 }]);
+    assert.deepEqual(await stage.do({ seen: null }), [480, 480]);
+    await session.close();
+  });
+
+  test(`a part that cannot be cut is told of, and the question answered without, over ${name}`, async () => {
+    const targets = await stage.do({ begin: { settings: { frame_wait_s: 0.2 } } });
+    await stage.do({ things: [Object.values(PART)] });
+    const session = await openSession(targets[name]);
+    const fails = () => Promise.reject(new Error("no memory"));
+    const frame = await session.show(await stage.picture("small"), { full: fails });
+    const { done } = await session.answer("Who made this?", { frame });
+    assert.deepEqual(done.skipped.filter((each) => each.step === "look_closer").map((each) => each.reason), ["NO_FRAME"]);
+    for await (const news of session.news()) {
+      if (news.case !== "cutFailed") continue;
+      assert.deepEqual([...news.frame], [...frame]);
+      assert.equal(String(news.error), "Error: no memory");
+      break;
+    }
+    await session.close();
+  });
+
+  test(`pictures are made as small as the device's posture asks for, over ${name}`, async () => {
+    const targets = await stage.do({ begin: {} });
+    const session = await openSession(targets[name], { pictures: stage.codec });
+    const usual = session.frameSide;
+    session.device({ link: "poor" });
+    for await (const news of session.news()) if (news.case === "posture") break;
+    assert.equal(session.frameSide, usual / 2);
+    const frame = await session.show(await stage.picture("large"));
+    await session.answer("What?", { frame });
+    assert.deepEqual(await stage.do({ seen: null }), [Math.min(640, usual / 2)]);
+    await session.close();
+  });
+
+  test(`another's dialogue is not taken up, and the reason told, over ${name}`, async () => {
+    const targets = await stage.do({ begin: {} });
+    const session = await openSession(targets[name]);
+    assert.equal(session.state.length, 0);
+    await session.answer("What?");
+    const state = session.state.fill(0, 0, 32); // as it is with another secret
+    await session.close();
+    const other = await openSession(targets[name], { state });
+    for await (const news of other.news()) {
+      assert(news.case === "restored");
+      assert.deepEqual([news.restored, news.reason], [node.Restored.NONE, "SESSION_FOREIGN"]);
+      break;
+    }
+    await other.close();
+  });
+
+  test(`what cannot be is named before it is sent, over ${name}`, async () => {
+    const targets = await stage.do({ begin: {} });
+    const open = (/** @type {any} */ options) => openSession(targets[name], options);
+    await assert.rejects(open({ state: new Uint8Array(5) }), { name: "InvalidRequest", field: "state" });
+    await assert.rejects(open({ output: { maxWords: -1 } }), { field: "output.maxWords" });
+    await assert.rejects(open({ output: { maxLines: 1.5 } }), { field: "output.maxLines" });
+    await assert.rejects(open({ output: { speech: "latin" } }), { field: "output.speech" });
+    const session = await open({});
+    const device = (/** @type {any} */ is, /** @type {string} */ field) =>
+      assert.throws(() => session.device(is), { name: "InvalidRequest", field });
+    device({ battery: 101 }, "battery");
+    device({ battery: 0.5 }, "battery");
+    device({ heat: "boiling" }, "heat");
+    device({ link: "toString" }, "link");
+    await assert.rejects(session.show(new Uint8Array(9), { thumbnail: -1 }), { field: "thumbnail" });
+    await assert.rejects(session.show(new Uint8Array(9), { thumbnail: 320 }), { field: "thumbnail" }); // no codec
     await session.close();
   });
 

@@ -7,6 +7,8 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
+const base64 = (/** @type {Uint8Array} */ bytes) => Buffer.from(bytes).toString("base64");
+
 export class Stage {
   /** @type {Map<string, Promise<Uint8Array>>} */
   #pictures = new Map();
@@ -38,6 +40,18 @@ export class Stage {
       this.#pictures.set(name, picture);
     }
     return picture;
+  }
+
+  /** What makes pictures smaller, as Python's client does: Node itself reads none. @type {import("../dist/node.js").PictureCodec} */
+  codec = {
+    fit: (picture, side) => this.#coded({ fit: { picture: base64(picture), side } }),
+    cut: (picture, { left, top, right, bottom }, side) =>
+      this.#coded({ cut: { picture: base64(picture), region: [left, top, right, bottom], side } }),
+  };
+
+  /** @param {Record<string, unknown>} command */
+  async #coded(command) {
+    return new Uint8Array(Buffer.from(await this.do(command), "base64"));
   }
 
   async stop() {

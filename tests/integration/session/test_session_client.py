@@ -55,7 +55,7 @@ LARGE = noise()
 def lively(monkeypatch):
     """A server that tells of life often, so that silence shows soon."""
     for name, seconds in LIVELY.items():
-        monkeypatch.setattr(f"quizglass_server.session.directory.{name}", seconds)
+        monkeypatch.setattr(f"quizglass_server.session.{name}", seconds)
 
 
 async def followed(turn, on_event=None):

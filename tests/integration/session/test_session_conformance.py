@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quizglass.session import FrameState, SegmentState, TurnUpdate
+from quizglass.session import Forgotten, FrameState, NeedFrame, OutputProfile, PostureChange, SegmentState, TurnUpdate
 from quizglass_client import AsyncSession, ClientError, LinkLost, LinkRestored
 from tests.support.sessions import conformance
 from tests.support.sessions.conformance import ConformanceStage
@@ -34,6 +34,7 @@ class Following:
     def __init__(self, turn):
         self.turn = turn
         self.updates = []
+        self.closer = []
         self.error = None
         self._task = asyncio.create_task(self._follow())
 
@@ -42,6 +43,8 @@ class Following:
             async for said in self.turn:
                 if isinstance(said, TurnUpdate):
                     self.updates.append(said)
+                if isinstance(said, NeedFrame):
+                    self.closer += [need.region for need in said.frames if need.region is not None]
             await self.turn.answer()
         except ClientError as error:
             self.error = error
@@ -72,16 +75,34 @@ class Following:
         assert self.error is None
         events = [KINDS[kind] for kind, _ in groupby(type(update.event).__name__ for update in self.updates)]
         assert events == expected.get("events", events)
+        assert self.updates[-1].event.answer == expected["text"]
         confirmed = "".join(text for state, text in self.segments if state is SegmentState.CONFIRMED)
-        assert confirmed.strip() == self.updates[-1].event.answer == expected["text"]
+        assert confirmed.strip() == expected.get("said", expected["text"])
+        closer = [[part.left, part.top, part.right, part.bottom] for part in self.closer]
+        assert closer == expected.get("closer", closer)
+
+
+def named(news):
+    """What is told of a session, as scenarios name it; None for what they say nothing of."""
+    match news:
+        case LinkLost():
+            return "lost"
+        case LinkRestored(restored=restored):
+            return f"restored {restored.upper()}"
+        case PostureChange(posture=posture):
+            return f"posture {posture.upper()}"
+        case Forgotten():
+            return "forgotten"
+    return None
 
 
 class Replay:
     """One scenario, carried out."""
 
-    def __init__(self, stage, session):
+    def __init__(self, stage, session, options):
         self.stage = stage
         self.session = session
+        self.options = options
         self.turns = {}
         self.frames = {}
         self.news = []
@@ -96,8 +117,8 @@ class Replay:
         match step:
             case {"stage": command}:
                 await self.stage.do(command)
-            case {"show": name, "picture": picture}:
-                self.frames[name] = await self.session.show(conformance.pictures()[picture])
+            case {"show": name, "picture": picture, **more}:
+                self.frames[name] = await self.session.show(conformance.pictures()[picture], **more)
             case {"drop": name}:
                 await self.session.drop(self.frames[name])
             case {"ask": name, "question": question, **more}:
@@ -114,6 +135,18 @@ class Replay:
                 await self.turns[name].turn.cancel()
             case {"over": name}:
                 await self.turns[name].over()
+            case {"device": state}:
+                await self.session.device(**state)
+            case {"forget": True}:
+                await self.session.forget()
+            case {"told": name, **more}:
+                await eventually(lambda: [named(news) for news in self.news].count(name) >= more.get("times", 1))
+            case {"anew": True}:
+                await self.session.close()
+                await self._listening
+                self.session = AsyncSession(self.session.target, **self.options, state=self.session.state)
+                await self.session.__aenter__()
+                self._listening = asyncio.create_task(self._listen())
             case {"hint": True}:
                 self.session.hint_reconnect()
             case {"links": count}:
@@ -127,27 +160,35 @@ class Replay:
         for name, expected in scenario["turns"].items():
             self.turns[name].check(expected)
         assert await self.stage.do({"inferred": None}) == scenario["inferred"]
+        seen = await self.stage.do({"seen": None})
+        assert seen == scenario.get("seen", seen)
         assert self.session.links == scenario.get("links", self.session.links)
         up = await self.stage.do({"up": None})
         assert up - self.marked <= scenario.get("up_at_most", up)
         await self.session.close()
         await self._listening
-        links = [news for news in self.news if isinstance(news, (LinkLost, LinkRestored))]
-        told = ["lost" if isinstance(each, LinkLost) else f"restored {each.restored.upper()}" for each in links]
+        told = [name for name in map(named, self.news) if name is not None]
         assert told == scenario.get("news", told)
+        for each in self.news:
+            if isinstance(each, Forgotten):
+                receipt = {key: getattr(each, key) for key in scenario["forgotten"]}
+                assert receipt == scenario["forgotten"]
         assert FrameState.UNKNOWN not in [getattr(news, "state", None) for news in self.news]
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 async def test_the_python_client_does_as_every_client(tmp_path, monkeypatch, path):
     for name, seconds in conformance.LIVELY.items():
-        monkeypatch.setattr(f"quizglass_server.session.directory.{name}", seconds)
+        monkeypatch.setattr(f"quizglass_server.session.{name}", seconds)
     scenario = json.loads(path.read_text(encoding="utf-8"))
+    options = dict(scenario.get("open", {}))
+    if "output" in options:
+        options["output"] = OutputProfile(**options["output"])
     async with (
         ConformanceStage(tmp_path, scenario.get("answers", {}), scenario.get("settings", {})) as stage,
-        AsyncSession(stage.targets["grpc"]) as session,
+        AsyncSession(stage.targets["grpc"], **options) as session,
     ):
-        replay = Replay(stage, session)
+        replay = Replay(stage, session, options)
         for step in scenario["steps"]:
             await replay.step(step)
         await replay.check(scenario)

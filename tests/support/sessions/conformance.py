@@ -13,7 +13,7 @@ import json
 import random
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import TracebackType
@@ -22,25 +22,29 @@ from typing import Any, Self
 from PIL import Image
 
 from bench.session.cutting_proxy import Cut, CuttingProxy, cutting_proxy
+from quizglass.values import Region
+from quizglass_client.pictures import cut_out, encode
 from quizglass_server.domain import turns as domain
 from quizglass_server.scheduling.budget import Budget
-from quizglass_server.session import directory
+from quizglass_server.session import directory, turns
 from quizglass_server.web.door import open_door
 from quizglass_server.web.http.server import WebServer
 from tests.support.rpc_fakes import EVENTS, Gate, Stage, png, serve_stage
 from tests.support.sessions.session_links import WAIT_S, words
 
-LIVELY = {"PROGRESS_S": 0.5, "PING_S": 0.75}
+LIVELY = {"directory.PROGRESS_S": 0.5, "directory.PING_S": 0.75, "turns.WAIT_S": 30.0, "turns.LOOK_S": 30.0}
 """Seconds after which a server tells of life: short enough for tests of dead links, and long enough that one on a busy
-machine is not taken for dead."""
+machine is not taken for dead; and those that a closer look may take, longer than a busy machine needs."""
 
 
 def pictures() -> dict[str, bytes]:
-    """Pictures of the scenarios: one that is a piece, and one of many."""
+    """Pictures of the scenarios: one that is a piece, one of many, one with room for thumbnails, and none."""
     large = Image.frombytes("RGB", (640, 480), random.Random(0).randbytes(640 * 480 * 3))
     out = io.BytesIO()
     large.save(out, "JPEG", quality=90)
-    return {"small": png(), "large": out.getvalue(), "broken": b"no picture at all"}
+    scene = io.BytesIO()
+    Image.linear_gradient("L").resize((480, 360)).convert("RGB").save(scene, "JPEG", quality=90)
+    return {"small": png(), "large": out.getvalue(), "scene": scene.getvalue(), "broken": b"no picture at all"}
 
 
 class ConformanceStage:
@@ -62,6 +66,7 @@ class ConformanceStage:
         self._stages: list[tuple[Stage, WebServer]] = []
         self._proxies: list[CuttingProxy] = []
         self._stops: list[asyncio.Task[None]] = []
+        self._things: list[Region] = []
         self._all = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -135,9 +140,20 @@ class ConformanceStage:
         assert stage.rpc is not None
         self._stops += [asyncio.create_task(stage.rpc.stop(20)), asyncio.create_task(web.stop(20))]
 
+    async def do_things(self, regions: Sequence[Sequence[float]]) -> None:
+        """Have it known that no picture has words, and where the things are that questions are about."""
+        self._things = [Region(*region) for region in regions]
+        for stage, _ in self._stages:
+            self._show_things(stage)
+
     async def do_inferred(self, _: object) -> list[str]:
         """The questions that assistants were given, in order."""
         return [turn.question for stage, _ in self._stages for turn in stage.assistant.turns]
+
+    async def do_seen(self, _: object) -> list[int]:
+        """Pixels of the longer sides of the pictures that assistants were given, in order; 0 where there was none."""
+        pictures = [turn.picture for stage, _ in self._stages for turn in stage.assistant.turns]
+        return [max(picture.width, picture.height) if picture else 0 for picture in pictures]
 
     async def do_up(self, _: object) -> int:
         """Bytes that clients have sent."""
@@ -147,10 +163,14 @@ class ConformanceStage:
         stage = await self._all.enter_async_context(serve_stage(Stage(self._folder, web_port=0, **self._settings)))
         assert stage.rpc is not None
         stage.assistant.script = self._answer
+        self._show_things(stage)
         web = await open_door(stage.services, stage.rpc, stage.services.settings)
         self._all.push_async_callback(web.stop, 0)
         self._stages.append((stage, web))
         return stage, web
+
+    def _show_things(self, stage: Stage) -> None:
+        stage.assistant.wordy, stage.assistant.things = [], self._things
 
     async def _answer(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[domain.TurnEvent, None]:
         async for event in self._told(turn, policy, budget):
@@ -177,7 +197,8 @@ class ConformanceStage:
 async def main() -> None:
     """Carry out the commands of standard input."""
     for name, seconds in LIVELY.items():
-        setattr(directory, name, seconds)
+        module, _, constant = name.partition(".")
+        setattr({"directory": directory, "turns": turns}[module], constant, seconds)
     stages = AsyncExitStack()
     stage: ConformanceStage | None = None
     with tempfile.TemporaryDirectory() as folder:
@@ -193,6 +214,11 @@ async def main() -> None:
                         reply: Any = stage.targets
                     case {"picture": name}:
                         reply = base64.b64encode(pictures()[name]).decode()
+                    case {"fit": {"picture": text, "side": side}}:
+                        reply = base64.b64encode(encode(base64.b64decode(text), side)).decode()
+                    case {"cut": {"picture": text, "region": region, "side": side}}:
+                        part = cut_out(base64.b64decode(text), Region(*region), side)
+                        reply = base64.b64encode(part).decode()
                     case command:
                         assert stage is not None, "no scenario has begun"
                         reply = await stage.do(command)

@@ -47,6 +47,8 @@ class Upload:
     offset: int | None = None
     """First byte to be sent; None: the server has not said, or has it."""
     held: bool = False
+    announced: bool = True
+    """Whether the server of now has been told of it, and has not let it go."""
 
 
 class OutgoingMessages:
@@ -103,9 +105,9 @@ class OutgoingMessages:
         if upload is None:
             upload = self._uploads[name] = Upload(begin, data)
             self._forget_oldest()
-        elif upload.begin == begin:
+        elif upload.announced and upload.begin == begin:
             return name
-        upload.begin = begin
+        upload.begin, upload.announced = begin, True
         self.say(begin)
         return name
 
@@ -120,6 +122,7 @@ class OutgoingMessages:
             self._dropped.pop(status.sha256, None)
         if (upload := self._uploads.get(status.sha256)) is not None:
             upload.held = status.state is FrameState.HELD
+            upload.announced = status.state is not FrameState.DROPPED
             upload.offset = status.offset if status.state is FrameState.SEND else None
             self._changed.set()
 
@@ -127,7 +130,7 @@ class OutgoingMessages:
         """A question waits for a frame."""
         upload = self._uploads.get(need.sha256)
         if upload is not None and need.region is None and upload.offset is None:
-            upload.held = False
+            upload.held, upload.announced = False, True
             self.say(upload.begin)
 
     def over(self, name: str) -> None:
@@ -153,7 +156,8 @@ class OutgoingMessages:
             upload.offset = None
             if not resumed:
                 upload.held = False
-            if not upload.held and (resumed or name in wanted or upload.begin.pinned):
+            upload.announced = resumed or name in wanted or upload.begin.pinned
+            if not upload.held and upload.announced:
                 begins.append(upload.begin)
         if not resumed:
             self._dropped.clear()

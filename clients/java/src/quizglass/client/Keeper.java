@@ -15,6 +15,7 @@ import quizglass.v1.Close;
 import quizglass.v1.Open;
 import quizglass.v1.Opened;
 import quizglass.v1.Ping;
+import quizglass.v1.PostureLimits;
 import quizglass.v1.ServerMessage;
 import quizglass.v1.SessionLimits;
 
@@ -28,7 +29,7 @@ final class Keeper implements Link.Receiver {
     /** Whether a question is not over. */
     boolean busy();
 
-    /** There is a link; {@code after} is the time without one, null for the first. */
+    /** There is a link; {@code after} is the time without one, null for the first of a new dialogue. */
     void opened(Opened opened, Duration after);
 
     /** The link broke; another one is being made. */
@@ -40,8 +41,6 @@ final class Keeper implements Link.Receiver {
     /** The session was given up, or closed. */
     void failed(ClientException error);
   }
-
-  private static final int HOLDER_BYTES = 32;
 
   /** Messages, and bytes of them, after which they are acknowledged. */
   private static final int ACK_EVERY = 16;
@@ -69,12 +68,12 @@ final class Keeper implements Link.Receiver {
   private final Owner owner;
   private final Outgoing outgoing;
   private final SessionThread thread;
-  private final ByteString holder = secret();
+  private final ByteString holder;
 
   // Where the client is in its session.
   private String sessionId = "";
   private long seq;
-  private ByteString state = ByteString.EMPTY;
+  private volatile ByteString state;
   private int unacknowledged;
   private int unacknowledgedBytes;
 
@@ -100,12 +99,18 @@ final class Keeper implements Link.Receiver {
   private volatile int links;
   private volatile SessionLimits limits = SessionLimits.getDefaultInstance();
 
+  /** What holds in place of some limits, as the device is; null: those hold. */
+  private PostureLimits posture;
+
   Keeper(String target, SessionOptions options, Owner owner, Outgoing outgoing, SessionThread thread) {
     this.target = target;
     this.options = options;
     this.owner = owner;
     this.outgoing = outgoing;
     this.thread = thread;
+    ByteString earlier = options.state();
+    holder = earlier.isEmpty() ? secret() : earlier.substring(0, SessionOptions.HOLDER_BYTES);
+    state = earlier.isEmpty() ? earlier : earlier.substring(SessionOptions.HOLDER_BYTES);
   }
 
   /** Links that there were so far. For any thread. */
@@ -116,6 +121,12 @@ final class Keeper implements Link.Receiver {
   /** What the server has told of its limits. For any thread. */
   SessionLimits limits() {
     return limits;
+  }
+
+  /** The secret, and what the server has signed for it; empty where nothing was said. For any thread. */
+  ByteString state() {
+    ByteString signed = state;
+    return signed.isEmpty() ? signed : holder.concat(signed);
   }
 
   /** Make a link, unless the session is over. */
@@ -157,7 +168,7 @@ final class Keeper implements Link.Receiver {
   void watch() {
     if (watching != null) watching.cancel(false);
     if (!linked) return;
-    double pingMs = limits.getPingUs() / 1000.0;
+    double pingMs = (posture == null ? limits.getPingUs() : posture.getPingUs()) / 1000.0;
     double silence = owner.busy() ? SILENT_PROGRESS * limits.getProgressUs() / 1000.0 : 2 * pingMs;
     double asks = Math.min(pingMs, silence / 2);
     long due = (long) Math.ceil(asked ? askedAt + silence - asks : heardAt + asks);
@@ -225,8 +236,12 @@ final class Keeper implements Link.Receiver {
 
   private void opened(Opened opened) {
     boolean resumed = opened.getRestored() == Opened.Restored.RESTORED_ALL;
-    Duration after = sessionId.isEmpty() ? null : Duration.ofMillis(now() - lostAt);
-    if (!resumed) seq = 0;
+    boolean restores = !sessionId.isEmpty() || opened.getRestored() != Opened.Restored.RESTORED_UNSPECIFIED;
+    Duration after = restores ? Duration.ofMillis(now() - lostAt) : null;
+    if (!resumed) {
+      seq = 0;
+      posture = null;
+    }
     sessionId = opened.getSessionId();
     limits = opened.getLimits();
     unacknowledged = 0;
@@ -253,6 +268,8 @@ final class Keeper implements Link.Receiver {
       owner.said(message);
     } else if (message.getSeq() > seq) {
       acknowledge(message);
+      if (message.hasPosture()) posture = message.getPosture().getLimits();
+      if (message.hasForgotten()) state = ByteString.EMPTY;
       owner.said(message);
     }
   }
@@ -326,7 +343,7 @@ final class Keeper implements Link.Receiver {
   }
 
   private static ByteString secret() {
-    byte[] bytes = new byte[HOLDER_BYTES];
+    byte[] bytes = new byte[SessionOptions.HOLDER_BYTES];
     new SecureRandom().nextBytes(bytes);
     return ByteString.copyFrom(bytes);
   }

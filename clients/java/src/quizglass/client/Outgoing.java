@@ -27,6 +27,9 @@ final class Outgoing {
 
   private static final int NOTHING = -1;
 
+  /** In place of a question's name. */
+  private static final String FORGET = "";
+
   /** A picture that is sent, or can be sent again. */
   private static final class Upload {
     private FrameBegin begin;
@@ -45,10 +48,14 @@ final class Outgoing {
 
   private final Deque<ClientMessage> waiting = new ArrayDeque<>();
   private final Map<ByteString, Upload> uploads = new LinkedHashMap<>();
+
+  /** In the order in which they were said: what is asked before something is forgotten goes with it. */
   private final Map<String, ClientMessage> asks = new LinkedHashMap<>();
+
   private final Map<String, ClientMessage> cancels = new LinkedHashMap<>();
   private final Map<ByteString, ClientMessage> drops = new LinkedHashMap<>();
   private ClientMessage played;
+  private ClientMessage device;
   private Window window = new Window();
 
   /** Send a message, and again over a new link as long as nobody knows that it has arrived. */
@@ -58,6 +65,13 @@ final class Outgoing {
       case CANCEL -> cancels.put(said.getCancel().getAskId(), said);
       case FRAME_DROP -> drops.put(said.getFrameDrop().getSha256(), said);
       case PLAYBACK -> played = said;
+      case DEVICE_STATE -> device = said;
+      case FORGET -> {
+        uploads.clear();
+        played = null;
+        forgotten();
+        asks.put(FORGET, said);
+      }
       default -> {} // said once
     }
     waiting.add(said);
@@ -103,6 +117,11 @@ final class Outgoing {
     cancels.remove(askId);
   }
 
+  /** The server has forgotten. */
+  void forgotten() {
+    asks.remove(FORGET);
+  }
+
   /**
    * There is a new link: what may not have arrived over the old one is said again.
    *
@@ -122,6 +141,7 @@ final class Outgoing {
       boolean missed = resumed || upload.begin.getPinned() || wanted.contains(upload.begin.getSha256());
       if (!upload.held && missed) waiting.add(announcement(upload));
     }
+    if (device != null) waiting.add(device);
     // A later question is understood after what was heard, so that is said first.
     if (resumed && played != null) waiting.add(played);
     waiting.addAll(asks.values());

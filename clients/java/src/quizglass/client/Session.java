@@ -16,6 +16,8 @@ import quizglass.client.ClientException.Details;
 import quizglass.v1.AskRequest;
 import quizglass.v1.CancelAsk;
 import quizglass.v1.ClientMessage;
+import quizglass.v1.DeviceState;
+import quizglass.v1.Forget;
 import quizglass.v1.Frame;
 import quizglass.v1.Notice;
 import quizglass.v1.Opened;
@@ -47,6 +49,9 @@ public final class Session implements AutoCloseable {
   private final CountDownLatch opened = new CountDownLatch(1);
   private final CountDownLatch ended = new CountDownLatch(1);
   private volatile ClientException failure;
+
+  /** How the device is, as far as it was told. */
+  private DeviceState device = DeviceState.getDefaultInstance();
 
   private Session(String target, SessionOptions options, Consumer<News> listener) {
     this.listener = listener;
@@ -103,6 +108,31 @@ public final class Session implements AutoCloseable {
   /** Have a picture of that name let go. */
   public void drop(ByteString frame) {
     run(() -> outgoing.drop(frame));
+  }
+
+  /**
+   * Tell how the device is; what is not set is as it was. What the session makes of it is told to the listener, as {@link
+   * News.Posture}: pictures should then be made as small as its limits say, and answers are shorter.
+   */
+  public void device(DeviceState state) {
+    run(
+        () -> {
+          device = device.toBuilder().mergeFrom(state).build();
+          outgoing.say(ClientMessage.newBuilder().setDeviceState(device).build());
+        });
+  }
+
+  /** Have the session forget pictures and dialogue, and end what runs. The listener is told the receipt, {@link News.Forgot}. */
+  public void forget() {
+    run(() -> outgoing.say(ClientMessage.newBuilder().setForget(Forget.getDefaultInstance()).build()));
+  }
+
+  /**
+   * What a later session can take the dialogue from ({@link SessionOptions#withState}), here or after the program was ended;
+   * empty as long as there is none. Whoever has it can go on with the dialogue: keep it as a secret.
+   */
+  public ByteString state() {
+    return keeper.state();
   }
 
   /**
@@ -249,6 +279,11 @@ public final class Session implements AutoCloseable {
         case INTERRUPTED -> take(said.getInterrupted().getAskId(), said);
         case NOTICE -> notice(said.getNotice());
         case GO_AWAY -> tell(new News.Leaving(said.getGoAway()));
+        case POSTURE -> tell(new News.Posture(said.getPosture()));
+        case FORGOTTEN -> {
+          outgoing.forgotten();
+          tell(new News.Forgot(said.getForgotten()));
+        }
         default -> {} // kinds that this client does not know are left alone
       }
     }

@@ -1,5 +1,6 @@
 package quizglass.client;
 
+import com.google.protobuf.ByteString;
 import java.time.Duration;
 import quizglass.v1.OutputProfile;
 
@@ -12,13 +13,22 @@ import quizglass.v1.OutputProfile;
  *     the server's {@code least_keepalive_s}. Zero: never, because the session's own pings do that
  * @param output what answers should look like
  * @param localOnly whether what the session is given stays on the server's machine
+ * @param state {@link Session#state} of an earlier session, whose dialogue goes on here; empty: a new one
  */
 public record SessionOptions(
-    Duration connectTimeout, Duration patience, Duration keepalive, OutputProfile output, boolean localOnly) {
-  /** 5 s to connect, 120 s of patience, no keepalive, answers as they were written. */
+    Duration connectTimeout, Duration patience, Duration keepalive, OutputProfile output, boolean localOnly, ByteString state) {
+  /** 5 s to connect, 120 s of patience, no keepalive, answers as they were written, a new dialogue. */
   public static final SessionOptions DEFAULT =
       new SessionOptions(
-          Duration.ofSeconds(5), Duration.ofSeconds(120), Duration.ZERO, OutputProfile.getDefaultInstance(), false);
+          Duration.ofSeconds(5),
+          Duration.ofSeconds(120),
+          Duration.ZERO,
+          OutputProfile.getDefaultInstance(),
+          false,
+          ByteString.EMPTY);
+
+  /** Bytes of the secret that a state begins with. */
+  static final int HOLDER_BYTES = 32;
 
   private static final Duration LEAST_KEEPALIVE = Duration.ofSeconds(10);
 
@@ -31,30 +41,38 @@ public record SessionOptions(
     if (!keepalive.isZero() && keepalive.compareTo(LEAST_KEEPALIVE) < 0) {
       throw new IllegalArgumentException("keepalive: " + keepalive + " is neither zero nor 10 s or longer");
     }
+    if (!state.isEmpty() && state.size() <= HOLDER_BYTES) {
+      throw new IllegalArgumentException("state: " + state.size() + " bytes are no state of a session");
+    }
   }
 
   /** These, with another time to connect in. */
   public SessionOptions withConnectTimeout(Duration timeout) {
-    return new SessionOptions(timeout, patience, keepalive, output, localOnly);
+    return new SessionOptions(timeout, patience, keepalive, output, localOnly, state);
   }
 
   /** These, with another patience. */
   public SessionOptions withPatience(Duration longest) {
-    return new SessionOptions(connectTimeout, longest, keepalive, output, localOnly);
+    return new SessionOptions(connectTimeout, longest, keepalive, output, localOnly, state);
   }
 
   /** These, with another keepalive. */
   public SessionOptions withKeepalive(Duration silence) {
-    return new SessionOptions(connectTimeout, patience, silence, output, localOnly);
+    return new SessionOptions(connectTimeout, patience, silence, output, localOnly, state);
   }
 
   /** These, with answers of another look. */
   public SessionOptions withOutput(OutputProfile profile) {
-    return new SessionOptions(connectTimeout, patience, keepalive, profile, localOnly);
+    return new SessionOptions(connectTimeout, patience, keepalive, profile, localOnly, state);
   }
 
   /** These, with another decision about what may leave the server's machine. */
   public SessionOptions withLocalOnly(boolean stays) {
-    return new SessionOptions(connectTimeout, patience, keepalive, output, stays);
+    return new SessionOptions(connectTimeout, patience, keepalive, output, stays, state);
+  }
+
+  /** These, for a session that goes on with the dialogue of an earlier one. */
+  public SessionOptions withState(ByteString earlier) {
+    return new SessionOptions(connectTimeout, patience, keepalive, output, localOnly, earlier);
   }
 }

@@ -12,6 +12,8 @@ import quizglass.v1.Ack;
 import quizglass.v1.AskRequest;
 import quizglass.v1.CancelAsk;
 import quizglass.v1.ClientMessage;
+import quizglass.v1.DeviceState;
+import quizglass.v1.Forget;
 import quizglass.v1.Frame;
 import quizglass.v1.FrameStatus;
 import quizglass.v1.Playback;
@@ -75,6 +77,21 @@ class OutgoingTest {
     outgoing.status(status(FrameStatus.State.STATE_DROPPED, 0));
     outgoing.again(true);
     assertEquals(List.of(), kinds());
+  }
+
+  @Test
+  void howTheDeviceIsAndWhatIsToBeForgottenIsSaidAgainInTheOrderOfQuestions() {
+    outgoing.show(NAME, ByteString.copyFrom(new byte[10]), true);
+    outgoing.say(ClientMessage.newBuilder().setDeviceState(DeviceState.newBuilder().setBatteryPercent(9)).build());
+    outgoing.say(ClientMessage.newBuilder().setAsk(SessionAsk.newBuilder().setId("one")).build());
+    outgoing.say(ClientMessage.newBuilder().setForget(Forget.getDefaultInstance()).build());
+    outgoing.say(ClientMessage.newBuilder().setAsk(SessionAsk.newBuilder().setId("two")).build());
+    outgoing.again(true);
+    assertEquals(List.of("DEVICE_STATE", "ASK", "FORGET", "ASK"), kinds(), "pictures are forgotten here at once");
+    outgoing.forgotten();
+    outgoing.over("one");
+    outgoing.again(false);
+    assertEquals(List.of("DEVICE_STATE", "ASK"), kinds());
   }
 
   @Test

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.protobuf.ByteString;
+import com.google.protobuf.Descriptors.FieldDescriptor;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -14,7 +16,10 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import quizglass.v1.AskRequest;
+import quizglass.v1.DeviceState;
+import quizglass.v1.Forgotten;
 import quizglass.v1.Frame;
+import quizglass.v1.OutputProfile;
 import quizglass.v1.SessionAsk;
 
 /** Carries out a scenario (clients/conformance/README.md) with a session, and compares what came out. */
@@ -26,6 +31,7 @@ final class Replay {
   private final List<News> news = new CopyOnWriteArrayList<>();
   private final Map<String, Following> turns = new HashMap<>();
   private final Map<String, ByteString> frames = new HashMap<>();
+  private String target;
   private Session session;
   private long marked;
 
@@ -36,13 +42,37 @@ final class Replay {
 
   /** Carry it out from beginning to end. */
   void run() throws Exception {
-    String target = stage.begin(scenario);
-    try (Session opened = Session.open(target, Stage.PATIENT, news::add)) {
-      session = opened;
+    target = stage.begin(scenario);
+    session = Session.open(target, options(), news::add);
+    try {
       for (JsonElement step : scenario.getAsJsonArray("steps")) step(step.getAsJsonObject());
       check();
+    } finally {
+      session.close();
     }
-    if (scenario.has("news")) assertEquals(Following.strings(scenario.get("news")), links(news));
+    if (scenario.has("news")) assertEquals(Following.strings(scenario.get("news")), told(news));
+    if (scenario.has("forgotten")) checkReceipt(scenario.getAsJsonObject("forgotten"));
+  }
+
+  private SessionOptions options() {
+    if (!scenario.has("open")) return Stage.PATIENT;
+    JsonObject open = scenario.getAsJsonObject("open");
+    OutputProfile.Builder output = OutputProfile.newBuilder();
+    if (open.has("output")) {
+      open.getAsJsonObject("output").entrySet().forEach(each -> set(output, each.getKey(), each.getValue().getAsString()));
+    }
+    boolean local = open.has("local_only") && open.get("local_only").getAsBoolean();
+    return Stage.PATIENT.withOutput(output.build()).withLocalOnly(local);
+  }
+
+  /** Set a field, a number or a word such as "english", by its name. */
+  private static void set(OutputProfile.Builder output, String name, String value) {
+    FieldDescriptor field = OutputProfile.getDescriptor().findFieldByName(name);
+    if (field.getJavaType() == FieldDescriptor.JavaType.ENUM) {
+      output.setField(field, field.getEnumType().findValueByName((name + "_" + value).toUpperCase(Locale.ROOT)));
+    } else {
+      output.setField(field, Integer.valueOf(value));
+    }
   }
 
   /** Wait for something that nobody tells of. */
@@ -54,14 +84,16 @@ final class Replay {
     }
   }
 
-  /** Links lost and restored, as scenarios name them. */
-  static List<String> links(List<News> news) {
+  /** What was told, as scenarios name it. */
+  static List<String> told(List<News> news) {
     return news.stream().map(Replay::name).filter(name -> !name.isEmpty()).toList();
   }
 
   private static String name(News news) {
     if (news instanceof News.Lost) return "lost";
     if (news instanceof News.Restored back) return "restored " + back.restored().name().replace("RESTORED_", "");
+    if (news instanceof News.Posture now) return "posture " + now.change().getPosture().name().replace("POSTURE_", "");
+    if (news instanceof News.Forgot) return "forgotten";
     return "";
   }
 
@@ -77,6 +109,13 @@ final class Replay {
       case "played" -> turns.get(name).turn.played(step.get("segment").getAsInt(), step.get("code_point").getAsInt());
       case "cancel" -> turns.get(name).turn.cancel();
       case "over" -> turns.get(name).over();
+      case "device" -> session.device(device(step.getAsJsonObject("device")));
+      case "forget" -> session.forget();
+      case "told" -> eventually(() -> Collections.frequency(told(news), name) >= times(step), step.toString());
+      case "anew" -> {
+        session.close();
+        session = Session.open(target, options().withState(session.state()), news::add);
+      }
       case "hint" -> session.hintReconnect();
       case "links" -> eventually(() -> session.links() >= step.get("links").getAsInt(), step.toString());
       case "mark" -> marked = stage.command("up").getAsLong();
@@ -89,6 +128,33 @@ final class Replay {
     if (step.has("frame")) request.addFrames(Frame.newBuilder().setSha256(frames.get(step.get("frame").getAsString())));
     String overlap = step.has("overlap") ? step.get("overlap").getAsString() : "interrupt";
     return session.ask(request.build(), SessionAsk.Overlap.valueOf("OVERLAP_" + overlap.toUpperCase(Locale.ROOT)));
+  }
+
+  private static DeviceState device(JsonObject state) {
+    DeviceState.Builder device = DeviceState.newBuilder();
+    if (state.has("battery")) device.setBatteryPercent(state.get("battery").getAsInt());
+    if (state.has("charging")) device.setCharging(state.get("charging").getAsBoolean());
+    if (state.has("heat")) device.setHeat(DeviceState.Heat.valueOf("HEAT_" + word(state, "heat")));
+    if (state.has("link")) device.setLink(DeviceState.Link.valueOf("LINK_" + word(state, "link")));
+    return device.build();
+  }
+
+  private static String word(JsonObject state, String key) {
+    return state.get(key).getAsString().toUpperCase(Locale.ROOT);
+  }
+
+  private static int times(JsonObject step) {
+    return step.has("times") ? step.get("times").getAsInt() : 1;
+  }
+
+  private void checkReceipt(JsonObject counts) {
+    for (News each : news) {
+      if (!(each instanceof News.Forgot forgot)) continue;
+      for (String name : counts.keySet()) {
+        FieldDescriptor field = Forgotten.getDescriptor().findFieldByName(name);
+        assertEquals(counts.get(name).getAsInt(), forgot.receipt().getField(field), name);
+      }
+    }
   }
 
   private static boolean came(Following turn, JsonObject step) {

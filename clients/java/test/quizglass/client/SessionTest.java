@@ -94,7 +94,7 @@ class SessionTest {
       assertEquals("45 crowns", session.ask("And now?", frame).answer().text());
       assertTrue(session.limits().getUsefulPictureSide() > 0);
     }
-    assertEquals(Set.of("lost", "restored ALL"), Set.copyOf(Replay.links(news)));
+    assertEquals(Set.of("lost", "restored ALL"), Set.copyOf(Replay.told(news)));
     assertTrue(news.stream().anyMatch(SessionTest::tellsOfAPictureThatIsThere));
   }
 
@@ -183,6 +183,7 @@ class SessionTest {
     wrong("connectTimeout", () -> usual.withConnectTimeout(Duration.ZERO));
     wrong("patience", () -> usual.withPatience(Duration.ofSeconds(-1)));
     wrong("keepalive", () -> usual.withKeepalive(Duration.ofSeconds(9)));
+    wrong("state", () -> usual.withState(ByteString.copyFromUtf8("short")));
   }
 
   private static void wrong(String option, Runnable set) {

@@ -1,0 +1,179 @@
+"""What `make test` and continuous integration do where Node, Chromium or Java is missing, on a `PATH` of stand-ins."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NEEDED = ("node", "npm", "javac", "jar", "protoc", "grpc_java_plugin")
+SYSTEM = ("bash", "cat", "dirname", "env", "make", "paste", "sed", "timeout", "touch", "chmod")
+JARS = subprocess.run(
+    [ROOT / "clients/java/build.sh", "absent"],
+    env={"PATH": os.environ["PATH"], "JAVA_LIBS": "/nowhere"},
+    capture_output=True,
+    text=True,
+    check=True,
+).stdout.split()
+
+
+class Machine:
+    """A machine that has what a test gives it.
+
+    Args:
+        folder: where its commands are.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._log = folder / "log"
+        self.bin, libs = folder / "bin", folder / "libs"
+        self.bin.mkdir()
+        libs.mkdir()
+        for name in SYSTEM:
+            (self.bin / name).symlink_to(shutil.which(name) or name)
+        for name in NEEDED:
+            self.has(name)
+        self.has("node", "echo 20")
+        for jar in filter(lambda each: each.endswith(".jar"), JARS):
+            (libs / Path(jar).name).touch()
+        self._environment = {"PATH": str(self.bin), "JAVA_LIBS": str(libs), "CHROMIUM": str(self.bin / "chromium")}
+        self.has("chromium")
+
+    def has(self, name: str, does: str = "true") -> None:
+        """Have a command, in place of the real one; its calls are logged."""
+        path = self.bin / name
+        path.unlink(missing_ok=True)
+        path.write_text(f'#!{self.bin}/bash\necho {name} "$@" >>{self._log}\n{does}\n', encoding="utf-8")
+        path.chmod(0o755)
+
+    def lacks(self, *names: str) -> None:
+        """Do without commands."""
+        for name in names:
+            (self.bin / name).unlink()
+
+    def run(self, *command: str) -> tuple[int, str]:
+        """Run a command in the repository; its exit status and all that it said."""
+        self._log.write_text("", encoding="utf-8")
+        done = subprocess.run(
+            [self.bin / "bash", "-c", 'exec "$@"', "bash", *command],
+            cwd=ROOT,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    def called(self, name: str) -> list[str]:
+        """With what a command was called, call by call."""
+        lines = self._log.read_text(encoding="utf-8").splitlines()
+        return [line.removeprefix(name).strip() for line in lines if line.split()[0] == name]
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+@pytest.fixture
+def server(machine):
+    """A machine of continuous integration: root, with apt-get, and a make that does nothing."""
+    machine.has("make")
+    machine.has("id", "echo 0")
+    machine.has("apt-get")
+    return machine
+
+
+def installs(server, name):
+    """What has apt-get install a command."""
+    stand_in = f"{server.bin}/{name}"
+    return f'[ "$1" = update ] || {{ printf "#!{server.bin}/bash\\necho 20\\n" >{stand_in}; chmod +x {stand_in}; }}'
+
+
+def test_nothing_is_said_where_all_is_there(machine):
+    assert machine.run("clients/needs.sh") == (0, "")
+
+
+def test_all_that_is_missing_is_named_at_once_with_one_line_to_get_it(machine):
+    machine.lacks("node", "npm", "chromium", "javac")
+    status, said = machine.run("clients/needs.sh")
+    assert status == 1
+    for name in ("Node 20 or later", "npm", "Chromium", "javac", "make test CLIENTS=no"):
+        assert name in said
+    (line,) = [line.split() for line in said.splitlines() if "apt install" in line]
+    assert {"nodejs", "npm", "chromium", "default-jdk-headless", "libgrpc-java", "junit5"} <= set(line)
+    assert machine.run("clients/needs.sh", "packages") == (0, " ".join(line[2:]) + "\n")
+
+
+def test_a_node_that_is_too_old_is_named(machine):
+    machine.has("node", "echo 18")
+    status, said = machine.run("clients/needs.sh")
+    assert (status, "this is 18" in said, "apt install nodejs\n" in said) == (1, True, True)
+
+
+def test_make_test_says_so_before_anything_else(machine):
+    machine.lacks("javac")
+    status, said = machine.run("make", "test", f"VENV={machine.bin}/venv")
+    assert status == 2
+    assert "javac" in said
+    assert "make test CLIENTS=no" in said
+    assert not (machine.bin / "venv").exists()
+
+
+def test_ci_installs_nothing_where_all_is_there(server):
+    assert server.run(".ci/run")[0] == 0
+    assert server.called("make") == ["clients-packages", "test"]
+    assert not server.called("apt-get")
+
+
+def test_ci_installs_what_is_missing(server):
+    server.lacks("node")
+    server.has("apt-get", installs(server, "node"))
+    assert server.run(".ci/run")[0] == 0
+    update, install = server.called("apt-get")
+    assert (update, install.endswith("install -y --no-install-recommends nodejs")) == ("update", True)
+    assert server.called("make") == ["clients-packages", "test"]
+
+
+def test_ci_uses_the_lists_that_are_there_where_they_cannot_be_brought_up_to_date(server):
+    server.lacks("npm")
+    server.has("apt-get", f'[ "$1" != update ] || exit 100\n{installs(server, "npm")}')
+    assert server.run(".ci/run")[0] == 0
+    assert server.called("make") == ["clients-packages", "test"]
+
+
+@pytest.mark.parametrize("how", ["apt fails", "apt has none", "not root", "no apt"])
+def test_ci_tests_the_python_part_alone_where_nothing_can_be_installed(server, how):
+    server.lacks("chromium")
+    if how == "apt fails":
+        server.has("apt-get", "exit 100")
+    elif how == "not root":
+        server.has("id", "echo 1000")
+    elif how == "no apt":
+        server.lacks("apt-get")
+    status, said = server.run(".ci/run")
+    assert status == 0
+    assert server.called("make") == ["test CLIENTS=no"]
+    assert "Chromium" in said
+    assert "are left out" in said
+    assert how != "not root" or not server.called("apt-get")
+
+
+def test_ci_tests_the_python_part_alone_where_npm_has_no_packages(server):
+    server.has("make", '[ "$1" != clients-packages ]')
+    status, said = server.run(".ci/run")
+    assert (status, server.called("make")) == (0, ["clients-packages", "test CLIENTS=no"])
+    assert "are left out" in said
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_test_that_fails_fails_ci(server, there):
+    server.has("make", '[ "$1" != test ]')
+    if not there:
+        server.lacks("javac")
+    assert server.run(".ci/run")[0] != 0
+    assert server.called("make")[-1] == ("test" if there else "test CLIENTS=no")
