@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cachetools import LRUCache
 
@@ -27,8 +27,8 @@ class _Decoding:
     """A picture that is being decoded, for everybody who waits for it."""
 
     sha256: bytes
-    task: asyncio.Task[Picture]
     waiting: int = 0
+    task: asyncio.Task[Picture] = field(init=False)
 
 
 class KeptPictures:
@@ -95,8 +95,8 @@ class KeptPictures:
                 raise InvalidPicture(field, error.description) from None
             except QuizglassError as error:  # whoever began it had less time, or there was no memory then
                 log.debug("a picture is decoded again: %s", error.message)
-        task = asyncio.create_task(self._decode(encoded, field, sha256), name="decode for whoever waits")
-        begun = self._decodings[sha256] = _Decoding(sha256, task)
+        begun = self._decodings[sha256] = _Decoding(sha256)
+        begun.task = asyncio.create_task(self._decode(encoded, field, begun), name="decode for whoever waits")
         return await self._result(begun)
 
     async def _result(self, decoding: _Decoding) -> Picture:
@@ -110,17 +110,16 @@ class KeptPictures:
                 decoding.task.cancel()
                 self._over(decoding)
 
-    async def _decode(self, encoded: bytes, field: str, sha256: bytes) -> Picture:
-        this = self._decodings[sha256]
+    async def _decode(self, encoded: bytes, field: str, this: _Decoding) -> Picture:
         try:
             handed("decoder", len(encoded))
-            picture = await self._decoder.decode(encoded, field, sha256=sha256)
+            picture = await self._decoder.decode(encoded, field, sha256=this.sha256)
             if self._filter is not None:
                 handed("frame_filter", picture.pixels.nbytes)
                 picture = await self._filter.apply(picture, field)
-            if self._decodings.get(sha256) is this:
+            if self._decodings.get(this.sha256) is this:  # else it has been forgotten
                 with suppress(ValueError):  # larger than all that is kept
-                    self._pictures[sha256] = picture
+                    self._pictures[this.sha256] = picture
             return picture
         finally:
             self._over(this)
