@@ -10,7 +10,8 @@ import pytest
 from quizglass_server.domain.entries import Filter, SearchMode, SearchOptions
 from quizglass_server.errors import KnowledgeFailed, NotFound, RoleMissing
 from quizglass_server.knowledge.database.clock import StoreClock
-from quizglass_server.knowledge.database.schema import FILE, connect, transaction
+from quizglass_server.knowledge.database.reader import DatabaseReader
+from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.index.catalog import Catalog
 from quizglass_server.knowledge.search.ranking import fused
 from tests.support.knowledge.fakes import (
@@ -124,7 +125,7 @@ async def test_no_compaction_is_acknowledged_while_somebody_reads_the_log(tmp_pa
     base = await open_base(tmp_path)
     base._store._writer._db.execute("PRAGMA busy_timeout = 50")
     await base.add(stream([pictured("secret", text="The zyrbaxa of Zyrbaxon.")]))
-    with closing(connect(tmp_path / FILE, write=False)) as log, transaction(log, write=False):  # as a snapshot does
+    with closing(DatabaseReader(tmp_path / FILE)) as reader, reader.one_commit() as log:  # as a snapshot does
         log.execute("SELECT count(*) FROM entries").fetchone()
         receipt = await base.delete("secret")
         with pytest.raises(KnowledgeFailed, match="being read"):

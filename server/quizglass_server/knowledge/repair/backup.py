@@ -13,9 +13,10 @@ from quizglass_server.knowledge.database.clean_shutdown import FILE as MARKER
 from quizglass_server.knowledge.database.clean_shutdown import CleanShutdownFlag, ShutdownRecord
 from quizglass_server.knowledge.database.disk import sync
 from quizglass_server.knowledge.database.lock import DirectoryLock
+from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.schema import FILE, connect, explained
 from quizglass_server.knowledge.index.snapshots import FOLDER
-from quizglass_server.knowledge.repair.inspection import Inspector, inspect
+from quizglass_server.knowledge.repair.inspection import inspect
 
 _ENTRIES = (FILE, f"{FILE}-wal", f"{FILE}-shm", MARKER, FOLDER)
 
@@ -91,7 +92,7 @@ def _copy_truth(source: Path, target: Path) -> StoreState:
 def _copy_derived(directory: Path, fresh: Path) -> None:
     """Those index snapshots that belong to the copy; what is missing is built again."""
     (fresh / FOLDER).mkdir()
-    with closing(Inspector(fresh / FILE)) as reader:
+    with closing(DatabaseReader(fresh / FILE)) as reader:
         for record in reader.graphs():
             try:
                 shutil.copyfile(directory / FOLDER / record.file, fresh / FOLDER / record.file)
