@@ -45,7 +45,7 @@ LAYERS = {
     "knowledge.index": "domain errors knowledge.content knowledge.database scheduling",
     "knowledge.ingest": "domain errors knowledge.content knowledge.database knowledge.index markup roles scheduling",
     "knowledge.search": "domain knowledge.content knowledge.database knowledge.index",
-    "knowledge.repair": "domain errors knowledge.content knowledge.database knowledge.index",
+    "knowledge.repair": "errors knowledge.content knowledge.database knowledge.index",
     "knowledge.milvus": (
         "config domain errors knowledge.content knowledge.database knowledge.index knowledge.ingest "
         "knowledge.search markup roles scheduling"

@@ -67,12 +67,12 @@ def check_before_opening(directory: Path) -> None:
     _compare(state, mark)
 
 
-def remembered_time(directory: Path) -> float:
-    """The store's own time as of its last commit. Raises KnowledgeFailed."""
+def last_state(directory: Path) -> StoreState:
+    """What the database says about itself, and of a new one that it is empty. Raises KnowledgeFailed."""
     if is_new(directory / FILE):
-        return 0.0
+        return StoreState("")
     with closing(DatabaseReader(directory / FILE)) as reader:
-        return float(reader.state().clock)
+        return reader.state()
 
 
 def inspect(directory: Path, step: Callable[[str, int], None] = lambda _table, _rows: None) -> list[Defect]:
