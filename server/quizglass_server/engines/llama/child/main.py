@@ -76,7 +76,7 @@ async def _serve(arguments: argparse.Namespace, report: TextIO) -> None:
     if arguments.keep:
         worker.files.get_ready()
     model = worker.engine.model
-    service = GeneratorService(worker, model.description, options.context, options.threads)
+    service = GeneratorService(worker)
     link = socket.socket(fileno=arguments.link)
     await asyncio.get_running_loop().create_unix_connection(service.connection, sock=link)
     _tell(report, {"description": model.description, "executor": model.executor})
