@@ -17,6 +17,7 @@ from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.schema import FILE, connect, explained
 from quizglass_server.knowledge.index.snapshots import FOLDER
 from quizglass_server.knowledge.repair.inspection import inspect
+from quizglass_server.knowledge.repair.swapping import numbered_folder
 
 _ENTRIES = (FILE, f"{FILE}-wal", f"{FILE}-shm", MARKER, FOLDER)
 
@@ -110,9 +111,7 @@ def _set_aside(directory: Path) -> Path | None:
     present = [name for name in _ENTRIES if (directory / name).exists()]
     if not present:
         return None
-    numbers = (number for number in range(1, 10_000) if not (directory / f"before-restore-{number}").exists())
-    kept = directory / f"before-restore-{next(numbers)}"
-    kept.mkdir()
+    kept = numbered_folder(directory, "before-restore")
     for name in present:
         (directory / name).replace(kept / name)
     return kept
