@@ -1,7 +1,7 @@
 """What the server asks of a knowledge store, wherever it keeps its entries.
 
 `KnowledgeBase` (`base.py`) keeps them in a directory, `MilvusKnowledge` (`milvus/base.py`) in Milvus. Tests of this
-face run on both.
+interface run on both.
 """
 
 from __future__ import annotations

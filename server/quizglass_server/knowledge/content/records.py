@@ -37,7 +37,7 @@ class EntryDraft:
     chunk_vectors: list[Vector] = field(default_factory=list)
     picture_vectors: list[Vector] = field(default_factory=list)
     perceptual_hashes: list[int] = field(default_factory=list)
-    """What near-duplicates share, one a picture (`looks.py`)."""
+    """What near-duplicates share, one a picture (`perceptual_hash.py`)."""
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 Tables: `entries`; `chunks` and `pictures`, one row a vector; `picture_files`, the encoded pictures by content, once
 each however many entries show them; `graphs`, the index snapshots that belong to this database; `state`, the sequence
-number and the checksums of all the rest (`checks.py`). Pictures are blobs in the same file, so that an entry and its
+number and the checksums of all the rest (`checksums.py`). Pictures are blobs in the same file, so that an entry and its
 pictures are committed, replaced, deleted and backed up together, and no crash leaves one without the other. The price
 is that a picture is written twice, to the write-ahead log and to the file.
 
