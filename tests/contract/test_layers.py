@@ -81,7 +81,7 @@ LAYERS = {
         "assistant bundle config decoding descriptors errors knowledge memory policies roles rpc scheduling "
         "session steps turn web"
     ),
-    "cli": "app config doctor errors scheduling",
+    "cli": "app config doctor errors",
     "__main__": "cli",
 }
 """Every room of the server, lowest first, and all that it imports; one that imports more is not what its name says.
