@@ -149,8 +149,8 @@ class DatabaseReader:
             hits[label] = Hit(number, entries[number], text, perceptual_hash)
         return hits
 
-    def labels(self, kind: VectorKind, space: str | None) -> tuple[Labels, Labels]:
-        """Labels in ascending order, and the number of the entry each belongs to; of one space, or (None) of all.
+    def labels(self, kind: VectorKind) -> dict[str, Labels]:
+        """Labels and the numbers of their entries, by the space of the vectors: int64 [n, 2], by ascending label.
 
         Raises:
             KnowledgeFailed: labels are missing, doubled or altered.
@@ -158,18 +158,15 @@ class DatabaseReader:
         with self.one_commit():
             state = StoreState.load(self._db, self._file.name)
             rows = self._db.execute(_LABELS[kind]).fetchall()
-        by_space: dict[str, list[tuple[int, int]]] = {} if space is None else {space: []}
-        for label, entry, made_in in rows:
-            by_space.setdefault(made_in, []).append((label, entry))
+        by_space: dict[str, list[tuple[int, int]]] = {}
+        for label, entry, space in rows:
+            by_space.setdefault(space, []).append((label, entry))
         pairs = {name: self._pairs(kind, rows) for name, rows in by_space.items()}
         sums = {labels_of(kind, name): labels_sum(rows[:, 0], rows[:, 1]) for name, rows in pairs.items()}
         expected = {name: total for name, total in state.sums.items() if name.startswith(labels_of(kind, ""))}
         if {name: total for name, total in sums.items() if total} != expected:
             raise damaged(self._file.name, f"table {kind.value}")
-        chosen = [pairs[space]] if space is not None else [np.empty((0, 2), np.int64), *pairs.values()]
-        together = np.concatenate(chosen)
-        together = together[np.argsort(together[:, 0])]
-        return together[:, 0].copy(), together[:, 1].copy()
+        return {name: rows[np.argsort(rows[:, 0])] for name, rows in pairs.items()}
 
     def check_ids(self) -> StoreState:
         """Compare the ids of all entries with their sum. Raises KnowledgeFailed."""

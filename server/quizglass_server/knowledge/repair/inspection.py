@@ -63,7 +63,7 @@ def check_before_opening(directory: Path) -> None:
     with closing(DatabaseReader(path)) as reader:
         state = reader.check_ids()
         for kind in VectorKind:
-            reader.labels(kind, "")
+            reader.labels(kind)
     _compare(state, mark)
 
 
