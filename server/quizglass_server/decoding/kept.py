@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 
 from cachetools import LRUCache
@@ -17,7 +16,7 @@ from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BudgetExceeded, InvalidPicture, QuizglassError
 from quizglass_server.scheduling.deadline import deadline
 from quizglass_server.scheduling.ledger import handed
-from quizglass_server.scheduling.memory import WorkMemory
+from quizglass_server.scheduling.memory import Reservation, WorkMemory
 
 log = logging.getLogger(__name__)
 
@@ -51,15 +50,13 @@ class KeptPictures:
         self._pictures: LRUCache[bytes, Picture] = LRUCache(max_cached_bytes, lambda picture: picture.pixels.nbytes)
         self._decodings: dict[bytes, _Decoding] = {}
 
-    @asynccontextmanager
-    async def received(self, size: int) -> AsyncGenerator[None, None]:
+    def received(self, size: int) -> AbstractAsyncContextManager[Reservation]:
         """Count a message of `size` bytes for as long as it is held.
 
         Raises:
             Overloaded: there is no memory for it; it is to be sent again later.
         """
-        async with self._work.admit(size):
-            yield
+        return self._work.admit(size)
 
     def is_slow(self, encoded: bytes, field: str) -> bool:
         """Whether a picture takes long to decode.
