@@ -86,7 +86,9 @@ class KnowledgeBase:
             opened.enter_context(closing(self._store))
             self.writable = is_writable(directory / FILE)
             """Whether its files may be changed."""
-            self._indexes = SearchIndexes(directory, self._store, spaces(*encoders), options)
+            kinds = spaces(*encoders)
+            self._space_names = {kind: space.name for kind, space in kinds.items()}
+            self._indexes = SearchIndexes(directory, self._store, kinds, options)
             opened.enter_context(closing(self._indexes))
             self._next_expiry = self._indexes.catalog.next_expiry()
             self._finder = Finder(self._indexes, self._row_cache, self._catch_up)
@@ -228,8 +230,9 @@ class KnowledgeBase:
         self._indexes.look_after()
 
     async def _commit(self, drafts: builtins.list[EntryDraft]) -> None:
-        names = {kind: space.name for kind, space in spaces(self._text_encoder, self._image_encoder).items()}
-        await self._store.write(lambda writer: writer.put(self._idle_window.between(drafts), names), self._follow)
+        await self._store.write(
+            lambda writer: writer.put(self._idle_window.between(drafts), self._space_names), self._follow
+        )
         self._indexes.look_after()
 
     def _follow(self, change: Change) -> None:
