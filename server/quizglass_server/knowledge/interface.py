@@ -18,7 +18,7 @@ _ANY = SearchOptions()
 
 
 class KnowledgeStore(Protocol):
-    """Entries, kept and found. Every method but the first ones may raise KnowledgeFailed."""
+    """Entries, kept and found. Every method that is awaited may raise KnowledgeFailed."""
 
     @property
     def backend(self) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quizglass_server.domain.entries import Entry
 from quizglass_server.errors import NotFound
@@ -149,7 +150,7 @@ class DatabaseReader:
             hits[label] = Hit(number, entries[number], text, perceptual_hash)
         return hits
 
-    def labels(self, kind: VectorKind) -> dict[str, Labels]:
+    def labels(self, kind: VectorKind) -> dict[str, NDArray[np.int64]]:
         """Labels and the numbers of their entries, by the space of the vectors: int64 [n, 2], by ascending label.
 
         Raises:
@@ -287,7 +288,7 @@ class DatabaseReader:
             rows += self._db.execute(f"{selected} IN ({', '.join('?' * len(some))})", some).fetchall()
         return rows
 
-    def _pairs(self, kind: VectorKind, pairs: list[tuple[int, int]]) -> Labels:
+    def _pairs(self, kind: VectorKind, pairs: list[tuple[int, int]]) -> NDArray[np.int64]:
         try:
             return np.array(pairs, dtype=np.int64).reshape(-1, 2)
         except (TypeError, ValueError, OverflowError) as error:  # of other types, in a damaged file
