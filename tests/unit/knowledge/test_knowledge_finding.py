@@ -136,6 +136,18 @@ async def test_no_compaction_is_acknowledged_while_somebody_reads_the_log(tmp_pa
     await base.close()
 
 
+async def test_without_a_text_encoder_too_many_chunks_of_one_entry_leave_room_for_others(tmp_path: Path) -> None:
+    base = await open_base(tmp_path)
+    herds = (f"Zebra after zebra of the zebra herd {number} follows a zebra to the river there." for number in range(9))
+    town = "To a quiet town by the sea, it is told, there once came a zebra, and nobody knew what it wanted there."
+    await base.add(stream([pictured("long", text="\n\n".join(herds)), pictured("short", text=town)]))
+    await base.close()
+    base = await open_base(tmp_path, text_encoder=None)
+    hits = await base.search_texts(None, 2, "zebra", SearchOptions(mode=SearchMode.KEYWORDS, per_entry=True))
+    assert {hit.entry.id for hit in hits} == {"long", "short"}
+    await base.close()
+
+
 def _files_with(directory: Path, content: bytes) -> list[str]:
     files = [path for path in directory.rglob("*") if path.is_file()]
     return [path.name for path in files if content in path.read_bytes().lower()]

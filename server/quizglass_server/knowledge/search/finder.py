@@ -62,8 +62,8 @@ class Finder:
             near: list[tuple[int, float]] = []
             if query is not None and index is not None:
                 near = index.search(query, wide, per_entry=False, allowed=allowed)
-            order = fused(near, self._by_words(reader, words, wide, allowed)) if hybrid else near
-            return [(index.first_of_each(order) if options.per_entry and index else order)[:limit]]
+            order = fused(near, self._by_words(reader, words, wide, allowed, options.per_entry)) if hybrid else near
+            return [(index.first_of_each(order) if options.per_entry and index is not None else order)[:limit]]
 
         (order,), rows = self._read(reader, VectorKind.CHUNKS, search)
         if hybrid and query is not None and index is not None:  # what was found by words has no cosine yet
@@ -71,13 +71,21 @@ class Finder:
             order = [(label, cosines.get(label, score)) for label, score in order]
         return chunk_hits(order, rows, query, words, limit, options)
 
-    def _by_words(self, reader: DatabaseReader, words: str, wide: int, allowed: set[int] | None) -> list[int]:
+    def _by_words(
+        self, reader: DatabaseReader, words: str, wide: int, allowed: set[int] | None, per_entry: bool
+    ) -> list[int]:
         index = self._indexes.vectors.get(VectorKind.CHUNKS)
         labels = self._indexes.catalog.by_words(words, 2 * wide)
         if index is not None:
             return index.those_living(labels, allowed)[:wide]
         rows = self._rows(reader, VectorKind.CHUNKS, labels)  # without an encoder the database alone knows what is gone
-        return [at for at in labels if at in rows and (allowed is None or rows[at].number in allowed)][:wide]
+        there = [at for at in labels if at in rows and (allowed is None or rows[at].number in allowed)]
+        if per_entry:
+            first: dict[int, int] = {}
+            for at in there:
+                first.setdefault(rows[at].number, at)
+            there = list(first.values())
+        return there[:wide]
 
     def _allowed(self, reader: DatabaseReader, options: SearchOptions) -> set[int] | None:
         """Numbers of the entries that may be found; None: all."""
