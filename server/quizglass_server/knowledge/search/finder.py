@@ -14,6 +14,7 @@ from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.index.search_indexes import SearchIndexes
 from quizglass_server.knowledge.search.ranking import (
     chunk_hits,
+    first_of_each,
     fused,
     is_hybrid,
     pictured,
@@ -63,7 +64,9 @@ class Finder:
             if query is not None and index is not None:
                 near = index.search(query, wide, per_entry=False, allowed=allowed)
             order = fused(near, self._by_words(reader, words, wide, allowed, options.per_entry)) if hybrid else near
-            return [(index.first_of_each(order) if options.per_entry and index is not None else order)[:limit]]
+            if options.per_entry and index is not None:
+                order = first_of_each(order, lambda hit: index.entry_of(hit[0]))
+            return [order[:limit]]
 
         (order,), rows = self._read(reader, VectorKind.CHUNKS, search)
         if hybrid and query is not None and index is not None:  # what was found by words has no cosine yet
@@ -80,12 +83,7 @@ class Finder:
             return index.those_living(labels, allowed)[:wide]
         rows = self._rows(reader, VectorKind.CHUNKS, labels)  # without an encoder the database alone knows what is gone
         there = [at for at in labels if at in rows and (allowed is None or rows[at].number in allowed)]
-        if per_entry:
-            first: dict[int, int] = {}
-            for at in there:
-                first.setdefault(rows[at].number, at)
-            there = list(first.values())
-        return there[:wide]
+        return (first_of_each(there, lambda at: rows[at].number) if per_entry else there)[:wide]
 
     def _allowed(self, reader: DatabaseReader, options: SearchOptions) -> set[int] | None:
         """Numbers of the entries that may be found; None: all."""
