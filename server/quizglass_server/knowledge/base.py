@@ -72,6 +72,7 @@ class KnowledgeBase:
         self._changes = 0
         self._idle_window = IdleWindow()
         self._closed = False
+        self._hidden = False  # whether some entries have expired and could not be deleted
         self._answers = BoundedCache[Hashable, Any](_ANSWERS)
         self._row_cache = RowCache()
         self._background: list[asyncio.Task[None]] = []
@@ -262,10 +263,21 @@ class KnowledgeBase:
             self._answers.put(key, answer)
         return answer
 
-    async def _expire(self) -> None:
-        """Delete the entries whose time has come, before anybody sees them."""
-        if self._next_expiry and self._clock() >= self._next_expiry:
+    async def _expire(self, *, again: bool = False) -> None:
+        """Delete the entries whose time has come, before anybody sees them; where that fails, hide them.
+
+        `again`: also those that could not be deleted before.
+        """
+        if not again and not (self._next_expiry and self._clock() >= self._next_expiry):
+            return
+        try:
             await self._store.write(lambda writer: writer.expire(self._clock()), self._follow)
+            self._hidden = False
+        except KnowledgeFailed as error:
+            await self._store.alone(lambda writer: self._follow(writer.expired(self._clock())))
+            if not self._hidden:
+                _log.warning("expired entries are hidden, and cannot be deleted: %s", error.message)
+            self._hidden = True
 
     async def _tidy(self) -> None:
         """Delete what has expired though nobody asks, and merge what is new when nobody writes."""
@@ -273,9 +285,7 @@ class KnowledgeBase:
             before = self._changes
             await asyncio.sleep(_TIDY_S)
             try:
-                await self._expire()
-            except KnowledgeFailed as error:
-                _log.warning("expired entries could not be deleted: %s", error.message)
+                await self._expire(again=self._hidden)
             except Exception:
                 _log.exception("expired entries could not be deleted")
             self._indexes.look_after(idle=self._changes == before)

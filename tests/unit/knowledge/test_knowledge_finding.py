@@ -12,7 +12,9 @@ from quizglass_server.errors import KnowledgeFailed, NotFound, RoleMissing
 from quizglass_server.knowledge.database.clock import StoreClock
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.schema import FILE
+from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.index.catalog import Catalog
+from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.search.ranking import fused
 from tests.support.knowledge.fakes import (
     FakeTextEncoder,
@@ -94,6 +96,38 @@ async def test_entries_expire(tmp_path: Path) -> None:
     assert [entry.id for entry in await base.list("", 9)] == ["long"]
     assert base.count() == 1
     await base.close()
+
+
+async def test_what_expires_while_nothing_can_be_written_is_hidden_and_deleted_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = [0.0]
+    base = await open_base(tmp_path)
+    base._clock._start, base._clock._counter = base._clock(), lambda: passed[0]
+    await base.add(stream([pictured("short", text="A velmora.", expires_after=60), pictured("long", text="A car.")]))
+
+    def full(writer: DatabaseWriter, jobs: object) -> None:
+        raise KnowledgeFailed("the disk is full")
+
+    async def check() -> None:
+        assert [hit.entry.id for hit in await base.search_texts(FAR, 5)] == ["long"]
+        assert [hit.entry.id for hit in await base.search_texts(None, 5, "velmora", WORDS)] == []
+        assert [entry.id for entry in await base.list("", 9)] == ["long"]
+        with pytest.raises(NotFound):
+            await base.get("short")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DatabaseWriter, "run", full)
+        passed[0] = 61.0
+        await check()
+        await check()
+    await base._expire(again=base._hidden)  # as every few seconds
+    await check()
+    assert base.count() == 1
+    await base.close()
+    assert inspect(tmp_path) == []
+    with closing(DatabaseReader(tmp_path / FILE)) as reader:
+        assert len(reader.numbers()) == 1
 
 
 async def test_time_does_not_go_back_with_the_system_clock(tmp_path: Path) -> None:

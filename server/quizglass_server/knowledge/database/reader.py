@@ -89,15 +89,18 @@ class DatabaseReader:
             return StoreState.load(self._db, self._file.name)
 
     def entry(self, entry_id: str) -> Entry:
-        """One entry. Raises NotFound."""
-        with self.one_commit():
+        """One entry that has not expired. Raises NotFound."""
+        with self.one_commit() as db:
+            selected = "SELECT 1 FROM entries WHERE id = ? AND expires > 0 AND expires <= ?"
+            if db.execute(selected, (entry_id, int(self._clock()))).fetchone() is not None:
+                raise _missing(entry_id)
             return self.named(entry_id)
 
     def named(self, entry_id: str) -> Entry:
         """One entry; inside `one_commit`. Raises NotFound, KnowledgeFailed."""
         row = self._db.execute(f"{_ENTRY} WHERE id = ?", (entry_id,)).fetchone()
         if row is None:
-            raise NotFound(f"no entry {entry_id!r} in the knowledge store", entry=entry_id)
+            raise _missing(entry_id)
         if row[1] != entry_id:
             raise damaged(self._file.name, f"the index of ids, at {entry_id!r},")
         return self._whole(row)
@@ -129,7 +132,8 @@ class DatabaseReader:
         page: list[Entry] = []
         size = 0
         with self.one_commit():
-            for row in self._db.execute(f"{_ENTRY} WHERE id > ? ORDER BY id LIMIT ?", (after, limit)):
+            selected = f"{_ENTRY} WHERE id > ? AND (expires = 0 OR expires > ?) ORDER BY id LIMIT ?"
+            for row in self._db.execute(selected, (after, int(self._clock()), limit)):
                 page.append(self._whole(row))
                 size += len(row[5]) + len(row[6])  # text and attributes
                 if size > PAGE_CHARS:
@@ -314,3 +318,7 @@ class DatabaseReader:
     def _check(self, kind: VectorKind, row: tuple[Any, ...]) -> None:
         if row_digest(row[:-1], self.key) != row[-1]:
             raise damaged(self._file.name, f"row {row[0]} of table {kind.value}")
+
+
+def _missing(entry_id: str) -> NotFound:
+    return NotFound(f"no entry {entry_id!r} in the knowledge store", entry=entry_id)
