@@ -157,7 +157,7 @@ class Store:
     async def search(self, ef: int, of: int, mode: str = "vectors") -> dict[str, float]:
         """Latency, and in set 0 recall, over a set of queries when the graph is explored so far."""
         base, queries = await self._opened(), set_of(self._queries, of)
-        graph = base._indexes.indexes[VectorKind.CHUNKS].state.graph
+        graph = base._indexes.vectors[VectorKind.CHUNKS].state.graph
         if graph is not None:
             graph._index.set_ef(ef)
         for query in queries[:_WARM_UP]:

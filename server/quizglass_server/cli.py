@@ -25,7 +25,6 @@ from quizglass_server.errors import (
     SettingMissing,
     SettingsError,
 )
-from quizglass_server.scheduling.event_loop import loop_factory
 
 log = logging.getLogger(__name__)
 
@@ -140,12 +139,14 @@ def _doctor(given: argparse.Namespace) -> int:
 
 
 def _serve(settings: Settings) -> int:
+    import uvloop
+
     from quizglass_server import app
     from quizglass_server.config import logs  # heavy: --help and completion need neither models nor gRPC
 
     logs.configure(settings.log_format, settings.log_level)
     try:
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(app.serve(settings, lambda ready: _announce(settings, ready)))
     except asyncio.CancelledError:
         return 130

@@ -45,7 +45,7 @@ LAYERS = {
     "knowledge.index": "domain errors knowledge.content knowledge.database scheduling",
     "knowledge.ingest": "domain errors knowledge.content knowledge.database knowledge.index markup roles scheduling",
     "knowledge.search": "domain knowledge.content knowledge.database knowledge.index",
-    "knowledge.repair": "domain errors knowledge.content knowledge.database knowledge.index",
+    "knowledge.repair": "errors knowledge.content knowledge.database knowledge.index",
     "knowledge.milvus": (
         "config domain errors knowledge.content knowledge.database knowledge.index knowledge.ingest "
         "knowledge.search markup roles scheduling"
@@ -82,7 +82,7 @@ LAYERS = {
         "assistant bundle config decoding descriptors errors knowledge memory policies roles rpc scheduling "
         "session.dialogue steps turn web"
     ),
-    "cli": "app config doctor errors scheduling",
+    "cli": "app config doctor errors",
     "__main__": "cli",
 }
 """Every room of the server, lowest first, and all that it imports; one that imports more is not what its name says.

@@ -156,7 +156,7 @@ async def _prompt_steps(ours: Ours, ask: Ask) -> int:
 
 
 async def _steps(ours: Ours) -> int:
-    return (await (await ours.process.client()).info()).stats.decode_steps
+    return (await (await ours.process.client()).stats()).decode_steps
 
 
 async def _quiet(ours: Ours) -> int:

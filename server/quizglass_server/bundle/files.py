@@ -24,7 +24,6 @@ from quizglass_server.models.fields import MANIFEST
 from quizglass_server.roles.table import Roles
 
 _MAX_MANIFEST_BYTES = 4 << 20
-_READ_BYTES = 1 << 20
 _DECIDER_KINDS = ("vl-scorer", "text-scorer", "linear")
 
 
@@ -120,11 +119,8 @@ class Bundle:
 
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's content, in hex."""
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(_READ_BYTES):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _read_manifest(root: Path) -> bytes:

@@ -195,13 +195,17 @@ class _ProcessLane:
             self._busy = True
             return
         turn = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiting, (seconds, next(self._order), turn))
+        place = (seconds, next(self._order), turn)
+        heapq.heappush(self._waiting, place)
         try:
             await turn
         except BaseException:
             if turn.done() and not turn.cancelled():
                 self._leave()  # it came in the same moment: pass it on
-            turn.cancel()
+            else:
+                with suppress(ValueError):  # already taken out as done
+                    self._waiting.remove(place)
+                    heapq.heapify(self._waiting)
             raise
 
     def _leave(self) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass, field
 
 from cachetools import LRUCache
 
@@ -17,7 +16,7 @@ from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BudgetExceeded, InvalidPicture, QuizglassError
 from quizglass_server.scheduling.deadline import deadline
 from quizglass_server.scheduling.ledger import handed
-from quizglass_server.scheduling.memory import WorkMemory
+from quizglass_server.scheduling.memory import Reservation, WorkMemory
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +26,8 @@ class _Decoding:
     """A picture that is being decoded, for everybody who waits for it."""
 
     sha256: bytes
-    task: asyncio.Task[Picture]
     waiting: int = 0
+    task: asyncio.Task[Picture] = field(init=False)
 
 
 class KeptPictures:
@@ -51,15 +50,13 @@ class KeptPictures:
         self._pictures: LRUCache[bytes, Picture] = LRUCache(max_cached_bytes, lambda picture: picture.pixels.nbytes)
         self._decodings: dict[bytes, _Decoding] = {}
 
-    @asynccontextmanager
-    async def received(self, size: int) -> AsyncGenerator[None, None]:
+    def received(self, size: int) -> AbstractAsyncContextManager[Reservation]:
         """Count a message of `size` bytes for as long as it is held.
 
         Raises:
             Overloaded: there is no memory for it; it is to be sent again later.
         """
-        async with self._work.admit(size):
-            yield
+        return self._work.admit(size)
 
     def is_slow(self, encoded: bytes, field: str) -> bool:
         """Whether a picture takes long to decode.
@@ -95,8 +92,8 @@ class KeptPictures:
                 raise InvalidPicture(field, error.description) from None
             except QuizglassError as error:  # whoever began it had less time, or there was no memory then
                 log.debug("a picture is decoded again: %s", error.message)
-        task = asyncio.create_task(self._decode(encoded, field, sha256), name="decode for whoever waits")
-        begun = self._decodings[sha256] = _Decoding(sha256, task)
+        begun = self._decodings[sha256] = _Decoding(sha256)
+        begun.task = asyncio.create_task(self._decode(encoded, field, begun), name="decode for whoever waits")
         return await self._result(begun)
 
     async def _result(self, decoding: _Decoding) -> Picture:
@@ -110,17 +107,16 @@ class KeptPictures:
                 decoding.task.cancel()
                 self._over(decoding)
 
-    async def _decode(self, encoded: bytes, field: str, sha256: bytes) -> Picture:
-        this = self._decodings[sha256]
+    async def _decode(self, encoded: bytes, field: str, this: _Decoding) -> Picture:
         try:
             handed("decoder", len(encoded))
-            picture = await self._decoder.decode(encoded, field, sha256=sha256)
+            picture = await self._decoder.decode(encoded, field, sha256=this.sha256)
             if self._filter is not None:
                 handed("frame_filter", picture.pixels.nbytes)
                 picture = await self._filter.apply(picture, field)
-            if self._decodings.get(sha256) is this:
+            if self._decodings.get(this.sha256) is this:  # else it has been forgotten
                 with suppress(ValueError):  # larger than all that is kept
-                    self._pictures[sha256] = picture
+                    self._pictures[this.sha256] = picture
             return picture
         finally:
             self._over(this)

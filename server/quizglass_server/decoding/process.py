@@ -45,7 +45,6 @@ class DecoderProcess:
         self._niceness = niceness
         self._process: subprocess.Popen[bytes] | None = None
         self._link: socket.socket | None = None
-        self._number = 0
 
     @property
     def pid(self) -> int | None:
@@ -96,10 +95,9 @@ class DecoderProcess:
         """
         self.start()
         assert self._link is not None
-        self._number += 1
-        link, number = self._link, self._number & 0xFFFFFFFF
+        link = self._link
         try:
-            _send(link, encoded, REQUEST.pack(len(encoded), memory, CPU_S, number))
+            _send(link, encoded, REQUEST.pack(len(encoded), memory, CPU_S))
             await _readable(link)
             answer, files, *_ = socket.recv_fds(link, ANSWER.size + MOST_WORDS, 1)
         except OSError as error:
@@ -161,7 +159,7 @@ async def _readable(link: socket.socket) -> None:
 
 def _pixels(answer: bytes, files: list[int]) -> Pixels:
     """The pixels of an answer. Raises Refused, OutOfMemory."""
-    kind, _, width, height = ANSWER.unpack_from(answer)
+    kind, width, height = ANSWER.unpack_from(answer)
     if kind == REFUSED:
         raise Refused(answer[ANSWER.size :].decode("utf-8", "replace"))
     if kind == MEMORY or not files:

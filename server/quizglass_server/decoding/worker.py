@@ -50,16 +50,16 @@ def main() -> None:
 
 
 def _serve(link: socket.socket, request: bytes, file: int) -> None:
-    size, memory, seconds, number = REQUEST.unpack(request)
+    size, memory, seconds = REQUEST.unpack(request)
     descriptor = -1
     try:
         _limit(memory, seconds)
         width, height, descriptor = _decoded(file, size)
-        answer = ANSWER.pack(DONE, number, width, height)
+        answer = ANSWER.pack(DONE, width, height)
     except Refused as refusal:
-        answer = ANSWER.pack(REFUSED, number, 0, 0) + str(refusal).encode()[:MOST_WORDS]
+        answer = ANSWER.pack(REFUSED, 0, 0) + str(refusal).encode()[:MOST_WORDS]
     except (OutOfMemory, MemoryError):
-        answer = ANSWER.pack(MEMORY, number, 0, 0)
+        answer = ANSWER.pack(MEMORY, 0, 0)
     finally:
         os.close(file)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def run(settings: Settings | None, as_json: bool) -> int:
         0, or 1 where something is wrong.
     """
     with Console(stderr=True).status("looking at this machine, and starting the models once"):
-        findings = asyncio.run(_all(settings))
+        findings = asyncio.run(_findings(settings))
     if as_json:
         print(json.dumps({"version": __version__, "findings": [asdict(each) for each in findings]}, indent=2))
     else:
@@ -43,37 +43,29 @@ def run(settings: Settings | None, as_json: bool) -> int:
     return WRONG_STATUS if any(each.status is Status.WRONG for each in findings) else 0
 
 
-async def _all(settings: Settings | None) -> list[Finding]:
-    return [finding async for finding in _looked_at(settings)]
-
-
-async def _looked_at(settings: Settings | None) -> AsyncIterator[Finding]:
+async def _findings(settings: Settings | None) -> list[Finding]:
+    features = frozenset(cpu_features())
+    temporary = machine.disk(Path(tempfile.gettempdir()), "temporary files")
     if settings is None:
-        for finding in (*machine.looked_at(0), machine.disk(Path(tempfile.gettempdir()), "temporary files")):
-            yield finding
-        for finding in engines.looked_at(frozenset(cpu_features()), AUTO):
-            yield finding
         text = "bundle, address and models were not looked at"
-        yield Finding("serving", Status.UNKNOWN, text, "name them as to a server: --bundle DIR --knowledge DIR")
-        return
+        remedy = "name them as to a server: --bundle DIR --knowledge DIR"
+        serving_unknown = Finding("serving", Status.UNKNOWN, text, remedy)
+        return [*machine.looked_at(0), temporary, *engines.looked_at(features, AUTO), serving_unknown]
     from quizglass_server.doctor import serving  # heavy, and needs what the engines' findings may say is missing
 
     about, bundle = serving.bundle_of(settings)
-    quick = (
+    findings = [
         *machine.looked_at(serving.model_bytes(bundle) if bundle else 0, settings.work_memory_bytes),
-        machine.disk(Path(tempfile.gettempdir()), "temporary files"),
+        temporary,
         *serving.directories(settings),
-        *engines.looked_at(frozenset(cpu_features()), settings.provider),
+        *engines.looked_at(features, settings.provider),
         serving.address(settings.host, settings.port),
         *serving.web(settings.web_host, settings.web_port),
         about,
-    )
-    for finding in quick:
-        yield finding
+    ]
     if bundle is not None:
-        yield serving.policies(bundle, settings.default_policy)
-        async for finding in serving.models(bundle, settings):
-            yield finding
+        findings += [serving.policies(bundle, settings.default_policy), await serving.models(bundle, settings)]
+    return findings
 
 
 def _table(findings: Iterable[Finding]) -> Table:

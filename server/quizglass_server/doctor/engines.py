@@ -4,30 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.engines.onnx.providers import AUTO, NAMES, choose
+
+if TYPE_CHECKING:  # importing it needs llama.cpp, which may be what is missing
+    from quizglass_server.engines.llama.native.backends import Variant
 
 _AMX = "sapphirerapids"
 _BUILD = "python server/native/wheel.py --install (docs/operations.md, Building llama.cpp)"
 
 
-class CpuVariant(Protocol):
-    """A compiled set of CPU instructions."""
-
-    @property
-    def name(self) -> str:
-        """The name that ggml gives to this set, such as "haswell"."""
-        ...
-
-    @property
-    def score(self) -> int:
-        """0: this CPU cannot run it."""
-        ...
-
-
-def llama_variants(variants: Sequence[CpuVariant], in_use: str | None, flags: frozenset[str]) -> Iterator[Finding]:
+def llama_variants(variants: Sequence[Variant], in_use: str | None, flags: frozenset[str]) -> Iterator[Finding]:
     """Which variant of llama.cpp computes on this CPU, and what a better one would take.
 
     Args:

@@ -133,25 +133,22 @@ def descriptors() -> Finding:
 def looked_at(needed_bytes: int, work_bytes: int = 0) -> Iterator[Finding]:
     """This machine, for models of so many bytes and requests that may take so many."""
     yield processor(frozenset(cpu_features()), platform.machine())
-    yield from cores(os.getloadavg()[0], usable_cores(), os.cpu_count() or 1, _governor())
+    yield from cores(os.getloadavg()[0], usable_cores(), os.cpu_count() or 1, _cpufreq("scaling_governor"))
     yield memory(_available(), needed_bytes, _limit(), work_bytes)
     yield descriptors()
 
 
-def _governor() -> str:
-    try:
-        return Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").read_text(encoding="utf-8").strip()
-    except OSError:
-        return ""
-
-
 def _drives_itself() -> bool:
     """Whether the processor chooses its frequency itself, where powersave means balanced."""
+    return _cpufreq("scaling_driver") in ("intel_pstate", "amd-pstate-epp")
+
+
+def _cpufreq(name: str) -> str:
+    """What the kernel says of the first core's frequency; empty where it says nothing."""
     try:
-        driver = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver").read_text(encoding="utf-8").strip()
+        return Path("/sys/devices/system/cpu/cpu0/cpufreq", name).read_text(encoding="utf-8").strip()
     except OSError:
-        return False
-    return driver in ("intel_pstate", "amd-pstate-epp")
+        return ""
 
 
 def _available() -> int:

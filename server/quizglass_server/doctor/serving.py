@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
@@ -101,17 +101,16 @@ def model_bytes(bundle: Bundle) -> int:
     return sum(entry.bytes for entry in bundle.manifest.files.values())
 
 
-async def models(bundle: Bundle, settings: Settings) -> AsyncIterator[Finding]:
+async def models(bundle: Bundle, settings: Settings) -> Finding:
     """Load every model as a server would, and end them again."""
     begun = monotonic()
     forgetful = settings.model_copy(update={"state_directory": None})
     try:
         loaded = await load_models(bundle, forgetful, forgetful)
     except QuizglassError as error:
-        yield Finding("models", Status.WRONG, error.message, "mend the bundle or the installation; the log has more")
-        return
+        return Finding("models", Status.WRONG, error.message, "mend the bundle or the installation; the log has more")
     try:
-        yield _loaded(loaded, monotonic() - begun)
+        return _loaded(loaded, monotonic() - begun)
     finally:
         await asyncio.shield(loaded.close())
 

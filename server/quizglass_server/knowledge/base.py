@@ -35,7 +35,7 @@ from quizglass_server.knowledge.index.search_indexes import SearchIndexes
 from quizglass_server.knowledge.ingest.drafts import Decode, Ingest, spaces
 from quizglass_server.knowledge.ingest.embedding import picture_queries, text_query
 from quizglass_server.knowledge.ingest.reembed import reembed
-from quizglass_server.knowledge.repair.inspection import check_before_opening, remembered_time
+from quizglass_server.knowledge.repair.inspection import check_before_opening, last_state
 from quizglass_server.knowledge.repair.salvage import migrate
 from quizglass_server.knowledge.search.finder import Finder
 from quizglass_server.knowledge.search.ranking import best_of_views
@@ -59,26 +59,42 @@ class KnowledgeBase:
     ready = True
     """Whether it can be searched right now."""
 
-    def __init__(self, directory: Path, lock: DirectoryLock, decode: Decode) -> None:
-        """For `open` only."""
-        self._lock = lock
+    def __init__(
+        self,
+        directory: Path,
+        encoders: tuple[TextEncoder | None, ImageEncoder | None],
+        decode: Decode,
+        options: IndexOptions,
+    ) -> None:
+        """For `open` only. Blocks."""
+        self._text_encoder, self._image_encoder = encoders
         self._decode = decode
-        self._text_encoder: TextEncoder | None = None
-        self._image_encoder: ImageEncoder | None = None
-        self._count = 0
         self._changes = 0
         self._idle_window = IdleWindow()
-        self._next_expiry = 0
         self._closed = False
+        self._hidden = False  # whether some entries have expired and could not be deleted
         self._answers = BoundedCache[Hashable, Any](_ANSWERS)
         self._row_cache = RowCache()
         self._background: list[asyncio.Task[None]] = []
-        self._derived: SearchIndexes | None = None
-        self._clock = StoreClock(remembered_time(directory))
-        self._store = StoreThreads(directory / FILE, self._clock)
-        self._converter = Converter()
-        self.writable = is_writable(directory / FILE)
-        """Whether its files may be changed."""
+        with ExitStack() as opened:
+            opened.enter_context(closing(_locked(directory)))
+            migrate(directory)
+            check_before_opening(directory)
+            state = last_state(directory)
+            self._count = state.count
+            self._clock = StoreClock(state.clock)
+            self._store = StoreThreads(directory / FILE, self._clock)
+            opened.enter_context(closing(self._store))
+            self.writable = is_writable(directory / FILE)
+            """Whether its files may be changed."""
+            kinds = spaces(*encoders)
+            self._space_names = {kind: space.name for kind, space in kinds.items()}
+            self._indexes = SearchIndexes(directory, self._store, kinds, options)
+            opened.enter_context(closing(self._indexes))
+            self._next_expiry = self._indexes.catalog.next_expiry()
+            self._finder = Finder(self._indexes, self._row_cache, self._catch_up)
+            self._converter = opened.enter_context(closing(Converter()))
+            self._opened = opened.pop_all()
         if not self.writable:
             _log.warning("the knowledge store can be searched and not written", extra={"directory": str(directory)})
 
@@ -100,19 +116,11 @@ class KnowledgeBase:
             KnowledgeLocked: another server has it open; the message names the directory.
             KnowledgeFailed: it cannot be read or written.
         """
-        base = await asyncio.to_thread(cls._unfilled, directory, decode or _decode_by_default)
-        try:
-            base._text_encoder, base._image_encoder = text_encoder, image_encoder
-            kinds = spaces(text_encoder, image_encoder)
-            base._derived = await asyncio.to_thread(
-                SearchIndexes, directory, base._store, kinds, options or IndexOptions()
-            )
-            base._count = (await base._store.read(DatabaseReader.state)).count
-            base._next_expiry = base._derived.catalog.next_expiry()
-        except BaseException:
-            await base.close()
-            raise
-        base._derived.look_after()
+        encoders = text_encoder, image_encoder
+        base = await asyncio.to_thread(
+            cls, directory, encoders, decode or _decode_by_default, options or IndexOptions()
+        )
+        base._indexes.look_after()
         base._background = [asyncio.create_task(base._reembed()), asyncio.create_task(base._tidy())]
         return base
 
@@ -210,36 +218,12 @@ class KnowledgeBase:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-        await asyncio.shield(asyncio.to_thread(self._close))
+        await asyncio.shield(asyncio.to_thread(self._opened.close))
 
     def _check_writable(self) -> None:
         """Refuse at once, rather than after everything was embedded."""
         if not self.writable:
             raise KnowledgeFailed(f"{FILE}: it is read-only; make it writable and restart the server", file=FILE)
-
-    @property
-    def _indexes(self) -> SearchIndexes:
-        assert self._derived is not None
-        return self._derived
-
-    @classmethod
-    def _unfilled(cls, directory: Path, decode: Decode) -> Self:
-        """Take the directory, made if need be, with its tables brought up to date and checked."""
-        try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise KnowledgeFailed(f"knowledge directory {directory}: cannot be created: {meaning(error)}") from error
-        with ExitStack() as undo:
-            lock = undo.enter_context(closing(DirectoryLock(directory)))
-            migrate(directory)
-            check_before_opening(directory)
-            base = cls(directory, lock, decode)
-            undo.pop_all()
-        return base
-
-    @property
-    def _finder(self) -> Finder:
-        return Finder(self._indexes.indexes, self._indexes.catalog, self._row_cache, self._catch_up)
 
     async def _reembed(self) -> None:
         encoders = (self._text_encoder, self._image_encoder)
@@ -247,8 +231,9 @@ class KnowledgeBase:
         self._indexes.look_after()
 
     async def _commit(self, drafts: builtins.list[EntryDraft]) -> None:
-        names = {kind: space.name for kind, space in spaces(self._text_encoder, self._image_encoder).items()}
-        await self._store.write(lambda writer: writer.put(self._idle_window.between(drafts), names), self._follow)
+        await self._store.write(
+            lambda writer: writer.put(self._idle_window.between(drafts), self._space_names), self._follow
+        )
         self._indexes.look_after()
 
     def _follow(self, change: Change) -> None:
@@ -278,10 +263,21 @@ class KnowledgeBase:
             self._answers.put(key, answer)
         return answer
 
-    async def _expire(self) -> None:
-        """Delete the entries whose time has come, before anybody sees them."""
-        if self._next_expiry and self._clock() >= self._next_expiry:
+    async def _expire(self, *, again: bool = False) -> None:
+        """Delete the entries whose time has come, before anybody sees them; where that fails, hide them.
+
+        `again`: also those that could not be deleted before.
+        """
+        if not again and not (self._next_expiry and self._clock() >= self._next_expiry):
+            return
+        try:
             await self._store.write(lambda writer: writer.expire(self._clock()), self._follow)
+            self._hidden = False
+        except KnowledgeFailed as error:
+            await self._store.alone(lambda writer: self._follow(writer.expired(self._clock())))
+            if not self._hidden:
+                _log.warning("expired entries are hidden, and cannot be deleted: %s", error.message)
+            self._hidden = True
 
     async def _tidy(self) -> None:
         """Delete what has expired though nobody asks, and merge what is new when nobody writes."""
@@ -289,19 +285,19 @@ class KnowledgeBase:
             before = self._changes
             await asyncio.sleep(_TIDY_S)
             try:
-                await self._expire()
-            except KnowledgeFailed as error:
-                _log.warning("expired entries could not be deleted: %s", error.message)
+                await self._expire(again=self._hidden)
             except Exception:
                 _log.exception("expired entries could not be deleted")
             self._indexes.look_after(idle=self._changes == before)
 
-    def _close(self) -> None:
-        self._converter.close()
-        if self._derived is not None:
-            self._derived.close()
-        self._store.close()
-        self._lock.close()
+
+def _locked(directory: Path) -> DirectoryLock:
+    """The lock of a directory, which is made if need be."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise KnowledgeFailed(f"knowledge directory {directory}: cannot be created: {meaning(error)}") from error
+    return DirectoryLock(directory)
 
 
 async def _decode_by_default(encoded: bytes, field: str) -> Picture:

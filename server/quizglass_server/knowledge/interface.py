@@ -1,7 +1,7 @@
 """What the server asks of a knowledge store, wherever it keeps its entries.
 
 `KnowledgeBase` (`base.py`) keeps them in a directory, `MilvusKnowledge` (`milvus/base.py`) in Milvus. Tests of this
-face run on both.
+interface run on both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ANY = SearchOptions()
 
 
 class KnowledgeStore(Protocol):
-    """Entries, kept and found. Every method but the first ones may raise KnowledgeFailed."""
+    """Entries, kept and found. Every method that is awaited may raise KnowledgeFailed."""
 
     @property
     def backend(self) -> str:

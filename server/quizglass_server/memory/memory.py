@@ -79,11 +79,11 @@ class SightingMemory:
         """
         await asyncio.to_thread(_private, directory)
         store = await SightingStore.open(directory, text_encoder=text_encoder, image_encoder=image_encoder)
+        memory = cls(store, options, text_encoder, image_encoder, busy)
         try:
-            memory = cls(store, options, text_encoder, image_encoder, busy)
             await memory._forget_old()
         except BaseException:
-            await store.close()
+            await memory.close()
             raise
         return memory
 

@@ -115,6 +115,7 @@ class WorkMemory:
         self._loop = asyncio.get_running_loop()
         waiter = self._loop.create_future()
         self._waiters.append((size, waiter))
+        self._serve()  # room that another thread has made since, which knew of no loop to tell
         due = deadline()
         patience = _LONGEST_WAIT_S if due is None else min(_TURN_WAIT_S, due - time.monotonic())
         try:
@@ -150,9 +151,10 @@ class WorkMemory:
             reservation.size = size
             self._used -= freed
             self._given_back += freed
-        if freed and self._loop is not None and not self._loop.is_closed():
-            # Whoever lets go may be on any thread, or a collector's run.
-            self._loop.call_soon_threadsafe(self._serve)
+        if freed and self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed: nobody waits
+                # Whoever lets go may be on any thread, or a collector's run.
+                self._loop.call_soon_threadsafe(self._serve)
         if self._given_back >= _TRIM_BYTES:
             self._trim()
 

@@ -1,6 +1,7 @@
 """`quizglass knowledge verify, repair, snapshot, restore` on files, some of them while a server writes on."""
 
 import asyncio
+import errno
 import json
 import os
 from pathlib import Path
@@ -11,6 +12,7 @@ from quizglass_client.cli import main
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
 from quizglass_server.knowledge import __main__ as command
 from quizglass_server.knowledge.database.schema import FILE
+from quizglass_server.knowledge.repair import backup
 from quizglass_server.knowledge.repair.backup import restore, snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
 from tests.support.knowledge.fakes import GRAPHS_EARLY, open_base, pictured, query_text, stream
@@ -21,6 +23,10 @@ async def filled(directory: Path, count: int = 60) -> None:
     await base.add(stream(pictured(f"e{n}", text=f"Text {n}.", pictures=[b"%d" % n]) for n in range(count)))
     await base.settle()
     await base.close()
+
+
+def files(directory: Path) -> list[Path]:
+    return sorted(directory.rglob("*"))
 
 
 async def ids(directory: Path) -> set[str]:
@@ -79,6 +85,18 @@ async def test_a_snapshot_is_restored_and_the_store_before_kept(tmp_path: Path) 
     assert len(await ids(tmp_path / "new")) == 60
 
 
+async def test_what_only_the_servers_user_could_read_is_so_when_it_is_restored(tmp_path: Path) -> None:
+    store, put_back = tmp_path / "store", tmp_path / "put back"
+    for directory in (store, put_back):  # whose own permissions are the operator's, and the files' those of the server
+        directory.mkdir(mode=0o755)
+    await filled(store)
+    snapshot(store, tmp_path / "copy")
+    (tmp_path / "copy" / FILE).chmod(0o644)  # as snapshots once were
+    restore(tmp_path / "copy", put_back)
+    for directory in (store, put_back, tmp_path / "copy" / "graphs"):
+        assert [path.name for path in directory.iterdir() if path.stat().st_mode & 0o077] == []
+
+
 async def test_a_damaged_snapshot_is_not_restored(tmp_path: Path) -> None:
     store, copy = tmp_path / "store", tmp_path / "copy"
     await filled(store)
@@ -90,6 +108,27 @@ async def test_a_damaged_snapshot_is_not_restored(tmp_path: Path) -> None:
         snapshot(store, copy)
     with pytest.raises(KnowledgeFailed, match="has no knowledge"):
         snapshot(tmp_path / "nowhere", tmp_path / "copy2")
+    assert len(await ids(store)) == 60
+
+
+async def test_a_copy_that_fails_leaves_nothing_that_takes_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, copy = tmp_path / "store", tmp_path / "copy"
+    await filled(store)
+    snapshot(store, copy)
+    before = files(tmp_path)
+
+    def full(path: Path) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(backup, "sync", full)
+        with pytest.raises(KnowledgeFailed, match="the disk is full"):
+            snapshot(store, tmp_path / "other")
+        with pytest.raises(KnowledgeFailed, match="the disk is full"):
+            restore(copy, store)
+    assert files(tmp_path) == before
     assert len(await ids(store)) == 60
 
 

@@ -330,3 +330,18 @@ async def test_its_files_are_verified_repaired_and_copied_as_those_of_knowledge(
         async with opened(folder) as memory:
             assert await ids(memory) == ["b", "a", "bare"]
             assert (await memory.thumbnail("a"))[:2] == b"\xff\xd8"
+
+
+async def test_a_memory_that_cannot_be_opened_leaves_nothing_running(tmp_path, monkeypatch):
+    async def full(self, filter_=None, *, keep=0):
+        raise KnowledgeFailed("the disk is full")
+
+    before = asyncio.all_tasks()
+    with monkeypatch.context() as patch:
+        patch.setattr("quizglass_server.memory.store.SightingStore.discard", full)
+        with pytest.raises(KnowledgeFailed):
+            async with opened(tmp_path):
+                pass
+    assert asyncio.all_tasks() == before
+    async with opened(tmp_path) as memory:
+        await keep(memory, "a")

@@ -251,6 +251,23 @@ async def test_ordinary_pictures_do_not_wait_for_slow_ones(decoder: PictureDecod
     await asyncio.gather(*slow, return_exceptions=True)
 
 
+async def test_pictures_that_nobody_waits_for_any_more_keep_no_others_out(
+    decoder: PictureDecoder, work: WorkMemory
+) -> None:
+    lane = decoder._slow
+    async with work.admit(work.largest):  # the first waits for memory and the rest for the first
+        waiting = [asyncio.create_task(lane.decode(b"", work.largest, 1.0)) for _ in range(100)]
+        async with asyncio.timeout(5):
+            while not lane.full:  # noqa: ASYNC110  # nothing tells
+                await asyncio.sleep(0)
+            for task in waiting[1:]:
+                task.cancel()
+            while lane.full:  # noqa: ASYNC110  # nothing tells
+                await asyncio.sleep(0)
+        waiting[0].cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+
 async def test_what_takes_too_much_processor_time_is_refused(
     decoder: PictureDecoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -130,3 +130,14 @@ async def test_a_picture_that_is_forgotten_while_it_is_decoded_is_not_kept(pictu
     decoder.gates[0].open.set()
     await first
     assert pictures.held(SHA256) is None
+
+
+async def test_a_picture_may_be_forgotten_before_its_decoding_begins(pictures, decoder):
+    first = asyncio.create_task(pictures.decode(ENCODED, "one"))
+    await asyncio.sleep(0)  # it has asked for the picture, and nothing has been decoded yet
+    assert not decoder.gates
+    pictures.forget(SHA256)
+    await turns_of_the_loop()
+    decoder.gates[0].open.set()
+    assert (await first).sha256 == SHA256
+    assert pictures.held(SHA256) is None

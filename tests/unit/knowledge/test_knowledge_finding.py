@@ -10,8 +10,11 @@ import pytest
 from quizglass_server.domain.entries import Filter, SearchMode, SearchOptions
 from quizglass_server.errors import KnowledgeFailed, NotFound, RoleMissing
 from quizglass_server.knowledge.database.clock import StoreClock
-from quizglass_server.knowledge.database.schema import FILE, connect, transaction
+from quizglass_server.knowledge.database.reader import DatabaseReader
+from quizglass_server.knowledge.database.schema import FILE
+from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.index.catalog import Catalog
+from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.search.ranking import fused
 from tests.support.knowledge.fakes import (
     FakeTextEncoder,
@@ -95,6 +98,38 @@ async def test_entries_expire(tmp_path: Path) -> None:
     await base.close()
 
 
+async def test_what_expires_while_nothing_can_be_written_is_hidden_and_deleted_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = [0.0]
+    base = await open_base(tmp_path)
+    base._clock._start, base._clock._counter = base._clock(), lambda: passed[0]
+    await base.add(stream([pictured("short", text="A velmora.", expires_after=60), pictured("long", text="A car.")]))
+
+    def full(writer: DatabaseWriter, jobs: object) -> None:
+        raise KnowledgeFailed("the disk is full")
+
+    async def check() -> None:
+        assert [hit.entry.id for hit in await base.search_texts(FAR, 5)] == ["long"]
+        assert [hit.entry.id for hit in await base.search_texts(None, 5, "velmora", WORDS)] == []
+        assert [entry.id for entry in await base.list("", 9)] == ["long"]
+        with pytest.raises(NotFound):
+            await base.get("short")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DatabaseWriter, "run", full)
+        passed[0] = 61.0
+        await check()
+        await check()
+    await base._expire(again=base._hidden)  # as every few seconds
+    await check()
+    assert base.count() == 1
+    await base.close()
+    assert inspect(tmp_path) == []
+    with closing(DatabaseReader(tmp_path / FILE)) as reader:
+        assert len(reader.numbers()) == 1
+
+
 async def test_time_does_not_go_back_with_the_system_clock(tmp_path: Path) -> None:
     base = await open_base(tmp_path)
     base._clock._start += 1_000_000
@@ -124,7 +159,7 @@ async def test_no_compaction_is_acknowledged_while_somebody_reads_the_log(tmp_pa
     base = await open_base(tmp_path)
     base._store._writer._db.execute("PRAGMA busy_timeout = 50")
     await base.add(stream([pictured("secret", text="The zyrbaxa of Zyrbaxon.")]))
-    with closing(connect(tmp_path / FILE, write=False)) as log, transaction(log, write=False):  # as a snapshot does
+    with closing(DatabaseReader(tmp_path / FILE)) as reader, reader.one_commit() as log:  # as a snapshot does
         log.execute("SELECT count(*) FROM entries").fetchone()
         receipt = await base.delete("secret")
         with pytest.raises(KnowledgeFailed, match="being read"):
@@ -132,6 +167,18 @@ async def test_no_compaction_is_acknowledged_while_somebody_reads_the_log(tmp_pa
         assert _files_with(tmp_path, b"zyrbax") != []
     assert await base.compact() >= receipt.sequence
     assert _files_with(tmp_path, b"zyrbax") == []
+    await base.close()
+
+
+async def test_without_a_text_encoder_too_many_chunks_of_one_entry_leave_room_for_others(tmp_path: Path) -> None:
+    base = await open_base(tmp_path)
+    herds = (f"Zebra after zebra of the zebra herd {number} follows a zebra to the river there." for number in range(9))
+    town = "To a quiet town by the sea, it is told, there once came a zebra, and nobody knew what it wanted there."
+    await base.add(stream([pictured("long", text="\n\n".join(herds)), pictured("short", text=town)]))
+    await base.close()
+    base = await open_base(tmp_path, text_encoder=None)
+    hits = await base.search_texts(None, 2, "zebra", SearchOptions(mode=SearchMode.KEYWORDS, per_entry=True))
+    assert {hit.entry.id for hit in hits} == {"long", "short"}
     await base.close()
 
 

@@ -98,6 +98,25 @@ async def test_a_commit_that_fails_fails_every_job(store: StoreThreads, monkeypa
     assert [entry.id for entry in await store.read(lambda reader: reader.page("", 9))] == ["a", "b"]
 
 
+async def test_a_job_that_comes_as_the_store_closes_is_done_or_told_that_it_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = StoreThreads(tmp_path / FILE, lambda: 0.0)
+    submit, closing = store._writing.submit, threading.Thread(target=store.close)
+
+    def just_before(*job):
+        if not closing.ident:
+            closing.start()
+            closing.join(0.1)  # it ends only if it does not wait for the job that is being given
+        return submit(*job)
+
+    monkeypatch.setattr(store._writing, "submit", just_before)
+    assert await store.write(lambda writer: writer.put([draft("a")], {}).entries) == 1
+    await asyncio.to_thread(closing.join)
+    with pytest.raises(KnowledgeFailed, match="closed"):
+        await store.write(lambda writer: None)
+
+
 def draft(name: str):
     from quizglass_server.knowledge.content.records import EntryDraft
 

@@ -146,3 +146,18 @@ async def test_it_is_given_back_from_other_threads_and_by_the_collector(work: Wo
     Owner((await work.reserve(LARGE)).release)
     gc.collect()
     assert work.used == 0
+
+
+async def test_what_another_thread_gives_back_before_the_first_wait_begins_is_not_missed(work: WorkMemory) -> None:
+    held = await work.reserve(LARGE)
+    take, refusals = work._take, iter((lambda: None, held.release))
+
+    def taken(size: int) -> bool:
+        if take(size):
+            return True
+        next(refusals)()  # the second comes between the last look and the wait
+        return False
+
+    work._take = taken  # type: ignore[method-assign]
+    with due_within(1.0):
+        (await work.reserve(LARGE)).release()

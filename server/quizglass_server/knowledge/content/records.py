@@ -15,8 +15,9 @@ from quizglass_server.domain.entries import Entry, Refused
 from quizglass_server.domain.turns import Vector
 
 Labels = NDArray[np.int64]
+"""Numbers of vectors, or of their entries: int64 [n]."""
 Matrix = NDArray[np.float32]
-"""Vectors, one a row."""
+"""Vectors, one a row: float32 [n, dimension]."""
 
 
 class VectorKind(Enum):
@@ -37,7 +38,7 @@ class EntryDraft:
     chunk_vectors: list[Vector] = field(default_factory=list)
     picture_vectors: list[Vector] = field(default_factory=list)
     perceptual_hashes: list[int] = field(default_factory=list)
-    """What near-duplicates share, one a picture (`looks.py`)."""
+    """What near-duplicates share, one a picture (`perceptual_hash.py`)."""
 
 
 @dataclass(slots=True)
@@ -76,7 +77,7 @@ class Change:
     entries: int = 0
     """Entries after the commit minus entries before."""
     sequence: int = 0
-    """Of the commit, where somebody asked."""
+    """Number of the commit (`StoreState.sequence`); set for deletions alone, else 0."""
 
     def note(self, kind: VectorKind, label: int, entry: int, vector: Vector) -> None:
         """A vector was added."""

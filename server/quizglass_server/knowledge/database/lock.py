@@ -48,7 +48,7 @@ class DirectoryLock:
             os.close(self._descriptors.pop())
 
     def _take(self, path: Path, flags: int, directory: Path, *, needed: bool) -> int:
-        """Open and lock; only a lock that is `needed` may not be unknown to the file system."""
+        """Open and lock. That the file system cannot lock this path is an error only where the lock is `needed`."""
         try:
             descriptor = os.open(path, flags | os.O_CLOEXEC, _PRIVATE)
         except OSError as error:

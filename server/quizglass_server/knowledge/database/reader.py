@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quizglass_server.domain.entries import Entry
 from quizglass_server.errors import NotFound
@@ -29,7 +32,6 @@ from quizglass_server.knowledge.database.schema import (
     PICTURE_COLUMNS,
     connect,
     explained,
-    transaction,
 )
 
 UNUSABLE = "unusable:"
@@ -70,25 +72,48 @@ class DatabaseReader:
         """Close the connection."""
         self._db.close()
 
+    @contextmanager
+    def one_commit(self) -> Iterator[sqlite3.Connection]:
+        """The connection, inside one read transaction. Raises KnowledgeFailed for what SQLite raises."""
+        with explained(self._file):
+            self._db.execute("BEGIN")
+            try:
+                yield self._db
+            finally:
+                if self._db.in_transaction:  # some failures have ended it
+                    self._db.execute("ROLLBACK")
+
     def state(self) -> StoreState:
         """What the database says about itself. Raises KnowledgeFailed when that is damaged."""
         with explained(self._file):
             return StoreState.load(self._db, self._file.name)
 
     def entry(self, entry_id: str) -> Entry:
-        """One entry. Raises NotFound."""
-        with explained(self._file), transaction(self._db, write=False):
-            return self._named(entry_id)
+        """One entry that has not expired. Raises NotFound."""
+        with self.one_commit() as db:
+            selected = "SELECT 1 FROM entries WHERE id = ? AND expires > 0 AND expires <= ?"
+            if db.execute(selected, (entry_id, int(self._clock()))).fetchone() is not None:
+                raise _missing(entry_id)
+            return self.named(entry_id)
+
+    def named(self, entry_id: str) -> Entry:
+        """One entry; inside `one_commit`. Raises NotFound, KnowledgeFailed."""
+        row = self._db.execute(f"{_ENTRY} WHERE id = ?", (entry_id,)).fetchone()
+        if row is None:
+            raise _missing(entry_id)
+        if row[1] != entry_id:
+            raise damaged(self._file.name, f"the index of ids, at {entry_id!r},")
+        return self._whole(row)
 
     def numbered(self, ids: Iterable[str]) -> set[int]:
         """The numbers of those of these entries that exist."""
-        with explained(self._file), transaction(self._db, write=False):
+        with self.one_commit():
             rows = [self._db.execute("SELECT number FROM entries WHERE id = ?", (id_,)).fetchone() for id_ in ids]
         return {number for (number,) in filter(None, rows)}
 
     def picture(self, sha256: bytes) -> bytes:
         """A stored picture, encoded. Raises NotFound, KnowledgeFailed."""
-        with explained(self._file), transaction(self._db, write=False):
+        with self.one_commit():
             row = self._db.execute("SELECT encoded FROM picture_files WHERE sha256 = ?", (sha256,)).fetchone()
             shown = self._db.execute("SELECT 1 FROM pictures WHERE sha256 = ? LIMIT 1", (sha256,)).fetchone()
         if row is None and shown is not None:  # the index that should have led to it is damaged
@@ -106,8 +131,9 @@ class DatabaseReader:
         """
         page: list[Entry] = []
         size = 0
-        with explained(self._file), transaction(self._db, write=False):
-            for row in self._db.execute(f"{_ENTRY} WHERE id > ? ORDER BY id LIMIT ?", (after, limit)):
+        with self.one_commit():
+            selected = f"{_ENTRY} WHERE id > ? AND (expires = 0 OR expires > ?) ORDER BY id LIMIT ?"
+            for row in self._db.execute(selected, (after, int(self._clock()), limit)):
                 page.append(self._whole(row))
                 size += len(row[5]) + len(row[6])  # text and attributes
                 if size > PAGE_CHARS:
@@ -117,7 +143,7 @@ class DatabaseReader:
     def hits(self, kind: VectorKind, labels: Sequence[int]) -> dict[int, Hit]:
         """What each label that still exists stands for."""
         hits: dict[int, Hit] = {}
-        with explained(self._file), transaction(self._db, write=False):
+        with self.one_commit():
             rows = self._among(f"{ROWS[kind]} WHERE label", labels)
             for row in rows:
                 self._check(kind, row)
@@ -128,31 +154,28 @@ class DatabaseReader:
             hits[label] = Hit(number, entries[number], text, perceptual_hash)
         return hits
 
-    def labels(self, kind: VectorKind, space: str | None) -> tuple[Labels, Labels]:
-        """Labels in ascending order, and the number of the entry each belongs to; of one space, or (None) of all.
+    def labels(self, kind: VectorKind) -> dict[str, NDArray[np.int64]]:
+        """Labels and the numbers of their entries, by the space of the vectors: int64 [n, 2], by ascending label.
 
         Raises:
             KnowledgeFailed: labels are missing, doubled or altered.
         """
-        with explained(self._file), transaction(self._db, write=False):
+        with self.one_commit():
             state = StoreState.load(self._db, self._file.name)
             rows = self._db.execute(_LABELS[kind]).fetchall()
-        by_space: dict[str, list[tuple[int, int]]] = {} if space is None else {space: []}
-        for label, entry, made_in in rows:
-            by_space.setdefault(made_in, []).append((label, entry))
+        by_space: dict[str, list[tuple[int, int]]] = {}
+        for label, entry, space in rows:
+            by_space.setdefault(space, []).append((label, entry))
         pairs = {name: self._pairs(kind, rows) for name, rows in by_space.items()}
         sums = {labels_of(kind, name): labels_sum(rows[:, 0], rows[:, 1]) for name, rows in pairs.items()}
         expected = {name: total for name, total in state.sums.items() if name.startswith(labels_of(kind, ""))}
         if {name: total for name, total in sums.items() if total} != expected:
             raise damaged(self._file.name, f"table {kind.value}")
-        chosen = [pairs[space]] if space is not None else [np.empty((0, 2), np.int64), *pairs.values()]
-        together = np.concatenate(chosen)
-        together = together[np.argsort(together[:, 0])]
-        return together[:, 0].copy(), together[:, 1].copy()
+        return {name: rows[np.argsort(rows[:, 0])] for name, rows in pairs.items()}
 
     def check_ids(self) -> StoreState:
         """Compare the ids of all entries with their sum. Raises KnowledgeFailed."""
-        with explained(self._file), transaction(self._db, write=False):
+        with self.one_commit():
             state = StoreState.load(self._db, self._file.name)
             rows = self._db.execute("SELECT number, id FROM entries INDEXED BY sqlite_autoindex_entries_1").fetchall()
         try:
@@ -164,14 +187,14 @@ class DatabaseReader:
         return state
 
     def vectors(
-        self, kind: VectorKind, space: str, dimension: int, *, after: int = 0, batch: int = 1024
+        self, kind: VectorKind, space: str, dimension: int, *, after: int = 0
     ) -> Iterator[tuple[Labels, Matrix]]:
         """Vectors of a space in batches, by ascending label from `after`; each batch is as of its own commit.
 
         Raises:
             KnowledgeFailed: a row is damaged, or a stored vector is not of this dimension.
         """
-        for rows in self.rows(kind, after=after, batch=batch):
+        for rows in self.rows(kind, after=after):
             kept = [row for row in rows if row[_SPACE] == space]
             if any(len(row[_VECTOR]) != 4 * dimension for row in kept):
                 raise damaged(self._file.name, f"table {kind.value} (vectors that are not of {dimension} dimensions)")
@@ -179,7 +202,7 @@ class DatabaseReader:
                 matrix = np.frombuffer(b"".join(row[_VECTOR] for row in kept), dtype="<f4").reshape(-1, dimension)
                 yield np.array([row[0] for row in kept], dtype=np.int64), matrix.astype(np.float32, copy=False)
 
-    def rows(self, kind: VectorKind, *, after: int = 0, batch: int = 1024) -> Iterator[list[tuple[Any, ...]]]:
+    def rows(self, kind: VectorKind, *, after: int = 0) -> Iterator[list[tuple[Any, ...]]]:
         """Rows of vectors in batches, by ascending label, each checked. Raises KnowledgeFailed."""
         while True:
             with explained(self._file):
@@ -195,7 +218,7 @@ class DatabaseReader:
     def filed(self, after: int) -> Iterator[list[Filed]]:
         """Entries of a higher number in batches, in their order, without their chunks. Raises KnowledgeFailed."""
         while True:
-            with explained(self._file), transaction(self._db, write=False):
+            with self.one_commit():
                 selected = f"{_ENTRY} WHERE number > ? ORDER BY number LIMIT ?"
                 rows = self._db.execute(selected, (after, _BATCH)).fetchall()
                 entries = [Filed(row[0], self._whole(row), row[11]) for row in rows]
@@ -210,12 +233,12 @@ class DatabaseReader:
 
     def entries(self, numbers: Sequence[int]) -> dict[int, Entry]:
         """The existing ones of these entries, by number. Raises KnowledgeFailed when one is damaged."""
-        with explained(self._file), transaction(self._db, write=False):
+        with self.one_commit():
             return self._those(numbers)
 
     def size(self) -> int:
         """Bytes of the file that hold something, and are not free for what comes next."""
-        with explained(self._file), transaction(self._db, write=False):
+        with self.one_commit():
             pages, free, size = (
                 int(self._db.execute(f"PRAGMA {name}").fetchone()[0])
                 for name in ("page_count", "freelist_count", "page_size")
@@ -237,9 +260,15 @@ class DatabaseReader:
             return None
         return GraphRecord(*row)
 
+    def graphs(self) -> list[GraphRecord]:
+        """All index snapshots that belong to this database."""
+        with explained(self._file):
+            names = [name for (name,) in self._db.execute("SELECT kind FROM graphs").fetchall()]
+        return [record for record in map(self.graph, names) if record is not None]
+
     def entries_outside(self, space: str, limit: int) -> list[tuple[int, Entry]]:
         """Entries with chunks whose vectors are of another space, with their numbers."""
-        with explained(self._file), transaction(self._db, write=False):
+        with self.one_commit():
             rows = self._db.execute(
                 "SELECT DISTINCT entry FROM chunks WHERE space <> ? ORDER BY entry LIMIT ?", (space, limit)
             ).fetchall()
@@ -263,20 +292,11 @@ class DatabaseReader:
             rows += self._db.execute(f"{selected} IN ({', '.join('?' * len(some))})", some).fetchall()
         return rows
 
-    def _pairs(self, kind: VectorKind, pairs: list[tuple[int, int]]) -> Labels:
+    def _pairs(self, kind: VectorKind, pairs: list[tuple[int, int]]) -> NDArray[np.int64]:
         try:
             return np.array(pairs, dtype=np.int64).reshape(-1, 2)
         except (TypeError, ValueError, OverflowError) as error:  # of other types, in a damaged file
             raise damaged(self._file.name, f"table {kind.value}") from error
-
-    def _named(self, entry_id: str) -> Entry:
-        """One entry, inside a transaction."""
-        row = self._db.execute(f"{_ENTRY} WHERE id = ?", (entry_id,)).fetchone()
-        if row is None:
-            raise NotFound(f"no entry {entry_id!r} in the knowledge store", entry=entry_id)
-        if row[1] != entry_id:
-            raise damaged(self._file.name, f"the index of ids, at {entry_id!r},")
-        return self._whole(row)
 
     def _those(self, numbers: Sequence[int]) -> dict[int, Entry]:
         return {row[0]: self._whole(row) for row in self._among(f"{_ENTRY} WHERE number", numbers)}
@@ -298,3 +318,7 @@ class DatabaseReader:
     def _check(self, kind: VectorKind, row: tuple[Any, ...]) -> None:
         if row_digest(row[:-1], self.key) != row[-1]:
             raise damaged(self._file.name, f"row {row[0]} of table {kind.value}")
+
+
+def _missing(entry_id: str) -> NotFound:
+    return NotFound(f"no entry {entry_id!r} in the knowledge store", entry=entry_id)

@@ -2,7 +2,7 @@
 
 Tables: `entries`; `chunks` and `pictures`, one row a vector; `picture_files`, the encoded pictures by content, once
 each however many entries show them; `graphs`, the index snapshots that belong to this database; `state`, the sequence
-number and the checksums of all the rest (`checks.py`). Pictures are blobs in the same file, so that an entry and its
+number and the checksums of all the rest (`checksums.py`). Pictures are blobs in the same file, so that an entry and its
 pictures are committed, replaced, deleted and backed up together, and no crash leaves one without the other. The price
 is that a picture is written twice, to the write-ahead log and to the file.
 
@@ -237,16 +237,3 @@ def _fill(fresh: Path) -> None:
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection, *, write: bool) -> Iterator[None]:
-    """One transaction; rolled back when the body raises."""
-    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise

@@ -7,9 +7,9 @@ import functools
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -41,6 +41,7 @@ class StoreThreads:
     def __init__(self, path: Path, clock: Clock) -> None:
         """Open the database. Raises KnowledgeFailed."""
         self._closed = False
+        self._lock = threading.Lock()  # between the last job and the end
         self._jobs: deque[_Job] = deque()
         self._writer = DatabaseWriter(path, clock)
         self._readers: list[DatabaseReader] = []
@@ -78,11 +79,14 @@ class StoreThreads:
 
     async def alone(self, job: Callable[[DatabaseWriter], Result]) -> Result:
         """Run a job on the writing thread, outside of any transaction."""
-        return await asyncio.wrap_future(self._submit(self._writing, lambda: job(self._writer)))
+        with self._open():
+            done = self._writing.submit(job, self._writer)
+        return await asyncio.wrap_future(done)
 
     def close(self) -> None:
         """Wait for the jobs that are under way, then close. Blocks."""
-        self._closed = True
+        with self._lock:
+            self._closed = True
         self._reading.close()
         self._writing.shutdown()
         self._close_connections()
@@ -90,13 +94,18 @@ class StoreThreads:
     def _queue(self, run: Callable[[DatabaseWriter], Any], follow: Follow | None) -> Future[Any]:
         job = _Job(run, follow)
         job.done.set_running_or_notify_cancel()  # once queued it is done, even if nobody waits
-        self._jobs.append(job)
-        try:
-            self._submit(self._writing, self._write_together)
-        except KnowledgeFailed:
-            self._jobs.remove(job)
-            raise
+        with self._open():
+            self._jobs.append(job)
+            self._writing.submit(self._write_together)
         return job.done
+
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        """Within it the store does not close. Raises KnowledgeFailed when it has."""
+        with self._lock:
+            if self._closed:
+                raise closed()
+            yield
 
     def _write_together(self) -> None:
         """Commit the jobs that wait; finds none when an earlier call has taken them along."""
@@ -119,11 +128,6 @@ class StoreThreads:
                 job.done.set_result(outcome)
             except BaseException as error:
                 job.done.set_exception(error)
-
-    def _submit(self, threads: ThreadPoolExecutor, job: Callable[[], Result]) -> Future[Result]:
-        if self._closed:
-            raise closed()
-        return threads.submit(job)
 
     def _close_connections(self) -> None:
         for reader in self._readers:

@@ -119,6 +119,18 @@ class DatabaseWriter:
         rows = self._db.execute("SELECT id FROM entries WHERE expires > 0 AND expires <= ?", (int(now),)).fetchall()
         return self.delete([entry_id for (entry_id,) in rows]) if rows else Change()
 
+    def expired(self, now: float) -> Change:
+        """What `expire` would remove, for indexes to leave it out while it cannot be; outside of `run`."""
+        change = Change()
+        with explained(self._file):
+            selected = "SELECT number FROM entries WHERE expires > 0 AND expires <= ?"
+            change.gone = [number for (number,) in self._db.execute(selected, (int(now),))]
+            for kind in VectorKind:
+                for number in change.gone:
+                    rows = self._db.execute(_VECTOR_ROWS[kind], (number,))
+                    change.removed[kind] += [label for label, _, _ in rows]
+        return change
+
     def replace_chunks(self, rechunked: Sequence[Rechunked], space: str) -> Change:
         """Give entries other chunks, with vectors of another space. Entries that are gone are passed over."""
         change = Change()

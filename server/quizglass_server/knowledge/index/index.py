@@ -196,12 +196,9 @@ class VectorIndex:
         found, scores = self._state.among(query, np.array(sorted(labels), np.int64))
         return dict(zip(found.tolist(), scores.tolist(), strict=True))
 
-    def first_of_each(self, hits: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-        """Labels in order of rank, only the first of each entry."""
-        first: dict[int | None, tuple[int, float]] = {}
-        for label, score in hits:
-            first.setdefault(self._entry_of.get(label), (label, score))
-        return list(first.values())
+    def entry_of(self, label: int) -> int | None:
+        """Number of the entry that a label belongs to; None when it is deleted."""
+        return self._entry_of.get(label)
 
     def _living(
         self, labels: Labels, scores: Vector, limit: int, per_entry: bool, allowed: set[int] | None

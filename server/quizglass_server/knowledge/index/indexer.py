@@ -37,9 +37,11 @@ class Indexer:
         """Fill the index from the snapshot and the database. Without a snapshot everything is scanned until `run`."""
         with closing(DatabaseReader(self._path)) as reader:
             graph = self._snapshot.load(reader, lambda path: Graph.load(path, self.index.dimension))
-            labels, _ = reader.labels(self.kind, self._space)
-            every = reader.labels(self.kind, None)  # those of another space are found by their words
-            self.index.fill(graph, *every, self._outside(reader, graph, labels))
+            by_space = reader.labels(self.kind)
+            nothing = np.empty((0, 2), np.int64)
+            labels = by_space.get(self._space, nothing)[:, 0]
+            every = np.concatenate([nothing, *by_space.values()])  # those of another space are found by their words
+            self.index.fill(graph, every[:, 0], every[:, 1], self._outside(reader, graph, labels))
             self._saved = graph
 
     def run(self, *, idle: bool = False) -> None:

@@ -45,14 +45,11 @@ class SearchIndexes:
             kind: Indexer(kind, space.name, VectorIndex(space.dimension, options), path, self._record)
             for kind, space in spaces.items()
         }
+        self.vectors = {kind: indexer.index for kind, indexer in self._indexers.items()}
+        """The vector indexes of the kinds that have an encoder."""
         self._catalog_sync.load()
         for indexer in self._indexers.values():
             indexer.load()
-
-    @property
-    def indexes(self) -> dict[VectorKind, VectorIndex]:
-        """The vector indexes of the kinds that have an encoder."""
-        return {kind: indexer.index for kind, indexer in self._indexers.items()}
 
     @property
     def catalog(self) -> Catalog:
@@ -66,8 +63,8 @@ class SearchIndexes:
 
     def follow(self, change: Change) -> None:
         """Bring the indexes up to date with a commit. To be called in the order of commits."""
-        for kind, indexer in self._indexers.items():
-            indexer.index.apply(change.added[kind], change.removed[kind])
+        for kind, index in self.vectors.items():
+            index.apply(change.added[kind], change.removed[kind])
         self._catalog_sync.apply(change)
 
     def look_after(self, *, idle: bool = False) -> None:
@@ -91,11 +88,11 @@ class SearchIndexes:
         self._catalog_sync.save()
 
     def _due(self, idle: bool) -> bool:
-        return any(indexer.index.due(idle=idle) for indexer in self._indexers.values()) or self._catalog_due()
+        return any(index.due(idle=idle) for index in self.vectors.values()) or self._catalog_due()
 
     def _catalog_due(self) -> bool:
-        chunks = self._indexers.get(VectorKind.CHUNKS)
-        return chunks is not None and self._catalog_sync.due(len(chunks.index))
+        chunks = self.vectors.get(VectorKind.CHUNKS)
+        return chunks is not None and self._catalog_sync.due(len(chunks))
 
     def _run(self, idle: bool) -> None:
         for indexer in self._indexers.values():

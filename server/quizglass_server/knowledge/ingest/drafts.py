@@ -63,7 +63,7 @@ class Ingest:
         report, drafts, number = AddReport(), list[EntryDraft](), 0
         async for pictured in entries:
             try:
-                drafts.append(await self.prepare(pictured))
+                drafts.append(await self._prepared(pictured))
             except InvalidInput as refusal:
                 report.refused.append(Refused(number, shown_id(pictured.entry.id), refusal.field, refusal.description))
             number += 1
@@ -78,12 +78,12 @@ class Ingest:
 
     async def _committed(self, drafts: list[EntryDraft], commit: Callable[[list[EntryDraft]], Awaitable[None]]) -> int:
         if drafts:
-            await self.finish()
+            await self._embedders.flush()
             await commit(drafts)
         return len(drafts)
 
-    async def prepare(self, pictured: PicturedEntry) -> EntryDraft:
-        """Check an entry and begin to embed it; its vectors are all there after `finish`.
+    async def _prepared(self, pictured: PicturedEntry) -> EntryDraft:
+        """Check an entry and begin to embed it; its vectors are all there when it is committed.
 
         Raises:
             InvalidInput: the entry is not as documented, or a picture cannot be used.
@@ -102,10 +102,6 @@ class Ingest:
         for chunk in draft.chunks:
             await self._embedders.passages.put(passage(draft.entry.title, chunk), draft.chunk_vectors.append)
         return draft
-
-    async def finish(self) -> None:
-        """Embed what waits."""
-        await self._embedders.flush()
 
     def _draft(self, pictured: PicturedEntry, content: Sequence[Block] | None) -> tuple[EntryDraft, list[int]]:
         """A draft without vectors, and where each of its pictures first stood among those given."""

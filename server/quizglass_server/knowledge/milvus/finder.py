@@ -15,6 +15,7 @@ from quizglass_server.knowledge.milvus.rows import OUTPUT, alive, every, of_entr
 from quizglass_server.knowledge.milvus.store import MilvusStore
 from quizglass_server.knowledge.search.ranking import (
     chunk_hits,
+    first_of_each,
     fused,
     is_hybrid,
     pictured,
@@ -54,7 +55,7 @@ class MilvusFinder:
         while True:
             rows: dict[str, Hit] = {}
             answers = self._found(VectorKind.PICTURES, queries, "vector", fetch, options, rows)
-            lists = [_first_of_each(each.hits, rows)[:wanted] for each in answers]
+            lists = [_first_of_entries(each.hits, rows)[:wanted] for each in answers]
             short = any(len(hits) < wanted and not each.complete for hits, each in zip(lists, answers, strict=True))
             if not short or fetch == _MOST:
                 return [pictured(hits, rows, limit, options) for hits in lists]
@@ -77,7 +78,7 @@ class MilvusFinder:
                 answers += self._found(VectorKind.CHUNKS, [asked], "words", fetch, options, rows)
             order = fused(near, [key for key, _ in answers[-1].hits]) if hybrid else near
             if not any(each.stale and not each.complete for each in answers) or fetch == _MOST:
-                order = (_first_of_each(order, rows) if options.per_entry else order)[:limit]
+                order = (_first_of_entries(order, rows) if options.per_entry else order)[:limit]
                 return chunk_hits(order, rows, query, words, limit, options)
             fetch = min(_MOST, fetch * _WIDER)
 
@@ -115,9 +116,5 @@ class MilvusFinder:
         return results
 
 
-def _first_of_each(order: Sequence[tuple[str, float]], rows: dict[str, Hit]) -> list[tuple[str, float]]:
-    """Of keys in order of rank, the first of each entry."""
-    first: dict[str, tuple[str, float]] = {}
-    for key, score in order:
-        first.setdefault(rows[key].entry.id, (key, score))
-    return list(first.values())
+def _first_of_entries(order: Sequence[tuple[str, float]], rows: dict[str, Hit]) -> list[tuple[str, float]]:
+    return first_of_each(order, lambda hit: rows[hit[0]].entry.id)

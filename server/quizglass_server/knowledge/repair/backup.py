@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from quizglass_server.errors import KnowledgeFailed
@@ -13,9 +14,11 @@ from quizglass_server.knowledge.database.clean_shutdown import FILE as MARKER
 from quizglass_server.knowledge.database.clean_shutdown import CleanShutdownFlag, ShutdownRecord
 from quizglass_server.knowledge.database.disk import sync
 from quizglass_server.knowledge.database.lock import DirectoryLock
+from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.schema import FILE, connect, explained
 from quizglass_server.knowledge.index.snapshots import FOLDER
-from quizglass_server.knowledge.repair.inspection import Inspector, inspect
+from quizglass_server.knowledge.repair.inspection import inspect
+from quizglass_server.knowledge.repair.swapping import numbered_folder
 
 _ENTRIES = (FILE, f"{FILE}-wal", f"{FILE}-shm", MARKER, FOLDER)
 
@@ -34,16 +37,14 @@ def snapshot(directory: Path, target: Path) -> StoreState:
     if target.exists() and any(target.iterdir()):
         raise KnowledgeFailed(f"{target} is not empty; give a directory that does not exist yet")
     fresh = target.with_name(f"{target.name}.partial")
-    with explained(target):
-        shutil.rmtree(fresh, ignore_errors=True)
+    with explained(target), _passing(fresh):
         fresh.mkdir(mode=0o700, parents=True)
         state = _copy_truth(directory / FILE, fresh / FILE)
         _copy_derived(directory, fresh)
         with closing(CleanShutdownFlag(fresh)) as flag:
             flag.write(ShutdownRecord(state.store, state.sequence, closed=True))
         _raise_if_damaged(fresh)
-        for path in [*fresh.rglob("*"), fresh]:
-            sync(path)
+        _settle(fresh)
         if target.exists():
             target.rmdir()
         fresh.replace(target)
@@ -65,19 +66,33 @@ def restore(source: Path, directory: Path) -> Path | None:
     with explained(directory):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with closing(DirectoryLock(directory)):
-            incoming = directory / "incoming"
-            shutil.rmtree(incoming, ignore_errors=True)
-            shutil.copytree(source, incoming, ignore=shutil.ignore_patterns("lock", "before-*", "*-shm"))
-            for path in [*incoming.rglob("*"), incoming]:
-                sync(path)
-            kept = _set_aside(directory)
-            # The database comes last: until then the directory holds no store, rather than a mixture of two.
-            for name in reversed(_ENTRIES):
-                if (incoming / name).exists():
-                    (incoming / name).replace(directory / name)
-            shutil.rmtree(incoming)
+            with _passing(directory / "incoming") as incoming:
+                shutil.copytree(source, incoming, ignore=shutil.ignore_patterns("lock", "before-*", "*-shm"))
+                _settle(incoming)
+                kept = _set_aside(directory)
+                # The database comes last: until then the directory holds no store, rather than a mixture of two.
+                for name in reversed(_ENTRIES):
+                    if (incoming / name).exists():
+                        (incoming / name).replace(directory / name)
             sync(directory)
     return kept
+
+
+@contextmanager
+def _passing(folder: Path) -> Iterator[Path]:
+    """A folder to be made in the block, of which nothing stays under this name, nor of one that was interrupted."""
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _settle(folder: Path) -> None:
+    """Wait until the files are on the disk, which nobody else may read: not all directories of a store are private."""
+    for path in [*folder.rglob("*"), folder]:
+        path.chmod(path.stat().st_mode & 0o700)
+        sync(path)
 
 
 def _copy_truth(source: Path, target: Path) -> StoreState:
@@ -91,7 +106,7 @@ def _copy_truth(source: Path, target: Path) -> StoreState:
 def _copy_derived(directory: Path, fresh: Path) -> None:
     """Those index snapshots that belong to the copy; what is missing is built again."""
     (fresh / FOLDER).mkdir()
-    with closing(Inspector(fresh / FILE)) as reader:
+    with closing(DatabaseReader(fresh / FILE)) as reader:
         for record in reader.graphs():
             try:
                 shutil.copyfile(directory / FOLDER / record.file, fresh / FOLDER / record.file)
@@ -109,9 +124,7 @@ def _set_aside(directory: Path) -> Path | None:
     present = [name for name in _ENTRIES if (directory / name).exists()]
     if not present:
         return None
-    numbers = (number for number in range(1, 10_000) if not (directory / f"before-restore-{number}").exists())
-    kept = directory / f"before-restore-{next(numbers)}"
-    kept.mkdir()
+    kept = numbered_folder(directory, "before-restore")
     for name in present:
         (directory / name).replace(kept / name)
     return kept

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from quizglass_server.domain.entries import Entry
 from quizglass_server.errors import KnowledgeFailed, NotFound
-from quizglass_server.knowledge.content.records import GraphRecord, VectorKind
+from quizglass_server.knowledge.content.records import VectorKind
 from quizglass_server.knowledge.database.checksums import StoreState, damaged, file_digest, row_digest, signed
 from quizglass_server.knowledge.database.clean_shutdown import ShutdownRecord, read_flag
 from quizglass_server.knowledge.database.reader import ROWS, DatabaseReader
@@ -26,7 +25,6 @@ from quizglass_server.knowledge.database.schema import (
     has_our_tables,
     is_new,
     schema_version,
-    transaction,
 )
 from quizglass_server.knowledge.index.snapshots import FOLDER, file_sha256
 
@@ -39,26 +37,6 @@ class Defect:
     message: str
     in_database: bool = True
     """Whether it is in the database; what is derived is rebuilt by itself."""
-
-
-class Inspector(DatabaseReader):
-    """A reader that also sees what is not sound."""
-
-    def graphs(self) -> list[GraphRecord]:
-        """All index snapshots that belong to this database."""
-        with explained(self._file):
-            names = [name for (name,) in self._db.execute("SELECT kind FROM graphs").fetchall()]
-        return [record for record in (self.graph(name) for name in names) if record is not None]
-
-    @contextmanager
-    def one_commit(self) -> Iterator[sqlite3.Connection]:
-        """The connection inside one read transaction, for inspection."""
-        with explained(self._file), transaction(self._db, write=False):
-            yield self._db
-
-    def named(self, entry_id: str) -> Entry:
-        """One entry; inside `one_commit`. Raises NotFound, KnowledgeFailed."""
-        return self._named(entry_id)
 
 
 def check_before_opening(directory: Path) -> None:
@@ -85,16 +63,16 @@ def check_before_opening(directory: Path) -> None:
     with closing(DatabaseReader(path)) as reader:
         state = reader.check_ids()
         for kind in VectorKind:
-            reader.labels(kind, "")
+            reader.labels(kind)
     _compare(state, mark)
 
 
-def remembered_time(directory: Path) -> float:
-    """The store's own time as of its last commit. Raises KnowledgeFailed."""
+def last_state(directory: Path) -> StoreState:
+    """What the database says about itself, and of a new one that it is empty. Raises KnowledgeFailed."""
     if is_new(directory / FILE):
-        return 0.0
+        return StoreState("")
     with closing(DatabaseReader(directory / FILE)) as reader:
-        return float(reader.state().clock)
+        return reader.state()
 
 
 def inspect(directory: Path, step: Callable[[str, int], None] = lambda _table, _rows: None) -> list[Defect]:
@@ -106,7 +84,7 @@ def inspect(directory: Path, step: Callable[[str, int], None] = lambda _table, _
         check_before_opening(directory)
         if not (directory / FILE).exists():
             return [Defect(FILE, "does not exist; nothing was stored here")]
-        with closing(Inspector(directory / FILE)) as reader:
+        with closing(DatabaseReader(directory / FILE)) as reader:
             defects = [Defect(FILE, message) for message in _inside(reader, step)]
             defects += _snapshots(directory, reader)
     except KnowledgeFailed as error:
@@ -150,7 +128,7 @@ def _compare(state: StoreState, mark: ShutdownRecord | None) -> None:
         )
 
 
-def _inside(reader: Inspector, step: Callable[[str, int], None]) -> Iterator[str]:
+def _inside(reader: DatabaseReader, step: Callable[[str, int], None]) -> Iterator[str]:
     """Damage inside the file, from one read transaction."""
     with reader.one_commit() as connection:
         state = StoreState.load(connection, FILE)
@@ -168,7 +146,7 @@ def _inside(reader: Inspector, step: Callable[[str, int], None]) -> Iterator[str
                 yield f"rows of table {table} are missing, doubled or altered"
 
 
-def _entry_sum(reader: Inspector, connection: sqlite3.Connection, _table: str) -> Iterator[tuple[int, str]]:
+def _entry_sum(reader: DatabaseReader, connection: sqlite3.Connection, _table: str) -> Iterator[tuple[int, str]]:
     for entry_id, digest in connection.execute("SELECT id, digest FROM entries ORDER BY number"):
         try:
             reader.named(entry_id)
@@ -177,13 +155,13 @@ def _entry_sum(reader: Inspector, connection: sqlite3.Connection, _table: str) -
             yield digest, error.message
 
 
-def _row_sum(reader: Inspector, connection: sqlite3.Connection, table: str) -> Iterator[tuple[int, str]]:
+def _row_sum(reader: DatabaseReader, connection: sqlite3.Connection, table: str) -> Iterator[tuple[int, str]]:
     for row in connection.execute(f"{ROWS[VectorKind(table)]} ORDER BY label"):
         fine = row_digest(row[:-1], reader.key) == row[-1]
         yield row[-1], "" if fine else f"row {row[0]} of table {table} is damaged"
 
 
-def _file_sum(_reader: Inspector, connection: sqlite3.Connection, _table: str) -> Iterator[tuple[int, str]]:
+def _file_sum(_reader: DatabaseReader, connection: sqlite3.Connection, _table: str) -> Iterator[tuple[int, str]]:
     for key, encoded in connection.execute("SELECT sha256, encoded FROM picture_files"):
         fine = sha256(encoded).digest() == key
         yield file_digest(key), "" if fine else f"picture {key.hex()[:16]} is damaged"
@@ -192,7 +170,7 @@ def _file_sum(_reader: Inspector, connection: sqlite3.Connection, _table: str) -
 _TABLES = {"entries": _entry_sum, "chunks": _row_sum, "pictures": _row_sum, "picture_files": _file_sum}
 
 
-def _snapshots(directory: Path, reader: Inspector) -> list[Defect]:
+def _snapshots(directory: Path, reader: DatabaseReader) -> list[Defect]:
     defects = []
     for record in reader.graphs():
         path = directory / FOLDER / record.file

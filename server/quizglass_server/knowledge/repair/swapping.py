@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from itertools import count
 from pathlib import Path
 
 from quizglass_server.knowledge.database.clean_shutdown import FILE as MARKER
@@ -34,9 +35,7 @@ def whole_length(path: Path, folder: Path) -> Path:
 
 def swap(directory: Path, fresh: Path) -> Path:
     """Put the new file in the place of the old one, which is kept in a folder of its own."""
-    numbers = (number for number in range(1, 10_000) if not (directory / f"before-repair-{number}").exists())
-    kept = directory / f"before-repair-{next(numbers)}"
-    kept.mkdir(mode=0o700)
+    kept = numbered_folder(directory, "before-repair")
     beside = [f"{FILE}{suffix}" for suffix in ("-wal", "-shm") if (directory / f"{FILE}{suffix}").exists()]
     try:
         os.link(directory / FILE, kept / FILE)
@@ -51,6 +50,14 @@ def swap(directory: Path, fresh: Path) -> Path:
     clear(fresh)
     sync(directory)
     return kept
+
+
+def numbered_folder(directory: Path, name: str) -> Path:
+    """Make the folder `NAME-1`, or of the first number that is free."""
+    number = next(number for number in count(1) if not (directory / f"{name}-{number}").exists())
+    folder = directory / f"{name}-{number}"
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 def _put_back(directory: Path, kept: Path, beside: list[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from quizglass_server.domain.entries import ChunkHit, EntryHit, Filter, SearchOptions
 from quizglass_server.domain.turns import Vector
@@ -11,10 +11,10 @@ from quizglass_server.knowledge.database.checksums import damaged
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.row_cache import RowCache
 from quizglass_server.knowledge.database.schema import FILE
-from quizglass_server.knowledge.index.catalog import Catalog
-from quizglass_server.knowledge.index.index import VectorIndex
+from quizglass_server.knowledge.index.search_indexes import SearchIndexes
 from quizglass_server.knowledge.search.ranking import (
     chunk_hits,
+    first_of_each,
     fused,
     is_hybrid,
     pictured,
@@ -28,16 +28,9 @@ _ATTEMPTS = 10  # searches again when a hit was deleted between the index and th
 class Finder:
     """Answers searches on the thread of a reader."""
 
-    def __init__(
-        self,
-        indexes: Mapping[VectorKind, VectorIndex],
-        catalog: Catalog,
-        row_cache: RowCache,
-        settle: Callable[[], None],
-    ) -> None:
+    def __init__(self, indexes: SearchIndexes, row_cache: RowCache, settle: Callable[[], None]) -> None:
         """`settle` waits until the indexes have followed every commit so far."""
         self._indexes = indexes
-        self._catalog = catalog
         self._row_cache = row_cache
         self._settle = settle
 
@@ -46,7 +39,7 @@ class Finder:
     ) -> list[list[EntryHit]]:
         """For each vector, entries by their best picture, best first."""
         allowed = self._allowed(reader, options)
-        index = self._indexes[VectorKind.PICTURES]
+        index = self._indexes.vectors[VectorKind.PICTURES]
         wide = pictures_wanted(limit, options)
 
         def search() -> list[list[tuple[int, float]]]:
@@ -62,7 +55,7 @@ class Finder:
         allowed = self._allowed(reader, options)
         if allowed is not None and not allowed:
             return []
-        index = self._indexes.get(VectorKind.CHUNKS)
+        index = self._indexes.vectors.get(VectorKind.CHUNKS)
         hybrid = is_hybrid(words, options)
         wide = texts_wanted(limit, words, options)
 
@@ -70,8 +63,10 @@ class Finder:
             near: list[tuple[int, float]] = []
             if query is not None and index is not None:
                 near = index.search(query, wide, per_entry=False, allowed=allowed)
-            order = fused(near, self._by_words(reader, words, wide, allowed)) if hybrid else near
-            return [(index.first_of_each(order) if options.per_entry and index else order)[:limit]]
+            order = fused(near, self._by_words(reader, words, wide, allowed, options.per_entry)) if hybrid else near
+            if options.per_entry and index is not None:
+                order = first_of_each(order, lambda hit: index.entry_of(hit[0]))
+            return [order[:limit]]
 
         (order,), rows = self._read(reader, VectorKind.CHUNKS, search)
         if hybrid and query is not None and index is not None:  # what was found by words has no cosine yet
@@ -79,20 +74,23 @@ class Finder:
             order = [(label, cosines.get(label, score)) for label, score in order]
         return chunk_hits(order, rows, query, words, limit, options)
 
-    def _by_words(self, reader: DatabaseReader, words: str, wide: int, allowed: set[int] | None) -> list[int]:
-        index = self._indexes.get(VectorKind.CHUNKS)
-        labels = self._catalog.by_words(words, 2 * wide)
+    def _by_words(
+        self, reader: DatabaseReader, words: str, wide: int, allowed: set[int] | None, per_entry: bool
+    ) -> list[int]:
+        index = self._indexes.vectors.get(VectorKind.CHUNKS)
+        labels = self._indexes.catalog.by_words(words, 2 * wide)
         if index is not None:
             return index.those_living(labels, allowed)[:wide]
         rows = self._rows(reader, VectorKind.CHUNKS, labels)  # without an encoder the database alone knows what is gone
-        return [at for at in labels if at in rows and (allowed is None or rows[at].number in allowed)][:wide]
+        there = [at for at in labels if at in rows and (allowed is None or rows[at].number in allowed)]
+        return (first_of_each(there, lambda at: rows[at].number) if per_entry else there)[:wide]
 
     def _allowed(self, reader: DatabaseReader, options: SearchOptions) -> set[int] | None:
         """Numbers of the entries that may be found; None: all."""
-        matching = None if options.filter == Filter() else self._catalog.matching(options.filter)
+        matching = None if options.filter == Filter() else self._indexes.catalog.matching(options.filter)
         sets = [] if matching is None else [matching]
         sets += [reader.numbered(options.entries)] if options.entries else []
-        sets += [self._catalog.titled(options.titles)] if options.titles else []
+        sets += [self._indexes.catalog.titled(options.titles)] if options.titles else []
         if len(sets) > 1:
             return set.intersection(*sets)
         return sets[0] if sets else None

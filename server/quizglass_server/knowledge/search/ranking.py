@@ -7,7 +7,7 @@ The score of a chunk stays its cosine, whichever search found it. A label is wha
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchMode, SearchOptions
@@ -28,6 +28,7 @@ _FACTS_OF = 5  # entries of the first results whose attributes are held against 
 _WORD = re.compile(r"\w+")
 
 Label = TypeVar("Label", bound=Hashable)
+Item = TypeVar("Item")
 
 
 def is_hybrid(words: str, options: SearchOptions) -> bool:
@@ -55,6 +56,14 @@ def fused(near: Sequence[tuple[Label, float]], fitting: Sequence[Label]) -> list
     cosines = dict(near)
     order = sorted(scores, key=scores.__getitem__, reverse=True)  # of equal ones, the first stays first
     return [(label, cosines.get(label, float("nan"))) for label in order]
+
+
+def first_of_each(items: Iterable[Item], group: Callable[[Item], Hashable]) -> list[Item]:
+    """Items in their order, of each group only the first."""
+    first: dict[Hashable, Item] = {}
+    for item in items:
+        first.setdefault(group(item), item)
+    return list(first.values())
 
 
 def best_of_views(views: Iterable[Sequence[EntryHit]], limit: int, options: SearchOptions) -> list[EntryHit]:
@@ -97,7 +106,13 @@ def chunk_hits(
     hits = [_chunk(rows[label], query, score) for label, score in order]
     if is_hybrid(words, options):
         hits = _facts(words, hits) + hits
-    return _first_of_each(hits) if options.per_entry else _distinct(hits)[:limit]
+    if options.per_entry:
+        return first_of_each(hits, _entry_id)
+    return first_of_each(hits, lambda hit: (hit.entry.id, hit.text))[:limit]  # a fact may be a chunk as well
+
+
+def _entry_id(hit: ChunkHit) -> str:
+    return hit.entry.id
 
 
 def _chunk(hit: Hit, query: Vector | None, score: float) -> ChunkHit:
@@ -111,7 +126,7 @@ def _facts(words: str, hits: Sequence[ChunkHit]) -> list[ChunkHit]:
     """Attributes that a question names together with their entry, as sentences."""
     asked = set(_WORD.findall(spaced(words).lower()))
     facts: list[ChunkHit] = []
-    for hit in _first_of_each(hits)[:_FACTS_OF]:
+    for hit in first_of_each(hits, _entry_id)[:_FACTS_OF]:
         if not _named(hit.entry.title, asked):
             continue
         for key, value in hit.entry.attributes.items():
@@ -123,18 +138,3 @@ def _facts(words: str, hits: Sequence[ChunkHit]) -> list[ChunkHit]:
 def _named(name: str, asked: set[str]) -> bool:
     words = _WORD.findall(spaced(name).lower())
     return bool(words) and asked.issuperset(words)
-
-
-def _first_of_each(hits: Sequence[ChunkHit]) -> list[ChunkHit]:
-    first: dict[str, ChunkHit] = {}
-    for hit in hits:
-        first.setdefault(hit.entry.id, hit)
-    return list(first.values())
-
-
-def _distinct(hits: Sequence[ChunkHit]) -> list[ChunkHit]:
-    """Without a second chunk of the same words: a fact may be a chunk as well."""
-    seen: dict[tuple[str, str], ChunkHit] = {}
-    for hit in hits:
-        seen.setdefault((hit.entry.id, hit.text), hit)
-    return list(seen.values())

@@ -157,7 +157,7 @@ async def test_a_storm_of_cancelled_calls_leaves_the_engine_whole(options: Proce
                 task.cancel()
             ends = await asyncio.gather(*unread, return_exceptions=True)
             assert all(isinstance(end, asyncio.CancelledError) for end in ends)
-        while (await (await process.client()).info()).pending:
+        while (await (await process.client()).stats()).pending:
             pass
         assert await texts(process) == expected
         assert process.pid == pid
@@ -228,8 +228,6 @@ async def test_pixels_that_the_process_lost_are_sent_again(options: ProcessOptio
 class Worker:
     """An engine worker that does what the test says, behind the real servicer."""
 
-    pending = 0
-
     def __init__(self) -> None:
         self.said = EngineStats()
         self.failure: Exception | None = None
@@ -259,7 +257,7 @@ class Worker:
 @pytest.fixture
 async def scripted() -> AsyncIterator[SimpleNamespace]:
     worker, lost = Worker(), asyncio.Event()
-    service = GeneratorService(worker, "scripted", 16, 1)  # type: ignore[arg-type]
+    service = GeneratorService(worker)  # type: ignore[arg-type]
     ours, theirs = socket.socketpair()
     await asyncio.get_running_loop().create_unix_connection(service.connection, sock=theirs)
     client = GeneratorClient(lost.set)

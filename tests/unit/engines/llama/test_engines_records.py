@@ -16,7 +16,6 @@ from quizglass_server.engines.llama.link.prompt import (
     Finished,
     PicturePart,
     Piece,
-    ProcessInfo,
     TextPart,
     Urgency,
     Usage,
@@ -37,7 +36,6 @@ RECORDS = st.one_of(
     st.builds(Piece, TEXT, SHARE),
     st.builds(Finished, st.sampled_from(["stop", "length", "cancelled", "deadline"]), USAGES),
     VITALS,
-    st.builds(ProcessInfo, TEXT, COUNT, COUNT, COUNT, VITALS),
     st.builds(Failure, st.sampled_from(["refused", "overloaded"]), TEXT, SHARE),
 )
 PLAIN = st.one_of(st.none(), st.booleans(), COUNT, SHARE, TEXT, st.binary())

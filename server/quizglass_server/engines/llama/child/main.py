@@ -22,6 +22,8 @@ from pathlib import Path
 from threading import Thread
 from typing import TextIO
 
+import uvloop
+
 from quizglass_server.engines.llama.child.service import GeneratorService
 from quizglass_server.engines.llama.child.worker import EngineWorker
 from quizglass_server.engines.llama.engine.engine import Engine
@@ -31,7 +33,6 @@ from quizglass_server.engines.llama.native.logs import LlamaLog
 from quizglass_server.engines.llama.native.model import NativeModel, start_backend
 from quizglass_server.engines.llama.native.options import LoadOptions
 from quizglass_server.engines.llama.native.proof import Nonsense, prove, prove_model
-from quizglass_server.scheduling.event_loop import loop_factory
 
 LOAD_FAILED_STATUS = 3
 _PR_SET_PDEATHSIG = 1
@@ -50,7 +51,7 @@ def main() -> None:
     Thread(target=_end_with_parent, name="parent", daemon=True).start()
     _die_with(arguments.parent)
     try:
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(arguments, report))
     except (LoadFailed, Nonsense) as error:
         _tell(report, {"failed" if isinstance(error, LoadFailed) else "nonsense": str(error)})
@@ -76,7 +77,7 @@ async def _serve(arguments: argparse.Namespace, report: TextIO) -> None:
     if arguments.keep:
         worker.files.get_ready()
     model = worker.engine.model
-    service = GeneratorService(worker, model.description, options.context, options.threads)
+    service = GeneratorService(worker)
     link = socket.socket(fileno=arguments.link)
     await asyncio.get_running_loop().create_unix_connection(service.connection, sock=link)
     _tell(report, {"description": model.description, "executor": model.executor})

@@ -16,7 +16,6 @@ from quizglass_server.engines.llama.link.prompt import (
     ConstraintRefused,
     EngineStats,
     Failure,
-    ProcessInfo,
     RequestRefused,
     TooLate,
 )
@@ -29,11 +28,8 @@ logger = logging.getLogger(__name__)
 class GeneratorService:
     """The calls that a generator process answers, over an engine worker."""
 
-    def __init__(self, worker: EngineWorker, description: str, context: int, threads: int) -> None:
+    def __init__(self, worker: EngineWorker) -> None:
         self._worker = worker
-        self._description = description
-        self._context = context
-        self._threads = threads
         self._pixels = PixelStore()
 
     def connection(self) -> Answering:
@@ -54,21 +50,14 @@ class GeneratorService:
                 return _only(worker.choose(whole(prompt), labels, urgency))
             case "prefill", [prompt, urgency]:
                 return _only(worker.prefill(whole(prompt), urgency))
-            case "info", []:
-                return _only(self._info())
             case "watch", [interval_s]:
                 return self._heartbeats(interval_s)
             case "save", [directory]:
                 return _only(worker.files.save(Path(directory)))
         raise RequestRefused(f"{method[:40]!r} is no method, or takes other arguments")
 
-    async def _info(self) -> ProcessInfo:
-        """What is loaded, without asking the engine thread."""
-        engine = self._worker.engine
-        return ProcessInfo(self._description, self._context, self._threads, engine.pending, engine.stats())
-
     async def _heartbeats(self, interval_s: float) -> AsyncGenerator[EngineStats, None]:
-        """Until the caller leaves."""
+        """How the engine is, without asking its thread, until the caller leaves."""
         while True:
             yield self._worker.engine.stats()
             await asyncio.sleep(max(interval_s, SHORTEST_INTERVAL_S))

@@ -1,7 +1,7 @@
-"""The engine's thread, and its face to the event loop.
+"""The engine's thread, and what the event loop asks of it.
 
 Requests are handed over to the thread and what they give comes back; closing or cancelling a call cancels its request.
-Knows nothing of gRPC.
+Knows nothing of the connection to the server.
 """
 
 from __future__ import annotations

@@ -8,19 +8,20 @@ from __future__ import annotations
 import ctypes
 import json
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from unicodedata import normalize
 
 import llama_cpp.llama_cpp as llama
 import numpy as np
 from llama_cpp.llama_grammar import json_schema_to_gbnf
+from numpy.typing import NDArray
 
 from quizglass_server.engines.llama.engine.sampling import Row
 from quizglass_server.engines.llama.link.prompt import Constraint, ConstraintRefused, RequestRefused
 from quizglass_server.engines.llama.native.model import NativeModel
 
 MAX_LABELS = 64
-_MAX_GRAMMAR_BYTES = 32 << 10
+_MAX_CHARACTERS = 32 << 10
 _MAX_NESTING = 64
 """Of brackets: llama.cpp's parser recurses, and a stack that overflows ends the process."""
 _CANDIDATES = 64
@@ -36,8 +37,8 @@ def follower(model: NativeModel, constraint: Constraint) -> GrammarFollower:
         ConstraintRefused: it cannot be understood; the message says where.
     """
     text = normalize("NFC", constraint.value)
-    if len(text) > _MAX_GRAMMAR_BYTES:
-        raise ConstraintRefused(f"constraint {constraint.kind} of {len(text)} characters; {_MAX_GRAMMAR_BYTES} at most")
+    if len(text) > _MAX_CHARACTERS:
+        raise ConstraintRefused(f"constraint {constraint.kind} of {len(text)} characters; {_MAX_CHARACTERS} at most")
     if _nesting(text) > _MAX_NESTING:
         raise ConstraintRefused(f"constraint {constraint.kind} nests brackets deeper than {_MAX_NESTING}")
     if constraint.kind == "json_schema":
@@ -82,30 +83,20 @@ class GrammarFollower:
         weakref.finalize(self, llama.llama_sampler_free, handle)
 
     def pick(self, row: Row) -> int | None:
-        """The likeliest token allowed next; None when the answer is complete, or nothing is allowed.
-
-        Few are tried first, since trying all of them is slow.
-        """
-        if self._allowed(np.array([row.best], np.int32), row):
-            return row.best
-        count = len(row.logits)
-        if count > _CANDIDATES:
-            likeliest = np.argpartition(row.logits, count - _CANDIDATES)[-_CANDIDATES:]
-            if allowed := self._best_of(likeliest.astype(np.int32), row):
-                return allowed[0]
-        allowed = self._best_of(np.arange(count, dtype=np.int32), row)
-        return allowed[0] if allowed else None
+        """The likeliest token allowed next; None when the answer is complete, or nothing is allowed."""
+        for tokens in _tried(row):
+            allowed = self._allowed(tokens)
+            if len(allowed):
+                return int(allowed[row.logits[allowed].argmax()])
+        return None
 
     def accept(self, token: int) -> None:
         """The answer goes on with a token that was picked."""
         if not self._ends(token):
             llama.llama_sampler_accept(self._handle, token)
 
-    def _best_of(self, tokens: np.ndarray[tuple[int], np.dtype[np.int32]], row: Row) -> list[int]:
-        allowed = self._allowed(tokens, row)
-        return [max(allowed, key=lambda token: float(row.logits[token]))] if allowed else []
-
-    def _allowed(self, tokens: np.ndarray[tuple[int], np.dtype[np.int32]], row: Row) -> list[int]:
+    def _allowed(self, tokens: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Those of the tokens that the grammar allows next."""
         data = np.zeros(len(tokens), _TOKEN_DATA)
         data["id"] = tokens
         # Any finite logit: what the grammar forbids becomes minus infinity.
@@ -113,7 +104,17 @@ class GrammarFollower:
             data=data.ctypes.data_as(llama.llama_token_data_p), size=len(data), selected=-1, sorted=False
         )
         llama.llama_sampler_apply(self._handle, ctypes.byref(candidates))
-        return [int(token) for token in data["id"][np.isfinite(data["logit"])]]
+        allowed: NDArray[np.int32] = data["id"][np.isfinite(data["logit"])]
+        return allowed
+
+
+def _tried(row: Row) -> Iterator[NDArray[np.int64]]:
+    """Tokens to be tried one group after the other, the likeliest first, since trying all of them is slow."""
+    yield np.array([row.best])
+    count = len(row.logits)
+    if count > _CANDIDATES:
+        yield np.argpartition(row.logits, count - _CANDIDATES)[-_CANDIDATES:]
+    yield np.arange(count)
 
 
 def _schema_grammar(text: str) -> str:

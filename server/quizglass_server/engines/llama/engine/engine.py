@@ -1,7 +1,7 @@
 """Continuous batching over one model: requests join and leave between decode steps.
 
 One thread, the engine's, calls `step` in a loop and makes every call of llama.cpp except the encoding of pictures. A
-method that other threads may call says so. Knows nothing of gRPC, the event loop or processes.
+method that other threads may call says so. Knows nothing of the event loop or processes.
 """
 
 from __future__ import annotations

@@ -108,16 +108,10 @@ class EngineStats:
     encode_us: int = 0
     """Usual cost of encoding a picture."""
 
-
-@dataclass(frozen=True, slots=True)
-class ProcessInfo:
-    """What a generator process says of itself."""
-
-    description: str
-    context: int
-    threads: int
-    pending: int
-    stats: EngineStats
+    @property
+    def pending(self) -> int:
+        """Requests that have not ended."""
+        return self.active + self.waiting
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from quizglass_server.engines.llama.link.prompt import (
     Finished,
     PicturePart,
     Piece,
-    ProcessInfo,
     TextPart,
     Urgency,
     Usage,
@@ -34,7 +33,7 @@ _CLASSES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         *(TextPart, PicturePart, Urgency, Constraint),
-        *(Piece, Finished, Usage, EngineStats, ProcessInfo, Failure),
+        *(Piece, Finished, Usage, EngineStats, Failure),
     )
 }
 _FIELDS = {name: [field.name for field in fields(kind)] for name, kind in _CLASSES.items()}

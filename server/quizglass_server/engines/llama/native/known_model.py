@@ -1,8 +1,8 @@
 """A tiny model whose answer is known: two layers of made-up weights, one matrix in each format that llama.cpp repacks.
 
 It is written in a millisecond, the same on every machine. Its logits were computed from the formats' definitions alone,
-in plain floating point (`tests/unit/engines/llama/test_engines_known_model.py` does it again), so that they do not
-depend on any compiled code being right.
+in plain floating point (`tests/unit/engines/llama/native/test_engines_known_model.py` does it again), so that they do
+not depend on any compiled code being right.
 """
 
 from __future__ import annotations

@@ -50,9 +50,9 @@ class Ledger:
         self._free[self._free_count : end] = freed
         self._free_count = end
 
-    def free_without(self, lease: list[Cells]) -> int:
-        """How many would be free if each of `leases` were dropped."""
+    def free_without(self, holdings: list[Cells]) -> int:
+        """How many would be free if each of these were dropped."""
         holders = self._holders.copy()
-        for cells in lease:
+        for cells in holdings:
             holders[cells] -= 1
         return int(self.size - np.count_nonzero(holders))

@@ -29,7 +29,7 @@ class Lease:
     sequence: int
     units: PromptUnits
     length: int
-    """Atoms in memory."""
+    """Units in memory."""
     cells: Cells
     """Those of the units in memory, then those reserved."""
     used: int = 0
@@ -52,7 +52,7 @@ class OffloadedPrefix:
 
     @property
     def length(self) -> int:
-        """Atoms in the state."""
+        """Units in the state."""
         return len(self.units.ids)
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from time import monotonic
 from typing import Any, NoReturn
@@ -24,7 +24,6 @@ from quizglass_server.engines.llama.link.prompt import (
     Part,
     PicturePart,
     Piece,
-    ProcessInfo,
     Urgency,
     Usage,
 )
@@ -117,16 +116,16 @@ class GeneratorClient:
         usage: Usage = await self._with_pixels(urgency, "prefill", prompt, urgency)
         return usage
 
-    async def info(self) -> ProcessInfo:
-        """What is loaded and how busy it is; errors as `generate`."""
-        info: ProcessInfo = await self._only(TURN, "info")
-        return info
-
     async def watch(self, interval_s: float) -> AsyncGenerator[EngineStats, None]:
         """Heartbeats until it is closed; errors as `generate`."""
         with self._called(TURN, "watch", interval_s) as call:
             async for stats in call:
                 yield stats
+
+    async def stats(self) -> EngineStats:
+        """How busy it is now; errors as `generate`."""
+        async with aclosing(self.watch(0.0)) as heartbeats:
+            return await anext(heartbeats)
 
     async def save(self, directory: Path) -> int:
         """Write kept prefixes to an existing, empty directory: how many; errors as `generate`."""
