@@ -21,7 +21,7 @@ from bench.export.setup import Setup
 from bench.results import Row
 from bench.sections import Part
 from quizglass_export.assembly.plan import Plan
-from quizglass_export.parity import Check
+from quizglass_export.checks import Check
 from quizglass_export.recipe.schema import Generator
 from quizglass_export.roles.generator import generator_prompts
 from quizglass_export.roles.job import RoleJob

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.results import Row
 from quizglass_export.assembly.plan import Plan, make_plan
-from quizglass_export.parity import Check
+from quizglass_export.checks import Check
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.recipe.schema import Recipe
 from quizglass_export.roles.job import RoleJob

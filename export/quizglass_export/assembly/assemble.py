@@ -10,7 +10,7 @@ from typing import Any
 
 from quizglass_export.assembly.parity_report import markdown, parity_document
 from quizglass_export.checkpoints.files import read_json
-from quizglass_export.parity import Check
+from quizglass_export.checks import Check
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_server.bundle.files import file_digest
 from quizglass_server.bundle.manifest import FileEntry, Manifest

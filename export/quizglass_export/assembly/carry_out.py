@@ -19,9 +19,9 @@ from quizglass_export.assembly.assemble import write_manifest
 from quizglass_export.assembly.parity_report import failures
 from quizglass_export.assembly.plan import Plan, step_key
 from quizglass_export.assembly.work import Step, Work, open_work
+from quizglass_export.checks import Check
 from quizglass_export.directory import check_free, fresh_directory, hidden_beside, place
 from quizglass_export.errors import ExportError
-from quizglass_export.parity import Check
 from quizglass_export.recipe import schema
 from quizglass_export.roles.decider import shared_part
 from quizglass_export.roles.job import prompt_name

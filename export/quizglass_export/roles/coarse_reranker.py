@@ -7,9 +7,10 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer
 
+from quizglass_export.checks import Check
 from quizglass_export.graphs.q_former import QFormerQuestion, QFormerText
 from quizglass_export.onnx.file import halve_weights, write_onnx
-from quizglass_export.parity import Check, Floats, Inputs, as_array, batches, check_vectors, session
+from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, session
 from quizglass_export.recipe import schema
 from quizglass_export.roles.job import Exported, Exporter, RoleJob, by_type
 from quizglass_export.roles.pictures import (

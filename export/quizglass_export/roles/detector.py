@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer
 
+from quizglass_export.checks import Check, at_most
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.detectors import GroundingDino, Owlv2Phrases, Owlv2Pictures, exportable_masks
 from quizglass_export.onnx.file import halve_weights, write_onnx
-from quizglass_export.parity import Check, Inputs, as_array, at_most, session
+from quizglass_export.parity import Inputs, as_array, session
 from quizglass_export.recipe import schema
 from quizglass_export.roles.job import Exported, Exporter, RoleJob, by_size, by_type, in_each_size
 from quizglass_export.roles.pictures import picture_of, pixels_of, tensors_of, words_of

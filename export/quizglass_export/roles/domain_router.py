@@ -10,11 +10,13 @@ import transformers
 from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
-from quizglass_export.checkpoints.files import CLASSIFIER, check_finite
+from quizglass_export.checkpoints.files import CLASSIFIER
+from quizglass_export.checkpoints.loading import check_finite
+from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.q_former import QFormerClassifier
 from quizglass_export.onnx.file import halve_weights, write_onnx
-from quizglass_export.parity import Check, Inputs, as_array, check_scorer
+from quizglass_export.parity import Inputs, as_array, check_scorer
 from quizglass_export.recipe import schema
 from quizglass_export.roles.job import Exported, Exporter, RoleJob, by_type
 from quizglass_export.roles.pictures import (

@@ -11,6 +11,7 @@ import torch
 import transformers
 
 from quizglass_export.checkpoints.greedy import complete
+from quizglass_export.checks import Check, at_least, at_most, share
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.drift import drift
 from quizglass_export.gguf.header import read_gguf
@@ -19,7 +20,6 @@ from quizglass_export.gguf.jobs import GenerationJob, Generations, generate, log
 from quizglass_export.gguf.text import check_text, write_text_gguf
 from quizglass_export.gguf.vision import write_vision_gguf
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES
-from quizglass_export.parity import Check, at_least, at_most, share
 from quizglass_export.recipe import schema
 from quizglass_export.roles.job import Exported, Exporter, RoleJob, by_type, prompt_name
 from quizglass_export.roles.scorers import processed

@@ -11,10 +11,11 @@ import torch
 import transformers
 
 from quizglass_export.checkpoints.files import read_json
+from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import Feed, apply_precision
 from quizglass_export.onnx.optimum_encoders import embedded, write_image_encoder
-from quizglass_export.parity import Check, Floats, Inputs, as_array, batches, check_vectors, session
+from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, session
 from quizglass_export.recipe import schema
 from quizglass_export.roles.job import PREPROCESSOR, Exported, Exporter, RoleJob, by_type, normalisation
 from quizglass_server.models import vision_inputs

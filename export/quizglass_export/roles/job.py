@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from quizglass_export.checkpoints.files import read_json
 from quizglass_export.checkpoints.source import AnySource
+from quizglass_export.checks import Check
 from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
 from quizglass_export.errors import ExportError, reason
-from quizglass_export.parity import Check
 from quizglass_export.recipe import schema
 from quizglass_export.recipe.schema import Demands, Scorer
 from quizglass_export.roles.samples import ParitySample

@@ -5,10 +5,11 @@ from __future__ import annotations
 import torch
 import transformers
 
+from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import apply_precision, check_lossy_scorer
 from quizglass_export.onnx.optimum_encoders import write_cross_encoder
-from quizglass_export.parity import Check, as_array, check_scorer
+from quizglass_export.parity import as_array, check_scorer
 from quizglass_export.recipe import schema
 from quizglass_export.roles.job import Exported, Exporter, RoleJob, by_type
 from quizglass_export.roles.scorers import TEXT_CLASSES, check_text_scorer, export_text_scorer, prepare_text_scorer

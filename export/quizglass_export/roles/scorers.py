@@ -15,6 +15,7 @@ from quizglass_export.checkpoints.files import CONFIG, tensor_sizes
 from quizglass_export.checkpoints.merged import MergedWeights
 from quizglass_export.checkpoints.source import AnySource, Source
 from quizglass_export.checkpoints.streamed_graph import write_streamed
+from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES, vision_scorer
 from quizglass_export.graphs.scorer_text import SharingTextScorer
@@ -23,13 +24,7 @@ from quizglass_export.onnx.accept import Feed, apply_precision, check_lossy_scor
 from quizglass_export.onnx.file import write_onnx
 from quizglass_export.onnx.scorer_file import without_past
 from quizglass_export.onnx.scorer_inputs import scorer_batch
-from quizglass_export.parity import (
-    Check,
-    Floats,
-    Inputs,
-    as_array,
-    check_scorer,
-)
+from quizglass_export.parity import Floats, Inputs, as_array, check_scorer
 from quizglass_export.recipe import schema
 from quizglass_export.roles.job import Exported, RoleJob, by_size, in_each_size, prompt_name
 from quizglass_server.domain.turns import RGB

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import torch
 import transformers
 
+from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import apply_precision
 from quizglass_export.onnx.optimum_encoders import write_classifier
-from quizglass_export.parity import Check, Floats, Inputs, as_array, check_scorer
+from quizglass_export.parity import Floats, Inputs, as_array, check_scorer
 from quizglass_export.recipe import schema
 from quizglass_export.roles.image_encoder import CLASSES, CONVOLUTIONAL, picture_side
 from quizglass_export.roles.job import PREPROCESSOR, Exported, Exporter, RoleJob, by_type, normalisation

@@ -12,19 +12,10 @@ import transformers
 from tokenizers import Tokenizer
 
 from quizglass_export.checkpoints.sentence_files import Embedding, read_embedding
+from quizglass_export.checks import Check
 from quizglass_export.onnx.accept import Feed, apply_precision
 from quizglass_export.onnx.optimum_encoders import write_text_encoder
-from quizglass_export.parity import (
-    Check,
-    Floats,
-    Inputs,
-    as_array,
-    batches,
-    check_vectors,
-    pool,
-    session,
-    tokenise_padded,
-)
+from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, pool, session, tokenise_padded
 from quizglass_export.recipe import schema
 from quizglass_export.roles.job import Exported, Exporter, RoleJob, by_type
 from quizglass_server.roles.text_encoder import TextEncoderPart

@@ -19,12 +19,12 @@ import transformers
 from tokenizers import Tokenizer
 
 from quizglass_export.checkpoints.source import GgufSource
+from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.chat import CHATML, beginning, chat_format, endings
 from quizglass_export.gguf.families import SEEING, TEXT, slow_notice
 from quizglass_export.gguf.header import GgufHeader, read_gguf
 from quizglass_export.gguf.jobs import GenerationJob, generate, tokenise
-from quizglass_export.parity import Check
 from quizglass_export.recipe import schema
 from quizglass_export.roles.generator import check_prompts, check_tokens, generator_part
 from quizglass_export.roles.job import Exported, Exporter, RoleJob

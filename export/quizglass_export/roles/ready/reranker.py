@@ -7,7 +7,8 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 
-from quizglass_export.parity import Check, at_most, scored
+from quizglass_export.checks import Check, at_most
+from quizglass_export.parity import scored
 from quizglass_export.recipe import schema
 from quizglass_export.roles import reranker
 from quizglass_export.roles.job import Exported, Exporter, RoleJob

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from quizglass_export.checks import Check, at_most, share
 from quizglass_export.errors import ExportError
-from quizglass_export.parity import Check, Floats, at_most, batches, session, share
+from quizglass_export.parity import Floats, batches, session
 from quizglass_export.recipe import schema
 from quizglass_export.roles import tagger
 from quizglass_export.roles.job import Exported, Exporter, RoleJob

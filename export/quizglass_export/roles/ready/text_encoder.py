@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
-from quizglass_export.parity import Check, Floats, batches, check_vectors, pool, session
+from quizglass_export.parity import Floats, batches, check_vectors, pool, session
 from quizglass_export.recipe import schema
 from quizglass_export.roles import text_encoder
 from quizglass_export.roles.job import Exported, Exporter, RoleJob
