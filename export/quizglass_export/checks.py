@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
+
+from quizglass_server.models.fields import ManifestPart
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Precision = Literal["fp32", "fp16", "int8", "int8-rows", "int8-weights", "int4-weights"]
+"""Of an ONNX model: computing in float32 or float16; static INT8 (QDQ) calibrated on the samples; INT8 with a scale for
+each token, found while it runs (CPU alone); or float32 activations with 8- or 4-bit weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +56,14 @@ def share(role: str, measure: str, equal: Sequence[bool], bound: float, detail: 
     """A check that at least this share of values is equal."""
     value = sum(equal) / len(equal)
     return Check(role, measure, value, f">= {bound:g}", len(equal), value >= bound, detail)
+
+
+class Acceptance(ManifestPart):
+    """What a model of less than float32 must reach against the float32 one, on the samples."""
+
+    labels: Share = 0.99
+    """Share of equal labels (scorers)."""
+    drift: Annotated[float, Field(gt=0)] = 0.02
+    """Largest mean change of a label's probability (scorers)."""
+    cosine: Share = 0.99
+    """Smallest cosine (encoders)."""

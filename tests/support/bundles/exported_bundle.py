@@ -14,7 +14,7 @@ from quizglass_export.assembly.plan import make_plan
 from quizglass_export.checks import Check
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.recipe.schema import Recipe
-from quizglass_export.roles.samples import random_samples
+from quizglass_export.roles.shared.samples import random_samples
 from quizglass_server.bundle.files import Bundle
 
 
