@@ -17,6 +17,7 @@ from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.knowledge.pictures import EntryPictures
+from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.lookup.image_search import picture_evidence
 from quizglass_server.steps.lookup.own_passages import own_passages, with_passages
@@ -59,7 +60,7 @@ class Inside:
         """
         evidence = picture_evidence([EntryHit(await self.store.get(entry), 1.0)], 1)
         if most := self.resources.tuning.own_passages:
-            encoder = self.resources.models.text_encoder
+            encoder = self.resources.models[TEXT_ENCODER]
             own = await verbs.runner.run(own_passages, encoder, question, [entry], most)
             evidence = with_passages(evidence, own or [])
         return verbs.journal.found(evidence)

@@ -17,7 +17,7 @@ from bench.export.setup import Setup
 from bench.sections import Part
 from quizglass_export.checkpoints.source import Source
 from quizglass_export.parity import check_scorer
-from quizglass_export.roles.scorers import VisionPrompts, vision_logits
+from quizglass_export.roles.shared.scorers import VisionPrompts, vision_logits
 from quizglass_server.models.scorers import VisionScorer
 from tests.support.bundles import tiny_qwen
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from quizglass_export.roles.samples import ParitySample, random_samples
+from quizglass_export.roles.shared.samples import ParitySample, random_samples
 from tests.support.bundles import tiny_checkpoints, tiny_qwen
 
 Size = tuple[int, int]

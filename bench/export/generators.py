@@ -21,11 +21,10 @@ from bench.export.setup import Setup
 from bench.results import Row
 from bench.sections import Part
 from quizglass_export.assembly.plan import Plan
-from quizglass_export.parity import Check
-from quizglass_export.recipe.schema import Generator
-from quizglass_export.roles.generator import generator_prompts
-from quizglass_export.roles.job import RoleJob
-from quizglass_export.roles.scorers import processed
+from quizglass_export.checks import Check
+from quizglass_export.roles.generator import Generator, generator_prompts
+from quizglass_export.roles.shared.job import RoleJob
+from quizglass_export.roles.shared.scorers import processed
 from tests.support.bundles import tiny_qwen
 
 TOKENS = 64

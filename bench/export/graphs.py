@@ -12,7 +12,7 @@ from bench.export.parity import checked, plan_role, row
 from bench.export.setup import Setup
 from bench.results import Row
 from bench.sections import Part
-from quizglass_export.parity import Check
+from quizglass_export.checks import Check
 
 _SAMPLES, _FEW = 24, 6
 MEASURES = {

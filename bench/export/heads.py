@@ -25,7 +25,7 @@ from quizglass_export.graphs.attention import causal_masks
 from quizglass_export.graphs.scorer_vl import VisionScorer
 from quizglass_export.onnx.file import halve_weights, write_onnx
 from quizglass_export.parity import Inputs, session
-from quizglass_export.roles.scorers import VISION_AXES, VisionPrompts
+from quizglass_export.roles.shared.scorers import VISION_AXES, VisionPrompts
 from quizglass_server.models.scorers import VisionScorer as Planner
 from quizglass_server.models.vision_inputs import patch_grid
 

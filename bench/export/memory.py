@@ -120,7 +120,7 @@ def main() -> None:
     from quizglass_export.checkpoints.source import Source
     from quizglass_export.checkpoints.streamed_graph import write_streamed
     from quizglass_export.graphs.qwen_vl import vision_scorer
-    from quizglass_export.roles.scorers import VISION_AXES
+    from quizglass_export.roles.shared.scorers import VISION_AXES
 
     torch.set_num_threads(1)
     grid, labels = (8, 8), [32, 33, 34, 35]

@@ -8,11 +8,11 @@ from typing import Any
 
 from bench.results import Row
 from quizglass_export.assembly.plan import Plan, make_plan
-from quizglass_export.parity import Check
+from quizglass_export.checks import Check
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.recipe.schema import Recipe
-from quizglass_export.roles.job import RoleJob
-from quizglass_export.roles.samples import ParitySample
+from quizglass_export.roles.shared.job import RoleJob
+from quizglass_export.roles.shared.samples import ParitySample
 
 _WORST: dict[str, Callable[[Sequence[float]], float]] = {"<=": max, ">=": min}
 

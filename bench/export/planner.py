@@ -9,8 +9,8 @@ from typing import Any
 
 from quizglass_export.assembly.plan import Plan
 from quizglass_export.assembly.starter_layout import BuildOptions, plan_starter
-from quizglass_export.roles.job import Exported, RoleJob
-from quizglass_export.roles.samples import draw_samples
+from quizglass_export.roles.shared.job import Exported, RoleJob
+from quizglass_export.roles.shared.samples import draw_samples
 
 
 def starter_plan(checkpoints: Path, samples: int) -> Plan:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -21,6 +20,7 @@ from quizglass_server.app import running, tuning
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.settings import Settings
 from quizglass_server.domain.turns import AbstainReason, Done, EvidenceFound, Turn, TurnEvent
+from quizglass_server.roles.generator import GENERATOR
 from quizglass_server.roles.table import Models
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.turn.journal import Journal
@@ -122,12 +122,12 @@ async def staged(setup: Setup) -> AsyncGenerator[Stage, None]:
         setup.say("importing the world")
         await asyncio.to_thread(load, server.address, folder, Progress(disable=True))
         services = server.services
-        if services.models.generator is None:
+        generator, deciders = services.models[GENERATOR], services.models.deciders
+        if generator is None:
             raise RuntimeError(f"{setup.bundle} has no generator")
-        given = GivenGenerator(services.models.generator)
-        models: Models = copy(services.models)
-        models.generator = given
-        models.deciders = {role: GivenDecider(own, role, given) for role, own in models.deciders.items()}
+        given = GivenGenerator(generator)
+        models = Models({role: GivenDecider(own, role, given) for role, own in deciders.items()})
+        models.others = services.models.others | {GENERATOR.name: given}
         yield Stage(trial, Resources(models, services.knowledge, tuning(services.bundle)), given)
 
 

@@ -7,7 +7,6 @@ transformers' processors and positions, so a difference anywhere between picture
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,50 +16,11 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from quizglass_export.checks import Check, at_least, at_most, share
+
 Floats = NDArray[np.float32]
 Inputs = dict[str, NDArray[np.generic]]
 BATCHES = (8,)
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One measured comparison.
-
-    Attributes:
-        role: the model's role.
-        measure: what was compared, in words.
-        value: the worst case, or the share.
-        demand: the bound, as text with its direction.
-        samples: how many inputs were compared.
-        passed: whether the bound holds.
-        detail: the first input that broke it, or further figures.
-    """
-
-    role: str
-    measure: str
-    value: float
-    demand: str
-    samples: int
-    passed: bool
-    detail: str = ""
-
-
-def at_most(role: str, measure: str, values: Sequence[float], bound: float, detail: str = "") -> Check:
-    """The largest value may not exceed the bound, and none may be NaN."""
-    worst = float(np.max(values))  # Python's max passes over NaN unless it comes first
-    return Check(role, measure, worst, f"<= {bound:g}", len(values), worst <= bound, detail)
-
-
-def at_least(role: str, measure: str, values: Sequence[float], bound: float, detail: str = "") -> Check:
-    """The smallest value may not be below the bound, and none may be NaN."""
-    worst = float(np.min(values))
-    return Check(role, measure, worst, f">= {bound:g}", len(values), worst >= bound, detail)
-
-
-def share(role: str, measure: str, equal: Sequence[bool], bound: float, detail: str = "") -> Check:
-    """A check that at least this share of values is equal."""
-    value = sum(equal) / len(equal)
-    return Check(role, measure, value, f">= {bound:g}", len(equal), value >= bound, detail)
 
 
 def session(path: Path) -> Any:

@@ -32,7 +32,9 @@ from quizglass_server.knowledge.pictures import EntryPictures
 from quizglass_server.memory import SightingMemory
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import preferred, survey
+from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.load import LoadedModels, load_models
+from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.rpc.server import Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.memory import WorkMemory, return_large_blocks
@@ -109,8 +111,8 @@ async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
     stack.push_async_callback(decoder.close)
     knowledge = await open_knowledge(
         settings,
-        text_encoder=models.text_encoder,
-        image_encoder=models.image_encoder,
+        text_encoder=models[TEXT_ENCODER],
+        image_encoder=models[IMAGE_ENCODER],
         decode=decoder.decode,
     )
     stack.push_async_callback(knowledge.close)
@@ -177,7 +179,7 @@ async def _memory(settings: Settings, models: LoadedModels, busy: Callable[[], b
     if isinstance(settings.knowledge, Path) and directory.resolve() == settings.knowledge.resolve():
         raise SettingsError(f"memory_directory: {directory} is the knowledge directory; give one of its own")
     return await SightingMemory.open(
-        directory, settings, text_encoder=models.text_encoder, image_encoder=models.image_encoder, busy=busy
+        directory, settings, text_encoder=models[TEXT_ENCODER], image_encoder=models[IMAGE_ENCODER], busy=busy
     )
 
 

@@ -1,5 +1,6 @@
 """The commands that the documentation shows are commands: each is parsed as its program would parse it."""
 
+import argparse
 import re
 import shlex
 from collections.abc import Iterator
@@ -40,3 +41,18 @@ def test_commands_are_understood(path: Path) -> None:
 
 def test_examples_are_found() -> None:
     assert {name for path in render.documents() for name, _ in _shown(path)} == set(PARSERS)
+
+
+def _levels(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """A parser and those of all commands below it."""
+    yield parser
+    for action in parser._actions:  # argparse lists them nowhere else
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                yield from _levels(below)
+
+
+@pytest.mark.parametrize("program", PARSERS)
+def test_every_command_tells_what_it_takes(program: str) -> None:
+    for level in _levels(PARSERS[program]()):
+        assert level.format_help().startswith(f"usage: {program}")

@@ -19,7 +19,11 @@ from quizglass_server.domain.regions import Region
 from quizglass_server.domain.turns import Done, Exchange, GenerationEnd, Picture, Plan, Token, Turn, TurnEvent, Vector
 from quizglass_server.models.prompts import EXAMPLE, Values
 from quizglass_server.roles import table
-from quizglass_server.roles.generator import GenerationRequest
+from quizglass_server.roles.generator import GENERATOR, GenerationRequest
+from quizglass_server.roles.image_encoder import IMAGE_ENCODER
+from quizglass_server.roles.reader import READER
+from quizglass_server.roles.reranker import RERANKER
+from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.clock import record_engine
 from quizglass_server.steps.tuning import Tuning
@@ -69,8 +73,8 @@ class Models(table.Models):
     """Every role, scripted by attributes; `before` holds what a role waits for, or fails with, first."""
 
     def __init__(self) -> None:
-        super().__init__(deciders={"planner": self}, image_encoder=self, text_encoder=self, generator=self)
-        self.reranker = self.reader = self
+        super().__init__(deciders={"planner": self})
+        self[IMAGE_ENCODER] = self[TEXT_ENCODER] = self[GENERATOR] = self[RERANKER] = self[READER] = self
         self.calls = Calls()
         self.before: dict[str, Hook] = {}
         self.cancelled: list[str] = []

@@ -6,16 +6,18 @@ import importlib.metadata
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quizglass_export.assembly.parity_report import markdown, parity_document
 from quizglass_export.checkpoints.files import read_json
-from quizglass_export.parity import Check
-from quizglass_export.recipe.read import RecipeFile
+from quizglass_export.checks import Check
 from quizglass_server.bundle.files import file_digest
 from quizglass_server.bundle.manifest import FileEntry, Manifest
 from quizglass_server.models.fields import MANIFEST
 from quizglass_server.roles.table import Roles
+
+if TYPE_CHECKING:
+    from quizglass_export.recipe.read import RecipeFile
 
 PACKAGES = ("torch", "transformers", "peft", "optimum-onnx", "onnx", "onnxruntime", "gguf", "llama-cpp-python")
 

@@ -19,13 +19,13 @@ from quizglass_export.assembly.assemble import write_manifest
 from quizglass_export.assembly.parity_report import failures
 from quizglass_export.assembly.plan import Plan, step_key
 from quizglass_export.assembly.work import Step, Work, open_work
+from quizglass_export.checks import Check
 from quizglass_export.directory import check_free, fresh_directory, hidden_beside, place
 from quizglass_export.errors import ExportError
-from quizglass_export.parity import Check
 from quizglass_export.recipe import schema
 from quizglass_export.roles.decider import shared_part
-from quizglass_export.roles.job import prompt_name
-from quizglass_export.roles.samples import ParitySample, draw_samples
+from quizglass_export.roles.shared.job import prompt_name
+from quizglass_export.roles.shared.samples import ParitySample, draw_samples
 from quizglass_export.roles.starting import check_start
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.roles.table import Roles, nested
@@ -162,8 +162,8 @@ def _collect(plan: Plan, work: Work, steps: dict[str, Step], folder: Path) -> No
 
 def _roles(plan: Plan, steps: dict[str, Step]) -> Roles:
     parts = {role: step.result["part"] for role, step in steps.items()}
-    if plan.file.recipe.roles.reader is not None:
-        parts["reader"] = {"engine": plan.file.recipe.roles.reader.engine, "kind": "reader"}
+    if (reader := plan.file.recipe.roles.spec("reader")) is not None:
+        parts["reader"] = {"engine": reader.engine, "kind": "reader"}
     return Roles.model_validate(
         nested(parts | {role: part.model_dump(mode="json") for role, part in plan.linear.items()})
     )

@@ -162,7 +162,7 @@ def _plan(args: argparse.Namespace) -> Plan:
     from quizglass_export.assembly.starter_layout import BuildOptions, plan_starter
     from quizglass_export.errors import ExportError
     from quizglass_export.recipe.read import read_recipe
-    from quizglass_export.recipe.schema import Demands
+    from quizglass_export.roles.shared.entry import Demands
 
     if args.recipe:
         return make_plan(read_recipe(args.recipe))

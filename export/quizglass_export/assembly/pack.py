@@ -15,7 +15,8 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from quizglass_export.assembly.settings import SETTINGS, read_settings
-from quizglass_export.checkpoints.files import TRAINING, Checkpoints, check_finite, read_json
+from quizglass_export.checkpoints.files import TRAINING, Checkpoints, read_json
+from quizglass_export.checkpoints.loading import check_finite
 from quizglass_export.directory import check_free, fresh_directory
 from quizglass_export.errors import ExportError
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from quizglass_export.parity import Check
+from quizglass_export.checks import Check
 
 
 def parity_document(checks: Sequence[Check], source: str, samples: int, compared: Mapping[str, str]) -> dict[str, Any]:

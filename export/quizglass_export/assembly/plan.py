@@ -17,17 +17,20 @@ from quizglass_export.errors import ExportError, reason
 from quizglass_export.recipe import schema
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.roles import decider
-from quizglass_export.roles.job import Exporter, RoleJob
-from quizglass_export.roles.samples import ParitySample
+from quizglass_export.roles.decider import LinearDecider, SharingDecider
+from quizglass_export.roles.generator import Generator
+from quizglass_export.roles.shared.entry import GENERAL_PROMPTS, ReadyOnnx, Scorer
+from quizglass_export.roles.shared.job import Exporter, RoleJob
+from quizglass_export.roles.shared.samples import ParitySample
+from quizglass_export.roles.tagger import ReadyTagger
 from quizglass_server.errors import BundleError
 from quizglass_server.models.prompts import PromptError, PromptTemplate
 from quizglass_server.roles.decider import NAMED, LinearDeciderPart, check_labels
+from quizglass_server.roles.table import DECIDERS
 
 SHARED_TOKENIZER = "tokenizer/tokenizer.json"
 READY = ("generator", "image_encoder", "text_encoder", "reranker", "tagger")
 """Roles that ready-made files may fill: what takes them in is in `roles.ready`."""
-PICTURES_ALONE = ("image_encoder", "tagger")
-"""Roles that read no text, and have no tokenizer."""
 READY_KINDS = ("gguf", "onnx")
 """What stands for a model type where files are ready-made."""
 DEFAULT_PROMPTS = Path(__file__).parent.parent / "starter" / "prompts"
@@ -35,7 +38,7 @@ DEFAULT_PROMPTS = Path(__file__).parent.parent / "starter" / "prompts"
 
 def exporters_of(role: str) -> Mapping[str, Exporter]:
     """transformers' model type to what exports a role from it; each role's module has its own."""
-    if role in NAMED or role.startswith(schema.DECIDERS):
+    if role in NAMED or role.startswith(DECIDERS):
         return decider.EXPORTERS
     exporters: dict[str, Exporter] = import_module(f"quizglass_export.roles.{role}").EXPORTERS
     return exporters | (import_module(f"quizglass_export.roles.ready.{role}").EXPORTERS if role in READY else {})
@@ -62,7 +65,7 @@ class Plan:
     def spec(self, role: str) -> Any:
         """The recipe's entry of a role; of one that shares a graph the owner's, with its own labels and prompt."""
         spec = self.file.recipe.roles.spec(role)
-        if isinstance(spec, schema.SharingDecider):
+        if isinstance(spec, SharingDecider):
             owner = self.file.recipe.roles.spec(self.owners[role])
             return owner.model_copy(update={"labels": spec.labels, "prompt": spec.prompt})
         return spec
@@ -83,9 +86,7 @@ class Plan:
         for each in self._served(role):
             spec = self.spec(each)
             try:
-                several |= (
-                    isinstance(spec, schema.Scorer) and PromptTemplate.load(self.prompts[spec.prompt]).shows_several
-                )
+                several |= isinstance(spec, Scorer) and PromptTemplate.load(self.prompts[spec.prompt]).shows_several
             except PromptError as error:
                 raise ExportError(f"roles.{each}: {error}") from error
         return several
@@ -123,7 +124,7 @@ class Plan:
         names: dict[str, tuple[Path, str]] = {}
         by_digest: dict[str, str] = {}
         for role, source in self.sources.items():
-            if role in PICTURES_ALONE or isinstance(source, GgufSource):
+            if not self.spec(role).reads_text or isinstance(source, GgufSource):
                 continue
             file = source.tokenizer_file()
             name = by_digest.setdefault(work.digest(file), f"{role}/tokenizer.json" if names else SHARED_TOKENIZER)
@@ -165,13 +166,9 @@ def _owners(roles: schema.Roles) -> dict[str, str]:
     owners: dict[str, str] = {}
     for role in roles.named():
         spec = roles.spec(role)
-        if isinstance(spec, schema.SharingDecider):
-            decides = spec.shares in NAMED or spec.shares.startswith(schema.DECIDERS)
-            if (
-                not decides
-                or spec.shares not in roles.named()
-                or not isinstance(roles.spec(spec.shares), schema.Scorer)
-            ):
+        if isinstance(spec, SharingDecider):
+            decides = spec.shares in NAMED or spec.shares.startswith(DECIDERS)
+            if not decides or spec.shares not in roles.named() or not isinstance(roles.spec(spec.shares), Scorer):
                 raise ExportError(f"roles.{role}.shares: {spec.shares} is no decider with a checkpoint of its own")
             owners[role] = spec.shares
     return owners
@@ -182,7 +179,7 @@ def _linear(file: RecipeFile) -> dict[str, LinearDeciderPart]:
     parts: dict[str, LinearDeciderPart] = {}
     for role in file.recipe.roles.named():
         spec = file.recipe.roles.spec(role)
-        if isinstance(spec, schema.LinearDecider):
+        if isinstance(spec, LinearDecider):
             path = file.path(spec.linear)
             try:
                 part = LinearDeciderPart.model_validate({"engine": "numpy", "kind": "linear", **read_json(path)})
@@ -199,7 +196,7 @@ def _prompt_folder(file: RecipeFile) -> Path:
     named = file.recipe.prompts
     if named is None:
         return DEFAULT_PROMPTS
-    return schema.GENERAL_PROMPTS if named == "general" else file.path(named)
+    return GENERAL_PROMPTS if named == "general" else file.path(named)
 
 
 def _prepare(plan: Plan, role: str) -> None:
@@ -209,7 +206,7 @@ def _prepare(plan: Plan, role: str) -> None:
         exporter.prepare(plan.job(role, Path(), "", ()), plan.spec(role))
     except PromptError as error:
         raise ExportError(f"roles.{role}: {error}") from error
-    if role not in PICTURES_ALONE and not isinstance(source, GgufSource):
+    if plan.spec(role).reads_text and not isinstance(source, GgufSource):
         source.tokenizer_file()
     if isinstance(source, Source) and source.adapters:
         bare = source.bare(exporter.classes[source.model_type])
@@ -237,14 +234,14 @@ def step_key(plan: Plan, role: str, work: Work, tokenizers: Mapping[str, tuple[P
 
 def _source(file: RecipeFile, spec: Any) -> AnySource:
     tokenizer = getattr(spec, "tokenizer", None)
-    if isinstance(spec, schema.Generator) and spec.model:
+    if isinstance(spec, Generator) and spec.model:
         model, projector = file.path(spec.model), file.path(spec.projector) if spec.projector else None
         beside = model.with_name(TOKENIZER)
         return GgufSource(model, projector, file.path(tokenizer) if tokenizer else beside if beside.is_file() else None)
-    if isinstance(spec, schema.ReadyOnnx):
+    if isinstance(spec, ReadyOnnx):
         own = file.path(tokenizer) if tokenizer else None
         checkpoint = Source(file.path(spec.checkpoint), tokenizer=own) if spec.checkpoint else None
-        labels = file.path(spec.labels) if isinstance(spec, schema.ReadyTagger) else None
+        labels = file.path(spec.labels) if isinstance(spec, ReadyTagger) else None
         return OnnxSource(file.path(spec.model), checkpoint, tokenizer=own, labels=labels)
     return Source(
         folder=file.path(spec.checkpoint),
@@ -254,6 +251,6 @@ def _source(file: RecipeFile, spec: Any) -> AnySource:
 
 
 def _prompt_names(spec: Any) -> list[str]:
-    if isinstance(spec, schema.Generator):
+    if isinstance(spec, Generator):
         return list(spec.templates().values())
-    return [spec.prompt] if isinstance(spec, schema.Scorer | schema.SharingDecider) else []
+    return [spec.prompt] if isinstance(spec, Scorer | SharingDecider) else []

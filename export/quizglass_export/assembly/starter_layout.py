@@ -14,7 +14,8 @@ from quizglass_export.checkpoints.files import Checkpoints
 from quizglass_export.directory import check_free
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.jobs import FILE_TYPES
-from quizglass_export.recipe.schema import Demands, Samples
+from quizglass_export.recipe.schema import Samples
+from quizglass_export.roles.shared.entry import Demands
 from quizglass_server.bundle.files import Bundle
 
 

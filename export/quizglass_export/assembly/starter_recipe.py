@@ -9,21 +9,8 @@ from quizglass_export.assembly.settings import Settings
 from quizglass_export.checkpoints.files import CLASSIFIER, CONFIG, DECISIONS, ROUTER, TRAINING, read_json
 from quizglass_export.errors import ExportError
 from quizglass_export.recipe.read import RecipeFile
-from quizglass_export.recipe.schema import (
-    CoarseReranker,
-    Demands,
-    Detector,
-    DomainRouter,
-    Generator,
-    ImageEncoder,
-    Planner,
-    Reader,
-    Recipe,
-    Reranker,
-    Roles,
-    Samples,
-    TextEncoder,
-)
+from quizglass_export.recipe.schema import Recipe, Roles, Samples
+from quizglass_export.roles.shared.entry import Demands
 
 TASKS = (
     *("think", "draft", "objects", "object", "split", "complete", "reason", "conclude"),
@@ -82,15 +69,17 @@ def _roles(root: Path, settings: Settings, quantisation: str) -> Roles:
         "max_new_tokens": settings.answer_tokens,
         "prompts": {task: task for task in TASKS} if decisions else {},
     }
-    return Roles(
-        planner=Planner.model_validate(planner),
-        reranker=Reranker.model_validate(reranker),
-        image_encoder=ImageEncoder(checkpoint=Path("image_encoder")),
-        text_encoder=TextEncoder(checkpoint=Path("text_encoder")),
-        generator=Generator.model_validate(generator),
-        reader=Reader(),
-        **_seeing_roles(root),
-        **decisions,
+    return Roles.model_validate(
+        {
+            "planner": planner,
+            "reranker": reranker,
+            "image_encoder": {"checkpoint": "image_encoder"},
+            "text_encoder": {"checkpoint": "text_encoder"},
+            "generator": generator,
+            "reader": {},
+            **_seeing_roles(root),
+            **decisions,
+        }
     )
 
 
@@ -101,14 +90,14 @@ def _seeing_roles(root: Path) -> dict[str, Any]:
     """
     roles: dict[str, Any] = {}
     if (root / "detector").is_dir():
-        roles["detector"] = Detector(checkpoint=Path("detector"))
+        roles["detector"] = {"checkpoint": "detector"}
     q_former = root / "coarse_reranker"
     if q_former.is_dir():
-        roles["coarse_reranker"] = CoarseReranker(checkpoint=Path(q_former.name), max_tokens=128)
+        roles["coarse_reranker"] = {"checkpoint": q_former.name, "max_tokens": 128}
     if (q_former / CLASSIFIER).is_file():
         labels = read_json(q_former / CONFIG).get("id2label", {})
         names = tuple(labels[key] for key in sorted(labels, key=int))
-        roles["domain_router"] = DomainRouter(checkpoint=Path(q_former.name), labels=names)
+        roles["domain_router"] = {"checkpoint": q_former.name, "labels": names}
     return roles
 
 

@@ -12,9 +12,9 @@ from quizglass_export.assembly.assemble import entries, files, write_json
 from quizglass_export.assembly.parity_report import markdown
 from quizglass_export.bundles.inspect import role_files, settings_of
 from quizglass_export.checkpoints.files import read_json
+from quizglass_export.checks import Check
 from quizglass_export.directory import check_free, fresh_directory, place
 from quizglass_export.errors import ExportError
-from quizglass_export.parity import Check
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.bundle.manifest import FileEntry, Manifest
 from quizglass_server.models.fields import MANIFEST

@@ -7,16 +7,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from quizglass_export.assembly.carry_out import DrawnSamples
-from quizglass_export.assembly.plan import Plan
 from quizglass_export.bundles.onnx_graph import read_onnx
+from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.header import read_gguf
-from quizglass_export.parity import Check
 from quizglass_export.roles.starting import check_start
 from quizglass_server.bundle.files import Bundle
+
+if TYPE_CHECKING:
+    from quizglass_export.assembly.plan import Plan
 
 
 def check_models(bundle: Bundle) -> list[str]:
@@ -43,6 +44,8 @@ def check_parity(bundle: Bundle, plan: Plan, advance: Callable[[str], None] = la
     Raises:
         ExportError: the recipe has a role that the bundle lacks, or an input is wrong.
     """
+    from quizglass_export.assembly.carry_out import DrawnSamples  # PyTorch is needed from here on
+
     samples = DrawnSamples(plan.file.recipe.samples)
     checks: list[Check] = []
     for role in plan.sources:

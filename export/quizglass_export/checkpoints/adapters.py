@@ -14,7 +14,8 @@ from peft.utils.other import get_pattern_key
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from quizglass_export.checkpoints.files import ADAPTER_CONFIG, ADAPTER_WEIGHTS, check_finite
+from quizglass_export.checkpoints.files import ADAPTER_CONFIG, ADAPTER_WEIGHTS
+from quizglass_export.checkpoints.loading import check_finite
 from quizglass_export.errors import ExportError
 
 _PREFIX = "base_model.model."

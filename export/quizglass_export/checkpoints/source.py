@@ -16,12 +16,10 @@ from quizglass_export.checkpoints.files import (
     ADAPTER_WEIGHTS,
     CONFIG,
     TOKENIZER,
-    check_finite,
-    check_vocabulary,
-    load_float32,
     read_json,
     weight_files,
 )
+from quizglass_export.checkpoints.loading import check_finite, check_vocabulary, load_float32
 from quizglass_export.checkpoints.merge import merge_adapters
 from quizglass_export.checkpoints.peft_models import adapted_model
 from quizglass_export.errors import ExportError

@@ -16,7 +16,8 @@ from peft import LoraConfig, PeftConfig
 from peft.utils.other import get_pattern_key
 from safetensors.torch import load_file
 
-from quizglass_export.checkpoints.files import ADAPTER_CONFIG, ADAPTER_WEIGHTS, check_finite
+from quizglass_export.checkpoints.files import ADAPTER_CONFIG, ADAPTER_WEIGHTS
+from quizglass_export.checkpoints.loading import check_finite
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.text import finish, float32, gguf_name, text_architecture
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from quizglass_export.checks import Acceptance, Check, Precision, at_most, share
 from quizglass_export.onnx.file import halve_weights, part_weights
 from quizglass_export.onnx.precision import to_float16, to_int8, to_weight_only
 from quizglass_export.onnx.quantise import quantise_products
-from quizglass_export.parity import BATCHES, Check, Floats, Inputs, at_most, scored, session, share
-from quizglass_export.recipe.schema import Acceptance, Precision
+from quizglass_export.parity import BATCHES, Floats, Inputs, scored, session
 
 Feed = Callable[[Sequence[int]], Inputs]
 _CALIBRATED = 64

@@ -7,12 +7,13 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer
 
+from quizglass_export.checks import Check
 from quizglass_export.graphs.q_former import QFormerQuestion, QFormerText
 from quizglass_export.onnx.file import halve_weights, write_onnx
-from quizglass_export.parity import Check, Floats, Inputs, as_array, batches, check_vectors, session
-from quizglass_export.recipe import schema
-from quizglass_export.roles.job import Exported, Exporter, RoleJob, by_type
-from quizglass_export.roles.pictures import (
+from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, session
+from quizglass_export.roles.shared.entry import QFormer
+from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type
+from quizglass_export.roles.shared.pictures import (
     BATCH,
     BLIP,
     Q_FORMER_CLASSES,
@@ -26,12 +27,20 @@ from quizglass_export.roles.pictures import (
 from quizglass_server.roles.coarse_reranker import CoarseRerankerPart
 
 
-def prepare(job: RoleJob, spec: schema.CoarseReranker) -> None:
+class CoarseReranker(QFormer):
+    """BLIP-2's Q-Former: pictures and passages to vectors."""
+
+
+ENTRY = CoarseReranker
+"""What a recipe says of the role."""
+
+
+def prepare(job: RoleJob, spec: CoarseReranker) -> None:
     """Check what is known without weights: the tokenizer."""
     job.check_texts(spec.max_tokens)
 
 
-def export(job: RoleJob, spec: schema.CoarseReranker) -> Exported:
+def export(job: RoleJob, spec: CoarseReranker) -> Exported:
     """Export BLIP-2's Q-Former as two graphs, for pictures and for texts."""
     model = job.source.load(BLIP)
     part = CoarseRerankerPart(
@@ -51,7 +60,7 @@ def export(job: RoleJob, spec: schema.CoarseReranker) -> Exported:
     return Exported(part, {"precision": "fp32"})
 
 
-def check(job: RoleJob, spec: schema.CoarseReranker, part: CoarseRerankerPart) -> list[Check]:
+def check(job: RoleJob, spec: CoarseReranker, part: CoarseRerankerPart) -> list[Check]:
     """Compare the vectors of pictures and texts with transformers'."""
     model = job.source.reference(BLIP)
     own = Tokenizer.from_file(str(job.source.tokenizer_file()))

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from tokenizers import Tokenizer
 
+from quizglass_export.checks import Check, at_most
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.detectors import GroundingDino, Owlv2Phrases, Owlv2Pictures, exportable_masks
 from quizglass_export.onnx.file import halve_weights, write_onnx
-from quizglass_export.parity import Check, Inputs, as_array, at_most, session
-from quizglass_export.recipe import schema
-from quizglass_export.roles.job import Exported, Exporter, RoleJob, by_size, by_type, in_each_size
-from quizglass_export.roles.pictures import picture_of, pixels_of, tensors_of, words_of
+from quizglass_export.parity import Inputs, as_array, session
+from quizglass_export.roles.shared.entry import FromCheckpoint
+from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_size, by_type, in_each_size
+from quizglass_export.roles.shared.pictures import picture_of, pixels_of, tensors_of, words_of
+from quizglass_server.models.fields import Size
 from quizglass_server.roles.detector import DetectorPart
 
 GROUNDING_DINO, OWL = "grounding-dino", "owlv2"
@@ -27,7 +30,22 @@ _MOST_PHRASES = 5
 _TIED = r".*(bbox_embed|class_embed|position_ids)"
 
 
-def prepare(job: RoleJob, spec: schema.Detector) -> None:
+class Detector(FromCheckpoint):
+    """Grounding DINO or OWLv2."""
+
+    precision: Literal["fp32"] = "fp32"
+    tokenizer: Path | None = None
+    picture: Size | None = None
+    """Needed by Grounding DINO; OWLv2 has one size of its own."""
+    grids: tuple[Size, ...] = ()
+    """Further sizes of Grounding DINO's pictures, each a graph of its own."""
+
+
+ENTRY = Detector
+"""What a recipe says of the role."""
+
+
+def prepare(job: RoleJob, spec: Detector) -> None:
     """Check what is known without weights: picture sizes and the tokenizer."""
     kind = job.source.model_type
     if spec.picture is None and kind == GROUNDING_DINO:
@@ -37,7 +55,7 @@ def prepare(job: RoleJob, spec: schema.Detector) -> None:
     job.check_texts(16 if kind == OWL else int(job.source.config().get("max_text_len", 256)))
 
 
-def export(job: RoleJob, spec: schema.Detector) -> Exported:
+def export(job: RoleJob, spec: Detector) -> Exported:
     """Export Grounding DINO or OWLv2 for one picture size and phrases of any length."""
     kind = job.source.model_type
     model = job.source.load(CLASSES[kind], ignore=_TIED)
@@ -96,7 +114,7 @@ def _blank(part: DetectorPart) -> dict[str, torch.Tensor]:
     return {"pixel_values": torch.zeros(1, 3, part.picture.height, part.picture.width)}
 
 
-def check(job: RoleJob, spec: schema.Detector, part: DetectorPart) -> list[Check]:
+def check(job: RoleJob, spec: Detector, part: DetectorPart) -> list[Check]:
     """Compare boxes, in pixels, and logits with transformers', each picture size by itself."""
     return in_each_size(part, partial(_check_detector, job))
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 import transformers
+from pydantic import Field
 from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
-from quizglass_export.checkpoints.files import CLASSIFIER, check_finite
+from quizglass_export.checkpoints.files import CLASSIFIER
+from quizglass_export.checkpoints.loading import check_finite
+from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.q_former import QFormerClassifier
 from quizglass_export.onnx.file import halve_weights, write_onnx
-from quizglass_export.parity import Check, Inputs, as_array, check_scorer
-from quizglass_export.recipe import schema
-from quizglass_export.roles.job import Exported, Exporter, RoleJob, by_type
-from quizglass_export.roles.pictures import (
+from quizglass_export.parity import Inputs, as_array, check_scorer
+from quizglass_export.roles.shared.entry import QFormer
+from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type
+from quizglass_export.roles.shared.pictures import (
     BATCH,
     BLIP,
     Q_FORMER_CLASSES,
@@ -28,17 +31,30 @@ from quizglass_export.roles.pictures import (
     tensors_of,
     words_of,
 )
+from quizglass_server.models.fields import Count
 from quizglass_server.roles.domain_router import DomainRouterPart
 
 
-def prepare(job: RoleJob, spec: schema.DomainRouter) -> None:
+class DomainRouter(QFormer):
+    """BLIP-2's Q-Former with `classifier.safetensors` beside the checkpoint: picture and question to a domain."""
+
+    labels: Annotated[tuple[str, ...], Field(min_length=2)]
+    """Names in the order of the head's rows."""
+    max_tokens: Count = 64
+
+
+ENTRY = DomainRouter
+"""What a recipe says of the role."""
+
+
+def prepare(job: RoleJob, spec: DomainRouter) -> None:
     """Check what is known without weights of the base: the tokenizer and the head."""
     job.check_texts(spec.max_tokens)
     config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
     _head(job, spec.labels, config)
 
 
-def export(job: RoleJob, spec: schema.DomainRouter) -> Exported:
+def export(job: RoleJob, spec: DomainRouter) -> Exported:
     """Export BLIP-2's Q-Former with a classification head."""
     model = job.source.load(BLIP)
     part = DomainRouterPart(
@@ -54,7 +70,7 @@ def export(job: RoleJob, spec: schema.DomainRouter) -> Exported:
     return Exported(part, {"precision": "fp32"})
 
 
-def check(job: RoleJob, spec: schema.DomainRouter, part: DomainRouterPart) -> list[Check]:
+def check(job: RoleJob, spec: DomainRouter, part: DomainRouterPart) -> list[Check]:
     """Compare logits with the head run in transformers' own matching path, one sample at a time."""
     model = job.source.reference(BLIP)
     weight, bias = _head(job, spec.labels, model.config)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
 import transformers
+from pydantic import Field, model_validator
 
 from quizglass_export.checkpoints.greedy import complete
+from quizglass_export.checks import Check, at_least, at_most, share
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.drift import drift
 from quizglass_export.gguf.header import read_gguf
@@ -19,14 +21,13 @@ from quizglass_export.gguf.jobs import GenerationJob, Generations, generate, log
 from quizglass_export.gguf.text import check_text, write_text_gguf
 from quizglass_export.gguf.vision import write_vision_gguf
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES
-from quizglass_export.parity import Check, at_least, at_most, share
-from quizglass_export.recipe import schema
-from quizglass_export.roles.job import Exported, Exporter, RoleJob, by_type, prompt_name
-from quizglass_export.roles.scorers import processed
+from quizglass_export.roles.shared.entry import IMAGE_TOKEN, Adapters, Entry
+from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type, prompt_name
+from quizglass_export.roles.shared.scorers import processed
 from quizglass_server.domain.turns import RGB
 from quizglass_server.errors import BundleError
 from quizglass_server.models import vision_inputs
-from quizglass_server.models.fields import Patched
+from quizglass_server.models.fields import Count, Patched, Size
 from quizglass_server.models.prompts import Prompt, PromptError, PromptTokenizer, Segment, SegmentKind
 from quizglass_server.roles.generator import ANSWER, GeneratorPart
 from quizglass_server.roles.generator import generator_prompts as generator_prompts_of
@@ -42,7 +43,64 @@ BOUNDED = ("f32", "f16")
 """Types whose logits are bounded; of the others the drift is reported."""
 
 
-def prepare_generator(job: RoleJob, spec: schema.Generator) -> None:
+STOP = "<|im_end|>"
+GENERATOR_TEMPLATES = {task: task for task in ("answer", "rewrite", "plan")}
+GgufType = Literal["f32", "f16", "bf16", "q8_0", "q4_0", "q4_k_m", "q5_k_m", "q6_k"]
+TensorType = Literal["f32", "f16", "bf16", "q8_0", "q4_0", "q4_k", "q5_k", "q6_k"]
+
+
+class Generator(Entry):
+    """A model for llama.cpp: a checkpoint to convert, or GGUF files as they are."""
+
+    checkpoint: Path | None = None
+    adapters: Adapters = ()
+    model: Path | None = None
+    projector: Path | None = None
+    """Beside `model`, where that sees pictures."""
+    tokenizer: Path | None = None
+    """Default: `tokenizer.json` of the checkpoint, or beside `model`; without one there, one that transformers rebuilds
+    from the GGUF file is compared with llama.cpp's own, which is told of and not demanded."""
+    quantisation: GgufType = "q8_0"
+    token_embedding: TensorType | None = None
+    """Type of the input embedding; default: as the quantisation has it."""
+    output: TensorType | None = None
+    """Type of the output matrix; default: as the quantisation has it."""
+    prompts: dict[str, str] = Field(default_factory=dict)
+    """Task to the name of a template in the recipe's `prompts`, besides `GENERATOR_TEMPLATES`; an empty one leaves a
+    task out."""
+    picture: Size = Size(width=448, height=448)
+    """Of models that see."""
+    image_token: str = IMAGE_TOKEN
+    stop: Annotated[tuple[str, ...], Field(min_length=1)] = (STOP,)
+    """Texts that end an answer. Left out beside `model`: the tokens that the file names as endings."""
+    context: Count = 4096
+    max_new_tokens: Count = 64
+
+    def templates(self) -> dict[str, str]:
+        """Task to the name of its template."""
+        return {task: name for task, name in {**GENERATOR_TEMPLATES, **self.prompts}.items() if name}
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Generator:
+        ready = self.model is not None
+        if self.projector is not None and not ready:
+            raise ValueError("projector: goes with model; give both GGUF files")
+        if ready == (self.checkpoint is not None):
+            raise ValueError("give either checkpoint, or model with its projector")
+        if ready and (self.adapters or self.token_embedding or self.output):
+            raise ValueError("adapters, token_embedding and output need a checkpoint, not ready-made GGUF files")
+        if ready and "quantisation" in self.model_fields_set:
+            raise ValueError("quantisation: ready-made GGUF files are taken as they are; leave it out")
+        if ready and self.projector is None and "picture" in self.model_fields_set:
+            raise ValueError("picture: a model without projector reads text alone; leave it out, or name the projector")
+        return self
+
+
+ENTRY = Generator
+"""What a recipe says of the role."""
+
+
+def prepare_generator(job: RoleJob, spec: Generator) -> None:
     """Check what is known without weights: prompts, stop texts, tokenizer, picture size."""
     sees = job.source.model_type in VISION_CLASSES
     if not sees and "picture" in spec.model_fields_set:
@@ -56,7 +114,7 @@ def prepare_generator(job: RoleJob, spec: schema.Generator) -> None:
         job.prompt_tokenizer().token_id(spec.image_token)
 
 
-def check_prompts(job: RoleJob, spec: schema.Generator, *, sees: bool) -> None:
+def check_prompts(job: RoleJob, spec: Generator, *, sees: bool) -> None:
     """Raise ExportError where the server would refuse the generator's prompts."""
     named = {task: job.prompts[name] for task, name in spec.templates().items()}
     try:
@@ -74,7 +132,7 @@ def stop_tokens(job: RoleJob, stop: Sequence[str]) -> list[int]:
         raise ExportError(f"roles.{job.role}.stop: {error}") from error
 
 
-def export_generator(job: RoleJob, spec: schema.Generator) -> Exported:
+def export_generator(job: RoleJob, spec: Generator) -> Exported:
     """Write the generator's text model and, if it sees pictures, its projector."""
     tokenizer = job.source.tokenizer_file()
     model = job.source.load(GENERATOR_CLASSES[job.source.model_type])
@@ -97,12 +155,12 @@ def export_generator(job: RoleJob, spec: schema.Generator) -> Exported:
     return Exported(generator_part(spec, model_file, projector), _stored(job.path(model_file), spec))
 
 
-def _picture(job: RoleJob, spec: schema.Generator) -> Patched | None:
+def _picture(job: RoleJob, spec: Generator) -> Patched | None:
     """How its pictures are; None for a model of text alone."""
     return job.picture(spec.picture) if job.source.model_type in VISION_CLASSES else None
 
 
-def generator_part(spec: schema.Generator, model: str, projector: str | None) -> GeneratorPart:
+def generator_part(spec: Generator, model: str, projector: str | None) -> GeneratorPart:
     """The manifest's entry of a generator with these files."""
     return GeneratorPart(
         engine="llama",
@@ -117,7 +175,7 @@ def generator_part(spec: schema.Generator, model: str, projector: str | None) ->
     )
 
 
-def _stored(model: Path, spec: schema.Generator) -> dict[str, Any]:
+def _stored(model: Path, spec: Generator) -> dict[str, Any]:
     """How the text model's tensors were quantised: llama.cpp chooses by tensor."""
     types: dict[str, int] = {}
     for tensor in read_gguf(model).tensors.values():
@@ -125,7 +183,7 @@ def _stored(model: Path, spec: schema.Generator) -> dict[str, Any]:
     return {"precision": spec.quantisation, "bytes_by_type": types}
 
 
-def check_generator(job: RoleJob, spec: schema.Generator, part: GeneratorPart) -> list[Check]:
+def check_generator(job: RoleJob, spec: Generator, part: GeneratorPart) -> list[Check]:
     """Compare the generator's tokens, logits and answers with transformers'."""
     model = job.source.reference(GENERATOR_CLASSES[job.source.model_type])
     picture = _picture(job, spec)
@@ -167,7 +225,7 @@ def check_tokens(role: str, model: Path, tokenizer: PromptTokenizer, *, demanded
     return Check(role, "equal tokens of hostile texts", equal, demand, count, not (wrong and demanded), detail)
 
 
-def _check_drift(job: RoleJob, spec: schema.Generator, part: GeneratorPart, model: Any) -> list[Check]:
+def _check_drift(job: RoleJob, spec: Generator, part: GeneratorPart, model: Any) -> list[Check]:
     """Logits at every position of passages: reported, and bounded where nothing was quantised."""
     tokenizer = job.prompt_tokenizer()
     texts = [passage for sample in job.samples[:_DRIFT_TEXTS] for passage in sample.passages[:1]]
@@ -220,7 +278,7 @@ Pictured = tuple[Prompt, RGB | None]
 
 
 def generator_prompts(
-    job: RoleJob, generator: schema.Generator, spec: Patched | None
+    job: RoleJob, generator: Generator, spec: Patched | None
 ) -> tuple[list[Pictured], list[list[int]]]:
     """An answer prompt for every sample and a rewrite prompt for every fourth, and the token ids of each.
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
 import transformers
+from pydantic import Discriminator, Tag
 
 from quizglass_export.checkpoints.files import read_json
+from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import Feed, apply_precision
 from quizglass_export.onnx.optimum_encoders import embedded, write_image_encoder
-from quizglass_export.parity import Check, Floats, Inputs, as_array, batches, check_vectors, session
-from quizglass_export.recipe import schema
-from quizglass_export.roles.job import PREPROCESSOR, Exported, Exporter, RoleJob, by_type, normalisation
+from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, session
+from quizglass_export.roles.shared.entry import FromCheckpoint, ReadyOnnx, is_ready
+from quizglass_export.roles.shared.job import PREPROCESSOR, Exported, Exporter, RoleJob, by_type, normalisation
 from quizglass_server.models import vision_inputs
-from quizglass_server.models.fields import Normalised
+from quizglass_server.models.fields import Count, Normalised
 from quizglass_server.roles.image_encoder import ImageEncoderPart
 
 _CLIP_REST = r"^(text_model\.|text_projection|logit_scale|logit_bias|vision_model\.embeddings\.position_ids$)"
@@ -44,12 +46,34 @@ CONVOLUTIONAL = ("efficientnet", "resnet", "convnext", "convnextv2", "mobilenet_
 """Networks whose vectors are features pooled over the picture."""
 
 
-def prepare(job: RoleJob, spec: schema.ImageEncoder) -> None:
+class ImageEncoder(FromCheckpoint):
+    """A picture to a vector."""
+
+    reads_text: ClassVar[bool] = False
+
+
+class ReadyImageEncoder(ReadyOnnx):
+    """A picture to a vector: `pixel_values` [B, 3, H, W] to `image_embeds` [B, dimension]."""
+
+    reads_text: ClassVar[bool] = False
+
+    picture: Normalised
+    dimension: Count
+
+
+ENTRY = Annotated[
+    Annotated[ImageEncoder, Tag("<checkpoint>")] | Annotated[ReadyImageEncoder, Tag("<ready>")],
+    Discriminator(is_ready),
+]
+"""What a recipe says of the role."""
+
+
+def prepare(job: RoleJob, spec: ImageEncoder) -> None:
     """Check what is known without weights: how its pictures are normalised."""
     normalisation(job.source.folder / PREPROCESSOR)
 
 
-def export(job: RoleJob, spec: schema.ImageEncoder) -> Exported:
+def export(job: RoleJob, spec: ImageEncoder) -> Exported:
     """Export the image encoder."""
     model = _image_model(job, job.source.load)
     mean, std = normalisation(job.source.folder / PREPROCESSOR)
@@ -65,7 +89,7 @@ def export(job: RoleJob, spec: schema.ImageEncoder) -> Exported:
     return Exported(part, apply_precision(job.path(part.model), spec.precision, _pixels(job, part), len(job.samples)))
 
 
-def check(job: RoleJob, spec: schema.ImageEncoder, part: ImageEncoderPart) -> list[Check]:
+def check(job: RoleJob, spec: ImageEncoder, part: ImageEncoderPart) -> list[Check]:
     """Compare the image encoder with transformers."""
     model = _image_model(job, job.source.reference)
     clip = model.config.model_type == "clip_vision_model"

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import torch
 import transformers
+from pydantic import Discriminator, Field, Tag
 
+from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import apply_precision, check_lossy_scorer
 from quizglass_export.onnx.optimum_encoders import write_cross_encoder
-from quizglass_export.parity import Check, as_array, check_scorer
-from quizglass_export.recipe import schema
-from quizglass_export.roles.job import Exported, Exporter, RoleJob, by_type
-from quizglass_export.roles.scorers import TEXT_CLASSES, check_text_scorer, export_text_scorer, prepare_text_scorer
+from quizglass_export.parity import as_array, check_scorer
+from quizglass_export.roles.shared.entry import Labels, ReadyOnnx, Scorer, is_ready
+from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type
+from quizglass_export.roles.shared.scorers import (
+    TEXT_CLASSES,
+    check_text_scorer,
+    export_text_scorer,
+    prepare_text_scorer,
+)
 from quizglass_export.roles.text_encoder import longest, tokenised
 from quizglass_server.errors import BundleError
+from quizglass_server.models.fields import Count
 from quizglass_server.roles.reranker import CrossEncoderPart, check_labels
 
 CLASSES = {
@@ -24,7 +35,36 @@ CLASSES = {
 _POSITIONS = r".*\.position_ids$"
 
 
-def prepare_scorer(job: RoleJob, spec: schema.Scorer) -> None:
+RELEVANCE_LABELS = (("yes", " yes"), ("no", " no"))
+
+
+class Reranker(Scorer):
+    """The fine reranker's defaults: yes and no."""
+
+    labels: Labels = RELEVANCE_LABELS
+    prompt: Annotated[str, Field(min_length=1)] = "rerank"
+    max_tokens: Count = 256
+
+
+class ReadyReranker(ReadyOnnx):
+    """A query and a passage, encoded as a pair, to a relevance: as above to `logits` [B, logits]."""
+
+    tokenizer: Path
+    max_tokens: Count = 256
+    logits: Count = 1
+    """How many the model gives; of one, the relevance is its sigmoid, of more, the softmax at `relevant`."""
+    relevant: Annotated[int, Field(ge=0)] | None = None
+    """Default: the last."""
+
+
+ENTRY = Annotated[
+    Annotated[Reranker, Tag("<checkpoint>")] | Annotated[ReadyReranker, Tag("<ready>")],
+    Discriminator(is_ready),
+]
+"""What a recipe says of the role."""
+
+
+def prepare_scorer(job: RoleJob, spec: Scorer) -> None:
     """Check what is known without weights: prompt, labels, tokenizer."""
     try:
         check_labels([name for name, _ in spec.labels])
@@ -33,13 +73,13 @@ def prepare_scorer(job: RoleJob, spec: schema.Scorer) -> None:
     prepare_text_scorer(job, spec)
 
 
-def prepare_cross_encoder(job: RoleJob, spec: schema.Reranker) -> None:
+def prepare_cross_encoder(job: RoleJob, spec: Reranker) -> None:
     """Check what is known without weights: the tokenizer."""
     config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
     job.check_texts(min(spec.max_tokens, longest(config)))
 
 
-def export_cross_encoder(job: RoleJob, spec: schema.Reranker) -> Exported:
+def export_cross_encoder(job: RoleJob, spec: Reranker) -> Exported:
     """Export a cross-encoder with a classification head."""
     model = job.source.load(CLASSES[job.source.model_type], ignore=_POSITIONS)
     logits = int(model.config.num_labels)
@@ -63,7 +103,7 @@ def pairs_of(job: RoleJob) -> list[tuple[str, str]]:
     return [(sample.query, passage) for sample in job.samples for passage in sample.passages][: len(job.samples)]
 
 
-def check_cross_encoder(job: RoleJob, spec: schema.Reranker, part: CrossEncoderPart) -> list[Check]:
+def check_cross_encoder(job: RoleJob, spec: Reranker, part: CrossEncoderPart) -> list[Check]:
     """Compare a cross-encoder's logits with transformers', pairs encoded by transformers' own tokenizer."""
     model = job.source.reference(CLASSES[job.source.model_type], ignore=_POSITIONS)
     pairs = pairs_of(job)

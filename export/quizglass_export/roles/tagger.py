@@ -3,34 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
 
 import torch
 import transformers
+from pydantic import Discriminator, Tag
 
+from quizglass_export.checks import Check, Share
 from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import apply_precision
 from quizglass_export.onnx.optimum_encoders import write_classifier
-from quizglass_export.parity import Check, Floats, Inputs, as_array, check_scorer
-from quizglass_export.recipe import schema
+from quizglass_export.parity import Floats, Inputs, as_array, check_scorer
 from quizglass_export.roles.image_encoder import CLASSES, CONVOLUTIONAL, picture_side
-from quizglass_export.roles.job import PREPROCESSOR, Exported, Exporter, RoleJob, by_type, normalisation
-from quizglass_export.roles.pictures import pixels_of
+from quizglass_export.roles.shared.entry import Entry, FromCheckpoint, ReadyOnnx, is_ready
+from quizglass_export.roles.shared.job import PREPROCESSOR, Exported, Exporter, RoleJob, by_type, normalisation
+from quizglass_export.roles.shared.pictures import pixels_of
 from quizglass_server.errors import BundleError
 from quizglass_server.models import vision_inputs
-from quizglass_server.models.fields import Normalised
+from quizglass_server.models.fields import Count, Normalised
 from quizglass_server.roles.tagger import TaggerPart, checked_labels
 
 CLASSIFIERS = {kind: CLASSES[kind][0].replace("Model", "ForImageClassification") for kind in CONVOLUTIONAL}
 """Model type to class."""
 
 
-def prepare(job: RoleJob, spec: schema.Tagger) -> None:
+class _Tags(Entry):
+    least: Share = 0.5
+    """Less likely labels are left out."""
+    most: Count = 3
+    """Labels of one picture."""
+
+
+class Tagger(FromCheckpoint, _Tags):
+    """A picture to its likely labels: a classifier whose labels are the `id2label` of its `config.json`."""
+
+    reads_text: ClassVar[bool] = False
+
+    precision: Literal["fp32"] = "fp32"
+
+
+class ReadyTagger(ReadyOnnx, _Tags):
+    """A picture to its likely labels: `pixel_values` [B, 3, H, W] to `logits` or `probabilities` [B, labels]."""
+
+    reads_text: ClassVar[bool] = False
+
+    picture: Normalised
+    labels: Path
+    """UTF-8, a label a line, in the order of the model's values."""
+    output: Literal["logits", "probabilities"] = "logits"
+
+
+ENTRY = Annotated[
+    Annotated[Tagger, Tag("<checkpoint>")] | Annotated[ReadyTagger, Tag("<ready>")],
+    Discriminator(is_ready),
+]
+"""What a recipe says of the role."""
+
+
+def prepare(job: RoleJob, spec: Tagger) -> None:
     """Check what is known without weights: how its pictures are normalised, and its labels."""
     normalisation(job.source.folder / PREPROCESSOR)
     labels_of(job)
 
 
-def export(job: RoleJob, spec: schema.Tagger) -> Exported:
+def export(job: RoleJob, spec: Tagger) -> Exported:
     """Export the classifier."""
     model = job.source.load(CLASSIFIERS[job.source.model_type])
     mean, std = normalisation(job.source.folder / PREPROCESSOR)
@@ -52,7 +89,7 @@ def export(job: RoleJob, spec: schema.Tagger) -> Exported:
     return Exported(part, notes)
 
 
-def check(job: RoleJob, spec: schema.Tagger, part: TaggerPart) -> list[Check]:
+def check(job: RoleJob, spec: Tagger, part: TaggerPart) -> list[Check]:
     """Compare logits and likeliest labels with transformers."""
     return check_scorer(
         job.role,

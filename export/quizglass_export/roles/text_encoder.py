@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
 import transformers
+from pydantic import Discriminator, Tag
 from tokenizers import Tokenizer
 
 from quizglass_export.checkpoints.sentence_files import Embedding, read_embedding
+from quizglass_export.checks import Check
 from quizglass_export.onnx.accept import Feed, apply_precision
 from quizglass_export.onnx.optimum_encoders import write_text_encoder
-from quizglass_export.parity import (
-    Check,
-    Floats,
-    Inputs,
-    as_array,
-    batches,
-    check_vectors,
-    pool,
-    session,
-    tokenise_padded,
-)
-from quizglass_export.recipe import schema
-from quizglass_export.roles.job import Exported, Exporter, RoleJob, by_type
+from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, pool, session, tokenise_padded
+from quizglass_export.roles.shared.entry import FromCheckpoint, ReadyOnnx, is_ready
+from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type
+from quizglass_server.models.fields import Count
 from quizglass_server.roles.text_encoder import TextEncoderPart
 
 CLASSES = {
@@ -37,19 +30,47 @@ CLASSES = {
 }
 
 
-def embedding_of(job: RoleJob, spec: schema.TextEncoder) -> Embedding:
+class TextEncoder(FromCheckpoint):
+    """A text to a vector; what is left out is read from the checkpoint."""
+
+    tokenizer: Path | None = None
+    pooling: Literal["mean", "cls", "last"] | None = None
+    query_prefix: str | None = None
+    passage_prefix: str | None = None
+    max_tokens: Count | None = None
+
+
+class ReadyTextEncoder(ReadyOnnx):
+    """A text to a vector: `input_ids` and `attention_mask` [B, S] to `last_hidden_state` [B, S, dimension]."""
+
+    tokenizer: Path
+    dimension: Count
+    pooling: Literal["mean", "cls", "last"] = "mean"
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    max_tokens: Count
+
+
+ENTRY = Annotated[
+    Annotated[TextEncoder, Tag("<checkpoint>")] | Annotated[ReadyTextEncoder, Tag("<ready>")],
+    Discriminator(is_ready),
+]
+"""What a recipe says of the role."""
+
+
+def embedding_of(job: RoleJob, spec: TextEncoder) -> Embedding:
     """How a text encoder's texts become vectors: as its checkpoint says, but for what the recipe says."""
     given = spec.model_dump(include={"pooling", "query_prefix", "passage_prefix", "max_tokens"}, exclude_none=True)
     return read_embedding(job.source.folder, job.source.model_type, job.source.tokenizer_file(), given)
 
 
-def prepare(job: RoleJob, spec: schema.TextEncoder) -> None:
+def prepare(job: RoleJob, spec: TextEncoder) -> None:
     """Check what is known without weights: what sentence-transformers' files ask for, and the tokenizer."""
     config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
     job.check_texts(min(embedding_of(job, spec).max_tokens, longest(config)))
 
 
-def export(job: RoleJob, spec: schema.TextEncoder) -> Exported:
+def export(job: RoleJob, spec: TextEncoder) -> Exported:
     """Export the text encoder."""
     model = _text_model(job, job.source.load)
     how = embedding_of(job, spec)
@@ -70,7 +91,7 @@ def export(job: RoleJob, spec: schema.TextEncoder) -> Exported:
     return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(texts)))
 
 
-def check(job: RoleJob, spec: schema.TextEncoder, part: TextEncoderPart) -> list[Check]:
+def check(job: RoleJob, spec: TextEncoder, part: TextEncoderPart) -> list[Check]:
     """Compare the text encoder with transformers."""
     texts = [part.query_prefix + sample.query for sample in job.samples]
     texts += [part.passage_prefix + passage for sample in job.samples for passage in sample.passages]

@@ -31,6 +31,10 @@ from quizglass_server.domain.turns import (
 from quizglass_server.errors import InvalidInput, QuizglassError, RoleMissing
 from quizglass_server.policies import POLICIES, Policy
 from quizglass_server.policies.serving import Has, PolicyStatus, preferred, status_of, survey
+from quizglass_server.roles.detector import DETECTOR
+from quizglass_server.roles.generator import GENERATOR
+from quizglass_server.roles.image_encoder import IMAGE_ENCODER
+from quizglass_server.roles.reader import READER
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.abstaining import abstains
@@ -125,33 +129,33 @@ class Assistant:
             yield "read"
             givens = Givens(turn, runner, resources, journal, lambda: None)
             await givens.words()
-            if models.image_encoder is not None and resources.knowledge.count():
+            if models[IMAGE_ENCODER] is not None and resources.knowledge.count():
                 yield "embed"
                 await lookups.embed_ahead()
             if givens.shows_tags:
                 yield "tag"
                 await givens.tags()
-            if models.generator is not None:
+            if (generator := models[GENERATOR]) is not None:
                 yield "prepare"
-                await models.generator.prepare(picture, await givens.ahead())
+                await generator.prepare(picture, await givens.ahead())
         finally:
             await runner.end()
 
     async def wordy_parts(self, picture: Picture) -> list[Region] | None:
         """Where the gate before the reader finds that there may be words, which it is asked once; None without one."""
-        reader = self._resources.models.reader
+        reader = self._resources.models[READER]
         if reader is None:
             return None
         return await once(self._resources.wordy_parts, picture, lambda picture: find_words(reader, picture))
 
     async def lines_in(self, picture: Picture, part: Region) -> list[Region]:
         """Boxes of the lines of words in a part of a picture; none without a reader."""
-        reader = self._resources.models.reader
+        reader = self._resources.models[READER]
         return [] if reader is None else await reader.locate(picture, part)
 
     async def things_in(self, picture: Picture, question: str) -> list[Region]:
         """Squares around what a question is about, likeliest first; none without a detector."""
-        detector = self._resources.models.detector
+        detector = self._resources.models[DETECTOR]
         if detector is None:
             return []
         boxes = await find_regions(detector, picture, question, self._resources.tuning)
@@ -223,7 +227,7 @@ class Assistant:
 
     def _unseen(self, turn: Turn) -> Draft | None:
         """A refusal of what can only be seen, where the answering model does not see; None: it may be answered."""
-        generator = self._resources.models.generator
+        generator = self._resources.models[GENERATOR]
         blind = generator is not None and not generator.sees_pictures
         if turn.picture is None or not blind or not asks_what_is_seen(turn.question):
             return None

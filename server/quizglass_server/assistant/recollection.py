@@ -25,6 +25,8 @@ from quizglass_server.domain.turns import (
     Vector,
 )
 from quizglass_server.errors import InvalidInput, MemoryOff, needed
+from quizglass_server.roles.image_encoder import IMAGE_ENCODER
+from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.ledger import handed
 from quizglass_server.steps.lookup.crop import WHOLE, View, views_of
 from quizglass_server.steps.lookup.image_search import embed_views
@@ -54,7 +56,7 @@ async def recall(turn: Turn, runner: StepRunner, resources: Resources, journal: 
     if resources.memory is None:
         journal.skip("recall", "MEMORY_OFF")
         return None
-    if turn.picture is not None and resources.models.image_encoder is None:
+    if turn.picture is not None and resources.models[IMAGE_ENCODER] is None:
         return None
     sightings = await runner.run(_last_seen, turn, resources)
     if sightings is None:
@@ -118,7 +120,7 @@ async def search_memory(
         return await memory.by_picture(await _vectors(resources, picture, [WHOLE]), query)
     if not text:
         return await memory.latest(query)
-    encoder = needed(models.text_encoder, "text_encoder", "searching the memory by text")
+    encoder = needed(models[TEXT_ENCODER], "text_encoder", "searching the memory by text")
     (vector,) = await encoder.embed_queries([text])
     return await memory.by_text(vector, text, query)
 
@@ -131,7 +133,7 @@ def _told_recall(sightings: list[SightingHit] | None, turn: Turn, _: Resources) 
 @step("recall", role="memory", optional=True, told=_told_recall)
 async def _last_seen(memory: VisualMemory, turn: Turn, resources: Resources) -> list[SightingHit]:
     """The last sighting of what the picture shows, or of what the question names; none, or one."""
-    picture, encoder = turn.picture, resources.models.text_encoder
+    picture, encoder = turn.picture, resources.models[TEXT_ENCODER]
     hit = None
     if picture is not None:
         look = partial(_vectors, resources, picture)
@@ -142,5 +144,5 @@ async def _last_seen(memory: VisualMemory, turn: Turn, resources: Resources) -> 
 
 
 async def _vectors(resources: Resources, picture: Picture, views: Sequence[View]) -> list[Vector]:
-    encoder = needed(resources.models.image_encoder, "image_encoder", "the visual memory")
+    encoder = needed(resources.models[IMAGE_ENCODER], "image_encoder", "the visual memory")
     return await resources.vectors(picture, views, lambda missing: embed_views(encoder, picture, missing))

@@ -9,7 +9,8 @@ from dataclasses import replace
 from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.domain.turns import Evidence, Picture, Vector
 from quizglass_server.errors import InvalidInput, needed
-from quizglass_server.roles.image_encoder import ImageEncoder
+from quizglass_server.roles.image_encoder import IMAGE_ENCODER, ImageEncoder
+from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.steps.lookup.crop import WHOLE
 from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence
 from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
@@ -56,14 +57,14 @@ async def search(
 
 
 async def _by_text(resources: Resources, text: str, limit: int, options: SearchOptions) -> list[Evidence]:
-    hits = search_texts(resources.models.text_encoder, resources.knowledge, text, limit, options)
+    hits = search_texts(resources.models[TEXT_ENCODER], resources.knowledge, text, limit, options)
     return text_evidence(await hits)
 
 
 async def _by_pictures(
     resources: Resources, pictures: Sequence[Picture], limit: int, options: SearchOptions
 ) -> list[Evidence]:
-    encoder = needed(resources.models.image_encoder, "image_encoder", "searching by picture")
+    encoder = needed(resources.models[IMAGE_ENCODER], "image_encoder", "searching by picture")
     vectors = [await _whole(resources, encoder, picture) for picture in pictures]
     return picture_evidence(await resources.knowledge.search_crops(vectors, limit, options), shown=0)
 

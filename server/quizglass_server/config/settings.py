@@ -1,4 +1,14 @@
-"""The server's settings, read from flags before the environment before a file; unknown names are refused."""
+"""The server's settings, read from flags before the environment before a file; unknown names are refused.
+
+Environment and file are read by pydantic-settings' own sources. Three things are done by hand:
+
+- Laying one source over the other. `settings_customise_sources` does that too, but what comes of it does not say which
+  source a value is from, and errors name the flag, variable or key as it was written: what each source has is kept.
+- The command line (`cli`). `CliSettingsSource` lists the options from the last group to the first, without the groups'
+  titles, with Python's types in place of units (`--grace-s float`), and does not say which flag was probably meant.
+- Unknown variables. `EnvSettingsSource` takes what it knows and leaves the rest, so that a mistyped name would pass for
+  a default.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +18,16 @@ import json
 import os
 import re
 import textwrap
+from collections import ChainMap
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
 from quizglass_server.config.address import knowledge_address, web_origin
 from quizglass_server.config.options import (
@@ -51,7 +62,7 @@ _COLLECTIONS = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 
 class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy cannot see
-    BaseSettings,
+    BaseModel,
     BundleOptions,
     KnowledgeOptions,
     EngineOptions,
@@ -73,7 +84,7 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
     It is each of its groups, and is handed as such to who needs one.
     """
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, enable_decoding=False, extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     @field_validator("knowledge", mode="before")
     @classmethod
@@ -102,17 +113,11 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
         except ValueError as error:
             raise PydanticCustomError("web_origins", "{why}", {"why": str(error)}) from None
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Made directly, settings are what they are given: `load_settings` reads the other sources."""
-        return (init_settings,)
+
+class Sources(BaseSettings, Settings):  # type: ignore[misc]  # the same
+    """What pydantic-settings' sources are asked for; `Settings` that are made in code read none."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, enable_decoding=False)
 
 
 GROUPS: tuple[type[Options], ...] = tuple(base for base in Settings.__bases__ if issubclass(base, Options))
@@ -150,17 +155,14 @@ def load_settings(flags: Mapping[str, Any], config: Path | None = None) -> Setti
     refuse_unknown_variables(Settings.model_fields)
     if config is None and (named := os.environ.get(CONFIG_VARIABLE)):
         config = Path(named)
-    layers: dict[str, Mapping[str, Any]] = {
+    layers: dict[str, dict[str, Any]] = {
         FLAG: {name: value for name, value in flags.items() if value is not None},
-        VARIABLE: EnvSettingsSource(Settings)(),
+        VARIABLE: EnvSettingsSource(Sources)(),
     }
     if config is not None:
-        layers[f"{config}: {{}}"] = file_values(config, Settings)
-    merged: dict[str, Any] = {}
-    for layer in reversed(layers.values()):
-        merged.update(layer)
+        layers[f"{config}: {{}}"] = file_values(config, Sources)
     try:
-        return Settings(**merged)
+        return Settings(**ChainMap(*layers.values()))
     except ValidationError as error:
         raise explained(error, layers, list(all_fields())) from None
 

@@ -1,11 +1,11 @@
-"""What every role's part of a manifest can do, and what its model is loaded from and runs with."""
+"""What a role is called by, what its part of a manifest can do, and what its model is loaded from and runs with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
@@ -14,6 +14,15 @@ from quizglass_server.models.fields import ManifestPart
 from quizglass_server.models.fitting import PictureFitter
 
 Loaded = TypeVar("Loaded")
+Asked = TypeVar("Asked")
+"""What may be asked of a role's model."""
+
+
+@dataclass(frozen=True)  # with slots, Python 3.11 cannot make one of a given type
+class RoleKey(Generic[Asked]):
+    """A role by its name in manifests, with the type of what may fill it: what `Models` are asked by."""
+
+    name: str
 
 
 class ModelFiles(Protocol):

@@ -19,7 +19,7 @@ from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.models.batching import LIMITS
 from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, graphs
 from quizglass_server.models.grids import Grids
-from quizglass_server.models.loading import Loading, RolePart
+from quizglass_server.models.loading import Loading, RoleKey, RolePart
 from quizglass_server.models.logits import checked
 from quizglass_server.models.prompts import clean
 from quizglass_server.models.question_graph import Asked, QuestionGraph
@@ -40,6 +40,9 @@ class CoarseReranker(Protocol):
         A cosine, -1 to 1, in order.
         """
         ...
+
+
+COARSE_RERANKER = RoleKey[CoarseReranker]("coarse_reranker")
 
 
 class CoarseRerankerPart(Gridded, RolePart):

@@ -19,7 +19,7 @@ from quizglass_server.errors import BundleError
 from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, Size, graphs
 from quizglass_server.models.fitting import CACHE_BYTES, PictureFitter
 from quizglass_server.models.grids import Grids, blank, pixel_range
-from quizglass_server.models.loading import Loading, RolePart
+from quizglass_server.models.loading import Loading, RoleKey, RolePart
 from quizglass_server.models.logits import checked, sigmoid
 from quizglass_server.models.prompts import clean
 from quizglass_server.models.text_rows import TextRow, TextTokenizer, padded
@@ -49,6 +49,9 @@ class Detector(Protocol):
         What finding anything in the picture begins with is done and kept. Nothing where all of that needs phrases.
         """
         ...
+
+
+DETECTOR = RoleKey[Detector]("detector")
 
 
 class DetectorPart(Gridded, RolePart):

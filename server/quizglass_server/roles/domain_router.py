@@ -12,7 +12,7 @@ from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError
 from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, graphs
 from quizglass_server.models.grids import Grids
-from quizglass_server.models.loading import Loading, RolePart
+from quizglass_server.models.loading import Loading, RoleKey, RolePart
 from quizglass_server.models.logits import checked, softmax
 from quizglass_server.models.prompts import clean
 from quizglass_server.models.question_graph import Asked, QuestionGraph
@@ -25,6 +25,9 @@ class DomainRouter(Protocol):
     async def domains(self, picture: Picture, question: str) -> list[tuple[str, float]]:
         """Every domain that the model knows, with its probability."""
         ...
+
+
+DOMAIN_ROUTER = RoleKey[DomainRouter]("domain_router")
 
 
 class DomainRouterPart(Gridded, RolePart):

@@ -27,7 +27,7 @@ from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from quizglass_server.errors import BundleError, EngineFailed, InvalidInput, QuizglassError
 from quizglass_server.models.fields import Count, FileName, Size
 from quizglass_server.models.fitting import FittedPicture, PictureFitter
-from quizglass_server.models.loading import ModelFiles, RolePart
+from quizglass_server.models.loading import ModelFiles, RoleKey, RolePart
 from quizglass_server.models.prompts import (
     EXAMPLE,
     PromptError,
@@ -112,6 +112,9 @@ class Generator(Protocol):
             known: values that the prompt will have, whatever is asked; None: none is known.
         """
         ...
+
+
+GENERATOR = RoleKey[Generator]("generator")
 
 
 def _tasks(prompts: dict[str, str]) -> dict[str, str]:

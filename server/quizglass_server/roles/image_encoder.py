@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, graphs
 from quizglass_server.models.grids import PictureGraphs
-from quizglass_server.models.loading import Loading, RolePart
+from quizglass_server.models.loading import Loading, RoleKey, RolePart
 from quizglass_server.models.logits import normalised
 
 
@@ -32,6 +32,9 @@ class ImageEncoder(Protocol):
     async def embed(self, pictures: Sequence[Picture]) -> list[Vector]:
         """One vector a picture."""
         ...
+
+
+IMAGE_ENCODER = RoleKey[ImageEncoder]("image_encoder")
 
 
 class ImageEncoderPart(Gridded, RolePart):

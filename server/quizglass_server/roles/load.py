@@ -14,7 +14,7 @@ from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading, ModelFiles, RolePart
-from quizglass_server.roles.generator import GeneratorPart, LlamaGenerator
+from quizglass_server.roles.generator import GENERATOR, GeneratorPart, LlamaGenerator
 from quizglass_server.roles.table import Models, Roles
 from quizglass_server.scheduling.cores import share_cores, usable_cores
 
@@ -104,7 +104,7 @@ async def load_models(
         async with asyncio.TaskGroup() as group:
             if (part := bundle.roles.generator) is not None:
                 process = LlamaGenerator(part, bundle, loading.fitter, shares.llama, generator)
-                models.generator = models.process = process
+                models[GENERATOR] = models.process = process
                 group.create_task(process.start())
             group.create_task(_load_here(models, loading))
     except BaseExceptionGroup as group_error:

@@ -23,7 +23,7 @@ from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import import_onnxruntime
 from quizglass_server.errors import EngineFailed
-from quizglass_server.models.loading import Loading, RolePart
+from quizglass_server.models.loading import Loading, RoleKey, RolePart
 from quizglass_server.models.prompts import clean
 from quizglass_server.models.wordgate import LARGE_SIDE, WordGate, searched_side
 from quizglass_server.scheduling.clock import measured_engine
@@ -52,6 +52,9 @@ class Reader(Protocol):
     async def locate(self, picture: Picture, part: Region | None = None) -> list[Region]:
         """Where the lines are, in shares of the picture's sides, cheaper than reading them."""
         ...
+
+
+READER = RoleKey[Reader]("reader")
 
 
 class ReaderPart(RolePart):

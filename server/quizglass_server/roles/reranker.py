@@ -18,7 +18,7 @@ from quizglass_server.errors import BundleError
 from quizglass_server.models.batching import LIMITS
 from quizglass_server.models.fields import Count, FileName
 from quizglass_server.models.fitting import encode_within
-from quizglass_server.models.loading import Loading, RolePart
+from quizglass_server.models.loading import Loading, RoleKey, RolePart
 from quizglass_server.models.logits import checked, sigmoid, softmax
 from quizglass_server.models.prompts import Prompt, clean, filled
 from quizglass_server.models.scorers import TextScorer, scorer_prompt
@@ -35,6 +35,9 @@ class Reranker(Protocol):
     async def score(self, query: str, passages: Sequence[str]) -> list[float]:
         """Probability of "yes" for each passage ("<title>: <chunk>"), 0 to 1, in order."""
         ...
+
+
+RERANKER = RoleKey[Reranker]("reranker")
 
 
 class TextRerankerPart(TextScorer):

@@ -1,4 +1,4 @@
-"""All roles in one place: what a manifest may say of each, and the model that fills it."""
+"""All roles in one place: what a manifest may say of each, and the models that fill them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from quizglass_server.models.fields import ManifestPart
-from quizglass_server.models.loading import RolePart
-from quizglass_server.roles.coarse_reranker import CoarseReranker, CoarseRerankerPart
+from quizglass_server.models.loading import Asked, RoleKey, RolePart
+from quizglass_server.roles.coarse_reranker import CoarseRerankerPart
 from quizglass_server.roles.decider import NAMED, Decider, DeciderPart
-from quizglass_server.roles.detector import Detector, DetectorPart
-from quizglass_server.roles.domain_router import DomainRouter, DomainRouterPart
-from quizglass_server.roles.generator import Generator, GeneratorPart
-from quizglass_server.roles.image_encoder import ImageEncoder, ImageEncoderPart
-from quizglass_server.roles.reader import Reader, ReaderPart
-from quizglass_server.roles.reranker import Reranker, RerankerPart
-from quizglass_server.roles.tagger import Tagger, TaggerPart
-from quizglass_server.roles.text_encoder import TextEncoder, TextEncoderPart
+from quizglass_server.roles.detector import DetectorPart
+from quizglass_server.roles.domain_router import DomainRouterPart
+from quizglass_server.roles.generator import GENERATOR, GeneratorPart
+from quizglass_server.roles.image_encoder import ImageEncoderPart
+from quizglass_server.roles.reader import ReaderPart
+from quizglass_server.roles.reranker import RerankerPart
+from quizglass_server.roles.tagger import TaggerPart
+from quizglass_server.roles.text_encoder import TextEncoderPart
 
 DECIDERS = "deciders."
 """What names of further deciders begin with, where roles are named."""
@@ -27,7 +27,7 @@ Deciders = dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], DeciderPart
 
 
 class Roles(ManifestPart):
-    """The `roles` of a manifest; a role without a model is None."""
+    """The `roles` of a manifest, and the list of roles; one without a model is None."""
 
     planner: DeciderPart | None = None
     tool_router: DeciderPart | None = None
@@ -84,43 +84,45 @@ def nested(parts: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Models:
-    """The models of a bundle; of a role that it does not fill, None."""
+    """The models of a bundle.
+
+    `models[TAGGER]` is what fills the role of that name, with the type that its own file gives it, and None where
+    nothing does.
+    """
 
     deciders: dict[str, Decider] = field(default_factory=dict)
     """Planner, tool router and verifier by these names, and every further one by its own."""
-    domain_router: DomainRouter | None = None
-    coarse_reranker: CoarseReranker | None = None
-    reranker: Reranker | None = None
-    detector: Detector | None = None
-    image_encoder: ImageEncoder | None = None
-    text_encoder: TextEncoder | None = None
-    generator: Generator | None = None
-    reader: Reader | None = None
-    tagger: Tagger | None = None
+    others: dict[str, Any] = field(default_factory=dict)
+    """Of every other role, by its name."""
+
+    def __getitem__(self, role: RoleKey[Asked]) -> Asked | None:
+        """The model of a role."""
+        return self.others.get(role.name)
+
+    def __setitem__(self, role: RoleKey[Asked], model: Asked | None) -> None:
+        """Fill a role."""
+        self.put(role.name, model)
 
     def get(self, role: str) -> object | None:
         """The model of a role, such as `deciders.act`; a part of one, `generator.prompts.plan`, counts as the role."""
         if _decides(role):
             return self.deciders.get(role.removeprefix(DECIDERS))
-        model: object | None = getattr(self, role.partition(".")[0], None)
-        return model
-
-    def prompts_name(self, value: str) -> bool:
-        """Whether a prompt of the generator or of a decider shows a value of this name."""
-        if self.generator is not None and value in self.generator.needs:
-            return True
-        return any(value in decider.needs for decider in self.deciders.values())
+        return self.others.get(role.partition(".")[0])
 
     def has(self, part: str) -> bool:
         """Whether a role has a model; a part of one, such as `generator.prompts.plan`, counts as the role."""
         return self.get(part) is not None
 
-    def put(self, role: str, model: object) -> None:
+    def put(self, role: str, model: Any) -> None:
         """Fill a role by its name."""
-        if _decides(role):
-            self.deciders[role.removeprefix(DECIDERS)] = model  # type: ignore[assignment]
-        else:
-            setattr(self, role, model)
+        (self.deciders if _decides(role) else self.others)[role.removeprefix(DECIDERS)] = model
+
+    def prompts_name(self, value: str) -> bool:
+        """Whether a prompt of the generator or of a decider shows a value of this name."""
+        generator = self[GENERATOR]
+        if generator is not None and value in generator.needs:
+            return True
+        return any(value in decider.needs for decider in self.deciders.values())
 
 
 def _decides(role: str) -> bool:

@@ -17,7 +17,7 @@ from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError, EngineFailed
 from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, graphs
 from quizglass_server.models.grids import PictureGraphs
-from quizglass_server.models.loading import Loading, RolePart
+from quizglass_server.models.loading import Loading, RoleKey, RolePart
 from quizglass_server.models.logits import checked, softmax
 from quizglass_server.models.prompts import clean
 
@@ -33,6 +33,9 @@ class Tagger(Protocol):
     async def tags(self, picture: Picture) -> list[tuple[str, float]]:
         """The likeliest labels with their probabilities, likeliest first; none where it is sure of nothing."""
         ...
+
+
+TAGGER = RoleKey[Tagger]("tagger")
 
 
 class TaggerPart(Gridded, RolePart):

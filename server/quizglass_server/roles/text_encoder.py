@@ -13,7 +13,7 @@ from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.models.batching import LIMITS
 from quizglass_server.models.fields import Count, FileName
-from quizglass_server.models.loading import Loading, RolePart
+from quizglass_server.models.loading import Loading, RoleKey, RolePart
 from quizglass_server.models.logits import normalised
 from quizglass_server.models.text_rows import TextRow, TextTokenizer, TokenCounter, padded, text_ranges
 from quizglass_server.scheduling.priority import Priority, at_priority
@@ -43,6 +43,9 @@ class TextEncoder(Protocol):
     def count_tokens(self, text: str) -> int:
         """Length of a text in the encoder's own tokens."""
         ...
+
+
+TEXT_ENCODER = RoleKey[TextEncoder]("text_encoder")
 
 
 class TextEncoderPart(RolePart):

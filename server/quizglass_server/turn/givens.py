@@ -9,6 +9,7 @@ from typing import TypeVar
 from quizglass_server.domain.state import Note, State
 from quizglass_server.domain.turns import Evidence, Origin, Picture, Turn
 from quizglass_server.models.prompts import Value
+from quizglass_server.roles.tagger import TAGGER
 from quizglass_server.steps.prompt_values import prompt_values
 from quizglass_server.steps.read import asks_to_read, domain_of, find_words, read_words, tags_of
 from quizglass_server.turn.journal import Journal
@@ -78,7 +79,7 @@ class Givens:
     def shows_tags(self) -> bool:
         """Whether there is a picture, something that names what it shows, and a prompt that names it."""
         models = self._resources.models
-        return self._turn.picture is not None and models.tagger is not None and models.prompts_name(TAGS)
+        return self._turn.picture is not None and models[TAGGER] is not None and models.prompts_name(TAGS)
 
     def begin_tagging(self) -> asyncio.Task[tuple[str, ...]] | None:
         """Begin to find out what the picture is likely to show, for prompts to come; None where none shows it."""

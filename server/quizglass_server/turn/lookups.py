@@ -10,6 +10,9 @@ from itertools import takewhile
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Evidence, Picture, Turn, Vector
 from quizglass_server.models.prompts import MOST_ENTRIES
+from quizglass_server.roles.detector import DETECTOR
+from quizglass_server.roles.image_encoder import IMAGE_ENCODER
+from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.steps.lookup.coarse import rerank_coarsely
 from quizglass_server.steps.lookup.crop import Part, squares_of, views_of
 from quizglass_server.steps.lookup.detect import around, find_regions, likely_regions
@@ -61,7 +64,7 @@ class Lookups:
         """Begin to embed the picture's views, if that is of use and takes no time worth mentioning."""
         usual, resources = self._resources.costs.usual, self._resources
         cheap = usual(find_regions.name) + usual(embed_views.name) <= CHEAP_S
-        if not self._vectors and cheap and resources.models.image_encoder is not None and resources.knowledge.count():
+        if not self._vectors and cheap and resources.models[IMAGE_ENCODER] is not None and resources.knowledge.count():
             self._embedding(())
 
     async def embed_ahead(self) -> None:
@@ -69,7 +72,7 @@ class Lookups:
 
         Those are the views of one that names no place, or with a detector the boxes of what was lately asked about.
         """
-        if self._resources.models.detector is None:
+        if self._resources.models[DETECTOR] is None:
             await self._embedding(())
         elif (picture := self._turn.picture) is not None:
             regions = await self._runner.run(likely_regions, picture, self._tuning)
@@ -95,7 +98,7 @@ class Lookups:
             hits = await self._in_squares(self._turn.picture, tuning)
         evidence = picture_evidence(hits or [], 0 if candidates else shown)
         if hits and self._tuning.own_passages:
-            encoder, most = self._resources.models.text_encoder, self._tuning.own_passages
+            encoder, most = self._resources.models[TEXT_ENCODER], self._tuning.own_passages
             entries = [hit.entry.id for hit in hits[:shown]]
             own = await self._runner.run(own_passages, encoder, self._turn.question, entries, most)
             evidence = with_passages(evidence, own or [])
@@ -115,7 +118,7 @@ class Lookups:
         """What the generator is shown of the texts of entries; see `Tools.read_entries`."""
         if not entries or self._tuning.own_passages:
             return []
-        encoder, ids = self._resources.models.text_encoder, [entry.entry_id for entry in entries]
+        encoder, ids = self._resources.models[TEXT_ENCODER], [entry.entry_id for entry in entries]
         own = await self._runner.run(own_passages, encoder, query, ids, limit or self._tuning.found)
         passages = text_evidence([hit for hits in own or () for hit in hits])
         return self._journal.found([replace(passage, used=True) for passage in passages])
@@ -173,7 +176,7 @@ class Lookups:
         """Ranked passages, where none of them answers with those of entries that the query or the first ones name."""
         if not self._tuning.links or answered(ranked, self._tuning.rerank_accept):
             return ranked
-        encoder = self._resources.models.text_encoder
+        encoder = self._resources.models[TEXT_ENCODER]
         linked = await self._runner.run(follow_links, encoder, query, ranked, self._tuning.links)
         scored = await self._runner.run(rerank, query, linked) if linked else None
         return ranked if scored is None else with_sources(best_first(with_links(ranked, scored)))

@@ -24,7 +24,8 @@ from quizglass_server.domain.turns import (
 )
 from quizglass_server.models.prompts import Values, clean
 from quizglass_server.roles.decider import VERIFIER, Decider
-from quizglass_server.roles.generator import GenerationRequest, Generator, json_like, lines
+from quizglass_server.roles.generator import GENERATOR, GenerationRequest, Generator, json_like, lines
+from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.steps.abstaining import Withholding, abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest, planned
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
@@ -92,7 +93,7 @@ class Toolbox:
     @property
     def searches_text(self) -> bool:
         """Whether the bundle can search by text."""
-        return self._resources.models.text_encoder is not None
+        return self._resources.models[TEXT_ENCODER] is not None
 
     @property
     def most_rounds(self) -> int | None:
@@ -304,7 +305,7 @@ class Toolbox:
         self, task: str, state: State, also: Mapping[str, Note], *, answers: bool = False
     ) -> GenerationRequest:
         """A prompt with the wearer's picture, and those of the entries seen where it shows them."""
-        generator = self._resources.models.generator
+        generator = self._resources.models[GENERATOR]
         values = await self._givens.values(state, also, self._names(task))
         shown = await self._shown(state, entries=generator is not None and generator.shows_entries(task))
         if not answers:
@@ -323,14 +324,14 @@ class Toolbox:
 
     def _has_more(self, request: GenerationRequest) -> bool:
         """Whether a prompt has more than the question: the picture, for a model that sees it, or what it names."""
-        generator = self._resources.models.generator
+        generator = self._resources.models[GENERATOR]
         if generator is None or generator.sees_pictures:
             return True
         return any(request.values.get(name) for name in generator.names(request.task) - {"question"})
 
     def _names(self, task: str) -> frozenset[str]:
         """Of the values that the prompt of a task shows."""
-        generator = self._resources.models.generator
+        generator = self._resources.models[GENERATOR]
         return frozenset() if generator is None else generator.names(task)
 
     def _tell_decision(self, by: str, label: Enum, decided_by: str, weighed: Sequence[tuple[str, float]]) -> None:
@@ -350,7 +351,7 @@ class Toolbox:
         if self._looks_ahead:
             return
         self._looks_ahead = True
-        if self._turn.picture is not None and (generator := self._resources.models.generator) is not None:
+        if self._turn.picture is not None and (generator := self._resources.models[GENERATOR]) is not None:
             self._runner.begin(self._prepare(generator, self._turn.picture))
 
     async def _prepare(self, generator: Generator, picture: Picture) -> None:

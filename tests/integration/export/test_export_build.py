@@ -17,7 +17,7 @@ from quizglass_export import cli  # noqa: E402
 from quizglass_export.assembly import starter_layout as building  # noqa: E402
 from quizglass_export.assembly.starter_layout import BuildOptions, build  # noqa: E402
 from quizglass_export.errors import ExportError  # noqa: E402
-from quizglass_export.recipe.schema import Demands  # noqa: E402
+from quizglass_export.roles.shared.entry import Demands  # noqa: E402
 from quizglass_server.bundle.files import Bundle  # noqa: E402
 from quizglass_server.models.prompts import PromptTokenizer  # noqa: E402
 

@@ -13,8 +13,8 @@ pytest.importorskip("optimum")
 from safetensors.torch import save_file  # noqa: E402
 
 from bench.export.parity import plan_role  # noqa: E402
+from quizglass_export.checks import Check  # noqa: E402
 from quizglass_export.errors import ExportError  # noqa: E402
-from quizglass_export.parity import Check  # noqa: E402
 from tests.support.bundles.exported_bundle import exported_role  # noqa: E402
 from tests.support.bundles.tiny_checkpoints import bert_tokenizer, blip2, convolutional, image_model, owlv2, text_model  # noqa: E402
 

@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("torch")
 
+from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
-from quizglass_export.parity import Check
 from tests.support.bundles.exported_bundle import exported_role
 from tests.support.bundles.tiny_checkpoints import bert_tokenizer, grounding_dino, owlv2, scatter
 from tests.support.bundles.tiny_qwen import qwen2_vl, write_tokenizer

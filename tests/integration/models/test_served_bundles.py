@@ -22,6 +22,7 @@ from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError
+from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.load import load_models
 from tests.support.bundles.tiny_bundle import write_bundle
 
@@ -128,7 +129,7 @@ async def test_pictures_go_to_the_size_that_suits_them(tmp_path: Path) -> None:
     bundle = changed(bundle, wide_encoder)
     models = await load_models(Bundle.load(bundle), CPU)
     try:
-        planner, encoder = models.deciders["planner"], models.image_encoder
+        planner, encoder = models.deciders["planner"], models[IMAGE_ENCODER]
         assert encoder is not None
         for size in ((100, 100), (30, 40), (4000, 3900)):
             assert best(await planner.probabilities([photo(*size, 255)], ASKED)) == "image"

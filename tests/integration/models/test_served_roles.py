@@ -29,8 +29,11 @@ from quizglass_server.domain.turns import RGB, Picture  # noqa: E402
 from quizglass_server.errors import BundleError  # noqa: E402
 from quizglass_server.models.fields import Size  # noqa: E402
 from quizglass_server.models.vision_inputs import channels, fit  # noqa: E402
-from quizglass_server.roles.detector import DetectorPart  # noqa: E402
+from quizglass_server.roles.coarse_reranker import COARSE_RERANKER  # noqa: E402
+from quizglass_server.roles.detector import DETECTOR, DetectorPart  # noqa: E402
+from quizglass_server.roles.domain_router import DOMAIN_ROUTER  # noqa: E402
 from quizglass_server.roles.load import LoadedModels, load_models  # noqa: E402
+from quizglass_server.roles.reranker import RERANKER  # noqa: E402
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in  # noqa: E402
 from tests.support.bundles.exported_bundle import exported_bundle, write_manifest  # noqa: E402
 from tests.support.bundles.tiny_bundle import write_bundle  # noqa: E402
@@ -67,12 +70,13 @@ async def test_a_cross_encoder_scores_pairs_as_transformers_does(tmp_path: Path,
             logits = model(**given).logits[0]
         expected.append(float(logits.sigmoid()[0] if labels == 1 else logits.softmax(-1)[labels - 1]))
     async with loaded(bundle) as models:
-        assert models.reranker is not None
-        assert await models.reranker.score("what costs", PASSAGES) == pytest.approx(expected, abs=1e-4)
-        alone = [(await models.reranker.score("what costs", [passage]))[0] for passage in PASSAGES]
-        assert await models.reranker.score("what costs", PASSAGES) == pytest.approx(alone, abs=1e-5)
-        assert await models.reranker.score("what costs", []) == []
-        assert 0 < (await models.reranker.score("", [""]))[0] < 1
+        reranker = models[RERANKER]
+        assert reranker is not None
+        assert await reranker.score("what costs", PASSAGES) == pytest.approx(expected, abs=1e-4)
+        alone = [(await reranker.score("what costs", [passage]))[0] for passage in PASSAGES]
+        assert await reranker.score("what costs", PASSAGES) == pytest.approx(alone, abs=1e-5)
+        assert await reranker.score("what costs", []) == []
+        assert 0 < (await reranker.score("", [""]))[0] < 1
     assert len({round(score, 6) for score in expected}) > 2
 
 
@@ -118,13 +122,13 @@ async def test_the_q_former_compares_passages_with_a_picture_and_names_its_domai
     with torch.no_grad():
         output = model(pixels, given.input_ids, given.attention_mask, use_image_text_matching_head=True)
     async with loaded(bundle) as models:
-        assert models.coarse_reranker is not None
-        assert models.domain_router is not None
-        assert await models.coarse_reranker.compare(picture, "what is this", PASSAGES) == pytest.approx(
-            expected, abs=1e-4
-        )
-        assert await models.coarse_reranker.compare(picture, "a car", PASSAGES) != pytest.approx(expected, abs=1e-4)
-        found = await models.domain_router.domains(picture, "what is this")
+        coarse_reranker = models[COARSE_RERANKER]
+        assert coarse_reranker is not None
+        domain_router = models[DOMAIN_ROUTER]
+        assert domain_router is not None
+        assert await coarse_reranker.compare(picture, "what is this", PASSAGES) == pytest.approx(expected, abs=1e-4)
+        assert await coarse_reranker.compare(picture, "a car", PASSAGES) != pytest.approx(expected, abs=1e-4)
+        found = await domain_router.domains(picture, "what is this")
     assert [name for name, _ in found] == domains
     assert [value for _, value in found] == pytest.approx(output.logits_per_image[0].softmax(-1).tolist(), abs=1e-4)
 
@@ -162,9 +166,10 @@ async def test_a_coarse_reranker_of_the_picture_alone_still_works(tmp_path: Path
         with torch.no_grad():
             expected.append(float(model(pixels, text.input_ids, text.attention_mask).logits_per_image.max()))
     async with loaded(bundle) as models:
-        assert models.coarse_reranker is not None
+        coarse_reranker = models[COARSE_RERANKER]
+        assert coarse_reranker is not None
         for question in ("what is this", "a car"):
-            scores = await models.coarse_reranker.compare(picture, question, PASSAGES)
+            scores = await coarse_reranker.compare(picture, question, PASSAGES)
             assert scores == pytest.approx(expected, abs=1e-4)
 
 
@@ -198,10 +203,11 @@ async def test_grounding_dino_finds_phrases_where_transformers_does(tmp_path: Pa
     likely = output.logits[0].sigmoid()
     scores = torch.stack([likely[:, 1:3].amax(1), likely[:, 4]], 1).amax(1)
     async with loaded(bundle) as models:
-        assert models.detector is not None
-        found = await models.detector.detect(picture, ["Red  car.", "boat"])
-        assert await models.detector.detect(picture, [" . "]) == []
-        assert len(await models.detector.detect(picture, ["tower"] * 40)) >= 1
+        detector = models[DETECTOR]
+        assert detector is not None
+        found = await detector.detect(picture, ["Red  car.", "boat"])
+        assert await detector.detect(picture, [" . "]) == []
+        assert len(await detector.detect(picture, ["tower"] * 40)) >= 1
     x, y, width, height = output.pred_boxes[0, int(scores.argmax())].tolist()
     sides = np.clip([x - width / 2, y - height / 2, x + width / 2, y + height / 2], 0, 1)
     assert found[0].score == pytest.approx(float(scores.max()), abs=1e-4)
@@ -230,9 +236,10 @@ async def test_owlv2_sees_a_picture_padded_to_a_square(tmp_path: Path) -> None:
     # Boxes that lie in what the picture was padded with show nothing of it.
     scores[np.prod(sides[:, 2:] - sides[:, :2], axis=1) == 0] = 0
     async with loaded(bundle) as models:
-        assert models.detector is not None
-        found = await models.detector.detect(picture, ["red car", "boat"])
-        again = await models.detector.detect(picture, ["boat", "red car", "boat"])
+        detector = models[DETECTOR]
+        assert detector is not None
+        found = await detector.detect(picture, ["red car", "boat"])
+        again = await detector.detect(picture, ["boat", "red car", "boat"])
     assert found[0].score == pytest.approx(float(scores.max()), abs=1e-3)
     assert boxes_of(found)[0] == pytest.approx(sides[int(scores.argmax())], abs=1e-3)
     assert again == found
@@ -247,13 +254,14 @@ async def test_owlv2_looks_at_a_picture_once_whatever_is_looked_for(tmp_path: Pa
     assert spec.text_model
     ledger = ByteLedger()
     async with loaded(bundle) as models:
-        assert models.detector is not None
+        detector = models[DETECTOR]
+        assert detector is not None
         with entered_in(ledger):
-            assert await models.detector.guess(noise(80, 40), 0.0, 1) == []  # nothing was looked for before
+            assert await detector.guess(noise(80, 40), 0.0, 1) == []  # nothing was looked for before
             looked = handed_to(ledger, "detector")
             for phrases in (["red car"], ["boat", "red car"]):
-                boxes = await models.detector.detect(noise(80, 40), phrases)
-            guessed = await models.detector.guess(noise(80, 40), 0.0, 1)
+                boxes = await detector.detect(noise(80, 40), phrases)
+            guessed = await detector.guess(noise(80, 40), 0.0, 1)
     assert {each.phrase for each in guessed} == {"boat", "red car"}
     assert (guessed[0].region, guessed[0].score) == (boxes[0].region, boxes[0].score)
     size, ids = spec.picture, 2 * spec.max_tokens * 8

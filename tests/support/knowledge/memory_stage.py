@@ -15,6 +15,8 @@ from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.options import MemoryOptions
 from quizglass_server.domain.turns import RGB, Picture, Vector
 from quizglass_server.memory import SightingMemory
+from quizglass_server.roles.image_encoder import IMAGE_ENCODER
+from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.steps.tuning import Tuning, Views
 from quizglass_server.turn.resources import Resources
 from tests.support.knowledge.fakes import FakeTextEncoder
@@ -45,7 +47,7 @@ class MemoryStage(Stage):
     def __init__(self, folder: Path, memory: SightingMemory | None, eyes: Eyes) -> None:
         super().__init__(folder)
         self.dummies, self.store = Models(), Knowledge()
-        self.dummies.image_encoder, self.dummies.text_encoder = eyes, FakeTextEncoder()  # type: ignore[assignment]
+        self.dummies[IMAGE_ENCODER], self.dummies[TEXT_ENCODER] = eyes, FakeTextEncoder()  # type: ignore[assignment]
         tuning = Tuning(image_accept=0.6, views=Views(unplaced=(1.0, 0.5)))
         resources = Resources(self.dummies, self.store, tuning, memory)  # type: ignore[arg-type]
         self.memory = memory

@@ -175,3 +175,9 @@ async def eventually(fits: Callable[[], object]) -> None:
     async with asyncio.timeout(WAIT_S):
         while not fits():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
+
+
+async def usable(said: RawLink) -> None:
+    """Fail where the session does not answer any more."""
+    await said.say(question("still", "Still?"))
+    assert (await said.done("still")).answer

@@ -20,6 +20,8 @@ from quizglass_server.domain.turns import (
     VerdictOutcome,
 )
 from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, InvalidInput, Overloaded, RoleMissing
+from quizglass_server.roles.reader import READER
+from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import deadline
 from tests.support.turn_fakes import World, done, picture, turn
@@ -341,7 +343,7 @@ async def test_a_missing_role_is_named_before_anything_runs(role: str, policy: s
 
 async def test_without_a_reader_no_words_are_known() -> None:
     world = World()
-    world.models.reader = None
+    world.models[READER] = None
     assert done(await world.ask()).skipped == ()
 
 
@@ -463,6 +465,6 @@ async def test_search_by_text_by_picture_and_by_both() -> None:
 
 async def test_search_names_the_missing_encoder() -> None:
     world = World()
-    world.models.text_encoder = None
+    world.models[TEXT_ENCODER] = None
     with pytest.raises(RoleMissing, match="text_encoder"):
         await world.assistant.search("price", None, 5)

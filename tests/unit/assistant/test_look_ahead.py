@@ -6,6 +6,9 @@ import pytest
 
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.domain.regions import Detection, Region
+from quizglass_server.roles.detector import DETECTOR
+from quizglass_server.roles.domain_router import DOMAIN_ROUTER
+from quizglass_server.roles.reader import READER
 from tests.support.rpc_fakes import Gate
 from tests.support.turn_fakes import World, picture, turn
 
@@ -62,7 +65,7 @@ async def test_the_gate_says_of_a_picture_once_where_there_may_be_words(world, l
         assert await world.assistant.wordy_parts(picture()) == [world.models.lettered]
     assert await world.assistant.wordy_parts(picture(2)) == [world.models.lettered]
     assert world.models.calls.of("gate") == [picture().sha256, picture(2).sha256]
-    world.models.reader = None
+    world.models[READER] = None
     assert await world.assistant.wordy_parts(picture(3)) is None
 
 
@@ -80,7 +83,7 @@ async def test_nothing_is_done_that_only_a_question_can_be_asked_of(world, looks
             asked.append("guess")
             return []
 
-    world.models.domain_router = world.models.detector = Asked()
+    world.models[DOMAIN_ROUTER] = world.models[DETECTOR] = Asked()
     looks.add("a session", picture())
     await over(looks)
     assert [role for role, _ in world.models.calls.made] == ["gate", "reader", "prepare"]  # boxes are looked up then
@@ -99,7 +102,7 @@ async def test_what_was_lately_asked_about_is_embedded_and_not_again_by_the_turn
         async def detect(self, picture, phrases, least_score):
             return [each for each in (car, boat) if each.phrase in phrases]
 
-    world.models.detector = Boxes()
+    world.models[DETECTOR] = Boxes()
     looks.add("a session", picture())
     await over(looks)
     assert [len(parts) for parts in world.models.calls.of("image_encoder")] == [2]
@@ -112,7 +115,7 @@ async def test_a_detector_that_fails_costs_a_picture_nothing_else(world, looks):
         async def guess(self, picture, least_score, each):
             raise RuntimeError("no")
 
-    world.models.detector = Broken()
+    world.models[DETECTOR] = Broken()
     looks.add("a session", picture())
     await over(looks)
     assert world.models.calls.of("prepare")

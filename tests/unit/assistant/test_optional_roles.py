@@ -26,6 +26,9 @@ from quizglass_server.domain.turns import (
 )
 from quizglass_server.errors import RoleMissing
 from quizglass_server.models.prompts import Values
+from quizglass_server.roles.coarse_reranker import COARSE_RERANKER
+from quizglass_server.roles.detector import DETECTOR
+from quizglass_server.roles.domain_router import DOMAIN_ROUTER
 from quizglass_server.steps.lookup.coarse import rerank_coarsely
 from quizglass_server.steps.lookup.crop import LEFT, crop
 from quizglass_server.steps.lookup.detect import ANYTHING, around, chosen, find_regions, phrases_of
@@ -123,7 +126,7 @@ def verdict(events: Sequence[object]) -> VerdictOutcome:
 async def test_passages_that_do_not_go_with_the_picture_are_told_of_and_neither_reranked_nor_shown() -> None:
     world = World(coarse_accept=0.1, coarse_candidates=1, found=2)
     world.models.decision = Plan.TEXT
-    coarse = world.models.coarse_reranker = Coarse(costs=0.3, Brenn=0.5, **{"1974": 0.0})
+    coarse = world.models[COARSE_RERANKER] = Coarse(costs=0.3, Brenn=0.5, **{"1974": 0.0})
     events = await world.ask()
     assert coarse.asked == ["".join(world.models.query).strip()], "the query that they were searched for"
     assert world.models.calls.of("reranker") == [["Tagrin: The Tagrin lies in Brenn."]]
@@ -154,7 +157,7 @@ async def test_fine_times_coarse_decides_where_there_is_a_coarse_reranker() -> N
 async def test_without_a_picture_passages_are_ranked_by_the_search_alone() -> None:
     world = World()
     world.models.decision = Plan.TEXT
-    world.models.coarse_reranker = Broken()
+    world.models[COARSE_RERANKER] = Broken()
     events = await world.ask(turn(shown=False))
     assert len(world.models.calls.of("reranker")[0]) == 3
     assert done(events).skipped == ()
@@ -162,7 +165,7 @@ async def test_without_a_picture_passages_are_ranked_by_the_search_alone() -> No
 
 async def test_the_domain_reaches_the_prompts() -> None:
     world = World()
-    world.models.domain_router = Domains()
+    world.models[DOMAIN_ROUTER] = Domains()
     await world.ask()
     requests = [*world.models.calls.of("rewrite"), *world.models.calls.of("answer")]
     assert [request.values["domain"] for request in requests] == ["vehicles", "vehicles"]
@@ -177,7 +180,7 @@ async def test_the_domain_is_found_out_once_and_only_for_prompts_that_name_it() 
             asked.append(question)
             return await super().domains(picture, question)
 
-    world.models.domain_router = Asked()
+    world.models[DOMAIN_ROUTER] = Asked()
     world.models.needs = frozenset({"question"})
     await world.ask()
     assert asked == []
@@ -228,7 +231,7 @@ async def test_a_verifier_is_not_asked_about_nothing() -> None:
 async def test_what_a_detector_finds_is_looked_up_instead_of_the_views() -> None:
     world = World(boxes=1)
     world.models.decision = Plan.IMAGE
-    boxes = world.models.detector = Boxes(
+    boxes = world.models[DETECTOR] = Boxes(
         Detection(Region(0.5, 0.0, 1.0, 0.5), 0.9, "red car"),
         Detection(Region(0.0, 0.0, 0.5, 0.5), 0.8, "red car"),
     )
@@ -251,7 +254,7 @@ def test_of_several_things_each_has_its_box_before_any_has_two() -> None:
 async def test_a_turn_goes_on_without_a_role_that_fails() -> None:
     world = World()
     for role in ("domain_router", "coarse_reranker", "detector"):
-        setattr(world.models, role, Broken())
+        world.models.put(role, Broken())
     world.models.deciders["verifier"] = Broken()
     events = await world.ask()
     assert done(events).answer == "45 crowns"

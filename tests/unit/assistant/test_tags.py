@@ -14,6 +14,7 @@ from quizglass_server.domain.entries import ChunkHit, Entry
 from quizglass_server.domain.turns import EvidenceFound, GenerationEnd, Picture, Plan, StepEnded, Token
 from quizglass_server.errors import EngineFailed
 from quizglass_server.roles.generator import GenerationRequest
+from quizglass_server.roles.tagger import TAGGER
 from tests.support.turn_fakes import Models, World, done, picture, turn
 
 POINTING = "What does this animal eat?"
@@ -48,13 +49,13 @@ class Naming(Models):
 @pytest.fixture
 def world() -> World:
     world = World()
-    world.models.tagger = Koalas()
+    world.models[TAGGER] = Koalas()
     return world
 
 
 def asked_of(world: World) -> list[bytes]:
-    assert isinstance(world.models.tagger, Koalas)
-    return world.models.tagger.asked
+    assert isinstance(world.models[TAGGER], Koalas)
+    return world.models[TAGGER].asked
 
 
 def given(world: World, task: str) -> list[object]:
@@ -96,7 +97,7 @@ async def test_it_is_found_out_beside_the_embedding(world: World) -> None:
             tagging.set()
             return await super().tags(picture)
 
-    world.models.tagger = Noting()
+    world.models[TAGGER] = Noting()
     world.models.before["image_encoder"] = tagging.wait
     async with asyncio.timeout(120):
         await world.ask(policy="both")
@@ -131,8 +132,8 @@ async def test_a_tagger_for_which_there_is_no_time_is_named_and_not_waited_for(w
 
 
 async def test_a_tagger_that_fails_is_named_and_the_turn_goes_on(world: World) -> None:
-    assert isinstance(world.models.tagger, Koalas)
-    world.models.tagger.error = EngineFailed("broken")
+    assert isinstance(world.models[TAGGER], Koalas)
+    world.models[TAGGER].error = EngineFailed("broken")
     events = await world.ask(policy="both")
     assert done(events).answer == "45 crowns"
     assert given(world, "answer") == [[]]
@@ -177,7 +178,7 @@ async def test_what_the_store_has_no_picture_of_is_found_by_the_name_that_the_ta
     world.models = Naming()
     world.resources = replace(world.resources, models=world.models)
     world.assistant = Assistant(world.resources)
-    world.models.tagger, world.models.decision = Koalas(), plan
+    world.models[TAGGER], world.models.decision = Koalas(), plan
     eats = ChunkHit(KOALA, "The koala eats eucalyptus leaves.", 0.9)
 
     async def search_texts(vector: object, limit: int, words: str = "", finding: object = None) -> list[ChunkHit]:

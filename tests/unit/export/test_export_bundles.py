@@ -1,5 +1,7 @@
 import json
 import struct
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,6 +47,25 @@ def test_inspect_says_what_is_inside_and_what_would_run_it(bundle: Bundle, capsy
     assert json.loads(capsys.readouterr().out)["digest"] == bundle.digest
     assert cli.main(["inspect", str(bundle.root)]) == 0
     assert "text-encoder" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "unneeded"),
+    [
+        ("inspect {bundle}", "torch transformers"),
+        ("verify {bundle}", "torch transformers"),
+        ("diff {bundle} {bundle}", "torch transformers onnx onnxruntime"),
+        ("repack {bundle} --drop reranker --out {out}", "torch transformers onnxruntime"),
+    ],
+)
+def test_commands_load_nothing_heavy_that_they_do_not_need(
+    bundle: Bundle, tmp_path: Path, command: str, unneeded: str
+) -> None:
+    arguments = command.format(bundle=bundle.root, out=tmp_path / "out").split()
+    code = f"import sys; from quizglass_export.cli import main; assert main({arguments}) == 0; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert set(unneeded.split()).isdisjoint(done.stdout.splitlines()[-1].split())
 
 
 def test_verify_looks_into_models_and_names_the_first_thing_that_is_wrong(

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from quizglass_export.bundles.onnx_graph import summarise  # noqa: E402
+from quizglass_export.checks import Acceptance  # noqa: E402
 from quizglass_export.errors import ExportError  # noqa: E402
 from quizglass_export.graphs.scorer_text import TextScorer  # noqa: E402
 from quizglass_export.onnx.accept import apply_precision, check_lossy_scorer  # noqa: E402
@@ -18,8 +19,7 @@ from quizglass_export.onnx.file import write_onnx  # noqa: E402
 from quizglass_export.onnx.precision import pack_blocks, to_float16  # noqa: E402
 from quizglass_export.onnx.scorer_inputs import scorer_batch  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
-from quizglass_export.recipe.schema import Acceptance  # noqa: E402
-from quizglass_export.roles.scorers import TEXT_AXES  # noqa: E402
+from quizglass_export.roles.shared.scorers import TEXT_AXES  # noqa: E402
 
 ROWS = [np.random.default_rng(seed).integers(1, 99, 5 + 3 * seed % 17).tolist() for seed in range(16)]
 

@@ -13,7 +13,7 @@ from quizglass_export.graphs.qwen_vl import VISION_CLASSES, vision_scorer  # noq
 from quizglass_export.onnx.file import write_onnx  # noqa: E402
 from quizglass_export.onnx.scorer_inputs import scorer_batch  # noqa: E402
 from quizglass_export.parity import check_scorer, session  # noqa: E402
-from quizglass_export.roles.scorers import SEVERAL, VISION_AXES  # noqa: E402
+from quizglass_export.roles.shared.scorers import SEVERAL, VISION_AXES  # noqa: E402
 from quizglass_server.models.fields import Patched  # noqa: E402
 from quizglass_server.models.vision_inputs import image_tokens, patch_grid, patches  # noqa: E402
 

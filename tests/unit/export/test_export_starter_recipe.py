@@ -11,7 +11,9 @@ from quizglass_export.assembly.settings import Settings
 from quizglass_export.assembly.starter_recipe import TASKS, starter_recipe
 from quizglass_export.checkpoints.files import DECISIONS, ROUTER
 from quizglass_export.errors import ExportError
-from quizglass_export.recipe.schema import Demands, LinearDecider, Roles, Samples, SharingDecider
+from quizglass_export.recipe.schema import Roles, Samples
+from quizglass_export.roles.decider import LinearDecider, SharingDecider
+from quizglass_export.roles.shared.entry import Demands
 from quizglass_export.starter.stages.decider import DECISIONS as TRAINED
 from quizglass_server.policies import POLICIES
 

@@ -22,7 +22,7 @@ from quizglass_export.errors import ExportError  # noqa: E402
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES, vision_scorer  # noqa: E402
 from quizglass_export.onnx.scorer_inputs import scorer_batch  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
-from quizglass_export.roles.scorers import VISION_AXES  # noqa: E402
+from quizglass_export.roles.shared.scorers import VISION_AXES  # noqa: E402
 from quizglass_server.models.fields import Patched  # noqa: E402
 from quizglass_server.models.vision_inputs import patch_grid  # noqa: E402
 from tests.unit.export.test_export_qwen_vl import IMAGE, LABELS, made, pictured  # noqa: E402

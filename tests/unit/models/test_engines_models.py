@@ -25,7 +25,7 @@ from quizglass_server.errors import BundleError, EngineFailed, EngineLost
 from quizglass_server.models.fields import Size
 from quizglass_server.models.fitting import FittedPicture, PictureFitter
 from quizglass_server.models.loading import Loading
-from quizglass_server.roles.generator import GenerationRequest, LlamaGenerator
+from quizglass_server.roles.generator import GENERATOR, GenerationRequest, LlamaGenerator
 from quizglass_server.roles.load import load_models
 from tests.support.bundles.tiny_bundle import DIMENSION, PROMPTS, write_bundle
 
@@ -190,7 +190,7 @@ async def test_every_role_says_what_runs_it(bundle: Bundle) -> None:
     assert [(each.role, each.engine, each.executor, each.ready) for each in models.statuses()] == [
         (role, "onnx", "cpu", True) for role in SCORERS
     ]
-    assert models.generator is None
+    assert models[GENERATOR] is None
     await models.close()
 
 

@@ -13,6 +13,7 @@ from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Done
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.tools import Tools
+from quizglass_server.roles.reader import READER
 from quizglass_server.scheduling.budget import Budget
 from tests.support.turn_fakes import World, turn
 
@@ -62,7 +63,7 @@ def given_up(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], Awaitable[Don
         monkeypatch.setitem(POLICIES, "two-hops", TwoHops())
         world, now = World(), [0.0]
         world.models.deciders["verifier"] = Judge()  # type: ignore[assignment]
-        world.models.reader = None
+        world.models[READER] = None
         world.assistant = Assistant(world.resources)
         for name, seconds in COSTS.items():
             world.resources.costs.took(name, seconds, 3.0 if name == "rerank" else 1.0)

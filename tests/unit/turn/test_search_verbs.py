@@ -20,6 +20,8 @@ from quizglass_server.domain.turns import (
 )
 from quizglass_server.errors import EngineFailed
 from quizglass_server.policies.tools import Tools
+from quizglass_server.roles.coarse_reranker import COARSE_RERANKER
+from quizglass_server.roles.detector import DETECTOR
 from tests.support.scripted_policy import of
 from tests.support.turn_fakes import CHUNKS, VELMORA, World, done, turn
 
@@ -73,7 +75,7 @@ async def test_without_reranking_neither_the_coarse_nor_the_fine_reranker_is_ask
         asked.append("fine")
         return [0.1 * place for place, _ in enumerate(passages)]
 
-    world.models.coarse_reranker = Coarse()  # type: ignore[assignment]
+    world.models[COARSE_RERANKER] = Coarse()  # type: ignore[assignment]
     world.models.score = score  # type: ignore[method-assign]
     shown: list[str] = []
 
@@ -93,7 +95,7 @@ async def test_what_one_query_dropped_and_another_kept_is_told_of_once(ask: Any)
         async def compare(self, picture: Picture, question: str, passages: Sequence[str]) -> list[float]:
             return [0.9 if (question == "cost") == ("costs" in passage) else 0.1 for passage in passages]
 
-    world.models.coarse_reranker = Coarse()  # type: ignore[assignment]
+    world.models[COARSE_RERANKER] = Coarse()  # type: ignore[assignment]
 
     async def run(tools: Tools) -> Draft:
         await tools.search_text(["cost", "made"])
@@ -218,7 +220,7 @@ async def test_phrases_are_looked_for_by_the_detector_and_looked_up(ask: Any) ->
             asked.append(list(phrases))
             return [Detection(Region(0.0, 0.0, 0.5, 0.5), 0.9, phrases[0])]
 
-    world.models.detector = Boxes()  # type: ignore[assignment]
+    world.models[DETECTOR] = Boxes()  # type: ignore[assignment]
 
     async def run(tools: Tools) -> Draft:
         await tools.search_image(["red car", "left boat"])
@@ -240,7 +242,7 @@ async def test_it_is_looked_for_by_the_words_of_the_question_before(ask: Any) ->
             looked_for.append(list(phrases))
             return []
 
-    world.models.detector = Boxes()  # type: ignore[assignment]
+    world.models[DETECTOR] = Boxes()  # type: ignore[assignment]
 
     async def run(tools: Tools) -> Draft:
         await tools.search_image()
@@ -255,7 +257,7 @@ async def test_a_detector_leaves_time_for_looking_the_views_up(ask: Any) -> None
     world = World()
     for name, seconds in {"detect": 8.5, "embed": 1.0}.items():
         world.resources.costs.took(name, seconds)
-    world.models.detector = object()  # type: ignore[assignment]
+    world.models[DETECTOR] = object()  # type: ignore[assignment]
 
     async def run(tools: Tools) -> Draft:
         assert await tools.search_image()
@@ -275,7 +277,7 @@ async def test_a_detector_that_hangs_is_ended_while_there_is_time_for_the_views(
             await asyncio.Event().wait()
             return []
 
-    world.models.detector = Hanging()  # type: ignore[assignment]
+    world.models[DETECTOR] = Hanging()  # type: ignore[assignment]
 
     async def run(tools: Tools) -> Draft:
         assert await tools.search_image()
@@ -291,7 +293,7 @@ async def test_a_detector_that_fails_takes_nothing_from_the_views(ask: Any) -> N
         async def detect(self, picture: Picture, phrases: Sequence[str], least: float) -> list[Detection]:
             raise EngineFailed("broken")
 
-    world.models.detector = Broken()  # type: ignore[assignment]
+    world.models[DETECTOR] = Broken()  # type: ignore[assignment]
 
     async def run(tools: Tools) -> Draft:
         assert await tools.search_image()

@@ -8,9 +8,16 @@ from rich.table import Table
 from rich.text import Text
 
 from quizglass.values import Capabilities
+from quizglass_client.cli import subcommands
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import OK, UNAVAILABLE, print_json, say, stdout
 from quizglass_client.terminal.show import plain
+
+
+def add_commands(commands: subcommands.Subcommands) -> None:
+    """Declare `capabilities` and `health`."""
+    commands.add("capabilities", capabilities, "show what the server can do")
+    commands.add("health", health, "tell whether the server takes requests")
 
 
 def capabilities(client: Client, arguments: argparse.Namespace) -> int:

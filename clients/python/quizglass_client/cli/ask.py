@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from quizglass.values import Decided, Done, EvidenceFound, PlanMade, Queries, QueryRewritten
+from quizglass_client.cli import subcommands
 from quizglass_client.errors import ClientError, refuses_session
 from quizglass_client.files import read_file, write_private
 from quizglass_client.sync import Client
@@ -21,6 +22,34 @@ _IN_STEPS = (PlanMade, Decided, Queries, QueryRewritten, EvidenceFound)
 """Events that tell what the steps tell as well."""
 
 _LONGEST_SESSION = 1 << 20  # bytes; what is too long for the server is for the server to say
+
+
+def add_command(commands: subcommands.Subcommands) -> None:
+    """Declare `ask`."""
+    made = commands.add("ask", ask, "ask a question about a picture")
+    subcommands.file(made.add_argument("picture", metavar="PICTURE", help='JPEG, PNG, WebP or HEIC file; "-" for none'))
+    made.add_argument("question", metavar="QUESTION")
+    made.add_argument("--policy", default="", help="one that `quizglass capabilities` lists (default: the server's)")
+    made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in (default: 30)")
+    subcommands.file(
+        made.add_argument(
+            "--session",
+            type=Path,
+            metavar="FILE",
+            help="go on with the dialogue of that file, which is made, and written after every answer",
+        )
+    )
+    made.add_argument("--session-id", default="", metavar="NAME", help="a name of the dialogue, for the memory")
+    made.add_argument("--remember", action="store_true", help="let the server remember the picture")
+    made.add_argument(
+        "--recall", action="store_true", help='let it answer "When did I last see this?" from what it has seen'
+    )
+    history = "an earlier question about the picture and its answer; repeat, oldest first"
+    made.add_argument("--history", action="append", default=[], metavar="Q=A", help=history)
+    explain = "show every step with what it was given, what it brought, and when"
+    made.add_argument("--explain", action="store_true", help=explain)
+    trace = "write the steps there: *.json for programs, *.html a page with crops and evidence"
+    subcommands.file(made.add_argument("--trace", type=Path, metavar="FILE", help=trace))
 
 
 def ask(client: Client, arguments: argparse.Namespace) -> int:

@@ -24,6 +24,7 @@ from quizglass.session import (
     TurnUpdate,
 )
 from quizglass.values import Done
+from quizglass_client.cli import subcommands
 from quizglass_client.cli.ask import picture
 from quizglass_client.errors import ClientError, InvalidRequest, ServerUnavailable
 from quizglass_client.session.aio import AsyncSession, AsyncTurn
@@ -38,6 +39,32 @@ _COMMANDS = (
     "/show FILE  another picture   /stop  end the answer   /device battery=12 heat=warm link=poor   /forget   /quit"
 )
 _HELP = f"ask; a new question ends the one that runs.  {_COMMANDS}"
+
+
+def add_command(commands: subcommands.Subcommands) -> None:
+    """Declare `chat`."""
+    summary = "talk about pictures: a session that goes on when the link breaks"
+    made = commands.add("chat", chat, summary)
+    subcommands.file(
+        made.add_argument("pictures", metavar="PICTURE", nargs="*", help="shown before the first question")
+    )
+    made.add_argument("--policy", default="", help="one that `quizglass capabilities` lists (default: the server's)")
+    made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in")
+    made.add_argument("--local-only", action="store_true", help="ask only what stays on the server's machine")
+    words = 'of an answer, at most; "Go on" says the rest'
+    made.add_argument("--words", type=subcommands.count, default=0, metavar="N", help=words)
+    made.add_argument(
+        "--columns", type=subcommands.count, default=0, metavar="N", help="show answers as on a display so wide"
+    )
+    made.add_argument("--lines", type=subcommands.count, default=0, metavar="N", help="and of so many lines")
+    made.add_argument("--spoken", action="store_true", help="write numbers and units as they are said, without markup")
+    made.add_argument(
+        "--lead-in",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="say something if nothing is there by then",
+    )
 
 
 def chat(client: Client, arguments: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.text import Text
 
+from quizglass_client.cli import subcommands
 from quizglass_client.cli.imports.entries import FILE_NAME
 from quizglass_client.errors import NotFound
 from quizglass_client.sync import Client
@@ -16,6 +17,12 @@ from quizglass_client.types import Entry
 
 _PICTURES = "pictures"
 _KINDS = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"RIFF": ".webp", b"GIF8": ".gif"}
+
+
+def add_command(commands: subcommands.Subcommands) -> None:
+    """Declare `export`."""
+    made = commands.add("export", export, "write all entries to a folder that can be imported")
+    subcommands.folder(made.add_argument("folder", type=Path, metavar="DIR"))
 
 
 def export(client: Client, arguments: argparse.Namespace) -> int:

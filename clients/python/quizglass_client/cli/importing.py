@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from quizglass_client.cli import subcommands
 from quizglass_client.cli.imports.albums import albums
 from quizglass_client.cli.imports.documents import read_documents
 from quizglass_client.cli.imports.entries import FILE_NAME, BadLine, GoodLine, count_lines, entries_file, read_entries
@@ -69,6 +70,21 @@ class _Memory:
             told = {"source": self.source, "done": self.done, "refused": self.refused}
             fresh.write_text(json.dumps(told), encoding="utf-8")
             fresh.replace(self.file)
+
+
+def add_command(commands: subcommands.Subcommands) -> None:
+    """Declare `import`."""
+    made = commands.add("import", import_entries, "import a folder or a file of entries")
+    what = "entries.jsonl or a folder with it, CSV, Parquet, a MediaWiki dump, or a folder of texts and pictures"
+    subcommands.file(made.add_argument("path", type=Path, metavar="DIR|FILE", help=what))
+    resume = "remembers there how far it got, and goes on from there when it is given again"
+    subcommands.file(made.add_argument("--resume", type=Path, metavar="FILE", help=resume))
+    report = "write what was refused there, as JSON lines"
+    subcommands.file(made.add_argument("--report", type=Path, metavar="FILE", help=report))
+    outside = "let pictures and documents lie outside of the folder; only for files that you trust"
+    made.add_argument("--allow-outside", action="store_true", help=outside)
+    compare = "of a folder: say which pictures the server cannot tell apart, by looking each of them up"
+    made.add_argument("--compare", action=argparse.BooleanOptionalAction, default=True, help=compare)
 
 
 def import_entries(client: Client, arguments: argparse.Namespace) -> int:

@@ -9,10 +9,47 @@ from rich.table import Table
 from rich.text import Text
 
 from quizglass.values import Filter
+from quizglass_client.cli import subcommands
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import FAILED, OK, UsageError, print_json, say, stdout
 from quizglass_client.terminal.show import evidence_table, plain
 from quizglass_client.types import Entry
+
+
+def add_commands(commands: subcommands.Subcommands) -> None:
+    """Declare the commands for single entries."""
+    made = commands.add("add", add, "add or replace one entry")
+    for name in ("id", "title"):
+        made.add_argument(f"--{name}", required=True)
+    for name in ("text", "caption", "kind", "source", "language"):
+        made.add_argument(f"--{name}", default="")
+    made.add_argument("--text-format", choices=("markdown", "html"), default="", help="of --text (default: plain)")
+    made.add_argument(
+        "--expires-after", type=int, default=0, metavar="SECONDS", help="delete it by itself after so long"
+    )
+    made.add_argument("--attribute", action="append", default=[], metavar="KEY=VALUE", help="a fact; repeat")
+    subcommands.file(
+        made.add_argument("--picture", action="append", default=[], metavar="FILE", help="a picture of it; repeat")
+    )
+    made = commands.add("search", search, "search by text, by picture, or by both")
+    made.add_argument("--text", default="")
+    several = "a picture of it; repeat for more pictures or crops of the same thing"
+    subcommands.file(made.add_argument("--picture", action="append", default=[], metavar="FILE", help=several))
+    made.add_argument("--limit", type=int, default=5, help="results, 1 to 100 (default 5)")
+    for name in ("kind", "source", "language"):
+        made.add_argument(
+            f"--{name}", action="append", default=[], help=f"only entries of this {name}; repeat for more"
+        )
+    made.add_argument(
+        "--attribute", action="append", default=[], metavar="KEY=VALUE", help="only with this fact; repeat"
+    )
+    made.add_argument("--per-entry", action="store_true", help="only the best result of each entry")
+    made.add_argument("--fold-near-duplicates", action="store_true", help="only the best of pictures that are alike")
+    made.add_argument("--mode", choices=("hybrid", "vectors", "keywords"), default="", help="how --text is searched")
+    commands.add("list", list_entries, "list all entries")
+    commands.add("get", get, "show one entry").add_argument("id")
+    commands.add("delete", delete, "delete one entry").add_argument("id")
+    commands.add("compact", compact, "remove what deleted entries have left in the files")
 
 
 def add(client: Client, arguments: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from quizglass.values import Sighting
+from quizglass_client.cli import subcommands
 from quizglass_client.pictures import encode
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import OK, UsageError, print_json, say, stdout
@@ -21,6 +22,35 @@ from quizglass_client.terminal.show import plain
 _AGO = re.compile(r"(\d{1,6})([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+
+
+def add_commands(commands: subcommands.Subcommands) -> None:
+    """Declare what stands behind `memory`."""
+    made = commands.add("search", search, "find when something was seen, the latest first")
+    shown = "what it looks like: JPEG, PNG, WebP or HEIC file (default: whatever was seen last)"
+    subcommands.file(made.add_argument("picture", metavar="PICTURE", nargs="?", help=shown))
+    made.add_argument("--text", default="", help="words of the question, the answer, or what was recognised")
+    _add_sightings(made)
+    made.add_argument("--limit", type=int, default=5, help="results, 1 to 100 (default 5)")
+    made.add_argument("--best", action="store_true", help="the most similar first")
+    least = "least similarity to the picture, -1 to 1 (default: what the server takes for the same thing)"
+    made.add_argument("--least-score", type=float, default=0.0, metavar="COSINE", help=least)
+    small = "save the small pictures there, by the name of the turn"
+    subcommands.folder(made.add_argument("--thumbnails", type=Path, metavar="DIR", help=small))
+    made = commands.add("forget", forget, "forget what was seen in a time, a session or a frame")
+    _add_sightings(made)
+    made.add_argument("--everything", action="store_true", help="forget all of it")
+    commands.add("compact", compact, "remove what is forgotten from the files")
+    commands.add("stats", stats, "show how much is remembered")
+
+
+def _add_sightings(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--session-id", default="", metavar="NAME", help="only of this session")
+    subcommands.file(
+        made.add_argument("--frame", default="", metavar="FILE|SHA256", help="only of exactly this picture")
+    )
+    made.add_argument("--since", default="", metavar="TIME", help="from then on: 2026-11-21T14:05, or 2h, 3d (ago)")
+    made.add_argument("--until", default="", metavar="TIME", help="before then")
 
 
 def search(client: Client, arguments: argparse.Namespace) -> int:

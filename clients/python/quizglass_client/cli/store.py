@@ -10,11 +10,26 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
+from quizglass_client.cli import subcommands
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import FAILED, UsageError
 
 _MODULE = "quizglass_server.knowledge"
 _NEEDED = ("numpy", "hnswlib")  # of the server's extras
+
+
+def add_commands(commands: subcommands.Subcommands) -> None:
+    """Declare the commands on files, which need no server."""
+    for name, summary, paths in (
+        ("verify", "look whether a store's files are as they were written", ("DIR",)),
+        ("repair", "keep what is sound of a damaged store", ("DIR",)),
+        ("snapshot", "copy a store as of one moment while its server writes on", ("DIR", "TARGET")),
+        ("restore", "put a snapshot in the place of a store", ("SNAPSHOT", "DIR")),
+    ):
+        made = commands.add(name, run, summary)
+        made.set_defaults(action=name)
+        for path in paths:
+            subcommands.folder(made.add_argument("path", action="append", metavar=path))
 
 
 def run(_client: Client, arguments: argparse.Namespace) -> int:

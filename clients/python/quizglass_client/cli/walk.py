@@ -15,6 +15,7 @@ from typing import Any
 from rich.table import Table
 
 from quizglass.session import FrameState, FrameStatus, Interrupted, SegmentState, TurnUpdate
+from quizglass_client.cli import subcommands
 from quizglass_client.errors import ClientError
 from quizglass_client.session.aio import AsyncSession, AsyncTurn
 from quizglass_client.session.shaping import LinkProfile, ShapingProxy
@@ -103,6 +104,13 @@ def _step(line: Any, folder: Path) -> Step:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and 0 <= value < math.inf
+
+
+def add_command(commands: subcommands.Subcommands) -> None:
+    """Declare `walk`."""
+    made = commands.add("walk", walk, "replay a recorded walk and report the times that are perceived")
+    what = "JSON lines; docs/session.md says what they hold"
+    subcommands.file(made.add_argument("file", metavar="FILE", type=Path, help=what))
 
 
 def walk(client: Client, arguments: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Writt
 from quizglass_export.finetuning.models.chat import END, Prompts
 from quizglass_export.finetuning.models.inputs import read_picture
 from quizglass_export.gguf.jobs import GenerationJob, Generations, generate
-from quizglass_export.recipe.schema import IMAGE_TOKEN
+from quizglass_export.roles.shared.entry import IMAGE_TOKEN
 from quizglass_server.domain.turns import RGB
 from quizglass_server.models import vision_inputs
 from quizglass_server.models.fields import Size

@@ -17,8 +17,8 @@ from quizglass_export.finetuning.recipes.questions import AnnotationOptions, pic
 from quizglass_export.finetuning.shared.records import chunks
 from quizglass_export.graphs.q_former import QFormerClassifier
 from quizglass_export.logistic_regression import Floats
-from quizglass_export.roles.job import PREPROCESSOR, normalisation
-from quizglass_export.roles.pictures import BLIP, pixels_of, tensors_of, words_of
+from quizglass_export.roles.shared.job import PREPROCESSOR, normalisation
+from quizglass_export.roles.shared.pictures import BLIP, pixels_of, tensors_of, words_of
 from quizglass_server.models.fields import Normalised
 
 _MOST_WORDS = 64

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from quizglass_export.errors import ExportError
-from quizglass_export.recipe.schema import GENERAL_PROMPTS
+from quizglass_export.roles.shared.entry import GENERAL_PROMPTS
 from quizglass_server.models.prompts import (
     Prompt,
     PromptError,

@@ -15,8 +15,8 @@ from quizglass_export.errors import ExportError, reason
 from quizglass_export.finetuning.models.chat import Prompts
 from quizglass_export.finetuning.models.inputs import InputMaker
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES
-from quizglass_export.recipe.schema import IMAGE_TOKEN
-from quizglass_export.roles.job import patched
+from quizglass_export.roles.shared.entry import IMAGE_TOKEN
+from quizglass_export.roles.shared.job import patched
 from quizglass_export.starter.model.precision import chosen_device
 from quizglass_server.models.prompts import PromptError, PromptTokenizer
 

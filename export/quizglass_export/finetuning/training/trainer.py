@@ -32,7 +32,7 @@ from quizglass_export.finetuning.training.rows import ExampleRows, collated
 from quizglass_export.finetuning.training.sampler import SimilarLengths
 from quizglass_export.finetuning.training.settings import Training
 from quizglass_export.finetuning.training.time_limit import Diary, falling, peak_memory
-from quizglass_export.recipe.schema import GENERAL_PROMPTS
+from quizglass_export.roles.shared.entry import GENERAL_PROMPTS
 from quizglass_export.starter.model.precision import has_tiles
 
 _ATTENTION = "q_proj|k_proj|v_proj|o_proj"

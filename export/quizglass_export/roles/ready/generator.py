@@ -19,15 +19,14 @@ import transformers
 from tokenizers import Tokenizer
 
 from quizglass_export.checkpoints.source import GgufSource
+from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.chat import CHATML, beginning, chat_format, endings
 from quizglass_export.gguf.families import SEEING, TEXT, slow_notice
 from quizglass_export.gguf.header import GgufHeader, read_gguf
 from quizglass_export.gguf.jobs import GenerationJob, generate, tokenise
-from quizglass_export.parity import Check
-from quizglass_export.recipe import schema
-from quizglass_export.roles.generator import check_prompts, check_tokens, generator_part
-from quizglass_export.roles.job import Exported, Exporter, RoleJob
+from quizglass_export.roles.generator import Generator, check_prompts, check_tokens, generator_part
+from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
 from quizglass_export.roles.starting import QWEN_PROJECTORS
 from quizglass_server.errors import BundleError
 from quizglass_server.models.prompts import Prompt, PromptTokenizer, Segment, SegmentKind
@@ -37,7 +36,7 @@ from quizglass_server.roles.generator import generator_prompts as generator_prom
 _UNSAFE = (gguf.TokenType.NORMAL, gguf.TokenType.USER_DEFINED)
 
 
-def prepare(job: RoleJob, spec: schema.Generator) -> None:
+def prepare(job: RoleJob, spec: Generator) -> None:
     """Check a model and its projector by their headers, and the prompts.
 
     Raises:
@@ -58,7 +57,7 @@ def prepare(job: RoleJob, spec: schema.Generator) -> None:
     _rewritten(job, spec, model)
 
 
-def export(job: RoleJob, spec: schema.Generator) -> Exported:
+def export(job: RoleJob, spec: Generator) -> Exported:
     """Copy the files that `prepare` has checked, and write prompts in the model's own chat format."""
     source = _source(job)
     model = read_gguf(source.model)
@@ -84,7 +83,7 @@ def export(job: RoleJob, spec: schema.Generator) -> Exported:
     return Exported(part.model_copy(update={"prompts": prompts, "stop": _stop(spec, model)}), notes)
 
 
-def check(job: RoleJob, spec: schema.Generator, part: GeneratorPart) -> list[Check]:
+def check(job: RoleJob, spec: Generator, part: GeneratorPart) -> list[Check]:
     """Whether llama.cpp loads the files, splits texts as the tokenizer does, and answers, about a picture if it can."""
     source, path = _source(job), job.path(part.model)
     tokens = _tokens(source.model, read_gguf(source.model))
@@ -135,7 +134,7 @@ def _source(job: RoleJob) -> GgufSource:
     return job.source
 
 
-def _stop(spec: schema.Generator, model: GgufHeader) -> tuple[str, ...]:
+def _stop(spec: Generator, model: GgufHeader) -> tuple[str, ...]:
     """What the recipe says, or else the tokens that the file names as endings."""
     return spec.stop if "stop" in spec.model_fields_set else endings(model) or spec.stop
 
@@ -148,7 +147,7 @@ def _stop_ids(job: RoleJob, path: Path, stop: Sequence[str]) -> list[int]:
     return [each[0] for each in ids]
 
 
-def _rewritten(job: RoleJob, spec: schema.Generator, model: GgufHeader) -> dict[str, str]:
+def _rewritten(job: RoleJob, spec: Generator, model: GgufHeader) -> dict[str, str]:
     """Task to its template, of those in ChatML, where the model was tuned with other markers; empty for none."""
     path = _source(job).model
     sources = {task: job.prompts[name].read_text(encoding="utf-8") for task, name in spec.templates().items()}
@@ -185,7 +184,7 @@ def _check_rewritten(job: RoleJob, prompts: dict[str, str], *, sees: bool) -> No
         raise ExportError(str(error)) from error
 
 
-def _check_model(source: GgufSource, header: GgufHeader, spec: schema.Generator) -> None:
+def _check_model(source: GgufSource, header: GgufHeader, spec: Generator) -> None:
     path = source.model
     architecture = header.metadata.get("general.architecture")
     if not isinstance(architecture, str) or architecture not in (*SEEING, *TEXT):
@@ -200,7 +199,7 @@ def _check_model(source: GgufSource, header: GgufHeader, spec: schema.Generator)
         raise ExportError(f"{path}: {key} is {context!r}, the recipe's context {spec.context}; choose a shorter one")
 
 
-def _check_projector(path: Path, header: GgufHeader, model: GgufHeader, spec: schema.Generator) -> None:
+def _check_projector(path: Path, header: GgufHeader, model: GgufHeader, spec: Generator) -> None:
     found = header.metadata
     if found.get("general.architecture") != "clip" or found.get("clip.projector_type") not in QWEN_PROJECTORS:
         kind = found.get("clip.projector_type", found.get("general.architecture"))

@@ -10,19 +10,20 @@ from dataclasses import replace
 
 import numpy as np
 
+from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
-from quizglass_export.parity import Check, Floats, batches, check_vectors, session
-from quizglass_export.recipe import schema
+from quizglass_export.parity import Floats, batches, check_vectors, session
 from quizglass_export.roles import image_encoder
-from quizglass_export.roles.job import Exported, Exporter, RoleJob
+from quizglass_export.roles.image_encoder import ImageEncoder, ReadyImageEncoder
 from quizglass_export.roles.ready.onnx_files import GraphForm, check_file, onnx_source
+from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
 from quizglass_server.models import vision_inputs
 from quizglass_server.roles.image_encoder import ImageEncoderPart
 
 _INPUT, _OUTPUT = "pixel_values", "image_embeds"
 
 
-def prepare(job: RoleJob, spec: schema.ReadyImageEncoder) -> None:
+def prepare(job: RoleJob, spec: ReadyImageEncoder) -> None:
     """Check hash, names and shapes.
 
     Raises:
@@ -33,7 +34,7 @@ def prepare(job: RoleJob, spec: schema.ReadyImageEncoder) -> None:
     check_file(onnx_source(job).model, spec.sha256, form)
 
 
-def export(job: RoleJob, spec: schema.ReadyImageEncoder) -> Exported:
+def export(job: RoleJob, spec: ReadyImageEncoder) -> Exported:
     """Copy the file that `prepare` has checked."""
     part = ImageEncoderPart(
         engine="onnx",
@@ -46,7 +47,7 @@ def export(job: RoleJob, spec: schema.ReadyImageEncoder) -> Exported:
     return Exported(part, {"precision": spec.precision, "ready_made": True})
 
 
-def check(job: RoleJob, spec: schema.ReadyImageEncoder, part: ImageEncoderPart) -> list[Check]:
+def check(job: RoleJob, spec: ReadyImageEncoder, part: ImageEncoderPart) -> list[Check]:
     """Pictures alone beside the same in batches, and beside the checkpoint where there is one."""
     run = session(job.path(part.model))
 
@@ -63,7 +64,7 @@ def check(job: RoleJob, spec: schema.ReadyImageEncoder, part: ImageEncoderPart) 
     checks = [replace(itself, measure="smallest cosine, batches beside one at a time")]
     checkpoint = onnx_source(job).checkpoint
     if checkpoint is not None:
-        described = schema.ImageEncoder(checkpoint=checkpoint.folder, precision=spec.precision, accept=spec.accept)
+        described = ImageEncoder(checkpoint=checkpoint.folder, precision=spec.precision, accept=spec.accept)
         checks += image_encoder.check(replace(job, source=checkpoint), described, part)
     return checks
 

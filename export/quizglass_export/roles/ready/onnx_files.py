@@ -13,7 +13,7 @@ from quizglass_export.checkpoints.source import OnnxSource
 from quizglass_export.errors import ExportError
 from quizglass_export.onnx.file import whole_model
 from quizglass_export.parity import session
-from quizglass_export.roles.job import RoleJob
+from quizglass_export.roles.shared.job import RoleJob
 from quizglass_export.roles.text_encoder import tokenised
 
 Axes = Sequence[int | None]

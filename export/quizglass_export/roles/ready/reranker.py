@@ -7,22 +7,23 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 
-from quizglass_export.parity import Check, at_most, scored
-from quizglass_export.recipe import schema
+from quizglass_export.checks import Check, at_most
+from quizglass_export.parity import scored
 from quizglass_export.roles import reranker
-from quizglass_export.roles.job import Exported, Exporter, RoleJob
 from quizglass_export.roles.ready.onnx_files import TEXTS, TYPES, GraphForm, check_file, onnx_source, runs_at_length
+from quizglass_export.roles.reranker import ReadyReranker, Reranker
+from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
 from quizglass_export.roles.text_encoder import tokenised
 from quizglass_server.roles.reranker import CrossEncoderPart
 
 
-def prepare(job: RoleJob, spec: schema.ReadyReranker) -> None:
+def prepare(job: RoleJob, spec: ReadyReranker) -> None:
     """Check hash, names, shapes and tokenizer; ExportError for another file, or one that the server cannot run."""
     check_file(onnx_source(job).model, spec.sha256, GraphForm(TEXTS, "logits", (None, spec.logits), frozenset({TYPES})))
     job.check_texts(spec.max_tokens)
 
 
-def export(job: RoleJob, spec: schema.ReadyReranker) -> Exported:
+def export(job: RoleJob, spec: ReadyReranker) -> Exported:
     """Copy the file that `prepare` has checked."""
     part = CrossEncoderPart(
         engine="onnx",
@@ -37,7 +38,7 @@ def export(job: RoleJob, spec: schema.ReadyReranker) -> Exported:
     return Exported(part, {"precision": spec.precision, "ready_made": True})
 
 
-def check(job: RoleJob, spec: schema.ReadyReranker, part: CrossEncoderPart) -> list[Check]:
+def check(job: RoleJob, spec: ReadyReranker, part: CrossEncoderPart) -> list[Check]:
     """Pairs alone beside the same in padded batches, and beside the checkpoint where there is one."""
     pairs = reranker.pairs_of(job)
     longest = " ".join([passage for _, passage in pairs] * (1 + part.max_tokens // len(pairs)))
@@ -49,7 +50,7 @@ def check(job: RoleJob, spec: schema.ReadyReranker, part: CrossEncoderPart) -> l
     checks = [at_most(job.role, "largest difference of logits, batches beside one at a time", differences, bound)]
     checkpoint = onnx_source(job).checkpoint
     if checkpoint is not None:
-        described = schema.Reranker(checkpoint=checkpoint.folder, precision=spec.precision, accept=spec.accept)
+        described = Reranker(checkpoint=checkpoint.folder, precision=spec.precision, accept=spec.accept)
         checks += reranker.check_cross_encoder(replace(job, source=checkpoint), described, part)
     return checks
 

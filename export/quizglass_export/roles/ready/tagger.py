@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from quizglass_export.checks import Check, at_most, share
 from quizglass_export.errors import ExportError
-from quizglass_export.parity import Check, Floats, at_most, batches, session, share
-from quizglass_export.recipe import schema
+from quizglass_export.parity import Floats, batches, session
 from quizglass_export.roles import tagger
-from quizglass_export.roles.job import Exported, Exporter, RoleJob
-from quizglass_export.roles.pictures import pixels_of
 from quizglass_export.roles.ready.onnx_files import GraphForm, check_file, onnx_source
+from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
+from quizglass_export.roles.shared.pictures import pixels_of
+from quizglass_export.roles.tagger import ReadyTagger
 from quizglass_server.errors import BundleError
 from quizglass_server.models.grids import blank
 from quizglass_server.models.logits import softmax
@@ -27,7 +28,7 @@ from quizglass_server.roles.tagger import TaggerPart, read_labels
 _INPUT = "pixel_values"
 
 
-def prepare(job: RoleJob, spec: schema.ReadyTagger) -> None:
+def prepare(job: RoleJob, spec: ReadyTagger) -> None:
     """Check hash, names, shapes and labels, and run the model once.
 
     Raises:
@@ -49,7 +50,7 @@ def prepare(job: RoleJob, spec: schema.ReadyTagger) -> None:
         raise ExportError(f"{model}: gives probabilities outside 0 to 1; if they are logits, name its output so")
 
 
-def export(job: RoleJob, spec: schema.ReadyTagger) -> Exported:
+def export(job: RoleJob, spec: ReadyTagger) -> Exported:
     """Copy model and labels."""
     part = TaggerPart(
         engine="onnx",
@@ -66,7 +67,7 @@ def export(job: RoleJob, spec: schema.ReadyTagger) -> Exported:
     return Exported(part, {"precision": spec.precision, "ready_made": True})
 
 
-def check(job: RoleJob, spec: schema.ReadyTagger, part: TaggerPart) -> list[Check]:
+def check(job: RoleJob, spec: ReadyTagger, part: TaggerPart) -> list[Check]:
     """Pictures alone beside the same in batches, and beside the checkpoint where there is one."""
     run = session(job.path(part.model))
 

@@ -9,25 +9,26 @@ from dataclasses import replace
 
 import numpy as np
 
+from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
-from quizglass_export.parity import Check, Floats, batches, check_vectors, pool, session
-from quizglass_export.recipe import schema
+from quizglass_export.parity import Floats, batches, check_vectors, pool, session
 from quizglass_export.roles import text_encoder
-from quizglass_export.roles.job import Exported, Exporter, RoleJob
 from quizglass_export.roles.ready.onnx_files import TEXTS, TYPES, GraphForm, check_file, onnx_source, runs_at_length
+from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
+from quizglass_export.roles.text_encoder import ReadyTextEncoder, TextEncoder
 from quizglass_server.roles.text_encoder import TextEncoderPart
 
 _OUTPUT = "last_hidden_state"
 
 
-def prepare(job: RoleJob, spec: schema.ReadyTextEncoder) -> None:
+def prepare(job: RoleJob, spec: ReadyTextEncoder) -> None:
     """Check hash, names, shapes and tokenizer; ExportError for another file, or one that the server cannot run."""
     form = GraphForm(TEXTS, _OUTPUT, (None, None, spec.dimension), frozenset({TYPES}))
     check_file(onnx_source(job).model, spec.sha256, form)
     job.check_texts(spec.max_tokens)
 
 
-def export(job: RoleJob, spec: schema.ReadyTextEncoder) -> Exported:
+def export(job: RoleJob, spec: ReadyTextEncoder) -> Exported:
     """Copy the file that `prepare` has checked."""
     part = TextEncoderPart(
         engine="onnx",
@@ -44,7 +45,7 @@ def export(job: RoleJob, spec: schema.ReadyTextEncoder) -> Exported:
     return Exported(part, {"precision": spec.precision, "ready_made": True})
 
 
-def check(job: RoleJob, spec: schema.ReadyTextEncoder, part: TextEncoderPart) -> list[Check]:
+def check(job: RoleJob, spec: ReadyTextEncoder, part: TextEncoderPart) -> list[Check]:
     """Texts alone beside the same in padded batches, and beside the checkpoint where there is one."""
     texts = [part.query_prefix + sample.query for sample in job.samples]
     texts += [part.passage_prefix + passage for sample in job.samples for passage in sample.passages]
@@ -55,7 +56,7 @@ def check(job: RoleJob, spec: schema.ReadyTextEncoder, part: TextEncoderPart) ->
     checks = [replace(itself, measure="smallest cosine, batches beside one at a time")]
     checkpoint = onnx_source(job).checkpoint
     if checkpoint is not None:
-        described = schema.TextEncoder(checkpoint=checkpoint.folder, precision=spec.precision, accept=spec.accept)
+        described = TextEncoder(checkpoint=checkpoint.folder, precision=spec.precision, accept=spec.accept)
         checks += text_encoder.check(replace(job, source=checkpoint), described, part)
     return checks
 

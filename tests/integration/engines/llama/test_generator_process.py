@@ -26,7 +26,7 @@ from quizglass_server.engines.llama.process.client import PromptRefused
 from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from quizglass_server.errors import BundleError, EngineFailed, EngineLost, InvalidInput
-from quizglass_server.roles.generator import GenerationRequest, lines
+from quizglass_server.roles.generator import GENERATOR, GenerationRequest, lines
 from quizglass_server.roles.load import load_models
 from quizglass_server.scheduling.clock import stage_clock
 from tests.support.bundles.tiny_bundle import PROMPTS, write_bundle
@@ -233,7 +233,7 @@ async def test_the_process_ends_with_a_killed_parent_and_leaves_no_file(
 async def test_a_bundles_generator_answers_about_a_picture(tmp_path: Path) -> None:
     bundle = Bundle.load(write_bundle(tmp_path / "tiny", ("generator",)))
     models = await load_models(bundle, EngineOptions(threads=1, provider="cpu"))
-    generator = models.generator
+    generator = models[GENERATOR]
     assert generator is not None
     try:
         assert [(each.role, each.engine, each.ready) for each in models.statuses()] == [("generator", "llama", True)]
@@ -273,7 +273,7 @@ async def test_a_task_of_any_name_shows_several_pictures_and_gives_lines(
     bundle = Bundle.load(root)
     assert bundle.has("generator.prompts.split")
     models = await load_models(bundle, EngineOptions(threads=1, provider="cpu"))
-    generator = models.generator
+    generator = models[GENERATOR]
     assert generator is not None
 
     async def said(*levels: int, **options: Any) -> str:

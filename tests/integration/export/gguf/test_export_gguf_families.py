@@ -15,8 +15,10 @@ from quizglass_export.gguf.families import slow_notice
 from quizglass_export.gguf.header import GgufHeader, TensorInfo, read_gguf
 from quizglass_export.gguf.jobs import quantise
 from quizglass_export.recipe.read import RecipeFile
-from quizglass_export.recipe.schema import GENERAL_PROMPTS, Generator, Recipe
-from quizglass_export.roles.samples import random_samples
+from quizglass_export.recipe.schema import Recipe
+from quizglass_export.roles.generator import Generator
+from quizglass_export.roles.shared.entry import GENERAL_PROMPTS
+from quizglass_export.roles.shared.samples import random_samples
 from tests.support.bundles.tiny_models import write_llama
 
 GEMMA = (

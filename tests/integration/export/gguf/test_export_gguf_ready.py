@@ -17,7 +17,7 @@ from quizglass_export.gguf.header import read_gguf
 from quizglass_export.gguf.text import write_text_gguf
 from quizglass_export.gguf.vision import write_vision_gguf
 from quizglass_export.roles.ready import generator as role
-from quizglass_export.roles.samples import random_samples
+from quizglass_export.roles.shared.samples import random_samples
 from tests.support.bundles.exported_bundle import exported_role
 from tests.support.bundles.tiny_qwen import qwen2_vl, qwen3, spec
 

@@ -31,7 +31,7 @@ from quizglass_export.finetuning.training.sampler import SimilarLengths
 from quizglass_export.finetuning.training.settings import FULL_RATE, Training
 from quizglass_export.finetuning.training.time_limit import rate_share
 from quizglass_export.finetuning.training.trainer import train
-from quizglass_export.recipe.schema import GENERAL_PROMPTS
+from quizglass_export.roles.shared.entry import GENERAL_PROMPTS
 from quizglass_server.models.prompts import EMPTY, PromptTemplate
 from tests.support.finetuning import checkpoint, picture, rows
 

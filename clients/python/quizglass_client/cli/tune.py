@@ -22,6 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from quizglass.values import AnswerDelta, Capabilities, Evidence, EvidenceFound
+from quizglass_client.cli import subcommands
 from quizglass_client.cli.tuning.anew import taken_anew
 from quizglass_client.cli.tuning.thresholds import Proposal, Scores, propose
 from quizglass_client.errors import ClientError, NotSupported
@@ -35,6 +36,17 @@ FEW = 20
 """Right scores below which a proposal is little more than a guess."""
 _SIDE = 256
 Scored = Mapping[str, tuple[Scores, Proposal]]
+
+
+def add_command(commands: subcommands.Subcommands) -> None:
+    """Declare `tune`."""
+    made = commands.add("tune", tune, "propose the bundle's thresholds from what the store holds")
+    entries = "entries looked up by their own pictures (default 200)"
+    made.add_argument("--entries", type=subcommands.count, default=200, metavar="N", help=entries)
+    questions = "questions asked, where the bundle reranks (default 100)"
+    made.add_argument("--questions", type=subcommands.count, default=100, metavar="N", help=questions)
+    keep = "share of the right scores that are to pass, above 0 to 1 (default 0.99)"
+    made.add_argument("--keep", type=subcommands.share, default=0.99, metavar="SHARE", help=keep)
 
 
 def tune(client: Client, arguments: argparse.Namespace) -> int:

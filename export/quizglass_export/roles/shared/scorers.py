@@ -15,6 +15,7 @@ from quizglass_export.checkpoints.files import CONFIG, tensor_sizes
 from quizglass_export.checkpoints.merged import MergedWeights
 from quizglass_export.checkpoints.source import AnySource, Source
 from quizglass_export.checkpoints.streamed_graph import write_streamed
+from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES, vision_scorer
 from quizglass_export.graphs.scorer_text import SharingTextScorer
@@ -23,15 +24,9 @@ from quizglass_export.onnx.accept import Feed, apply_precision, check_lossy_scor
 from quizglass_export.onnx.file import write_onnx
 from quizglass_export.onnx.scorer_file import without_past
 from quizglass_export.onnx.scorer_inputs import scorer_batch
-from quizglass_export.parity import (
-    Check,
-    Floats,
-    Inputs,
-    as_array,
-    check_scorer,
-)
-from quizglass_export.recipe import schema
-from quizglass_export.roles.job import Exported, RoleJob, by_size, in_each_size, prompt_name
+from quizglass_export.parity import Floats, Inputs, as_array, check_scorer
+from quizglass_export.roles.shared.entry import Scorer
+from quizglass_export.roles.shared.job import Exported, RoleJob, by_size, in_each_size, prompt_name
 from quizglass_server.domain.turns import RGB
 from quizglass_server.models import vision_inputs
 from quizglass_server.models.fields import Patched
@@ -55,7 +50,7 @@ SEVERAL = {0: "batch", 1: "patches"}
 VISION_AXES = TEXT_AXES | {"position_ids": {1: "batch", 2: "sequence"}, "pixel_values": {0: "batch"}}
 
 
-def prepare_vision_scorer(job: RoleJob, spec: schema.Scorer) -> None:
+def prepare_vision_scorer(job: RoleJob, spec: Scorer) -> None:
     """Check what is known without weights: prompt, labels, tokenizer, picture sizes."""
     job.check_scorer(spec, sees=True)
     job.grids(job.picture(spec.picture), spec.grids)
@@ -65,7 +60,7 @@ def prepare_vision_scorer(job: RoleJob, spec: schema.Scorer) -> None:
         raise ExportError(f"{job.source.folder / CONFIG}: image_token_id is {known}, the tokenizer has {image_id}")
 
 
-def export_vision_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
+def export_vision_scorer(job: RoleJob, spec: Scorer) -> Exported:
     """Merge and export a vision-language scorer, a graph for each picture size."""
     labels = job.head(spec.labels)
     picture = job.picture(spec.picture)
@@ -87,7 +82,7 @@ def export_vision_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
     return Exported(part, first | {"grids": others} if others else first)
 
 
-def _write_vision_scorer(job: RoleJob, spec: schema.Scorer, part: VisionScorer, labels: list[int]) -> dict[str, Any]:
+def _write_vision_scorer(job: RoleJob, spec: Scorer, part: VisionScorer, labels: list[int]) -> dict[str, Any]:
     """The graph of one picture size; returns notes for the report."""
     prompts = VisionPrompts(job, part)
     grid = vision_inputs.patch_grid(part.picture)
@@ -106,12 +101,12 @@ def _write_vision_scorer(job: RoleJob, spec: schema.Scorer, part: VisionScorer, 
     return apply_precision(job.path(part.model), spec.precision, prompts.inputs, len(prompts.rows))
 
 
-def check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: VisionScorer) -> list[Check]:
+def check_vision_scorer(job: RoleJob, spec: Scorer, part: VisionScorer) -> list[Check]:
     """Compare a vision-language scorer with transformers, each picture size by itself."""
     return in_each_size(part, partial(_check_vision_scorer, job, spec))
 
 
-def _check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: VisionScorer) -> list[Check]:
+def _check_vision_scorer(job: RoleJob, spec: Scorer, part: VisionScorer) -> list[Check]:
     labels = job.tokens([text for _, text in part.labels])
     model = job.source.reference(VISION_CLASSES[job.source.model_type])
     prompts = VisionPrompts(job, part)
@@ -152,14 +147,14 @@ class VisionPrompts:
         return scorer_batch(rows, self.image_id, self.spec, pictures)
 
 
-def prepare_text_scorer(job: RoleJob, spec: schema.Scorer) -> None:
+def prepare_text_scorer(job: RoleJob, spec: Scorer) -> None:
     """Check what is known without weights: prompt, labels, tokenizer."""
     if spec.picture is not None or spec.grids:
         raise ExportError(f"roles.{job.role}.picture: {job.source.model_type} reads text alone; leave it out")
     job.check_scorer(spec, sees=False)
 
 
-def export_text_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
+def export_text_scorer(job: RoleJob, spec: Scorer) -> Exported:
     """Merge and export a scorer of texts."""
     labels = job.head(spec.labels)
     longest = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True).max_position_embeddings
@@ -194,7 +189,7 @@ def export_text_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
     return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(rows)))
 
 
-def check_text_scorer(job: RoleJob, spec: schema.Scorer, part: TextScorer) -> list[Check]:
+def check_text_scorer(job: RoleJob, spec: Scorer, part: TextScorer) -> list[Check]:
     """Compare a scorer of texts with transformers."""
     labels = job.tokens([text for _, text in part.labels])
     model = job.source.reference(TEXT_CLASSES[job.source.model_type])
@@ -217,7 +212,7 @@ def is_large(source: AnySource) -> TypeGuard[Source]:
 
 def _compare(
     job: RoleJob,
-    spec: schema.Scorer,
+    spec: Scorer,
     part: VisionScorer | TextScorer,
     references: list[Floats],
     feed: Feed,

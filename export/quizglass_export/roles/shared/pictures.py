@@ -11,8 +11,8 @@ from tokenizers import Tokenizer
 
 from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
 from quizglass_export.parity import Floats, Inputs, tokenise_padded
-from quizglass_export.recipe import schema
-from quizglass_export.roles.job import PREPROCESSOR, RoleJob, normalisation
+from quizglass_export.roles.shared.entry import QFormer
+from quizglass_export.roles.shared.job import PREPROCESSOR, RoleJob, normalisation
 from quizglass_server.domain.turns import RGB
 from quizglass_server.models import vision_inputs
 from quizglass_server.models.fields import Normalised
@@ -35,7 +35,7 @@ def pixels_of(pictures: Sequence[RGB], spec: Normalised) -> Floats:
     return np.stack([vision_inputs.channels(picture, spec) for picture in pictures])
 
 
-def q_former_of(job: RoleJob, spec: schema.CoarseReranker, model: Any) -> dict[str, Any]:
+def q_former_of(job: RoleJob, spec: QFormer, model: Any) -> dict[str, Any]:
     """What the manifest says of every Q-Former."""
     longest = int(model.config.qformer_config.max_position_embeddings)
     return {

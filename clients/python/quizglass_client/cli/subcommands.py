@@ -1,0 +1,65 @@
+"""What a command is declared with. Each declares its name, its arguments and its help beside what it does."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import shtab
+
+from quizglass_client.sync import Client
+
+Command = Callable[[Client, argparse.Namespace], int]
+"""Returns the exit status."""
+
+
+class Subcommands:
+    """Commands of one level of the command line.
+
+    Args:
+        parser: what they stand behind.
+        common: arguments that every command takes.
+    """
+
+    def __init__(self, parser: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
+        self._common = common
+        self._parsers = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def add(self, name: str, command: Command, summary: str) -> argparse.ArgumentParser:
+        """A command; its own arguments are added to what is returned."""
+        parents = [self._common]
+        made = self._parsers.add_parser(name, parents=parents, help=summary, description=summary.capitalize() + ".")
+        made.set_defaults(command=command)
+        return made
+
+    def group(self, name: str, summary: str) -> Subcommands:
+        """Commands of a level below, behind a name of their own."""
+        below = self._parsers.add_parser(name, help=summary, description=summary.capitalize() + ".")
+        return Subcommands(below, self._common)
+
+
+def file(argument: argparse.Action) -> None:
+    """Have shells complete file names."""
+    argument.complete = shtab.FILE  # type: ignore[attr-defined]
+
+
+def folder(argument: argparse.Action) -> None:
+    """Have shells complete names of folders."""
+    argument.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+
+
+def count(text: str) -> int:
+    """A whole number above 0."""
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+
+
+def share(text: str) -> float:
+    """A number above 0 and at most 1."""
+    try:
+        if 0 < (number := float(text)) <= 1:
+            return number
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text!r} is not a share above 0 to 1")

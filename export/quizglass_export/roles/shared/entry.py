@@ -1,0 +1,117 @@
+"""What a recipe says of a role: what the entries of several roles share. A role's own keys are in its own file.
+
+Unknown keys are refused. Paths are relative to the recipe's own directory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from quizglass_export.checks import Acceptance, Precision, Share
+from quizglass_server.models.fields import Count, ManifestPart, Size
+
+GENERAL_PROMPTS = Path(__file__).parents[2] / "prompts"
+"""For general instruction-tuned models that speak ChatML: one for every task of every policy, named as the task."""
+IMAGE_TOKEN = "<|image_pad|>"  # noqa: S105 - a word of the vocabulary
+Labels = Annotated[tuple[tuple[str, str], ...], Field(min_length=2)]
+
+
+class Entry(ManifestPart):
+    """What a recipe says of one role."""
+
+    reads_text: ClassVar[bool] = True
+    """Whether its model reads text, and so has a tokenizer."""
+
+
+def _weight(value: float) -> float:
+    if not math.isfinite(value) or value == 0:
+        raise ValueError("must be a number other than 0")
+    return value
+
+
+class Adapter(ManifestPart):
+    """A PEFT adapter's directory, and by how much its change counts."""
+
+    path: Path
+    weight: Annotated[float, AfterValidator(_weight)] = 1.0
+
+
+def _adapters(value: Any) -> Any:
+    """A bare path stands for an adapter of weight 1."""
+    if isinstance(value, str):
+        value = [value]
+    if isinstance(value, list | tuple):
+        return [{"path": each} if isinstance(each, str) else each for each in value]
+    return value
+
+
+Adapters = Annotated[tuple[Adapter, ...], BeforeValidator(_adapters)]
+
+
+class FromCheckpoint(Entry):
+    """A model that is exported from a checkpoint."""
+
+    checkpoint: Path
+    adapters: Adapters = ()
+    precision: Precision = "fp32"
+    accept: Acceptance = Acceptance()
+
+
+class Scorer(FromCheckpoint):
+    """A model that returns logits for labels: planner, reranker, tool router, verifier."""
+
+    labels: Labels
+    prompt: Annotated[str, Field(min_length=1)]
+    """Name of a template in the recipe's `prompts`."""
+    tokenizer: Path | None = None
+    """Default: `tokenizer.json` of the checkpoint."""
+    max_tokens: Count = 512
+    picture: Size | None = None
+    """Needed by vision-language models."""
+    grids: tuple[Size, ...] = ()
+    """Further sizes of their pictures, each a graph of its own."""
+    image_token: str = IMAGE_TOKEN
+
+
+class ReadyOnnx(Entry):
+    """An ONNX file as it is."""
+
+    model: Path
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    """Of the file; another one is refused."""
+    checkpoint: Path | None = None
+    """What it was made of, to compare it with."""
+    precision: Precision = "fp32"
+    """How it was made: with `fp32` the comparison is bounded by `demands`, otherwise by `accept`."""
+    accept: Acceptance = Acceptance()
+
+
+class QFormer(FromCheckpoint):
+    """BLIP-2's Q-Former, of which several roles are made."""
+
+    precision: Literal["fp32"] = "fp32"
+    tokenizer: Path | None = None
+    max_tokens: Count = 256
+
+
+def is_ready(value: Any) -> str:
+    """The tag of an entry that is a checkpoint or ready-made files, whichever it names."""
+    keys = value if isinstance(value, Mapping) else getattr(value, "model_fields_set", ())
+    return "<ready>" if "model" in keys else "<checkpoint>"
+
+
+class Demands(ManifestPart):
+    """What an export must reach to become a bundle, against PyTorch."""
+
+    logits: Annotated[float, Field(ge=0)] = 1e-3
+    """Largest difference of a float32 scorer's logits; of a generator in f32 or f16, ten times this is the largest
+    difference of logits in units of their standard deviation (llama.cpp multiplies in float16)."""
+    cosine: Share = 0.9999
+    """Smallest cosine of a float32 encoder."""
+    answers: Share = 0.97
+    """Smallest share of equal greedy answers, and of equal best tokens of a generator in f32 or f16."""
