@@ -13,7 +13,7 @@ PACKAGES = re.search(r"^packages=\((.*?)\)", BUILD.read_text(encoding="utf-8"), 
 def test_what_is_missing_is_named_with_the_command_that_installs_it(tmp_path):
     built = subprocess.run([BUILD], env=os.environ | {"JAVA_LIBS": str(tmp_path)}, capture_output=True, text=True)
     assert built.returncode == 1
-    assert re.match(r"The Java client needs \S+, which is not there: apt install default-jdk-headless ", built.stderr)
+    assert re.match(r"The Java client needs what is not there: \S+.*\. apt install default-jdk-headless ", built.stderr)
     assert all(package in built.stderr for package in PACKAGES)
 
 
