@@ -68,7 +68,9 @@ serve: $(VENV)/.server ## Serve the starter bundle on 127.0.0.1:50061, for brows
 doctor: $(VENV)/.server ## What this machine can do, what is slow or wrong on it, and what to do about it
 	$(BIN)/quizglass-server doctor --bundle $(STARTER)/bundle --knowledge .run/knowledge
 
-test: check unit ## Everything that must pass
+# Beside each other: tests that wait for a server or a deadline leave time for the types.
+test: $(VENV)/.dev ## Everything that must pass
+	@$(MAKE) --no-print-directory -j 2 check unit
 
 test-web: $(VENV)/.dev tests/browser/node_modules ## The page in a real Chromium (needs Node 20, npm and Chromium)
 	cd tests/browser && npm run --silent types && PYTHON=$(abspath $(BIN)/python) npm test --silent
@@ -99,8 +101,10 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
+# In the order of the folders: the slowest files have few tests, and one of them would come last, beside an idle worker.
+# Compiled modules are kept, whatever the environment says: hundreds of processes start, each of which would compile them.
 unit: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 protos: $(VENV)/.dev ## Regenerate the checked-in protobuf code
 	$(BIN)/python protos/generate.py
