@@ -473,8 +473,8 @@ async def test_a_bad_announcement_is_named(said, bad):
     await usable(said)
 
 
-async def test_ten_thousand_frames_that_never_come_hold_nothing(stage, said):
-    names = [hashlib.sha256(bytes([at % 256, at // 256])).digest() for at in range(10_000)]
+async def test_two_thousand_frames_that_never_come_hold_nothing(stage, said):
+    names = [hashlib.sha256(bytes([at % 256, at // 256])).digest() for at in range(2000)]
     for at in range(0, len(names), 100):
         await said.say(*(FrameBegin(name, 1000) for name in names[at : at + 100]), Ack(0))
         await said.say(Ping(b"x"))
