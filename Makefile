@@ -28,7 +28,7 @@ CLIENTS ?= yes
 WEB_PACKAGES := tests/browser/node_modules/.package-lock.json
 TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 
-.PHONY: help demo everyday everyday-test serve doctor test clients clients-needs clients-packages test-web test-typescript \
+.PHONY: help demo everyday everyday-test serve doctor test python-tests clients clients-needs clients-packages test-web test-typescript \
 	test-java check lint types unit protos \
 	client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
@@ -73,10 +73,14 @@ doctor: $(VENV)/.server ## What this machine can do, what is slow or wrong on it
 	$(BIN)/quizglass-server doctor --bundle $(STARTER)/bundle --knowledge .run/knowledge
 
 ifeq ($(CLIENTS),no)
-test: check unit
+test: python-tests
 else
-test: clients-needs check unit clients ## Everything that must pass (CLIENTS=no: without Node, Chromium and Java)
+test: clients-needs python-tests clients ## Everything that must pass (CLIENTS=no: without Node, Chromium and Java)
 endif
+
+# Beside each other: tests that wait for a server or a deadline leave time for the types.
+python-tests: $(VENV)/.dev
+	@$(MAKE) --no-print-directory -j 2 check unit
 
 clients: test-web test-typescript test-java ## The tests of the page, of the TypeScript client and of the Java client
 
@@ -116,8 +120,10 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
+# In the order of the folders: the slowest files have few tests, and one of them would come last, beside an idle worker.
+# Compiled modules are kept, whatever the environment says: hundreds of processes start, each of which would compile them.
 unit: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 protos: $(VENV)/.dev ## Regenerate the checked-in protobuf code
 	$(BIN)/python protos/generate.py

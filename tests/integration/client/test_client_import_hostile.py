@@ -24,6 +24,7 @@ from tests.support.rpc_fakes import png, serving_on_a_thread
 
 ROOT = Path(__file__).parents[3]
 SECRET = b"root:x:0:0:secret zyrbaxon"
+MIB = 1 << 20
 
 
 @pytest.fixture
@@ -169,16 +170,21 @@ def test_lines_are_those_of_the_file(tmp_path) -> None:
 
 
 PACKED = {
-    "d.xml.gz": b"<mediawiki><page><title>" + b" " * (300 << 20),
-    "e.xml.gz": b"<mediawiki><page>" + b"<a/>" * (20 << 20),
-    "f.xml.gz": b"<mediawiki><!--" + b"x" * (300 << 20),
+    "d.xml.gz": (b"<mediawiki><page><title>", b" " * MIB, 300),
+    "e.xml.gz": (b"<mediawiki><page>", b"<a/>" * (MIB // 4), 80),
+    "f.xml.gz": (b"<mediawiki><!--", b"x" * MIB, 300),
 }
+"""How a dump begins, and the piece that it repeats so many times."""
 
 
 @pytest.mark.parametrize("name", PACKED)
 def test_a_little_that_unpacks_to_much_takes_no_memory(tmp_path, name) -> None:
     pytest.importorskip("mwparserfromhell")
-    (tmp_path / name).write_bytes(gzip.compress(PACKED[name], 1))
+    head, piece, times = PACKED[name]
+    with gzip.open(tmp_path / name, "wb", 1) as file:
+        file.write(head)
+        for _ in range(times):
+            file.write(piece)
     code = (
         "import resource, sys\nfrom pathlib import Path\nfrom quizglass_client.cli.imports.wiki import read_wiki\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
@@ -195,7 +201,7 @@ def test_a_little_that_unpacks_to_much_takes_no_memory(tmp_path, name) -> None:
 
 def test_a_parquet_column_of_nothing_but_repetition_is_refused(imported, tmp_path) -> None:
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    table = pyarrow.table({"id": ["a"], "title": ["t"], "text": ["x" * (100 << 20)]})
+    table = pyarrow.table({"id": ["a"], "title": ["t"], "text": ["x" * (70 * MIB)]})
     parquet.write_table(table, tmp_path / "e.parquet", compression="zstd", use_dictionary=False)
     assert (tmp_path / "e.parquet").stat().st_size < 1 << 20
     status, _, err = imported(tmp_path / "e.parquet")

@@ -19,8 +19,6 @@ from quizglass_server.decoding.structure import MOST_SCANS
 from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.processes import decoders_of, decoding
 
-SLOW = inputs.scan_bomb(inputs.SIDE, MOST_SCANS)
-"""The dearest picture that is accepted."""
 GRACE_S, PATIENCE_S = 1.0, 120.0
 
 
@@ -39,10 +37,11 @@ def server(bundle: Path, tmp_path: Path) -> Iterator[LocalServer]:
 async def asked_again_and_again(server: LocalServer, at_once: int) -> AsyncIterator[Sent]:
     """Turns about the dearest picture, so many at once, until the block ends and what is under way is answered."""
     sent, over = Sent(), asyncio.Event()
+    dearest = inputs.scan_bomb(inputs.SIDE, MOST_SCANS)  # of those that are accepted
 
     async def ask() -> None:
         while not over.is_set():
-            await sent.one(assistant, SLOW)
+            await sent.one(assistant, dearest)
 
     async with stub(server.target) as assistant:
         asking = [asyncio.create_task(ask()) for _ in range(at_once)]

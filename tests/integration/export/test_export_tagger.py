@@ -1,6 +1,7 @@
 """Taggers: classifiers exported with their labels and compared with transformers, and ready-made files."""
 
 import json
+import shutil
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -54,14 +55,23 @@ def test_a_checkpoint_without_usable_labels_is_refused_before_the_export(
         plan_role(tmp_path, "tagger", {"checkpoint": checkpoint}, {})
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A folder with a checkpoint and the classifier exported from it, and the recipe that takes the latter in."""
+    folder, work = tmp_path_factory.mktemp("made"), tmp_path_factory.mktemp("work")
+    checkpoint = convolutional(folder / "checkpoint", "mobilenet_v2")
+    exported, _ = exported_role(work, "tagger", {"checkpoint": checkpoint}, 4)
+    for name, source in (("theirs.onnx", exported.model), ("labels.txt", exported.labels)):
+        (folder / name).write_bytes((work / "files" / source).read_bytes())
+    return folder, {"model": "theirs.onnx", "labels": "labels.txt", "picture": exported.picture.model_dump()}
+
+
 @pytest.fixture
-def theirs(tmp_path: Path) -> dict[str, Any]:
-    """The recipe of a classifier as if somebody else had made it."""
-    checkpoint = convolutional(tmp_path / "checkpoint", "mobilenet_v2")
-    made, _ = exported_role(tmp_path, "tagger", {"checkpoint": checkpoint}, 4)
-    for name, source in (("theirs.onnx", made.model), ("labels.txt", made.labels)):
-        (tmp_path / name).write_bytes((tmp_path / "files" / source).read_bytes())
-    return {"model": "theirs.onnx", "labels": "labels.txt", "picture": made.picture.model_dump()}
+def theirs(tmp_path: Path, made: tuple[Path, dict[str, Any]]) -> dict[str, Any]:
+    """The recipe of a classifier as if somebody else had made it, whose files are the test's own."""
+    folder, recipe = made
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    return recipe
 
 
 def test_a_ready_made_tagger_is_taken_in_as_it_is(tmp_path: Path, theirs: dict[str, Any]) -> None:

@@ -213,8 +213,8 @@ def test_a_missing_role_fails_only_the_policies_that_need_it(broken: Path, tmp_p
         assert answers(client)
 
 
-def test_a_second_server_on_the_same_knowledge_is_refused(client: Client, starter_bundle: Path, folder: Path) -> None:
-    ended = _start(starter_bundle, folder / "knowledge")
+def test_a_second_server_on_the_same_knowledge_is_refused(client: Client, folder: Path, tmp_path: Path) -> None:
+    ended = _start(write_bundle(tmp_path / "bundle"), folder / "knowledge")
     assert ended.returncode == 4
     assert str(folder / "knowledge") in ended.stderr
     assert answers(client)

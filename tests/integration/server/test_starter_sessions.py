@@ -15,6 +15,7 @@ from quizglass_export.pocketworld.dataset import build_world, write_entries
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.scenes import make_scene
 from quizglass_export.pocketworld.world import Thing
+from tests.support.bundles.tiny_bundle import write_bundle
 
 SEED, PAIRS = 7007, 8
 WORLD = build_world(SEED, 40)
@@ -87,8 +88,8 @@ def test_a_dialogue_goes_on_after_a_restart_and_on_another_server(
     copied = tmp_path / "key"
     shutil.copyfile(key, copied)
 
-    def go_on(*flags: str) -> int:
-        with LocalServer(starter_bundle, own, flags=flags) as server, Client(server.target, timeout=120) as client:
+    def go_on(*flags: str, bundle: Path = starter_bundle, folder: Path = own) -> int:
+        with LocalServer(bundle, folder, flags=flags) as server, Client(server.target, timeout=120) as client:
             answers = [client.answer("How much does it weigh?", session=session).text for session, _ in sessions]
         return sum(answer == weight for answer, (_, weight) in zip(answers, sessions, strict=True))
 
@@ -96,11 +97,12 @@ def test_a_dialogue_goes_on_after_a_restart_and_on_another_server(
     key.unlink()  # another server, that shares no directory but a key
     assert go_on("--session-key-file", str(copied)) > len(sessions) // 2
     assert not key.exists()
+    stranger, tiny = tmp_path / "stranger", write_bundle(tmp_path / "tiny")
     with pytest.raises(InvalidRequest) as caught:
-        go_on()
+        go_on(bundle=tiny, folder=stranger)
     assert caught.value.reason == "SESSION_UNKNOWN_KEY"
-    key.unlink()
-    key.mkdir()  # nothing can be kept there: the server says so and serves
+    (stranger / key.name).unlink()
+    (stranger / key.name).mkdir()  # nothing can be kept there: the server says so and serves
     with pytest.raises(InvalidRequest) as caught:
-        go_on()
+        go_on(bundle=tiny, folder=stranger)
     assert caught.value.reason == "SESSION_UNKNOWN_KEY"

@@ -243,7 +243,7 @@ def test_the_example_of_the_docs_blurs():
 
 async def test_forgetting_ends_what_runs_and_gives_a_receipt(tmp_path):
     gate = Gate()
-    async with serving(tmp_path) as stage, opened(stage.target) as (made, _):
+    async with serving(tmp_path, frame_wait_s=0.2) as stage, opened(stage.target) as (made, _):
         data = png()
         name = await made.show(data)
         await made.say(question("a", "What?", name))

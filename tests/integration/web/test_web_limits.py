@@ -156,7 +156,8 @@ async def test_headers_have_a_size(door):
         assert await wire.closed()
 
 
-async def test_a_body_has_a_time(tmp_path):
+async def test_a_body_has_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(gate, "_DISCARDED_S", 0.1)
     async with web_serving(tmp_path, message_s=2) as door, await Wire.to(door) as wire, asyncio.timeout(60):
         await wire.begin("POST", ASK, {**STREAM, "content-length": "1000"})
         await wire.say(SOUND[:10])
@@ -178,7 +179,8 @@ async def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_failure_of_t
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
 
 
-async def test_the_largest_of_too_many_unfinished_bodies_is_given_up(tmp_path):
+async def test_the_largest_of_too_many_unfinished_bodies_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(gate, "_DISCARDED_S", 0.1)
     async with web_serving(tmp_path, message_bytes=300_000) as door, asyncio.timeout(60):
         async with await Wire.to(door) as small, await Wire.to(door) as large:
             for wire, size in ((small, 100_000), (large, 190_000)):

@@ -8,6 +8,7 @@ import struct
 import zlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -73,31 +74,49 @@ def sixteen_bits(colour: int, channels: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + inputs.chunk(b"IHDR", header) + body + inputs.chunk(b"IEND", b"")
 
 
-FILES = {
-    "JPEG": encoded(noise(900, 700), "JPEG"),
-    "progressive JPEG": encoded(noise(900, 700), "JPEG", progressive=True),
-    "grey JPEG": encoded(noise(900, 700, "L"), "JPEG"),
-    "CMYK JPEG": encoded(noise(900, 700, "CMYK"), "JPEG"),
-    **{f"JPEG turned {n}": encoded(noise(900, 700), "JPEG", exif=turned(n)) for n in range(2, 9)},
-    "MPO": encoded(noise(900, 700), "MPO", save_all=True, append_images=[noise(900, 700)]),
-    "PNG": encoded(noise(900, 700), "PNG"),
-    "PNG RGBA": encoded(noise(900, 700, "RGBA"), "PNG"),
-    "PNG LA": encoded(noise(900, 700, "LA"), "PNG"),
-    "PNG with a transparent colour": encoded(noise(900, 700), "PNG", transparency=(1, 2, 3)),
-    "PNG palette": encoded(noise(900, 700).quantize(200), "PNG", transparency=3),
-    "PNG 1 bit": encoded(noise(900, 700).convert("1"), "PNG"),
-    "PNG turned": encoded(noise(900, 700, "RGBA"), "PNG", exif=turned(6)),
-    "PNG of 16 bits, grey": sixteen_bits(0, 1),
-    "PNG of 16 bits, RGB": sixteen_bits(2, 3),
-    "PNG of 16 bits, grey and alpha": sixteen_bits(4, 2),
-    "PNG of 16 bits, RGBA": sixteen_bits(6, 4),
-    "WebP": encoded(noise(900, 700), "WEBP"),
-    "WebP with alpha": encoded(noise(900, 700, "RGBA"), "WEBP", lossless=True),
-}
+@cache
+def usual() -> bytes:
+    return encoded(noise(900, 700), "PNG")
 
 
-BOMBS = inputs.bombs(1800)
-SLOW = inputs.scan_bomb(inputs.SIDE, MOST_SCANS)
+@cache
+def files() -> dict[str, bytes]:
+    """A picture of 900 x 700 pixels in every form that is read."""
+    return {
+        "JPEG": encoded(noise(900, 700), "JPEG"),
+        "progressive JPEG": encoded(noise(900, 700), "JPEG", progressive=True),
+        "grey JPEG": encoded(noise(900, 700, "L"), "JPEG"),
+        "CMYK JPEG": encoded(noise(900, 700, "CMYK"), "JPEG"),
+        **{f"JPEG turned {n}": encoded(noise(900, 700), "JPEG", exif=turned(n)) for n in range(2, 9)},
+        "MPO": encoded(noise(900, 700), "MPO", save_all=True, append_images=[noise(900, 700)]),
+        "PNG": usual(),
+        "PNG RGBA": encoded(noise(900, 700, "RGBA"), "PNG"),
+        "PNG LA": encoded(noise(900, 700, "LA"), "PNG"),
+        "PNG with a transparent colour": encoded(noise(900, 700), "PNG", transparency=(1, 2, 3)),
+        "PNG palette": encoded(noise(900, 700).quantize(200), "PNG", transparency=3),
+        "PNG 1 bit": encoded(noise(900, 700).convert("1"), "PNG"),
+        "PNG turned": encoded(noise(900, 700, "RGBA"), "PNG", exif=turned(6)),
+        "PNG of 16 bits, grey": sixteen_bits(0, 1),
+        "PNG of 16 bits, RGB": sixteen_bits(2, 3),
+        "PNG of 16 bits, grey and alpha": sixteen_bits(4, 2),
+        "PNG of 16 bits, RGBA": sixteen_bits(6, 4),
+        "WebP": encoded(noise(900, 700), "WEBP"),
+        "WebP with alpha": encoded(noise(900, 700, "RGBA"), "WEBP", lossless=True),
+    }
+
+
+@cache
+def bombs() -> dict[str, bytes]:
+    return inputs.bombs(1800)
+
+
+BOMBS = list(inputs.bombs(1))
+"""Their names."""
+
+
+def slow_picture() -> bytes:
+    """The dearest that is accepted."""
+    return inputs.scan_bomb(inputs.SIDE, MOST_SCANS)
 
 
 def whole(data: bytes) -> np.ndarray:
@@ -118,7 +137,7 @@ def whole(data: bytes) -> np.ndarray:
 
 
 async def test_pixels_are_those_of_the_picture_converted_as_a_whole(decoder: PictureDecoder) -> None:
-    for name, data in FILES.items():
+    for name, data in files().items():
         expected = whole(data)
         found = await decoder.decode(data, FIELD)
         assert np.array_equal(found.pixels, expected), name
@@ -128,13 +147,13 @@ async def test_pixels_are_those_of_the_picture_converted_as_a_whole(decoder: Pic
 
 
 async def test_what_cannot_be_used_is_refused_by_its_field(decoder: PictureDecoder) -> None:
-    cut = FILES["PNG"][:-5000]
+    cut = usual()[:-5000]
     animated = encoded(noise(64, 64), "PNG", save_all=True, append_images=[noise(64, 48).resize((64, 64))], duration=9)
     for data, why in ((cut, "damaged"), (animated, "animated"), (b"no picture", "not a picture"), (b"", "0 bytes")):
         with pytest.raises(InvalidPicture, match=why) as caught:
             await decoder.decode(data, FIELD)
         assert caught.value.field == FIELD
-    assert (await decoder.decode(FILES["PNG"], FIELD)).width == 900
+    assert (await decoder.decode(usual(), FIELD)).width == 900
 
 
 @pytest.mark.parametrize(
@@ -158,9 +177,9 @@ async def test_files_that_are_long_to_parse_are_refused_at_once(decoder: Picture
 
 
 def test_scans_are_counted_as_decoders_see_them() -> None:
-    progressive = FILES["progressive JPEG"]
+    progressive = files()["progressive JPEG"]
     assert count_scans(progressive) == 10
-    assert count_scans(FILES["JPEG"]) == count_scans(FILES["MPO"]) == 1
+    assert count_scans(files()["JPEG"]) == count_scans(files()["MPO"]) == 1
     thumbnail = encoded(noise(64, 64), "JPEG", comment=b"\xff\xda" * 1000)
     assert count_scans(thumbnail + b"\xff\xda" * 1000) == 1, "neither in segments nor behind the end"
     with pytest.raises(Refused):
@@ -216,7 +235,7 @@ async def test_a_cancelled_picture_ends_its_process_and_the_next_one_is_decoded(
     monkeypatch.setattr(decoder_module, "_PATIENCE_S", 0)
     decoder.start()
     before = decoder.pids
-    slow = asyncio.create_task(decoder.decode(SLOW, FIELD))
+    slow = asyncio.create_task(decoder.decode(slow_picture(), FIELD))
     await _under_way(work)
     await computing(before[1])
     slow.cancel()
@@ -225,7 +244,7 @@ async def test_a_cancelled_picture_ends_its_process_and_the_next_one_is_decoded(
     await _idle(work)
     assert before[1] not in decoder.pids
     assert before[0] in decoder.pids
-    assert (await decoder.decode(FILES["PNG"], FIELD)).width == 900
+    assert (await decoder.decode(usual(), FIELD)).width == 900
     await _ended(before[1])
 
 
@@ -236,15 +255,15 @@ async def test_a_picture_is_not_decoded_beyond_the_deadline(
     decoder.start()
     before = decoder.pids
     with due_within(0.5), pytest.raises(BudgetExceeded):
-        await decoder.decode(SLOW, FIELD)
+        await decoder.decode(slow_picture(), FIELD)
     await _idle(work)
     assert before[1] not in decoder.pids, "its process was ended"
 
 
 async def test_ordinary_pictures_do_not_wait_for_slow_ones(decoder: PictureDecoder, work: WorkMemory) -> None:
-    slow = [asyncio.create_task(decoder.decode(SLOW, FIELD)) for _ in range(3)]
+    slow = [asyncio.create_task(decoder.decode(slow_picture(), FIELD)) for _ in range(3)]
     await _under_way(work)
-    assert (await decoder.decode(FILES["PNG"], FIELD)).width == 900
+    assert (await decoder.decode(usual(), FIELD)).width == 900
     assert not any(task.done() for task in slow)
     for task in slow:
         task.cancel()
@@ -273,8 +292,8 @@ async def test_what_takes_too_much_processor_time_is_refused(
 ) -> None:
     monkeypatch.setattr(process_module, "CPU_S", 0)
     with pytest.raises(InvalidPicture, match="to decode"):
-        await decoder.decode(SLOW, FIELD)
-    assert (await decoder.decode(FILES["PNG"], FIELD)).width == 900
+        await decoder.decode(slow_picture(), FIELD)
+    assert (await decoder.decode(usual(), FIELD)).width == 900
 
 
 async def test_too_little_memory_is_no_fault_of_the_picture() -> None:
@@ -293,7 +312,7 @@ async def test_a_process_that_the_system_ends_for_want_of_memory_is_no_fault_of_
 ) -> None:
     decoder.start()
     victim = decoder.pids[1]
-    slow = asyncio.create_task(decoder.decode(SLOW, FIELD))
+    slow = asyncio.create_task(decoder.decode(slow_picture(), FIELD))
     await _under_way(work)
     await computing(victim)
     os.kill(victim, signal.SIGKILL)
@@ -308,11 +327,11 @@ async def test_a_process_that_died_while_idle_is_noticed(decoder: PictureDecoder
     for pid in decoder.pids:
         os.kill(pid, signal.SIGKILL)
         await asyncio.to_thread(os.waitid, os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    assert (await decoder.decode(FILES["PNG"], FIELD)).width == 900
+    assert (await decoder.decode(usual(), FIELD)).width == 900
 
 
 async def test_pixels_are_counted_until_nobody_has_them(decoder: PictureDecoder, work: WorkMemory) -> None:
-    picture = await decoder.decode(FILES["PNG"], FIELD)
+    picture = await decoder.decode(usual(), FIELD)
     assert work.used == 900 * 700 * 3
     part = picture.pixels[:10]
     del picture
@@ -328,13 +347,13 @@ async def test_a_picture_that_can_never_be_decoded_here_says_so(work: WorkMemory
     await decoder.close()
 
 
-@pytest.mark.parametrize("name", list(BOMBS))
+@pytest.mark.parametrize("name", BOMBS)
 async def test_decoding_stays_within_what_it_asked_for(name: str) -> None:
-    data = BOMBS[name]
+    data = bombs()[name]
     header = read_header(data)
     process = process_module.DecoderProcess()
     try:
-        await process.decode(FILES["PNG"], 64 * MIB)
+        await process.decode(usual(), 64 * MIB)
         before = _peak(process.pid)
         await process.decode(data, header.memory(len(data)))
         assert _peak(process.pid) - before <= header.memory(len(data))
@@ -342,9 +361,9 @@ async def test_decoding_stays_within_what_it_asked_for(name: str) -> None:
         process.end()
 
 
-@pytest.mark.parametrize("name", list(BOMBS))
+@pytest.mark.parametrize("name", BOMBS)
 def test_the_default_has_room_for_the_largest_picture_that_is_accepted(name: str) -> None:
-    header = replace(read_header(BOMBS[name]), width=inputs.SIDE, height=inputs.SIDE)
+    header = replace(read_header(bombs()[name]), width=inputs.SIDE, height=inputs.SIDE)
     work = WorkMemory(Settings.model_fields["work_memory_bytes"].default)
     assert header.memory(LIMITS.max_frame_bytes) <= work.largest
     assert work.total <= 1024 * MIB
@@ -355,7 +374,7 @@ async def test_processes_end_with_the_decoder(work: WorkMemory) -> None:
     decoder.start()
     pids = decoder.pids
     assert len(pids) == 2
-    slow = asyncio.create_task(decoder.decode(SLOW, FIELD))
+    slow = asyncio.create_task(decoder.decode(slow_picture(), FIELD))
     await _under_way(work)
     await decoder.close()
     with pytest.raises(asyncio.CancelledError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import uvicorn
 
@@ -15,15 +15,17 @@ from quizglass_server.web.http.connection import Connection
 
 IDLE_S = 75
 """A connection that nobody uses gives its descriptor back after so many seconds."""
+_DATE_S = 1.0
 _MOST_HEADER_BYTES = 32 * 1024
 
 
 class _Uvicorn(uvicorn.Server):
-    """Without handlers of signals, which are the whole server's; and says when it has started, or cannot."""
+    """Without handlers of signals, which are the whole server's; says when it has started, or cannot; ends when told."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.started_or_failed = asyncio.Event()
+        self._told = asyncio.Event()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -36,6 +38,18 @@ class _Uvicorn(uvicorn.Server):
             await super().startup(sockets)
         finally:
             self.started_or_failed.set()
+
+    async def main_loop(self) -> None:
+        """Until it is to end, bring the date of answers up to date; uvicorn's own looks ten times a second."""
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_DATE_S):
+                    await self._told.wait()
+
+    def end(self, *, now: bool) -> None:
+        """Have `serve` end: what runs is waited for, or not if it is to be `now`."""
+        self.should_exit, self.force_exit = True, now
+        self._told.set()
 
 
 class WebServer:
@@ -82,7 +96,7 @@ class WebServer:
         """Accept no more, let what runs finish for up to `grace_s` seconds, then end it; with 0, end it now."""
         server = self._server
         server.config.timeout_graceful_shutdown = grace_s  # type: ignore[assignment]  # any number will do
-        server.should_exit, server.force_exit = True, grace_s == 0
+        server.end(now=grace_s == 0)
         if self._running is not None:
             await asyncio.wait({self._running})
         for connection in list(server.server_state.connections):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -39,13 +40,15 @@ def options(tmp_path_factory: pytest.TempPathFactory) -> LoadOptions:
 
 
 @pytest.fixture
-def model(options: LoadOptions) -> NativeModel:
-    return NativeModel(options, LOG)
+def model(options: LoadOptions) -> Iterator[NativeModel]:
+    with closing(NativeModel(options, LOG)) as loaded:
+        yield loaded
 
 
 @pytest.fixture
-def engine(model: NativeModel) -> Engine:
-    return Engine(model, ["<|im_end|>"], COSTS)
+def engine(model: NativeModel) -> Iterator[Engine]:
+    with closing(Engine(model, ["<|im_end|>"], COSTS)) as made:
+        yield made
 
 
 def complete(
@@ -70,7 +73,9 @@ def choose(engine: Engine, parts: Sequence[Part], labels: Sequence[str]) -> tupl
 
 
 def fresh(options: LoadOptions, parts: Sequence[Part]) -> list[str]:
-    return [piece.text for piece in complete(Engine(NativeModel(options, LOG), [], COSTS), parts)[0]]
+    """What an engine says that was never asked anything before."""
+    with closing(NativeModel(options, LOG)) as model, closing(Engine(model, [], COSTS)) as engine:
+        return [piece.text for piece in complete(engine, parts)[0]]
 
 
 def test_tokens_come_with_their_probabilities(engine: Engine) -> None:
@@ -210,7 +215,8 @@ def test_several_pictures_are_read_in_their_order(options: LoadOptions, engine: 
     assert cheaper.usage.reused_tokens > finished.usage.reused_tokens
     assert not cheaper.usage.encoded_picture
     for seeds in ((2, 1), (1, 3), (1, 1), (1,)):
-        alone, _ = complete(Engine(NativeModel(options, LOG), [], COSTS), asked(*seeds))
+        with closing(NativeModel(options, LOG)) as model, closing(Engine(model, [], COSTS)) as other:
+            alone, _ = complete(other, asked(*seeds))
         assert said(complete(engine, asked(*seeds))[0])[:4] == pytest.approx(said(alone)[:4], rel=1e-3)
         assert said(alone) != pytest.approx(said(first), rel=1e-3)
 

@@ -173,7 +173,9 @@ def falls(model, loss) -> bool:
     first = loss().item()
     for _ in range(30):
         value = loss()
+        if value.item() < 0.7 * first:
+            return True
         optimizer.zero_grad()
         value.backward()
         optimizer.step()
-    return loss().item() < 0.7 * first
+    return False

@@ -18,7 +18,7 @@ from quizglass_export.starter.train import STAGES, train  # noqa: E402
 from quizglass_export.starter.workplace import TRAINED_BEFORE, Sizes, Workplace  # noqa: E402
 
 SIZES = Sizes(shard=40, slots=2, free=2, joint=1, decider=1, annotated=24, held_out=1)
-MINUTES = {"vision": 0.01, "language": 0.01, "grounding": 0.01, "joint": 0.02, "decider": 0.02}
+MINUTES = {"vision": 0.005, "language": 0.005, "grounding": 0.005, "joint": 0.01, "decider": 0.01}
 
 
 @pytest.fixture(autouse=True)
