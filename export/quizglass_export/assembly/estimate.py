@@ -107,6 +107,9 @@ def _estimate(role: str, source: AnySource, spec: Any) -> Estimate:
     if isinstance(source, GgufSource):
         size = sum(path.stat().st_size for path in source.gguf_files())
         parameters = sum(read_gguf(path).parameters for path in source.gguf_files())
+        if source.adapters:
+            result, plain = int(_GGUF_BYTES[spec.quantisation] * parameters), 4 * parameters
+            return Estimate(role, size, parameters, result, plain, _RUNTIME + 4 * plain)
         notice = slow_notice(read_gguf(source.model))
         return Estimate(role, size, parameters, size, 0, _RUNTIME + size, notice)
     if isinstance(source, OnnxSource):

@@ -211,8 +211,8 @@ def _prepare(plan: Plan, role: str) -> None:
         raise ExportError(f"roles.{role}: {error}") from error
     if role not in PICTURES_ALONE and not isinstance(source, GgufSource):
         source.tokenizer_file()
-    if isinstance(source, Source) and source.adapters:
-        bare = source.bare(exporter.classes[source.model_type])
+    if isinstance(source, Source | GgufSource) and source.adapters:
+        bare = source.bare(exporter.classes.get(source.model_type, ""))
         for folder, _ in source.adapters:
             check_fit(bare, folder)
 
@@ -240,7 +240,8 @@ def _source(file: RecipeFile, spec: Any) -> AnySource:
     if isinstance(spec, schema.Generator) and spec.model:
         model, projector = file.path(spec.model), file.path(spec.projector) if spec.projector else None
         beside = model.with_name(TOKENIZER)
-        return GgufSource(model, projector, file.path(tokenizer) if tokenizer else beside if beside.is_file() else None)
+        own = file.path(tokenizer) if tokenizer else beside if beside.is_file() else None
+        return GgufSource(model, projector, own, _adapters(file, spec))
     if isinstance(spec, schema.ReadyOnnx):
         own = file.path(tokenizer) if tokenizer else None
         checkpoint = Source(file.path(spec.checkpoint), tokenizer=own) if spec.checkpoint else None
@@ -248,9 +249,13 @@ def _source(file: RecipeFile, spec: Any) -> AnySource:
         return OnnxSource(file.path(spec.model), checkpoint, tokenizer=own, labels=labels)
     return Source(
         folder=file.path(spec.checkpoint),
-        adapters=tuple((file.path(adapter.path), adapter.weight) for adapter in spec.adapters),
+        adapters=_adapters(file, spec),
         tokenizer=file.path(tokenizer) if tokenizer else None,
     )
+
+
+def _adapters(file: RecipeFile, spec: Any) -> tuple[tuple[Path, float], ...]:
+    return tuple((file.path(adapter.path), adapter.weight) for adapter in spec.adapters)
 
 
 def _prompt_names(spec: Any) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,15 +73,12 @@ class Source:
             known = ", ".join(model_types)
             raise ExportError(f"{self.folder / CONFIG}: model_type is {self.model_type!r}; {role} can be {known}")
         weight_files(self.folder)
-        for folder, _ in self.adapters:
-            for name in (ADAPTER_CONFIG, ADAPTER_WEIGHTS):
-                if not (folder / name).is_file():
-                    raise ExportError(f"{folder / name}: missing; roles.{role}.adapters must name PEFT adapters")
+        _check_adapters(role, self.adapters)
 
     def files(self) -> Iterator[Path]:
         """Files that the model depends on, in order; those beside them, such as training state, are not read."""
         for folder in (self.folder, *(folder for folder, _ in self.adapters)):
-            yield from (path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in _KEPT)
+            yield from _folder_files(folder)
         if self.tokenizer is not None:
             yield self.tokenizer
 
@@ -130,6 +128,7 @@ class GgufSource:
         model: the language model.
         projector: its vision part; None for a model of text alone.
         tokenizer: the model's `tokenizer.json`; None where there is none.
+        adapters: (directory, weight) of each adapter that is merged into the model.
     """
 
     model: Path
@@ -162,10 +161,13 @@ class GgufSource:
         for key, path in zip(("model", "projector"), self.gguf_files(), strict=False):
             if path.is_symlink() or not path.is_file():
                 raise ExportError(f"{path}: missing or a link; roles.{role}.{key} must name a GGUF file")
+        _check_adapters(role, self.adapters)
 
     def files(self) -> Iterator[Path]:
         """All of them."""
         yield from self.gguf_files()
+        for folder, _ in self.adapters:
+            yield from _folder_files(folder)
         if self.tokenizer is not None:
             yield self.tokenizer
 
@@ -178,10 +180,20 @@ class GgufSource:
         return []
 
     def load(self, kind: str, *, ignore: str = "", **options: Any) -> Any:
-        """GGUF files are not loaded by PyTorch."""
+        """GGUF files are dequantised where they are merged, see `gguf.merged`."""
         raise ExportError(f"{self.model}: PyTorch cannot load it")
 
-    reference = load
+    def reference(self, kind: str = "", *, ignore: str = "", **options: Any) -> Any:
+        """The dequantised model with its adapters in PEFT's own layers, not merged; no argument counts."""
+        return adapted_model(dequantised(self.model), self.adapters)
+
+    def bare(self, kind: str) -> Any:
+        """A model of the file's shape that has no weights; its class follows from the file."""
+        with _dequantising(self.model), torch.device("meta"):
+            config = transformers.AutoConfig.from_pretrained(
+                self.folder, gguf_file=self.model.name, local_files_only=True
+            )
+            return transformers.AutoModelForCausalLM.from_config(config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,3 +261,38 @@ class OnnxSource:
 
 
 AnySource = Source | GgufSource | OnnxSource
+
+
+def dequantised(path: Path) -> Any:
+    """A GGUF file's language model in float32, as transformers reads it.
+
+    Raises:
+        ExportError: transformers does not read that architecture's files.
+    """
+    with _dequantising(path):
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            path.parent, gguf_file=path.name, dtype=torch.float32, attn_implementation="eager", local_files_only=True
+        )
+    return model.eval()
+
+
+@contextmanager
+def _dequantising(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # transformers' own fail in many ways
+        raise ExportError(
+            f"{path}: transformers cannot read it as a model, which merging needs: {error}; merge the adapter into "
+            "the checkpoint that the file was made of"
+        ) from error
+
+
+def _check_adapters(role: str, adapters: Sequence[tuple[Path, float]]) -> None:
+    for folder, _ in adapters:
+        for name in (ADAPTER_CONFIG, ADAPTER_WEIGHTS):
+            if not (folder / name).is_file():
+                raise ExportError(f"{folder / name}: missing; roles.{role}.adapters must name PEFT adapters")
+
+
+def _folder_files(folder: Path) -> Iterator[Path]:
+    yield from (path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in _KEPT)

@@ -271,10 +271,11 @@ class Detector(_Exported):
 
 
 class Generator(ManifestPart):
-    """A model for llama.cpp: a checkpoint to convert, or GGUF files as they are."""
+    """A model for llama.cpp: a checkpoint to convert, GGUF files as they are, or a GGUF file to merge adapters into."""
 
     checkpoint: Path | None = None
     adapters: Adapters = ()
+    """Of `checkpoint` or, for a model of text alone, of `model`: that is then dequantised and quantised again."""
     model: Path | None = None
     projector: Path | None = None
     """Beside `model`, where that sees pictures."""
@@ -308,9 +309,12 @@ class Generator(ManifestPart):
             raise ValueError("projector: goes with model; give both GGUF files")
         if ready == (self.checkpoint is not None):
             raise ValueError("give either checkpoint, or model with its projector")
-        if ready and (self.adapters or self.token_embedding or self.output):
-            raise ValueError("adapters, token_embedding and output need a checkpoint, not ready-made GGUF files")
-        if ready and "quantisation" in self.model_fields_set:
+        if self.adapters and self.projector is not None:
+            raise ValueError("adapters: cannot be merged into a GGUF model that sees; merge them into its checkpoint")
+        as_is = ready and not self.adapters
+        if as_is and (self.token_embedding or self.output):
+            raise ValueError("token_embedding and output: GGUF files without adapters are taken as they are")
+        if as_is and "quantisation" in self.model_fields_set:
             raise ValueError("quantisation: ready-made GGUF files are taken as they are; leave it out")
         if ready and self.projector is None and "picture" in self.model_fields_set:
             raise ValueError("picture: a model without projector reads text alone; leave it out, or name the projector")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -144,11 +144,16 @@ def check_generator(job: RoleJob, spec: schema.Generator, part: GeneratorPart) -
         )
     )
     expected = [
-        _answer(model, row, pixels, picture, stop, part.max_new_tokens)
+        greedy_answer(model, row, pixels, picture, stop, part.max_new_tokens)
         for row, (_, pixels) in zip(rows, prompts, strict=True)
     ]
     checks = _compare(job, tokenizer, served, rows, expected)
-    return [*checks, check_tokens(job.role, job.path(part.model), tokenizer), *_check_drift(job, spec, part, model)]
+    texts = drift_rows(job, lambda text: tokenizer.encode((Segment(SegmentKind.DATA, text),), []))
+    return [
+        *checks,
+        check_tokens(job.role, job.path(part.model), tokenizer),
+        *check_drift(job, spec, part, model, texts),
+    ]
 
 
 def check_tokens(role: str, model: Path, tokenizer: PromptTokenizer, *, demanded: bool = True) -> Check:
@@ -167,12 +172,17 @@ def check_tokens(role: str, model: Path, tokenizer: PromptTokenizer, *, demanded
     return Check(role, "equal tokens of hostile texts", equal, demand, count, not (wrong and demanded), detail)
 
 
-def _check_drift(job: RoleJob, spec: schema.Generator, part: GeneratorPart, model: Any) -> list[Check]:
-    """Logits at every position of passages: reported, and bounded where nothing was quantised."""
-    tokenizer = job.prompt_tokenizer()
+def drift_rows(job: RoleJob, encode: Callable[[str], list[int]]) -> list[list[int]]:
+    """Token ids of the beginnings of passages, on which logits are compared."""
     texts = [passage for sample in job.samples[:_DRIFT_TEXTS] for passage in sample.passages[:1]]
-    rows = [tokenizer.encode((Segment(SegmentKind.DATA, text),), [])[:_DRIFT_TOKENS] for text in texts]
-    rows = [row for row in rows if row]
+    rows = [encode(text)[:_DRIFT_TOKENS] for text in texts]
+    return [row for row in rows if row]
+
+
+def check_drift(
+    job: RoleJob, spec: schema.Generator, part: GeneratorPart, model: Any, rows: Sequence[list[int]]
+) -> list[Check]:
+    """Logits at every position of passages: reported, and bounded where nothing was quantised."""
     with torch.no_grad():
         sources = [model(input_ids=torch.tensor([row])).logits[0].float().numpy() for row in rows]
     found = drift(sources, logits(job.path(part.model), rows))
@@ -239,7 +249,7 @@ def generator_prompts(
     return prompts, [tokenizer.encode(prompt, span) for prompt, _ in prompts]
 
 
-def _answer(
+def greedy_answer(
     model: Any, row: list[int], picture: RGB | None, spec: Patched | None, stop: list[int], limit: int
 ) -> tuple[list[int], torch.Tensor]:
     """PyTorch's greedy answer without the stop token, and the logits [V] it began from."""
