@@ -1,7 +1,8 @@
 """Whether a question can be answered by nothing but looking at the picture: how many it shows, and what stands where.
 
-English, by its words. What notes may tell of a thing, its colour or how many legs it has, is no such question: those
-go to the model, which says whether its notes answer.
+English, by its words. How many legs a thing has notes may tell, so that is no such question: it goes to the model,
+which says whether its notes answer. The colour of what the picture shows notes tell now and then, in words that can be
+found.
 """
 
 from __future__ import annotations
@@ -22,6 +23,32 @@ _ASKED = re.compile(
     rf"|\bwhat colou?r is the background\b",
     re.IGNORECASE,
 )
+_OWNED = r"(?:this|that|these|those|it|its|my|mine|he|she|they|i|we|his|her|their|our)"
+_HERE = rf"(?:in|on|of) (?:this|the|my) {_PICTURE}"
+_COLOUR_ASKED = re.compile(
+    rf"\b(?:what|which) colou?rs?(?: [\w-]+){{0,3}} (?:is|are|was|were|has|have|does|do|did|am) {_OWNED}\b"
+    rf"|\bwhat(?: is|'s| are) (?:the|its|their) colou?rs?(?: of {_OWNED}\b|$|\?)"
+    rf"|\bcolou?rs?\b[^.?!]{{0,60}}\b(?:{_HERE}|(?:do|can) (?:you|I|we) see|in front of (?:me|us))\b",
+    re.IGNORECASE,
+)
+_COLOURS = re.compile(
+    r"\b(?:(?:red|blue|green|yellow|orange|purple|violet|pink|brown|black|white|gr[ae]y|beige|cream|gold|silver|bronze"
+    r"|copper|turquoise|teal|cyan|magenta|indigo|maroon|crimson|scarlet|ivory|khaki|olive|navy|lilac|amber|tan|rosy?"
+    r"|azure|ruby|emerald|sapphire|lavender|ochre|mustard|rust|sand|slate|charcoal|ebony|chestnut|auburn|blond|ginger|tabby"
+    r"|transparent|translucent|clear|pale|dark|light|bright|striped|spotted|motley|rainbow)(?:e|s|n|en|ish|y|ey|ly|der)?"
+    r"|\w*colou?r\w*)\b",
+    re.IGNORECASE,
+)
+
+
+def asks_colour(question: str) -> bool:
+    """Whether it asks for the colour of something that it points at; not of a thing that it names."""
+    return _COLOUR_ASKED.search(question) is not None
+
+
+def tells_colour(text: str) -> bool:
+    """Whether a text has a word for a colour, or for something like one."""
+    return _COLOURS.search(text) is not None
 
 
 def asks_what_is_seen(question: str) -> bool:
