@@ -13,21 +13,24 @@ _PICTURE = r"(?:picture|photo(?:graph)?|image|frame)"
 _SEEN = rf"(?:(?:do|can|could) (?:you|I|we) (?:see|count|make out)|in (?:this|the|my) {_PICTURE})"
 _SIDE = r"(?:left|right|top|bottom|upper|lower|middle|cent(?:re|er))"
 _ASKED = re.compile(
-    rf"\bhow many\b[^.?!]{{0,60}}\b{_SEEN}\b"
+    rf"\bhow many\b(?:(?!(?<!of )\bthe\b)[^.?!]){{0,60}}\b{_SEEN}\b"
     rf"|\b(?:on|at|in) the {_SIDE}(?:[- ]hand)?(?: side| part| half| edge)? of (?:this|the|my) {_PICTURE}\b"
     rf"|\bin the {_SIDE}[- ]?{_SIDE}?(?:[- ]hand)? corner\b"
     rf"|\bon the left or (?:on )?the right\b"
     rf"|\b(?:what|who) (?:is|are|stands?|lies?|sits?) (?:behind|beside|next to|in front of|above|below|under)"
     rf" (?:it|this|that|them|these|me|us)\b"
-    rf"|\b(?:is|are) there (?:an?|any|some|\w+) [^.?!]{{1,40}} in (?:this|the|my) {_PICTURE}\b"
+    rf"|\b(?:is|are) there (?!in\b)(?:an?|any|some|\w+) [^.?!]{{1,40}} in (?:this|the|my) {_PICTURE}\b"
     rf"|\bwhat colou?r is the background\b",
     re.IGNORECASE,
 )
 _OWNED = r"(?:this|that|these|those|it|its|my|mine|he|she|they|i|we|his|her|their|our)"
 _HERE = rf"(?:in|on|of) (?:this|the|my) {_PICTURE}"
+_BESIDE = r"(?:(?<!the )(?:left|right) of|above|below|behind|beside|next to|in front of)"
 _COLOUR_ASKED = re.compile(
     rf"\b(?:what|which) colou?rs?(?: [\w-]+){{0,3}} (?:is|are|was|were|has|have|does|do|did|am) {_OWNED}\b"
     rf"|\bwhat(?: is|'s| are) (?:the|its|their) colou?rs?(?: of {_OWNED}\b|$|\?)"
+    rf"|\bcolou?rs?\b[^.?!]{{0,60}}\b(?:on|at|in) the {_SIDE}(?: has| have)?[?.! ]*$"
+    rf"|\bcolou?rs?\b[^.?!]{{0,60}}\b{_BESIDE} (?:the|an?)\b"
     rf"|\bcolou?rs?\b[^.?!]{{0,60}}\b(?:{_HERE}|(?:do|can) (?:you|I|we) see|in front of (?:me|us))\b",
     re.IGNORECASE,
 )
