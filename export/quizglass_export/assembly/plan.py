@@ -12,7 +12,7 @@ from typing import Any
 from quizglass_export.assembly.work import Work
 from quizglass_export.checkpoints.files import TOKENIZER, read_json
 from quizglass_export.checkpoints.peft_models import check_fit
-from quizglass_export.checkpoints.source import AnySource, GgufSource, OnnxSource, Source
+from quizglass_export.checkpoints.source import AnySource, GgufSource, LibrarySource, OnnxSource, Source
 from quizglass_export.errors import ExportError, reason
 from quizglass_export.recipe import schema
 from quizglass_export.recipe.read import RecipeFile
@@ -28,8 +28,8 @@ READY = ("generator", "image_encoder", "text_encoder", "reranker", "tagger")
 """Roles that ready-made files may fill: what takes them in is in `roles.ready`."""
 PICTURES_ALONE = ("image_encoder", "tagger")
 """Roles that read no text, and have no tokenizer."""
-READY_KINDS = ("gguf", "onnx")
-"""What stands for a model type where files are ready-made."""
+READY_KINDS = ("gguf", "onnx", "library")
+"""What stands for a model type where there is no checkpoint of transformers."""
 DEFAULT_PROMPTS = Path(__file__).parent.parent / "starter" / "prompts"
 
 
@@ -217,6 +217,10 @@ def _prepare(plan: Plan, role: str) -> None:
             check_fit(bare, folder)
 
 
+_PATHS = {"checkpoint", "tokenizer", "adapters", "model", "projector", "weights"}
+"""Keys of recipes that name files, whose contents count and not their names."""
+
+
 def step_key(plan: Plan, role: str, work: Work, tokenizers: Mapping[str, tuple[Path, str]]) -> dict[str, Any]:
     """All that a role's files depend on, as JSON values."""
     recipe, spec = plan.file.recipe, plan.spec(role)
@@ -224,7 +228,7 @@ def step_key(plan: Plan, role: str, work: Work, tokenizers: Mapping[str, tuple[P
     return {
         "role": role,
         "title": recipe.name,
-        "spec": json.loads(spec.model_dump_json(exclude={"checkpoint", "tokenizer", "adapters", "model", "projector"})),
+        "spec": json.loads(spec.model_dump_json(exclude=_PATHS)),
         "weights": [weight for _, weight in plan.sources[role].adapters],
         "sources": [[path.name, work.digest(path)] for path in plan.sources[role].files()],
         "tokenizer": [work.digest(tokenizer[0]), tokenizer[1]] if tokenizer else None,
@@ -242,6 +246,8 @@ def _source(file: RecipeFile, spec: Any) -> AnySource:
         beside = model.with_name(TOKENIZER)
         own = file.path(tokenizer) if tokenizer else beside if beside.is_file() else None
         return GgufSource(model, projector, own, _adapters(file, spec))
+    if isinstance(spec, schema.LibraryImageEncoder):
+        return LibrarySource(spec.library, spec.architecture, file.path(spec.weights))
     if isinstance(spec, schema.ReadyOnnx):
         own = file.path(tokenizer) if tokenizer else None
         checkpoint = Source(file.path(spec.checkpoint), tokenizer=own) if spec.checkpoint else None

@@ -23,6 +23,7 @@ from quizglass_export.checkpoints.files import (
     read_json,
     weight_files,
 )
+from quizglass_export.checkpoints.libraries import features_model
 from quizglass_export.checkpoints.merge import merge_adapters
 from quizglass_export.checkpoints.peft_models import adapted_model
 from quizglass_export.errors import ExportError
@@ -260,7 +261,60 @@ class OnnxSource:
     reference = load
 
 
-AnySource = Source | GgufSource | OnnxSource
+@dataclass(frozen=True, slots=True)
+class LibrarySource:
+    """Weights of a picture model of timm or torchvision.
+
+    Attributes:
+        library: which of them.
+        architecture: its name of the model.
+        file: the state dict.
+    """
+
+    library: str
+    architecture: str
+    file: Path
+    adapters: tuple[tuple[Path, float], ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """Where the weights lie."""
+        return self.file.parent
+
+    @property
+    def model_type(self) -> str:
+        """Always `library`."""
+        return "library"
+
+    def config(self) -> dict[str, Any]:
+        """The architecture's name is all that there is."""
+        raise ExportError(f"{self.file}: has no config.json")
+
+    def tokenizer_file(self) -> Path:
+        """Models of pictures have none."""
+        raise ExportError(f"{self.file}: no tokenizer")
+
+    def check(self, role: str, model_types: tuple[str, ...]) -> None:
+        """Raise ExportError where the file is missing."""
+        if not self.file.is_file():
+            raise ExportError(f"{self.file}: missing; roles.{role}.weights must name a state dict")
+
+    def files(self) -> Iterator[Path]:
+        """The weights."""
+        yield self.file
+
+    def weights(self) -> list[Path]:
+        """No checkpoint in transformers' form."""
+        return []
+
+    def load(self, kind: str, *, ignore: str = "", **options: Any) -> Any:
+        """The model without its classifier; no argument counts. Errors as of `features_model`."""
+        return features_model(self.library, self.architecture, self.file)
+
+    reference = load
+
+
+AnySource = Source | GgufSource | OnnxSource | LibrarySource
 
 
 def dequantised(path: Path) -> Any:

@@ -142,6 +142,20 @@ class ImageEncoder(_Exported):
     """A picture to a vector."""
 
 
+class LibraryImageEncoder(ManifestPart):
+    """A picture to a vector, by weights of a library that is installed beside the exporter."""
+
+    library: Literal["timm", "torchvision"]
+    architecture: Annotated[str, Field(min_length=1)]
+    """The library's name of the model."""
+    weights: Path
+    """Its state dict: safetensors, or what `torch.save` wrote, which is read as tensors alone."""
+    picture: Normalised
+    """What the weights were trained on: timm's `pretrained_cfg`, torchvision's `weights.transforms()`."""
+    precision: Precision = "fp32"
+    accept: Acceptance = Acceptance()
+
+
 class ReadyOnnx(ManifestPart):
     """An ONNX file as it is."""
 
@@ -211,9 +225,16 @@ def _is_ready(value: Any) -> str:
     return "<ready>" if "model" in keys else "<checkpoint>"
 
 
+def _image_source(value: Any) -> str:
+    keys = value if isinstance(value, Mapping) else getattr(value, "model_fields_set", ())
+    return "<library>" if "library" in keys or "architecture" in keys else _is_ready(value)
+
+
 AnyImageEncoder = Annotated[
-    Annotated[ImageEncoder, Tag("<checkpoint>")] | Annotated[ReadyImageEncoder, Tag("<ready>")],
-    Discriminator(_is_ready),
+    Annotated[ImageEncoder, Tag("<checkpoint>")]
+    | Annotated[ReadyImageEncoder, Tag("<ready>")]
+    | Annotated[LibraryImageEncoder, Tag("<library>")],
+    Discriminator(_image_source),
 ]
 
 

@@ -15,6 +15,7 @@ from quizglass_export.parity import Check, Floats, batches, check_vectors, sessi
 from quizglass_export.recipe import schema
 from quizglass_export.roles import image_encoder
 from quizglass_export.roles.job import Exported, Exporter, RoleJob
+from quizglass_export.roles.ready.library_encoder import LIBRARY
 from quizglass_export.roles.ready.onnx_files import GraphForm, check_file, onnx_source
 from quizglass_server.models import vision_inputs
 from quizglass_server.roles.image_encoder import ImageEncoderPart
@@ -68,5 +69,5 @@ def check(job: RoleJob, spec: schema.ReadyImageEncoder, part: ImageEncoderPart) 
     return checks
 
 
-EXPORTERS = {"onnx": Exporter(prepare, export, check, {})}
-"""As of the other roles; ONNX files have no model type of their own."""
+EXPORTERS = {"onnx": Exporter(prepare, export, check, {}), "library": LIBRARY}
+"""As of the other roles; neither has a model type of its own."""
