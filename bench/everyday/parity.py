@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from bench.everyday.debian import PackageMissing
+from bench.everyday.fetched.debian import PackageMissing
+from bench.everyday.fetched.things import read_picture
 from bench.everyday.setup import Setup
-from bench.everyday.things import read_picture
 from bench.everyday.without_avx512 import Way, way_without
 from bench.results import Row, at_least
 from bench.sections import Part

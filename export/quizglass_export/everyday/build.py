@@ -56,7 +56,7 @@ def build_bundle(
         return bundle
     generator, planner = adapter("generator", adapters), adapter("planner", adapters)
     tell(f"Writing SmolLM2 as {KIND.upper()}, {'with its adapter' if generator else 'as it is: no adapter yet'}")
-    # The file is Q4_1, for which llama.cpp has no fast path on CPUs.
+    # The file is Q4_1, which CPUs read prompts slowly in.
     adapted = () if generator is None else ((generator, 1.0),)
     write_merged(gguf_file(workdir), workdir / "generator.gguf", KIND, adapted, threads=threads)
     weights = workdir / IMAGE_ENCODER.folder / next(iter(IMAGE_ENCODER.files))

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from bench.everyday import things as drawing
-from bench.everyday.debian import PackageMissing, unpacked
+from bench.everyday.fetched import things as drawing
+from bench.everyday.fetched.debian import PackageMissing, unpacked
+from bench.everyday.fetched.things import Thing, in_photograph, on_plain
 from bench.everyday.notes import BASE, TAUGHT, Said, _rows
 from bench.everyday.own import rows as own_rows
 from bench.everyday.parity import beside
@@ -21,7 +22,6 @@ from bench.everyday.pictures import CUTS, SERVED, SQUARED, Looked, Way, _busy_ro
 from bench.everyday.planning import Question, Turn, _agent_rows, _best_rule, _heart_rows
 from bench.everyday.refused import rows as refused_rows
 from bench.everyday.tags import Tagged, shares
-from bench.everyday.things import Thing, in_photograph, on_plain
 from bench.sections import sampled
 from quizglass_export.everyday.facts import Fact
 from quizglass_export.finetuning.asking.interface import Written
