@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 RESULTS = Path(__file__).parent / "results"
-_FOLDERS = ("--workdir",)
+_FOLDERS = ("--workdir", "--everyday")
 _PACKAGES = ("quizglass", "grpcio", "hnswlib", "llama-cpp-python", "onnxruntime", "rapidocr", "torch", "transformers")
 
 

@@ -16,7 +16,18 @@ from pathlib import Path
 from bench import sections
 from bench.accuracy.ground import Ground
 from bench.accuracy.planner import planning
-from bench.accuracy.sections import conflicts, costs, dialogues, dragon, objects, pace, rewriting, rounds, verifier
+from bench.accuracy.sections import (
+    conflicts,
+    costs,
+    dialogues,
+    dragon,
+    objects,
+    own_passages,
+    pace,
+    rewriting,
+    rounds,
+    verifier,
+)
 from bench.sections import Part
 from bench.worlds import fresh_seeds
 from quizglass_export.pocketworld.dataset import FORMAT
@@ -31,6 +42,7 @@ SECTIONS: dict[str, Callable[[Ground], Part]] = {
     "verifier": verifier.run,
     "conflicts": conflicts.run,
     "objects": objects.run,
+    "own": own_passages.run,
     "dialogues": dialogues.run,
 }
 """In the order of the table."""

@@ -27,6 +27,7 @@ SECTIONS = {
     "answers": ("notes", "answers"),
     "planning": ("planning", "planning"),
     "own": ("own", "own"),
+    "refused": ("refused", "refused"),
     "tags": ("tags", "tags"),
     "parity": ("parity", "parity"),
     "turns": ("turns", "turns"),

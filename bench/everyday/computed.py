@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.everyday.things import read_picture
+from bench.everyday.fetched.things import read_picture
 from bench.everyday.without_avx512 import has_avx512
 from quizglass_export.gguf import worker
 from quizglass_server.bundle.files import Bundle

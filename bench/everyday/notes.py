@@ -16,13 +16,14 @@ from statistics import median
 from bench.everyday.setup import Setup, between
 from bench.results import Row, ratio
 from bench.sections import Part
-from quizglass_export.everyday.base import gguf_file, write_checkpoint, write_gguf
+from quizglass_export.everyday.base import gguf_file, write_checkpoint
 from quizglass_export.everyday.build import KIND, PROMPTS, adapter
 from quizglass_export.finetuning.asking.gguf import GgufModel
 from quizglass_export.finetuning.asking.interface import Ask, Written
 from quizglass_export.finetuning.recipes.everyday_generator import NotesAnnotation, annotate
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.training.examples import HELD_OUT, TrainingExample, read_examples
+from quizglass_export.gguf.merged import write_merged
 from quizglass_export.scoring.answers import exact_match, refuses
 from quizglass_export.scoring.claims import contains_words
 from quizglass_export.scoring.intervals import confidence_interval
@@ -96,7 +97,7 @@ def _gguf(setup: Setup, trained: Path | None) -> Path:
         checkpoint = write_checkpoint(setup.workdir)
         model.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(checkpoint / "tokenizer.json", model.parent)
-        write_gguf(gguf_file(setup.workdir), model, KIND, adapter=trained)
+        write_merged(gguf_file(setup.workdir), model, KIND, ((trained, 1.0),) if trained else ())
     return model
 
 

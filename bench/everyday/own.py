@@ -10,9 +10,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.everyday.fetched.things import things
 from bench.everyday.planning import BUDGET_S, Question, Turn, ask, known_folder, questions_about
 from bench.everyday.setup import Setup, between
-from bench.everyday.things import things
 from bench.everyday.turns import import_folder
 from bench.results import Row, at_least
 from bench.sections import Part

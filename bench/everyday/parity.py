@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from bench.everyday.debian import PackageMissing
+from bench.everyday.fetched.debian import PackageMissing
+from bench.everyday.fetched.things import read_picture
 from bench.everyday.setup import Setup
-from bench.everyday.things import read_picture
 from bench.everyday.without_avx512 import Way, way_without
 from bench.results import Row, at_least
 from bench.sections import Part
-from quizglass_export.everyday.base import gguf_file, write_checkpoint, write_gguf
+from quizglass_export.everyday.base import gguf_file, write_checkpoint
 from quizglass_export.everyday.build import PROMPTS
 from quizglass_export.everyday.efficientnet_lite import MEAN, SIDE, STD, Classifier, EfficientNetLite0, load
 from quizglass_export.everyday.facts import Fact, all_facts
@@ -30,6 +30,7 @@ from quizglass_export.everyday.wording import pointing, questions
 from quizglass_export.finetuning.asking.choice import ModelOptions, asked_model
 from quizglass_export.finetuning.asking.gguf import GgufModel
 from quizglass_export.finetuning.asking.interface import Ask
+from quizglass_export.gguf.merged import write_merged
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.models.fields import Normalised
 from quizglass_server.models.fitting import PictureFitter
@@ -175,7 +176,7 @@ def _greedy(setup: Setup, facts: Sequence[Fact]) -> Row:
     if not model.is_file():
         model.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(checkpoint / "tokenizer.json", model.parent)
-        write_gguf(gguf_file(setup.workdir), model, "f16")
+        write_merged(gguf_file(setup.workdir), model, "f16")
     asks = [Ask("answer", _noted(fact)) for fact in facts]
     setup.say(f"{len(asks)} greedy texts of the base, by transformers and llama.cpp")
     options = ModelOptions.model_validate({"prompts": PROMPTS / "base", "device": "cpu"})

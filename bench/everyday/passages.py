@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from bench.everyday.debian import WORDNET, unpacked
+from bench.everyday.fetched.debian import WORDNET, unpacked
 from bench.everyday.setup import Encoders, Setup, between, encoders, knowing
 from bench.results import Row, ratio
 from bench.sections import Part

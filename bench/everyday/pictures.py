@@ -9,8 +9,8 @@ from functools import partial
 from statistics import median
 from time import perf_counter
 
+from bench.everyday.fetched.things import Thing, in_photograph, on_plain, things
 from bench.everyday.setup import Encoders, Setup, between, encoders, knowing
-from bench.everyday.things import Thing, in_photograph, on_plain, things
 from bench.results import Row, at_least, ratio
 from bench.sections import Part
 from quizglass_export.everyday.weights import PHOTOGRAPHS

@@ -17,8 +17,8 @@ from typing import Any
 
 from PIL import Image
 
+from bench.everyday.fetched.things import Thing, on_plain, things
 from bench.everyday.setup import Setup, between
-from bench.everyday.things import Thing, on_plain, things
 from bench.everyday.turns import import_folder
 from bench.results import Row, at_least, at_most, ratio
 from bench.sections import Part

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 
+from bench.everyday.fetched.things import on_plain, things
 from bench.everyday.setup import THREADS, Setup, between
-from bench.everyday.things import on_plain, things
 from bench.results import Row
 from bench.sections import Part
 from quizglass_server.bundle.files import Bundle

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.everyday.debian import unpacked
+from bench.everyday.fetched.debian import unpacked
 
 SOURCE = Path(__file__).with_name("no_avx512.c")
 EMULATOR, CPU = "qemu-user-static", "Haswell"

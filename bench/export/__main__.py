@@ -19,6 +19,7 @@ SECTIONS = {
     "graphs": "graphs",
     "adapters": "adapters",
     "generators": "generators",
+    "types": "gguf_types",
     "heads": "heads",
     "precisions": "precisions",
     "memory": "memory",

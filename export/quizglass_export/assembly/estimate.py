@@ -14,7 +14,7 @@ from typing import Any
 
 from quizglass_export.assembly.plan import Plan
 from quizglass_export.checkpoints.files import tensor_sizes
-from quizglass_export.checkpoints.source import AnySource, GgufSource, OnnxSource
+from quizglass_export.checkpoints.source import AnySource, GgufSource, LibrarySource, OnnxSource
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.families import slow_notice
 from quizglass_export.gguf.header import read_gguf
@@ -107,11 +107,18 @@ def _estimate(role: str, source: AnySource, spec: Any) -> Estimate:
     if isinstance(source, GgufSource):
         size = sum(path.stat().st_size for path in source.gguf_files())
         parameters = sum(read_gguf(path).parameters for path in source.gguf_files())
+        if source.adapters:
+            result, plain = int(_GGUF_BYTES[spec.quantisation] * parameters), 4 * parameters
+            return Estimate(role, size, parameters, result, plain, _RUNTIME + 4 * plain)
         notice = slow_notice(read_gguf(source.model))
         return Estimate(role, size, parameters, size, 0, _RUNTIME + size, notice)
     if isinstance(source, OnnxSource):
         size = source.model.stat().st_size
         return Estimate(role, size, count_weights(source.model), size, 0, _RUNTIME + size)
+    if isinstance(source, LibrarySource):
+        size = source.file.stat().st_size
+        parameters = size // 4  # such weights are float32
+        return Estimate(role, size, parameters, int(_BYTES[spec.precision] * parameters), size, _RUNTIME + 3 * size)
     files = source.weights()
     tensors = [size for path in files for size in tensor_sizes(path)]
     parameters, largest = sum(tensors), max(tensors, default=0)

@@ -12,13 +12,14 @@ from typing import Any
 from quizglass_export.assembly.work import Work
 from quizglass_export.checkpoints.files import TOKENIZER, read_json
 from quizglass_export.checkpoints.peft_models import check_fit
-from quizglass_export.checkpoints.source import AnySource, GgufSource, OnnxSource, Source
+from quizglass_export.checkpoints.source import AnySource, GgufSource, LibrarySource, OnnxSource, Source
 from quizglass_export.errors import ExportError, reason
 from quizglass_export.recipe import schema
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.roles import decider
 from quizglass_export.roles.decider import LinearDecider, SharingDecider
 from quizglass_export.roles.generator import Generator
+from quizglass_export.roles.image_encoder import LibraryImageEncoder
 from quizglass_export.roles.shared.entry import GENERAL_PROMPTS, ReadyOnnx, Scorer
 from quizglass_export.roles.shared.job import Exporter, RoleJob
 from quizglass_export.roles.shared.samples import ParitySample
@@ -31,8 +32,8 @@ from quizglass_server.roles.table import DECIDERS
 SHARED_TOKENIZER = "tokenizer/tokenizer.json"
 READY = ("generator", "image_encoder", "text_encoder", "reranker", "tagger")
 """Roles that ready-made files may fill: what takes them in is in `roles.ready`."""
-READY_KINDS = ("gguf", "onnx")
-"""What stands for a model type where files are ready-made."""
+READY_KINDS = ("gguf", "onnx", "library")
+"""What stands for a model type where there is no checkpoint of transformers."""
 DEFAULT_PROMPTS = Path(__file__).parent.parent / "starter" / "prompts"
 
 
@@ -208,10 +209,14 @@ def _prepare(plan: Plan, role: str) -> None:
         raise ExportError(f"roles.{role}: {error}") from error
     if plan.spec(role).reads_text and not isinstance(source, GgufSource):
         source.tokenizer_file()
-    if isinstance(source, Source) and source.adapters:
-        bare = source.bare(exporter.classes[source.model_type])
+    if isinstance(source, Source | GgufSource) and source.adapters:
+        bare = source.bare(exporter.classes.get(source.model_type, ""))
         for folder, _ in source.adapters:
             check_fit(bare, folder)
+
+
+_PATHS = {"checkpoint", "tokenizer", "adapters", "model", "projector", "weights"}
+"""Keys of recipes that name files, whose contents count and not their names."""
 
 
 def step_key(plan: Plan, role: str, work: Work, tokenizers: Mapping[str, tuple[Path, str]]) -> dict[str, Any]:
@@ -221,7 +226,7 @@ def step_key(plan: Plan, role: str, work: Work, tokenizers: Mapping[str, tuple[P
     return {
         "role": role,
         "title": recipe.name,
-        "spec": json.loads(spec.model_dump_json(exclude={"checkpoint", "tokenizer", "adapters", "model", "projector"})),
+        "spec": json.loads(spec.model_dump_json(exclude=_PATHS)),
         "weights": [weight for _, weight in plan.sources[role].adapters],
         "sources": [[path.name, work.digest(path)] for path in plan.sources[role].files()],
         "tokenizer": [work.digest(tokenizer[0]), tokenizer[1]] if tokenizer else None,
@@ -237,7 +242,10 @@ def _source(file: RecipeFile, spec: Any) -> AnySource:
     if isinstance(spec, Generator) and spec.model:
         model, projector = file.path(spec.model), file.path(spec.projector) if spec.projector else None
         beside = model.with_name(TOKENIZER)
-        return GgufSource(model, projector, file.path(tokenizer) if tokenizer else beside if beside.is_file() else None)
+        own = file.path(tokenizer) if tokenizer else beside if beside.is_file() else None
+        return GgufSource(model, projector, own, _adapters(file, spec))
+    if isinstance(spec, LibraryImageEncoder):
+        return LibrarySource(spec.library, spec.architecture, file.path(spec.weights))
     if isinstance(spec, ReadyOnnx):
         own = file.path(tokenizer) if tokenizer else None
         checkpoint = Source(file.path(spec.checkpoint), tokenizer=own) if spec.checkpoint else None
@@ -245,9 +253,13 @@ def _source(file: RecipeFile, spec: Any) -> AnySource:
         return OnnxSource(file.path(spec.model), checkpoint, tokenizer=own, labels=labels)
     return Source(
         folder=file.path(spec.checkpoint),
-        adapters=tuple((file.path(adapter.path), adapter.weight) for adapter in spec.adapters),
+        adapters=_adapters(file, spec),
         tokenizer=file.path(tokenizer) if tokenizer else None,
     )
+
+
+def _adapters(file: RecipeFile, spec: Any) -> tuple[tuple[Path, float], ...]:
+    return tuple((file.path(adapter.path), adapter.weight) for adapter in spec.adapters)
 
 
 def _prompt_names(spec: Any) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from quizglass_export.checkpoints.files import (
     read_json,
     weight_files,
 )
+from quizglass_export.checkpoints.libraries import features_model
 from quizglass_export.checkpoints.loading import check_finite, check_vocabulary, load_float32
 from quizglass_export.checkpoints.merge import merge_adapters
 from quizglass_export.checkpoints.peft_models import adapted_model
@@ -70,15 +72,12 @@ class Source:
             known = ", ".join(model_types)
             raise ExportError(f"{self.folder / CONFIG}: model_type is {self.model_type!r}; {role} can be {known}")
         weight_files(self.folder)
-        for folder, _ in self.adapters:
-            for name in (ADAPTER_CONFIG, ADAPTER_WEIGHTS):
-                if not (folder / name).is_file():
-                    raise ExportError(f"{folder / name}: missing; roles.{role}.adapters must name PEFT adapters")
+        _check_adapters(role, self.adapters)
 
     def files(self) -> Iterator[Path]:
         """Files that the model depends on, in order; those beside them, such as training state, are not read."""
         for folder in (self.folder, *(folder for folder, _ in self.adapters)):
-            yield from (path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in _KEPT)
+            yield from _folder_files(folder)
         if self.tokenizer is not None:
             yield self.tokenizer
 
@@ -128,6 +127,7 @@ class GgufSource:
         model: the language model.
         projector: its vision part; None for a model of text alone.
         tokenizer: the model's `tokenizer.json`; None where there is none.
+        adapters: (directory, weight) of each adapter that is merged into the model.
     """
 
     model: Path
@@ -160,10 +160,13 @@ class GgufSource:
         for key, path in zip(("model", "projector"), self.gguf_files(), strict=False):
             if path.is_symlink() or not path.is_file():
                 raise ExportError(f"{path}: missing or a link; roles.{role}.{key} must name a GGUF file")
+        _check_adapters(role, self.adapters)
 
     def files(self) -> Iterator[Path]:
         """All of them."""
         yield from self.gguf_files()
+        for folder, _ in self.adapters:
+            yield from _folder_files(folder)
         if self.tokenizer is not None:
             yield self.tokenizer
 
@@ -176,10 +179,20 @@ class GgufSource:
         return []
 
     def load(self, kind: str, *, ignore: str = "", **options: Any) -> Any:
-        """GGUF files are not loaded by PyTorch."""
+        """GGUF files are dequantised where they are merged, see `gguf.merged`."""
         raise ExportError(f"{self.model}: PyTorch cannot load it")
 
-    reference = load
+    def reference(self, kind: str = "", *, ignore: str = "", **options: Any) -> Any:
+        """The dequantised model with its adapters in PEFT's own layers, not merged; no argument counts."""
+        return adapted_model(dequantised(self.model), self.adapters)
+
+    def bare(self, kind: str) -> Any:
+        """A model of the file's shape that has no weights; its class follows from the file."""
+        with _dequantising(self.model), torch.device("meta"):
+            config = transformers.AutoConfig.from_pretrained(
+                self.folder, gguf_file=self.model.name, local_files_only=True
+            )
+            return transformers.AutoModelForCausalLM.from_config(config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,4 +259,92 @@ class OnnxSource:
     reference = load
 
 
-AnySource = Source | GgufSource | OnnxSource
+@dataclass(frozen=True, slots=True)
+class LibrarySource:
+    """Weights of a picture model of timm or torchvision.
+
+    Attributes:
+        library: which of them.
+        architecture: its name of the model.
+        file: the state dict.
+    """
+
+    library: str
+    architecture: str
+    file: Path
+    adapters: tuple[tuple[Path, float], ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """Where the weights lie."""
+        return self.file.parent
+
+    @property
+    def model_type(self) -> str:
+        """Always `library`."""
+        return "library"
+
+    def config(self) -> dict[str, Any]:
+        """The architecture's name is all that there is."""
+        raise ExportError(f"{self.file}: has no config.json")
+
+    def tokenizer_file(self) -> Path:
+        """Models of pictures have none."""
+        raise ExportError(f"{self.file}: no tokenizer")
+
+    def check(self, role: str, model_types: tuple[str, ...]) -> None:
+        """Raise ExportError where the file is missing."""
+        if not self.file.is_file():
+            raise ExportError(f"{self.file}: missing; roles.{role}.weights must name a state dict")
+
+    def files(self) -> Iterator[Path]:
+        """The weights."""
+        yield self.file
+
+    def weights(self) -> list[Path]:
+        """No checkpoint in transformers' form."""
+        return []
+
+    def load(self, kind: str, *, ignore: str = "", **options: Any) -> Any:
+        """The model without its classifier; no argument counts. Errors as of `features_model`."""
+        return features_model(self.library, self.architecture, self.file)
+
+    reference = load
+
+
+AnySource = Source | GgufSource | OnnxSource | LibrarySource
+
+
+def dequantised(path: Path) -> Any:
+    """A GGUF file's language model in float32, as transformers reads it.
+
+    Raises:
+        ExportError: transformers does not read that architecture's files.
+    """
+    with _dequantising(path):
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            path.parent, gguf_file=path.name, dtype=torch.float32, attn_implementation="eager", local_files_only=True
+        )
+    return model.eval()
+
+
+@contextmanager
+def _dequantising(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # transformers' own fail in many ways
+        raise ExportError(
+            f"{path}: transformers cannot read it as a model, which merging needs: {error}; merge the adapter into "
+            "the checkpoint that the file was made of"
+        ) from error
+
+
+def _check_adapters(role: str, adapters: Sequence[tuple[Path, float]]) -> None:
+    for folder, _ in adapters:
+        for name in (ADAPTER_CONFIG, ADAPTER_WEIGHTS):
+            if not (folder / name).is_file():
+                raise ExportError(f"{folder / name}: missing; roles.{role}.adapters must name PEFT adapters")
+
+
+def _folder_files(folder: Path) -> Iterator[Path]:
+    yield from (path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in _KEPT)

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from quizglass_export.errors import ExportError
-from quizglass_export.everyday.base import gguf_file, write_checkpoint, write_gguf
+from quizglass_export.everyday.base import gguf_file, write_checkpoint
 from quizglass_export.everyday.efficientnet_lite import write_classifier, write_encoder
 from quizglass_export.everyday.imagenet_labels import write_labels
 from quizglass_export.everyday.weights import IMAGE_ENCODER, WEIGHTS, fetch_everything
+from quizglass_export.gguf.merged import write_merged
 
 RECIPE = Path(__file__).with_name("bundle.toml")
 PROMPTS = Path(__file__).with_name("prompts")
@@ -55,7 +56,9 @@ def build_bundle(
         return bundle
     generator, planner = adapter("generator", adapters), adapter("planner", adapters)
     tell(f"Writing SmolLM2 as {KIND.upper()}, {'with its adapter' if generator else 'as it is: no adapter yet'}")
-    write_gguf(gguf_file(workdir), workdir / "generator.gguf", KIND, adapter=generator, threads=threads)
+    # The file is Q4_1, which CPUs read prompts slowly in.
+    adapted = () if generator is None else ((generator, 1.0),)
+    write_merged(gguf_file(workdir), workdir / "generator.gguf", KIND, adapted, threads=threads)
     weights = workdir / IMAGE_ENCODER.folder / next(iter(IMAGE_ENCODER.files))
     write_encoder(weights, workdir / "efficientnet-lite0.onnx")
     write_classifier(weights, workdir / "efficientnet-lite0-classifier.onnx")

@@ -18,28 +18,25 @@ TEXT = (
 )
 """Those that write text and need nothing but attention: a prompt's beginning can be kept and its end taken back.
 Recurrent, hybrid, diffusion, encoder and encoder-decoder models are not among them."""
-SLOW = {
-    **dict.fromkeys(("q4_1", "q5_0", "q5_1", "q2_k", "q3_k", "iq4_xs", "iq3_s", "iq3_xxs", "iq2_s"), "q4_0"),
-    **dict.fromkeys(("iq2_xs", "iq2_xxs", "iq1_s", "iq1_m", "tq1_0", "tq2_0"), "q4_0"),
-    "q8_1": "q8_0",
-}
-"""ggml's types that llama.cpp does not repack for a CPU, and what to take instead. Q4_1 alone was measured, on two
-cores with a model of 135 million parameters: first words after 0.63 s, in Q4_0 after 0.17 s."""
+SLOW = {"q4_1": ("1.9", "q4_0"), "q5_1": ("2.2", "q8_0")}
+"""ggml's types that take a CPU much longer to read a prompt than Q8_0, by the section `types` of `bench.export`: how
+many times as long, and what to take instead. The others measured there take at most 1.2 times as long; IQ1 to IQ3 and
+TQ were not measured."""
 _MUCH = 0.1
 
 
 def slow_types(header: GgufHeader) -> dict[str, str]:
-    """Types without a fast path that hold more than a tenth of a model's bytes, each with what to take instead."""
+    """Slow types that hold more than a tenth of a model's bytes, each with what to take instead."""
     sizes: Counter[str] = Counter()
     for tensor in header.tensors.values():
         sizes[tensor.type] += tensor.bytes
     least = _MUCH * sizes.total()
-    return {kind: SLOW[kind] for kind, size in sorted(sizes.items()) if kind in SLOW and size > least}
+    return {kind: SLOW[kind][1] for kind, size in sorted(sizes.items()) if kind in SLOW and size > least}
 
 
 def slow_notice(header: GgufHeader) -> str:
     """The same for people; empty where there is nothing to tell."""
     return "; ".join(
-        f"{kind.upper()} has no fast path in llama.cpp; take the same model in {better.upper()}"
+        f"{kind.upper()} reads prompts {SLOW[kind][0]} times as slowly as Q8_0; take the same model in {better.upper()}"
         for kind, better in slow_types(header).items()
     )

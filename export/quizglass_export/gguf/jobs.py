@@ -19,16 +19,11 @@ from quizglass_server.domain.turns import RGB
 from quizglass_server.models.prompts import Prompt
 
 FILE_TYPES = {
-    "f32": 0,
-    "f16": 1,
-    "q4_0": 2,
-    "q8_0": 7,
-    "q4_k_m": 15,
-    "q5_k_m": 17,
-    "q6_k": 18,
-    "bf16": 32,
+    **{"f32": 0, "f16": 1, "bf16": 32, "q8_0": 7},
+    **{"q4_0": 2, "q4_1": 3, "q5_0": 8, "q5_1": 9, "iq4_nl": 25, "iq4_xs": 30},
+    **{"q2_k": 10, "q3_k_m": 12, "q4_k_m": 15, "q5_k_m": 17, "q6_k": 18},
 }
-"""llama.cpp's numbers (`llama_ftype`) of the quantisations offered."""
+"""llama.cpp's numbers (`llama_ftype`) of quantisations; a recipe offers those of `schema.GgufType`."""
 TENSOR_TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q8_0": 8, "q4_k": 12, "q5_k": 13, "q6_k": 14, "bf16": 30}
 """ggml's numbers (`ggml_type`) of the types offered for single tensors."""
 

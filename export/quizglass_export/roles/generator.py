@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -50,10 +50,11 @@ TensorType = Literal["f32", "f16", "bf16", "q8_0", "q4_0", "q4_k", "q5_k", "q6_k
 
 
 class Generator(Entry):
-    """A model for llama.cpp: a checkpoint to convert, or GGUF files as they are."""
+    """A model for llama.cpp: a checkpoint to convert, GGUF files as they are, or a GGUF file to merge adapters into."""
 
     checkpoint: Path | None = None
     adapters: Adapters = ()
+    """Of `checkpoint` or, for a model of text alone, of `model`: that is then dequantised and quantised again."""
     model: Path | None = None
     projector: Path | None = None
     """Beside `model`, where that sees pictures."""
@@ -87,9 +88,12 @@ class Generator(Entry):
             raise ValueError("projector: goes with model; give both GGUF files")
         if ready == (self.checkpoint is not None):
             raise ValueError("give either checkpoint, or model with its projector")
-        if ready and (self.adapters or self.token_embedding or self.output):
-            raise ValueError("adapters, token_embedding and output need a checkpoint, not ready-made GGUF files")
-        if ready and "quantisation" in self.model_fields_set:
+        if self.adapters and self.projector is not None:
+            raise ValueError("adapters: cannot be merged into a GGUF model that sees; merge them into its checkpoint")
+        as_is = ready and not self.adapters
+        if as_is and (self.token_embedding or self.output):
+            raise ValueError("token_embedding and output: GGUF files without adapters are taken as they are")
+        if as_is and "quantisation" in self.model_fields_set:
             raise ValueError("quantisation: ready-made GGUF files are taken as they are; leave it out")
         if ready and self.projector is None and "picture" in self.model_fields_set:
             raise ValueError("picture: a model without projector reads text alone; leave it out, or name the projector")
@@ -202,11 +206,16 @@ def check_generator(job: RoleJob, spec: Generator, part: GeneratorPart) -> list[
         )
     )
     expected = [
-        _answer(model, row, pixels, picture, stop, part.max_new_tokens)
+        greedy_answer(model, row, pixels, picture, stop, part.max_new_tokens)
         for row, (_, pixels) in zip(rows, prompts, strict=True)
     ]
     checks = _compare(job, tokenizer, served, rows, expected)
-    return [*checks, check_tokens(job.role, job.path(part.model), tokenizer), *_check_drift(job, spec, part, model)]
+    texts = drift_rows(job, lambda text: tokenizer.encode((Segment(SegmentKind.DATA, text),), []))
+    return [
+        *checks,
+        check_tokens(job.role, job.path(part.model), tokenizer),
+        *check_drift(job, spec, part, model, texts),
+    ]
 
 
 def check_tokens(role: str, model: Path, tokenizer: PromptTokenizer, *, demanded: bool = True) -> Check:
@@ -225,12 +234,17 @@ def check_tokens(role: str, model: Path, tokenizer: PromptTokenizer, *, demanded
     return Check(role, "equal tokens of hostile texts", equal, demand, count, not (wrong and demanded), detail)
 
 
-def _check_drift(job: RoleJob, spec: Generator, part: GeneratorPart, model: Any) -> list[Check]:
-    """Logits at every position of passages: reported, and bounded where nothing was quantised."""
-    tokenizer = job.prompt_tokenizer()
+def drift_rows(job: RoleJob, encode: Callable[[str], list[int]]) -> list[list[int]]:
+    """Token ids of the beginnings of passages, on which logits are compared."""
     texts = [passage for sample in job.samples[:_DRIFT_TEXTS] for passage in sample.passages[:1]]
-    rows = [tokenizer.encode((Segment(SegmentKind.DATA, text),), [])[:_DRIFT_TOKENS] for text in texts]
-    rows = [row for row in rows if row]
+    rows = [encode(text)[:_DRIFT_TOKENS] for text in texts]
+    return [row for row in rows if row]
+
+
+def check_drift(
+    job: RoleJob, spec: Generator, part: GeneratorPart, model: Any, rows: Sequence[list[int]]
+) -> list[Check]:
+    """Logits at every position of passages: reported, and bounded where nothing was quantised."""
     with torch.no_grad():
         sources = [model(input_ids=torch.tensor([row])).logits[0].float().numpy() for row in rows]
     found = drift(sources, logits(job.path(part.model), rows))
@@ -297,7 +311,7 @@ def generator_prompts(
     return prompts, [tokenizer.encode(prompt, span) for prompt, _ in prompts]
 
 
-def _answer(
+def greedy_answer(
     model: Any, row: list[int], picture: RGB | None, spec: Patched | None, stop: list[int], limit: int
 ) -> tuple[list[int], torch.Tensor]:
     """PyTorch's greedy answer without the stop token, and the logits [V] it began from."""

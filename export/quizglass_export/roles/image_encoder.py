@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
 import transformers
-from pydantic import Discriminator, Tag
+from pydantic import Discriminator, Field, Tag
 
 from quizglass_export.checkpoints.files import read_json
 from quizglass_export.checks import Check
@@ -17,7 +17,7 @@ from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import Feed, apply_precision
 from quizglass_export.onnx.optimum_encoders import embedded, write_image_encoder
 from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, session
-from quizglass_export.roles.shared.entry import FromCheckpoint, ReadyOnnx, is_ready
+from quizglass_export.roles.shared.entry import FromCheckpoint, OnnxEntry, ReadyOnnx, is_ready
 from quizglass_export.roles.shared.job import PREPROCESSOR, Exported, Exporter, RoleJob, by_type, normalisation
 from quizglass_server.models import vision_inputs
 from quizglass_server.models.fields import Count, Normalised
@@ -38,11 +38,12 @@ CLASSES = {
             "convnextv2": "ConvNextV2Model",
             "mobilenet_v1": "MobileNetV1Model",
             "mobilenet_v2": "MobileNetV2Model",
+            "regnet": "RegNetModel",
         }.items()
     },
 }
 """Model type to class, and the keys of its checkpoints that the image encoder does not have."""
-CONVOLUTIONAL = ("efficientnet", "resnet", "convnext", "convnextv2", "mobilenet_v1", "mobilenet_v2")
+CONVOLUTIONAL = ("efficientnet", "resnet", "convnext", "convnextv2", "mobilenet_v1", "mobilenet_v2", "regnet")
 """Networks whose vectors are features pooled over the picture."""
 
 
@@ -61,9 +62,30 @@ class ReadyImageEncoder(ReadyOnnx):
     dimension: Count
 
 
+class LibraryImageEncoder(OnnxEntry):
+    """A picture to a vector, by weights of a library that is installed beside the exporter."""
+
+    reads_text: ClassVar[bool] = False
+
+    library: Literal["timm", "torchvision"]
+    architecture: Annotated[str, Field(min_length=1)]
+    """The library's name of the model."""
+    weights: Path
+    """Its state dict: safetensors, or what `torch.save` wrote, which is read as tensors alone."""
+    picture: Normalised
+    """What the weights were trained on: timm's `pretrained_cfg`, torchvision's `weights.transforms()`."""
+
+
+def _kind(value: Any) -> str:
+    keys = value if isinstance(value, Mapping) else getattr(value, "model_fields_set", ())
+    return "<library>" if "library" in keys or "architecture" in keys else is_ready(value)
+
+
 ENTRY = Annotated[
-    Annotated[ImageEncoder, Tag("<checkpoint>")] | Annotated[ReadyImageEncoder, Tag("<ready>")],
-    Discriminator(is_ready),
+    Annotated[ImageEncoder, Tag("<checkpoint>")]
+    | Annotated[ReadyImageEncoder, Tag("<ready>")]
+    | Annotated[LibraryImageEncoder, Tag("<library>")],
+    Discriminator(_kind),
 ]
 """What a recipe says of the role."""
 
@@ -86,24 +108,44 @@ def export(job: RoleJob, spec: ImageEncoder) -> Exported:
         dimension=vector_size(model, side),
     )
     write_image_encoder(model, side, job.path(part.model))
-    return Exported(part, apply_precision(job.path(part.model), spec.precision, _pixels(job, part), len(job.samples)))
+    return Exported(part, apply_precision(job.path(part.model), spec.precision, pixels(job, part), len(job.samples)))
 
 
 def check(job: RoleJob, spec: ImageEncoder, part: ImageEncoderPart) -> list[Check]:
     """Compare the image encoder with transformers."""
     model = _image_model(job, job.source.reference)
     clip = model.config.model_type == "clip_vision_model"
+    return compare_vectors(job, spec, part, lambda values: embedded(model, values), clip=clip)
+
+
+def compare_vectors(
+    job: RoleJob,
+    spec: OnnxEntry,
+    part: ImageEncoderPart,
+    reference: Callable[[torch.Tensor], torch.Tensor],
+    *,
+    clip: bool = False,
+) -> list[Check]:
+    """Vectors of the samples, alone and in batches, beside a reference's on transformers' own normalisation.
+
+    Args:
+        job: the role.
+        spec: the recipe's entry.
+        part: the manifest's entry.
+        reference: pictures [B, 3, H, W] to vectors [B, D].
+        clip: whether pictures are put in by CLIP's processor.
+    """
     kind = transformers.CLIPImageProcessor if clip else transformers.SiglipImageProcessor
     fixed = {"do_resize": False} | ({"do_center_crop": False} if clip else {})
     processor = kind(**fixed, image_mean=list(part.picture.mean), image_std=list(part.picture.std))
-    run, feed, exported, references = session(job.path(part.model)), _pixels(job, part), list[Floats](), list[Floats]()
+    run, feed, exported, references = session(job.path(part.model)), pixels(job, part), list[Floats](), list[Floats]()
     for size in job.batches:
         for indices in batches(len(job.samples), size):
             exported += list(run.run(["image_embeds"], feed(indices))[0])
     for sample in job.samples:
         with torch.no_grad():
             picture = vision_inputs.fit(sample.picture, part.picture)
-            references += list(as_array(embedded(model, processor([picture], return_tensors="pt")["pixel_values"])))
+            references += list(as_array(reference(processor([picture], return_tensors="pt")["pixel_values"])))
     return [check_vectors(job.role, exported, references * len(job.batches), job.cosine(spec))]
 
 
@@ -130,7 +172,9 @@ def vector_size(model: Any, side: int) -> int:
         return int(embedded(model, torch.zeros(1, 3, side, side)).shape[1])
 
 
-def _pixels(job: RoleJob, part: ImageEncoderPart) -> Feed:
+def pixels(job: RoleJob, part: ImageEncoderPart) -> Feed:
+    """What the exported model is given of samples."""
+
     def inputs(indices: Sequence[int]) -> Inputs:
         pictures = [vision_inputs.channels(job.samples[i].picture, part.picture) for i in indices]
         return {"pixel_values": np.stack(pictures)}

@@ -38,7 +38,6 @@ from quizglass_server.roles.reader import READER
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.abstaining import abstains
-from quizglass_server.steps.language.appearance import asks_what_is_seen
 from quizglass_server.steps.language.wording import same_wording
 from quizglass_server.steps.lookup.detect import around, find_regions
 from quizglass_server.steps.read import find_words
@@ -49,11 +48,11 @@ from quizglass_server.turn.lookups import Lookups
 from quizglass_server.turn.resources import Resources, once
 from quizglass_server.turn.runner import StepRunner
 from quizglass_server.turn.toolbox import ANSWER, Toolbox
+from quizglass_server.turn.unseen import seen_alone
 
 log = logging.getLogger(__name__)
 _ANY = SearchOptions()
 _LOOK_AHEAD_S = 10.0
-_UNSEEN = "no model of this bundle sees what a picture shows; it is looked up and read alone"
 _UNTIL_TOLD = 3
 """Rounds of the event loop after which the last events are on their way: only then is the log written."""
 
@@ -193,7 +192,8 @@ class Assistant:
         try:
             runner = StepRunner(budget, self._resources, journal, f"policy {policy.name!r}")
             recalled = await recall(turn, runner, self._resources, journal) if turn.recall else None
-            draft = recalled or self._unseen(turn) or await self._answered(turn, policy, runner, journal)
+            refused = seen_alone(turn, self._resources.models[GENERATOR])
+            draft = recalled or refused or await self._answered(turn, policy, runner, journal)
         except BaseException as error:
             journal.settle(None)
             journal.close()
@@ -224,14 +224,6 @@ class Assistant:
             log.info("turn finished", extra={**about, **told})
             if turn.remember and recalled is None:
                 remember(turn, done, self._resources, journal)
-
-    def _unseen(self, turn: Turn) -> Draft | None:
-        """A refusal of what can only be seen, where the answering model does not see; None: it may be answered."""
-        generator = self._resources.models[GENERATOR]
-        blind = generator is not None and not generator.sees_pictures
-        if turn.picture is None or not blind or not asks_what_is_seen(turn.question):
-            return None
-        return Draft(finish=FinishReason.COMPLETE, refused=AbstainReason.NO_EVIDENCE, notes={"unseen": _UNSEEN})
 
     async def _answered(self, turn: Turn, policy: Policy, runner: StepRunner, journal: Journal) -> Draft:
         async with Toolbox(turn, runner, self._resources, journal, (ANSWER, *policy.tasks)) as tools:

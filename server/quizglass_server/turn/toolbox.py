@@ -37,6 +37,7 @@ from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.lookups import Lookups
 from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.runner import StepRunner
+from quizglass_server.turn.unseen import colour_untold
 
 Label = TypeVar("Label", bound=Enum)
 One = TypeVar("One")
@@ -189,8 +190,11 @@ class Toolbox:
         return draft, withholding.end()
 
     async def _streamed(self, task: str, state: State, also: Mapping[str, Note], say: Callable[[str], None]) -> Draft:
-        """What a prompt is completed to, each piece said as it is written."""
+        """What a prompt is completed to, each piece said as it is written; a refusal where it cannot tell."""
         writing, request = Writing(), await self._request(task, state, also, answers=True)
+        untold = colour_untold(self._turn, self._resources.models[GENERATOR], request.values)
+        if untold is not None:
+            return untold
         await self._runner.run(generate, request, writing, say)
         return writing.draft
 

@@ -31,7 +31,9 @@ def test_image_encoders_equal_transformers(tmp_path: Path, kind: str) -> None:
     assert checks[0].value > 0.99999
 
 
-@pytest.mark.parametrize("kind", ["efficientnet", "resnet", "convnext", "convnextv2", "mobilenet_v1", "mobilenet_v2"])
+@pytest.mark.parametrize(
+    "kind", ["efficientnet", "resnet", "convnext", "convnextv2", "mobilenet_v1", "mobilenet_v2", "regnet"]
+)
 def test_convolutional_networks_give_their_pooled_features(tmp_path: Path, kind: str) -> None:
     part, checks = exported(tmp_path, "image_encoder", convolutional(tmp_path / "checkpoint", kind))
     assert (part.picture.width, part.picture.mean) == (64, (0.5, 0.4, 0.3))

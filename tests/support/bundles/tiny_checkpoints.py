@@ -189,6 +189,12 @@ def convolutional(folder: Path, kind: str) -> Path:
         ),
         "convnext": (transformers.ConvNextConfig(**stages, num_labels=3), "ConvNext"),
         "convnextv2": (transformers.ConvNextV2Config(**stages, num_labels=3), "ConvNextV2"),
+        "regnet": (
+            transformers.RegNetConfig(
+                embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], groups_width=8, num_labels=3
+            ),
+            "RegNet",
+        ),
         "mobilenet_v1": (transformers.MobileNetV1Config(depth_multiplier=0.25, num_labels=3), "MobileNetV1"),
         "mobilenet_v2": (transformers.MobileNetV2Config(depth_multiplier=0.25, num_labels=3), "MobileNetV2"),
     }[kind]

@@ -17,6 +17,7 @@ from quizglass_server.domain.turns import (
     Done,
     Evidence,
     EvidenceFound,
+    Exchange,
     Origin,
     Picture,
     Plan,
@@ -372,6 +373,48 @@ async def test_what_can_only_be_seen_is_refused_at_once_where_the_generator_does
     (verdict,) = (event for event in events if isinstance(event, Verdict))
     assert verdict.outcome is VerdictOutcome.ABSTAINED
     assert "sees" in verdict.notes["unseen"]
+
+
+@pytest.mark.parametrize("policy", ["none", "text"])
+async def test_a_colour_is_refused_where_nothing_that_was_looked_up_tells_one(policy: str) -> None:
+    world = World()
+    world.models.sees = False
+    events = await world.ask(turn("What colour is this cup?"), policy=policy)
+    ended = done(events)
+    assert (ended.answer, ended.abstain_reason) == ("I don't know", AbstainReason.NO_EVIDENCE)
+    assert world.models.calls.of("answer") == []
+    assert world.knowledge.searches == (["text"] if policy == "text" else [])
+    (verdict,) = (event for event in events if isinstance(event, Verdict))
+    assert "sees" in verdict.notes["unseen"]
+    (said,) = (event for event in events if isinstance(event, AnswerDelta))
+    assert said.text == "I don't know"
+
+
+@pytest.mark.parametrize(
+    ("sees", "question", "history"),
+    [
+        (True, "What colour is this cup?", ()),
+        (False, "What colour is a ruby?", ()),
+        (False, "What colour is this cup?", (Exchange("What have I?", "A red cup."),)),
+    ],
+)
+async def test_a_colour_that_may_be_known_is_asked_of_the_generator(
+    sees: bool, question: str, history: tuple[Exchange, ...]
+) -> None:
+    world = World()
+    world.models.sees = sees
+    events = await world.ask(turn(question, history=history), policy="none")
+    assert done(events).answer == "45 crowns"
+
+
+@pytest.mark.parametrize("policy", ["image", "both", "planning-agent"])
+async def test_a_colour_that_a_recognised_entry_tells_is_asked_of_the_generator(policy: str) -> None:
+    world = World()
+    world.models.sees = False
+    world.models.decision = Plan.NONE  # of the planning agent, which then looks up what it left out
+    events = await world.ask(turn("What colour is this car?"), policy=policy)
+    assert done(events).answer == "45 crowns"
+    assert len(world.models.calls.of("answer")) == 1
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from bench.everyday import things as drawing
-from bench.everyday.debian import PackageMissing, unpacked
+from bench.everyday.fetched import things as drawing
+from bench.everyday.fetched.debian import PackageMissing, unpacked
+from bench.everyday.fetched.things import Thing, in_photograph, on_plain
 from bench.everyday.notes import BASE, TAUGHT, Said, _rows
 from bench.everyday.own import rows as own_rows
 from bench.everyday.parity import beside
 from bench.everyday.passages import Asked, Noun, nouns
 from bench.everyday.pictures import CUTS, SERVED, SQUARED, Looked, Way, _busy_rows
 from bench.everyday.planning import Question, Turn, _agent_rows, _best_rule, _heart_rows
+from bench.everyday.refused import rows as refused_rows
 from bench.everyday.tags import Tagged, shares
-from bench.everyday.things import Thing, in_photograph, on_plain
 from bench.sections import sampled
 from quizglass_export.everyday.facts import Fact
 from quizglass_export.finetuning.asking.interface import Written
@@ -240,3 +241,11 @@ def test_what_is_published_of_lists_is_drawn_evenly(items: list[int], most: int)
     assert len(kept["a"]["said"]) == len(items) if len(items) <= most else 0 < len(kept["a"]["said"]) <= most
     assert kept["a"]["said"][:1] == items[:1]
     assert sampled([items], most)[0] == kept["a"]["said"]
+
+
+def test_of_what_can_be_answered_nothing_may_be_refused_by_its_words() -> None:
+    rows = refused_rows(
+        {"facts": ["What does the koala eat?", "What colour is a ruby?"], "wrong": ["How many people do you see?"]},
+        {"colours": ["What colour is this cup?", "What colour is the cup?"]},
+    )
+    assert [(row.value, row.ok) for row in rows] == [(0, True), (100, False), (50, None)]

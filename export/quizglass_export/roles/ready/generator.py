@@ -1,4 +1,5 @@
-"""A generator from GGUF files that somebody else made: looked into by their headers, then copied byte by byte.
+"""A generator from GGUF files that somebody else made: looked into by their headers, then copied byte by byte, or
+written anew with adapters merged into it.
 
 What llama.cpp makes of a text is what is served, so its own tokenizer is the one that counts. A `tokenizer.json` is
 only compared with it: the one that comes with the model, or one that transformers rebuilds from the file.
@@ -26,6 +27,7 @@ from quizglass_export.gguf.families import SEEING, TEXT, slow_notice
 from quizglass_export.gguf.header import GgufHeader, read_gguf
 from quizglass_export.gguf.jobs import GenerationJob, generate, tokenise
 from quizglass_export.roles.generator import Generator, check_prompts, check_tokens, generator_part
+from quizglass_export.roles.ready.adapted_generator import compare_adapted, write_adapted
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
 from quizglass_export.roles.starting import QWEN_PROJECTORS
 from quizglass_server.errors import BundleError
@@ -58,12 +60,16 @@ def prepare(job: RoleJob, spec: Generator) -> None:
 
 
 def export(job: RoleJob, spec: Generator) -> Exported:
-    """Copy the files that `prepare` has checked, and write prompts in the model's own chat format."""
+    """Copy or merge the files that `prepare` has checked, and write prompts in the model's own chat format."""
     source = _source(job)
     model = read_gguf(source.model)
     vision = f"{job.role}/mmproj.gguf" if source.projector else None
-    part = generator_part(spec, f"{job.role}/model.gguf", vision)
-    shutil.copyfile(source.model, job.path(part.model))
+    name = f"model-{spec.quantisation}" if source.adapters else "model"
+    part = generator_part(spec, f"{job.role}/{name}.gguf", vision)
+    if source.adapters:
+        write_adapted(job, spec, source, job.path(part.model))
+    else:
+        shutil.copyfile(source.model, job.path(part.model))
     if source.projector is not None and vision is not None:
         shutil.copyfile(source.projector, job.path(vision))
     prompts = dict(part.prompts)
@@ -71,20 +77,24 @@ def export(job: RoleJob, spec: Generator) -> Exported:
         prompts[task] = f"prompts/{job.role}/{spec.templates()[task]}.jinja"
         job.path(prompts[task]).write_text(text, encoding="utf-8")
     _check_rewritten(job, prompts, sees=vision is not None)
-    types = sorted({tensor.type for tensor in model.tensors.values()})
+    written = read_gguf(job.path(part.model))
+    types = sorted({tensor.type for tensor in written.tensors.values()})
     notes = {
         "precision": "/".join(types),
-        "ready_made": True,
+        "ready_made": not source.adapters,
         "architecture": model.metadata["general.architecture"],
         "chat_template": "tokenizer.chat_template" in model.metadata,
         "rewritten_prompts": sorted(set(prompts.values()) - set(part.prompts.values())),
-        "notice": slow_notice(model),
+        "notice": slow_notice(written),
     }
     return Exported(part.model_copy(update={"prompts": prompts, "stop": _stop(spec, model)}), notes)
 
 
 def check(job: RoleJob, spec: Generator, part: GeneratorPart) -> list[Check]:
-    """Whether llama.cpp loads the files, splits texts as the tokenizer does, and answers, about a picture if it can."""
+    """Whether llama.cpp loads the files, splits texts as the tokenizer does, and answers, about a picture if it can.
+
+    A model with adapters is compared with transformers and PEFT too.
+    """
     source, path = _source(job), job.path(part.model)
     tokens = _tokens(source.model, read_gguf(source.model))
     picture = None
@@ -93,12 +103,13 @@ def check(job: RoleJob, spec: Generator, part: GeneratorPart) -> list[Check]:
         size = (part.picture.height, part.picture.width, 3)
         picture = np.random.default_rng(0).integers(0, 256, size, dtype=np.uint8)
         prompt = (Segment(SegmentKind.IMAGE), *prompt)
+    stop = _stop_ids(job, path, part.stop)
     served = generate(
         GenerationJob(
             model=path,
             projector=None if part.projector is None else job.path(part.projector),
             prompts=[(prompt, picture)],
-            stop=_stop_ids(job, path, part.stop),
+            stop=stop,
             image_token=None if picture is None else tokens.index(spec.image_token),
             context=part.context,
             max_new_tokens=1,
@@ -108,6 +119,7 @@ def check(job: RoleJob, spec: Generator, part: GeneratorPart) -> list[Check]:
     return [
         *_compared_tokens(job.role, source, path),
         Check(job.role, "finite logits after a prompt", float(finite), ">= 1", 1, finite),
+        *(compare_adapted(job, spec, source, part, stop) if source.adapters else ()),
     ]
 
 

@@ -15,6 +15,7 @@ from quizglass_export.errors import ExportError
 from quizglass_export.parity import Floats, batches, check_vectors, session
 from quizglass_export.roles import image_encoder
 from quizglass_export.roles.image_encoder import ImageEncoder, ReadyImageEncoder
+from quizglass_export.roles.ready.library_encoder import LIBRARY
 from quizglass_export.roles.ready.onnx_files import GraphForm, check_file, onnx_source
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
 from quizglass_server.models import vision_inputs
@@ -69,5 +70,5 @@ def check(job: RoleJob, spec: ReadyImageEncoder, part: ImageEncoderPart) -> list
     return checks
 
 
-EXPORTERS = {"onnx": Exporter(prepare, export, check, {})}
-"""As of the other roles; ONNX files have no model type of their own."""
+EXPORTERS = {"onnx": Exporter(prepare, export, check, {}), "library": LIBRARY}
+"""As of the other roles; neither has a model type of its own."""

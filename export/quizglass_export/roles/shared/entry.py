@@ -53,13 +53,19 @@ def _adapters(value: Any) -> Any:
 Adapters = Annotated[tuple[Adapter, ...], BeforeValidator(_adapters)]
 
 
-class FromCheckpoint(Entry):
+class OnnxEntry(Entry):
+    """A model that is served as an ONNX graph."""
+
+    precision: Precision = "fp32"
+    """How it is made, or was: with `fp32` the comparison is bounded by `demands`, otherwise by `accept`."""
+    accept: Acceptance = Acceptance()
+
+
+class FromCheckpoint(OnnxEntry):
     """A model that is exported from a checkpoint."""
 
     checkpoint: Path
     adapters: Adapters = ()
-    precision: Precision = "fp32"
-    accept: Acceptance = Acceptance()
 
 
 class Scorer(FromCheckpoint):
@@ -78,7 +84,7 @@ class Scorer(FromCheckpoint):
     image_token: str = IMAGE_TOKEN
 
 
-class ReadyOnnx(Entry):
+class ReadyOnnx(OnnxEntry):
     """An ONNX file as it is."""
 
     model: Path
@@ -86,9 +92,6 @@ class ReadyOnnx(Entry):
     """Of the file; another one is refused."""
     checkpoint: Path | None = None
     """What it was made of, to compare it with."""
-    precision: Precision = "fp32"
-    """How it was made: with `fp32` the comparison is bounded by `demands`, otherwise by `accept`."""
-    accept: Acceptance = Acceptance()
 
 
 class QFormer(FromCheckpoint):

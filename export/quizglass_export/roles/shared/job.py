@@ -12,7 +12,7 @@ from quizglass_export.checkpoints.source import AnySource
 from quizglass_export.checks import Check
 from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
 from quizglass_export.errors import ExportError, reason
-from quizglass_export.roles.shared.entry import Demands, FromCheckpoint, ReadyOnnx, Scorer
+from quizglass_export.roles.shared.entry import Demands, OnnxEntry, Scorer
 from quizglass_export.roles.shared.samples import ParitySample
 from quizglass_server.errors import BundleError
 from quizglass_server.models.fields import Channels, Grid, Normalised, Patched, Size, graphs
@@ -135,7 +135,7 @@ class RoleJob:
         except BundleError as error:
             raise ExportError(str(error)) from error
 
-    def cosine(self, spec: FromCheckpoint | ReadyOnnx) -> float:
+    def cosine(self, spec: OnnxEntry) -> float:
         """Smallest cosine that an encoder's vectors may have with PyTorch's."""
         return self.demands.cosine if spec.precision == "fp32" else spec.accept.cosine
 

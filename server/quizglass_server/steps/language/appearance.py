@@ -1,7 +1,8 @@
 """Whether a question can be answered by nothing but looking at the picture: how many it shows, and what stands where.
 
-English, by its words. What notes may tell of a thing, its colour or how many legs it has, is no such question: those
-go to the model, which says whether its notes answer.
+English, by its words. How many legs a thing has notes may tell, so that is no such question: it goes to the model,
+which says whether its notes answer. The colour of what the picture shows notes tell now and then, in words that can be
+found.
 """
 
 from __future__ import annotations
@@ -12,16 +13,45 @@ _PICTURE = r"(?:picture|photo(?:graph)?|image|frame)"
 _SEEN = rf"(?:(?:do|can|could) (?:you|I|we) (?:see|count|make out)|in (?:this|the|my) {_PICTURE})"
 _SIDE = r"(?:left|right|top|bottom|upper|lower|middle|cent(?:re|er))"
 _ASKED = re.compile(
-    rf"\bhow many\b[^.?!]{{0,60}}\b{_SEEN}\b"
+    rf"\bhow many\b(?:(?!(?<!of )\bthe\b)[^.?!]){{0,60}}\b{_SEEN}\b"
     rf"|\b(?:on|at|in) the {_SIDE}(?:[- ]hand)?(?: side| part| half| edge)? of (?:this|the|my) {_PICTURE}\b"
     rf"|\bin the {_SIDE}[- ]?{_SIDE}?(?:[- ]hand)? corner\b"
     rf"|\bon the left or (?:on )?the right\b"
     rf"|\b(?:what|who) (?:is|are|stands?|lies?|sits?) (?:behind|beside|next to|in front of|above|below|under)"
     rf" (?:it|this|that|them|these|me|us)\b"
-    rf"|\b(?:is|are) there (?:an?|any|some|\w+) [^.?!]{{1,40}} in (?:this|the|my) {_PICTURE}\b"
+    rf"|\b(?:is|are) there (?!in\b)(?:an?|any|some|\w+) [^.?!]{{1,40}} in (?:this|the|my) {_PICTURE}\b"
     rf"|\bwhat colou?r is the background\b",
     re.IGNORECASE,
 )
+_OWNED = r"(?:this|that|these|those|it|its|my|mine|he|she|they|i|we|his|her|their|our)"
+_HERE = rf"(?:in|on|of) (?:this|the|my) {_PICTURE}"
+_BESIDE = r"(?:(?<!the )(?:left|right) of|above|below|behind|beside|next to|in front of)"
+_COLOUR_ASKED = re.compile(
+    rf"\b(?:what|which) colou?rs?(?: [\w-]+){{0,3}} (?:is|are|was|were|has|have|does|do|did|am) {_OWNED}\b"
+    rf"|\bwhat(?: is|'s| are) (?:the|its|their) colou?rs?(?: of {_OWNED}\b|$|\?)"
+    rf"|\bcolou?rs?\b[^.?!]{{0,60}}\b(?:on|at|in) the {_SIDE}(?: has| have)?[?.! ]*$"
+    rf"|\bcolou?rs?\b[^.?!]{{0,60}}\b{_BESIDE} (?:the|an?)\b"
+    rf"|\bcolou?rs?\b[^.?!]{{0,60}}\b(?:{_HERE}|(?:do|can) (?:you|I|we) see|in front of (?:me|us))\b",
+    re.IGNORECASE,
+)
+_COLOURS = re.compile(
+    r"\b(?:(?:red|blue|green|yellow|orange|purple|violet|pink|brown|black|white|gr[ae]y|beige|cream|gold|silver|bronze"
+    r"|copper|turquoise|teal|cyan|magenta|indigo|maroon|crimson|scarlet|ivory|khaki|olive|navy|lilac|amber|tan|rosy?"
+    r"|azure|ruby|emerald|sapphire|lavender|ochre|mustard|rust|sand|slate|charcoal|ebony|chestnut|auburn|blond|ginger|tabby"
+    r"|transparent|translucent|clear|pale|dark|light|bright|striped|spotted|motley|rainbow)(?:e|s|n|en|ish|y|ey|ly|der)?"
+    r"|\w*colou?r\w*)\b",
+    re.IGNORECASE,
+)
+
+
+def asks_colour(question: str) -> bool:
+    """Whether it asks for the colour of something that it points at; not of a thing that it names."""
+    return _COLOUR_ASKED.search(question) is not None
+
+
+def tells_colour(text: str) -> bool:
+    """Whether a text has a word for a colour, or for something like one."""
+    return _COLOURS.search(text) is not None
 
 
 def asks_what_is_seen(question: str) -> bool:

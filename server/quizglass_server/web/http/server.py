@@ -20,7 +20,7 @@ _MOST_HEADER_BYTES = 32 * 1024
 
 
 class _Uvicorn(uvicorn.Server):
-    """Without handlers of signals, which are the whole server's; says when it has started, or cannot; ends when told."""
+    """Without handlers of signals, which are the whole server's; says when it has started or failed; ends when told."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)

@@ -23,6 +23,7 @@ from bench.accuracy.sections import (
     dialogues,
     dragon,
     objects,
+    own_passages,
     pace,
     parts,
     rewriting,
@@ -444,3 +445,16 @@ def test_costs_are_drawn_and_told_for_every_policy(tmp_path: Path, monkeypatch: 
     assert drawn.read_bytes().startswith(b"\x89PNG")
     shares = planning.by([case(QUESTIONS[0], {}, {})], lambda each: str(each.question.group))
     assert plots.accuracy(shares, POLICIES).read_bytes().startswith(b"\x89PNG")
+
+
+def test_own_passages_are_told_by_what_questions_need_and_question_by_question() -> None:
+    asked = [question for question in QUESTIONS if question.group in ("image", "both")]
+    right = [Turns(each, {"image": record(each.answer, prompt_tokens=40)}) for each in asked]
+    wrong = [Turns(each, {"image": record("?", prompt_tokens=10)}) for each in asked]
+    rows = {row.name.split(" (")[0]: row for row in own_passages.rows(right, [right[0], *wrong[1:]])}
+    every = rows["policy image, own_passages 2: right"]
+    assert (every.value, every.peer_value) == (100, pytest.approx(100 / len(asked)))
+    assert rows["policy image, own_passages 2 over 0"].value == pytest.approx(100 * (1 - 1 / len(asked)))
+    tokens = rows["policy image, own_passages 2: prompt tokens, mean"]
+    assert (tokens.value, tokens.ratio) == (40, pytest.approx(40 / ((40 + 10 * (len(asked) - 1)) / len(asked))))
+    assert own_passages._changed(right, wrong)["worse"] == []

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageEnhance
 
-from bench.everyday.debian import STAMPS, unpacked
+from bench.everyday.fetched.debian import STAMPS, unpacked
 from quizglass_server.domain.entries import Entry, PicturedEntry
 from quizglass_server.domain.turns import Picture
 
