@@ -93,25 +93,31 @@ def event_name(event: values.TurnEvent) -> str:
 def client_message(said: session.ClientSaid, number: int = 0) -> session_pb2.ClientMessage:
     """What a client says in a session, under a number of its choice."""
     name, kind = _CLIENT[type(said).__name__]
-    return session_pb2.ClientMessage(id=number, **{name: to_message(said, kind)})
+    message = session_pb2.ClientMessage(id=number)
+    getattr(message, name).CopyFrom(to_message(said, kind))
+    return message
 
 
 def client_value(message: session_pb2.ClientMessage) -> session.ClientSaid | None:
     """What a client says; None for a kind that this version does not know."""
-    return _said(message)
+    said: session.ClientSaid | None = _said(message)
+    return said
 
 
 def server_message(said: session.ServerSaid, seq: int, state: bytes = b"") -> session_pb2.ServerMessage:
     """What a server says in a session, under its number there, with what the session can be continued with."""
     name, kind = _SERVER[type(said).__name__]
     content = _turn_update(said) if isinstance(said, session.TurnUpdate) else to_message(said, kind)
-    return session_pb2.ServerMessage(seq=seq, state=state, **{name: content})
+    message = session_pb2.ServerMessage(seq=seq, state=state)
+    getattr(message, name).CopyFrom(content)
+    return message
 
 
 def server_value(message: session_pb2.ServerMessage) -> session.ServerSaid | None:
     """What a server says; None for a kind that this version does not know."""
     if message.WhichOneof("message") != "turn":
-        return _said(message)
+        said: session.ServerSaid | None = _said(message)
+        return said
     update, event = message.turn, message.turn.event
     segments = tuple(to_value(each, session.Segment) for each in update.segments)
     return session.TurnUpdate(
@@ -138,7 +144,7 @@ def _turn_update(said: session.TurnUpdate) -> session_pb2.TurnUpdate:
         return session_pb2.TurnUpdate(ask_id=said.ask_id, segments=segments)
     event = event_message(said.event, round(said.elapsed * 1e6))
     event.turn_id, event.seq = said.turn_id, said.seq
-    fault = session_pb2.CaptureFault.ValueType(_FAULTS.get(said.fault.value, 0))
+    fault: Any = _FAULTS.get(said.fault.value, 0)
     return session_pb2.TurnUpdate(ask_id=said.ask_id, event=event, segments=segments, fault=fault, advice=said.advice)
 
 
@@ -179,7 +185,7 @@ def words(enum: EnumDescriptor) -> Mapping[str, int]:
 
 
 def _oneof(message: type[Message], name: str) -> dict[str, tuple[str, type[Message]]]:
-    choices = message.DESCRIPTOR.oneofs_by_name[name].fields
+    choices: Any = message.DESCRIPTOR.oneofs_by_name[name].fields
     return {each.message_type.name: (each.name, GetMessageClass(each.message_type)) for each in choices}
 
 
@@ -191,9 +197,10 @@ _CLIENT = _oneof(session_pb2.ClientMessage, "message")
 _SERVER = _oneof(session_pb2.ServerMessage, "message")
 
 
-@cache
-def _fields(value: type, message: type[Message]) -> tuple[_Field, ...]:
-    wire, hints = message.DESCRIPTOR.fields_by_name, get_type_hints(value)
+def _common(value: type, message: type[Message]) -> tuple[_Field, ...]:
+    """What a dataclass and a class of messages have in common."""
+    wire: Mapping[str, Any] = message.DESCRIPTOR.fields_by_name
+    hints = get_type_hints(value)
     both = []
     for name in (each.name for each in fields(value)):
         there = next(
@@ -204,6 +211,9 @@ def _fields(value: type, message: type[Message]) -> tuple[_Field, ...]:
             hint = get_args(hints[name])[0] if missing else hints[name]
             both.append(_Field(name, there.name, *_both_ways(hint, there), missing))
     return tuple(both)
+
+
+_fields: Callable[[Any, Any], tuple[_Field, ...]] = cache(_common)
 
 
 def _both_ways(hint: Any, field: FieldDescriptor) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
@@ -243,6 +253,8 @@ def _choice(hint: Any, enum: EnumDescriptor) -> tuple[Callable[[int], Any], Call
 
 def _pairs(types: tuple[Any, ...], message: type[Message]) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """A mapping as messages of two fields, its key and its value; keys of a later version stay behind."""
+    key: Any
+    content: Any
     key, content = message.DESCRIPTOR.fields
     read, write = _one(types[0] | None if key.enum_type is not None else types[0], key)
 
