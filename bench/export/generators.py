@@ -80,7 +80,7 @@ def _plan(folder: Path, quantisation: str, sees: bool) -> Plan:
         "context": 1024,
         "max_new_tokens": TOKENS,
         "stop": ["<|endoftext|>"],
-        "prompts": {"plan": None},
+        "prompts": {"plan": ""},
     } | ({"picture": _PICTURE} if sees else {})
     given = {"source": "random", "count": _PROMPTS, "generated": _PROMPTS}
     return plan_role(folder, "generator", spec, given, prompts="prompts")
