@@ -48,18 +48,27 @@ class ConnectLink implements Link {
   }
 
   async *#received(first: Open): AsyncGenerator<ServerMessage> {
-    try {
-      for await (const message of this.client.attach({ open: first }, { signal: this.#ending.signal })) {
-        if (message.message.case === "opened") {
-          this.#sessionId = message.message.value.sessionId;
-          this.#stream = message.message.value.stream;
+    for (let heard = false, attempt = 1; ; attempt++) {
+      try {
+        for await (const message of this.client.attach({ open: first }, { signal: this.#ending.signal })) {
+          heard = true;
+          if (message.message.case === "opened") {
+            this.#sessionId = message.message.value.sessionId;
+            this.#stream = message.message.value.stream;
+          }
+          yield message;
         }
-        yield message;
+        return;
+      } catch (error) {
+        if (heard || attempt > 1 || !unheard(error)) throw told(error);
       }
-    } catch (error) {
-      throw told(error);
     }
   }
+}
+
+/** Whether a call got no answer at all, as the first one over a connection that was kept and has been closed meanwhile. */
+function unheard(raised: unknown): boolean {
+  return ConnectError.from(raised).cause instanceof TypeError;
 }
 
 /** The client's error for what Connect raises. */

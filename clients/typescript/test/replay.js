@@ -148,7 +148,8 @@ export class Replay {
     else if (step.told) {
       const times = () => this.news.filter((each) => each === step.told).length;
       await eventually(() => times() >= (step.times ?? 1), JSON.stringify(step));
-    } else if (step.anew) await this.#anew();
+    } else if (step.close) await this.session.close();
+    else if (step.anew) await this.#anew();
     else if (step.drop) this.session.drop(/** @type {Uint8Array} */ (this.frames[step.drop]));
     else if (step.ask) {
       const frame = this.frames[step.frame];

@@ -141,6 +141,8 @@ class Replay:
                 await self.session.forget()
             case {"told": name, **more}:
                 await eventually(lambda: [named(news) for news in self.news].count(name) >= more.get("times", 1))
+            case {"close": True}:
+                await self.session.close()
             case {"anew": True}:
                 await self.session.close()
                 await self._listening

@@ -112,6 +112,7 @@ final class Replay {
       case "device" -> session.device(device(step.getAsJsonObject("device")));
       case "forget" -> session.forget();
       case "told" -> eventually(() -> Collections.frequency(told(news), name) >= times(step), step.toString());
+      case "close" -> session.close();
       case "anew" -> {
         session.close();
         session = Session.open(target, options().withState(session.state()), news::add);
