@@ -36,6 +36,8 @@ MEASURED = (
     "everyday",
     "recipes",
 )
+_APART = {"losses": "recipes"}
+"""Sections that stand in a region of their own, and the benchmark of each."""
 MEASURES = ("right", "refused", "truthfulness")
 """Of every policy by parts of the questions."""
 ORACLE = "oracle entry"
@@ -58,7 +60,7 @@ _PAGES = {
     ),
     "everyday": ("the everyday bundle: real photographs, passages and facts", "everyday.md#how-good-it-is"),
     "recipes": (
-        "the planner's recipe: ranks, full tuning, other answering models",
+        "recipes: the planner's, with ranks, full tuning and other answering models; CoRe-MMRAG's losses",
         "finetuning.md#the-planners-recipe-measured",
     ),
     "export": ("exported models beside PyTorch", "bundles.md#every-architecture-measured"),
@@ -143,13 +145,24 @@ def result(name: str) -> Result | None:
 
 
 def figures(name: str) -> str:
-    """All rows of one benchmark."""
+    """The rows of one benchmark, but for sections that stand apart."""
     found = result(name)
     if found is None:
         return _not_measured(name)
-    rows = ((_cell(r["name"]), _figure(r), _peer(r), _bar(r), _MARKS[r["ok"]]) for r in found["rows"])
     plot = f"\n\n![{name}](../bench/results/{name}.png)" if (RESULTS / f"{name}.png").is_file() else ""
-    return f"{table(('', 'measured', 'compared with', 'bar', 'reached'), rows)}{plot}\n\n{_how(found)}"
+    return f"{_rows(r for r in found['rows'] if r.get('section') not in _APART)}{plot}\n\n{_how(found)}"
+
+
+def apart(section: str) -> str:
+    """The rows of a section that has a region of its own."""
+    name = _APART[section]
+    rows = [row for row in (result(name) or {"rows": []})["rows"] if row["section"] == section]
+    return _rows(rows) if rows else _not_measured(name)
+
+
+def _rows(rows: Iterable[Result]) -> str:
+    cells = ((_cell(r["name"]), _figure(r), _peer(r), _bar(r), _MARKS[r["ok"]]) for r in rows)
+    return table(("", "measured", "compared with", "bar", "reached"), cells)
 
 
 def bars() -> str:
@@ -369,6 +382,7 @@ def statuses() -> str:
 
 REGIONS: dict[str, Callable[[], str]] = {
     **{f"bench:{name}": (lambda name=name: figures(name)) for name in MEASURED},  # type: ignore[misc]
+    **{f"bench:{section}": (lambda section=section: apart(section)) for section in _APART},  # type: ignore[misc]
     "bench:bars": bars,
     "bench:groups": lambda: shares("groups", "needs"),
     "bench:families": lambda: shares("families", "family"),
