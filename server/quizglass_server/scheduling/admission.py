@@ -17,7 +17,8 @@ _SHORTEST_WAIT_S, _LONGEST_WAIT_S, _FIRST_WAIT_S = 0.05, 30.0, 1.0
 
 class Admission:
     """Lets `limit` turns run and `queue` more wait. The next is of the client that has fewest running, its oldest one;
-    of clients that have equally many, who has waited longest.
+    of clients that have equally many, who has waited longest. In a full queue a client that has fewer turns takes the
+    place of the latest turn of the one that has most, which is refused.
 
     Used as `async with admission.admit():` by every turn and search. A waiter that is cancelled leaves the queue at
     once, so abandoned work never reaches an engine.
@@ -54,7 +55,8 @@ class Admission:
         """Hold a permit for the block, after waiting for one if need be.
 
         Raises:
-            Overloaded: the queue is full; `retry_after_s` seconds from now a place should be free.
+            Overloaded: the queue is full, or its place went to a client that has fewer turns; `retry_after_s` seconds
+                from now a place should be free.
         """
         client = current_client()
         await self._acquire(client)
@@ -69,35 +71,58 @@ class Admission:
         await self._idle.wait()
 
     def check_room(self) -> None:
-        """Look, without taking anything, whether `admit` would refuse at once.
+        """Look, without taking anything, whether `admit` would refuse the current client at once.
 
         Raises:
             Overloaded: as `admit`.
         """
-        if self.running >= self._limit and len(self._waiters) >= self._queue:
-            raise Overloaded(
-                f"{self.running} turns and searches are running and {len(self._waiters)} waiting; try again later",
-                retry_after_s=self._retry_after(),
-            )
+        if self._full and self._giving_way(current_client()) is None:
+            raise self._overloaded()
 
     async def _acquire(self, client: str) -> None:
-        self.check_room()
         if self.running < self._limit:
             self._running[client] += 1
             self._idle.clear()
             return
+        if self._full:
+            self._make_room(client)
         waiter = asyncio.get_running_loop().create_future()
         place = (client, waiter)
         self._waiters.append(place)
         try:
             await waiter
         except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():
+            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
                 self._release(client)  # the permit came in the same moment: pass it on
             else:
                 with suppress(ValueError):  # already taken out as done
                     self._waiters.remove(place)
             raise
+
+    @property
+    def _full(self) -> bool:
+        return self.running >= self._limit and len(self._waiters) >= self._queue
+
+    def _giving_way(self, client: str) -> tuple[str, asyncio.Future[None]] | None:
+        """Whose place in the queue a client may take: the latest of whoever has most, if not less than it then."""
+        held = self._running + Counter(waiting for waiting, _ in self._waiters)
+        place = max(reversed(self._waiters), key=lambda place: held[place[0]], default=None)
+        return None if place is None or held[place[0]] <= held[client] + 1 else place
+
+    def _make_room(self, client: str) -> None:
+        """Free a place in the full queue for a client; Overloaded where nobody gives way."""
+        place = self._giving_way(client)
+        if place is None:
+            raise self._overloaded()
+        self._waiters.remove(place)
+        if not place[1].done():
+            place[1].set_exception(self._overloaded())
+
+    def _overloaded(self) -> Overloaded:
+        return Overloaded(
+            f"{self.running} turns and searches are running and {len(self._waiters)} waiting; try again later",
+            retry_after_s=self._retry_after(),
+        )
 
     def _release(self, client: str) -> None:
         self._running[client] -= 1

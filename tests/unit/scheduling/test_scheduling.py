@@ -138,6 +138,44 @@ async def test_the_next_turn_is_of_the_client_that_has_fewest_running() -> None:
     assert (admission.running, admission.waiting) == (0, 0)
 
 
+async def test_in_a_full_queue_the_latest_of_who_has_most_gives_way_to_who_has_fewer() -> None:
+    admission = Admission(limit=1, queue=2)
+    greedy = [Held(admission, "greedy") for _ in range(3)]
+    await settle()
+    with asked_by("modest"):
+        admission.check_room()
+    modest = Held(admission, "modest")
+    await settle()
+    with pytest.raises(Overloaded):
+        await greedy[2].task
+    assert (admission.running, admission.waiting) == (1, 2)
+    with asked_by("greedy"), pytest.raises(Overloaded):
+        admission.check_room()
+    equal = Held(admission, "modest")
+    with pytest.raises(Overloaded):
+        await equal.task
+    for turn in (greedy[0], greedy[1], modest):
+        await turn.inside.wait()
+        turn.leave.set()
+    await asyncio.gather(greedy[0].task, greedy[1].task, modest.task)
+    assert (admission.running, admission.waiting) == (0, 0)
+
+
+async def test_a_waiter_that_is_cancelled_as_it_gives_way_takes_no_permit_with_it() -> None:
+    admission = Admission(limit=1, queue=1)
+    first, second = Held(admission, "greedy"), Held(admission, "greedy")
+    await settle()
+    third = Held(admission, "modest")
+    await asyncio.sleep(0)
+    second.task.cancel()
+    first.leave.set()
+    await third.inside.wait()
+    assert (admission.running, admission.waiting) == (1, 0)
+    third.leave.set()
+    await asyncio.gather(first.task, second.task, third.task, return_exceptions=True)
+    assert admission.running == 0
+
+
 async def test_a_cancelled_waiter_leaves_the_queue_and_hangs_nobody() -> None:
     admission = Admission(limit=1, queue=2)
     first, second, third = Held(admission), Held(admission), Held(admission)
