@@ -21,7 +21,7 @@ LAYERS = {
     "domain": "errors",
     "config": "errors",
     "scheduling": "errors",
-    "markup": "domain errors",
+    "markup": "errors",
     "decoding": "config domain errors scheduling",
     "engines": "",
     "engines.onnx": "errors scheduling",
