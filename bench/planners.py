@@ -13,12 +13,13 @@ import transformers
 from PIL import Image
 
 from bench.worlds import Trial, picture
+from quizglass.values import Exchange
 from quizglass_export.checkpoints.source import Source
 from quizglass_export.pocketworld.questions import Question
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import PictureLimits
 from quizglass_server.decoding.pictures import decode_picture
-from quizglass_server.domain.turns import Exchange, Turn
+from quizglass_server.domain.turns import Turn
 from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading

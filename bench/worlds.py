@@ -15,8 +15,9 @@ from quizglass_client.cli.imports.entries import GoodLine, read_entries
 from quizglass_export.pocketworld.dataset import SCENE_SIZE, build_world, write_entries
 from quizglass_export.pocketworld.disputes import EACH, with_disputes
 from quizglass_export.pocketworld.draw import draw_scene
+from quizglass_export.pocketworld.names import CORE_THINGS
 from quizglass_export.pocketworld.questions import Question, make_conflicts, make_questions, make_unknowable
-from quizglass_export.pocketworld.world import CORE_THINGS, World
+from quizglass_export.pocketworld.world import World
 
 UNSEEN_SHARE = 0.5
 _FRESH = 2**31

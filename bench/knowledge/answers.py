@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.knowledge.corpus import KINDS, entry, opened, query_picture, query_text
-from quizglass_server.domain.entries import Filter, SearchMode, SearchOptions
+from quizglass.values import Filter, SearchMode
+from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked, NotFound
 from quizglass_server.knowledge.base import KnowledgeBase
 from quizglass_server.knowledge.database.lock import DirectoryLock

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from quizglass_server.domain.entries import Entry, PicturedEntry
+from quizglass.values import Entry
+from quizglass_server.domain.entries import PicturedEntry
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.knowledge import IndexOptions, KnowledgeBase
 

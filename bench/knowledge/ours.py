@@ -28,7 +28,8 @@ from bench.knowledge.vectors import (
     texts,
 )
 from bench.knowledge.worker import say, serve
-from quizglass_server.domain.entries import Entry, PicturedEntry, SearchMode, SearchOptions
+from quizglass.values import Entry, SearchMode
+from quizglass_server.domain.entries import PicturedEntry, SearchOptions
 from quizglass_server.domain.turns import Vector
 from quizglass_server.knowledge import IndexOptions, KnowledgeBase
 from quizglass_server.knowledge.content.records import VectorKind

@@ -16,10 +16,11 @@ from enum import Enum
 from time import perf_counter
 from typing import Any, cast
 
+from quizglass.values import Plan
 from quizglass_export.pocketworld.question import Hop
 from quizglass_export.pocketworld.questions import Question
 from quizglass_export.scoring.answers import exact_match
-from quizglass_server.domain.turns import GenerationEnd, Picture, Plan, Token
+from quizglass_server.domain.turns import GenerationEnd, Picture, Token
 from quizglass_server.models.prompts import Values
 from quizglass_server.policies.cogplanner import Action
 from quizglass_server.policies.cogplanner_baselines import Grade

@@ -14,12 +14,13 @@ from rich.progress import Progress
 from bench.planners import as_turn
 from bench.policies.given import GivenDecider, GivenGenerator, Span
 from bench.worlds import UNSEEN_SHARE, Trial, load, prepare
+from quizglass.values import AbstainReason, Done, EvidenceFound, TurnEvent
 from quizglass_export.pocketworld.questions import Question, make_questions
 from quizglass_export.scoring.answers import exact_match
 from quizglass_server.app import running, tuning
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.settings import Settings
-from quizglass_server.domain.turns import AbstainReason, Done, EvidenceFound, Turn, TurnEvent
+from quizglass_server.domain.turns import Turn
 from quizglass_server.roles.generator import GENERATOR
 from quizglass_server.roles.table import Models
 from quizglass_server.scheduling.budget import Budget

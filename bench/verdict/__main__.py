@@ -14,7 +14,8 @@ from rich.console import Console
 
 from bench import results
 from bench.results import Row
-from quizglass_server.domain.turns import Evidence, Origin, VerdictOutcome
+from quizglass.values import Origin, VerdictOutcome
+from quizglass_server.domain.turns import Evidence
 from quizglass_server.steps.language.wording import stands_in, words
 from quizglass_server.steps.verify import verify
 

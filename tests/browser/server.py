@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from quizglass import values
 from quizglass.values import Region
 from quizglass_server.domain import turns as domain
 from quizglass_server.errors import Overloaded
@@ -25,7 +26,7 @@ from tests.support.web import web_serving
 PICTURE = png(colour="teal")
 SHOWN = replace(FOUND, picture=sha256(PICTURE).digest())
 OTHER = replace(FOUND, id="2", title="Other <b>thing</b>", used=False, picture=b"")
-SURE = domain.Done("I don't know", domain.FinishReason.COMPLETE, abstain_reason=domain.AbstainReason.NO_EVIDENCE)
+SURE = values.Done("I don't know", values.FinishReason.COMPLETE, abstain_reason=values.AbstainReason.NO_EVIDENCE)
 PART = Region(0.5, 0.5, 0.75, 0.75)
 """Where the things of questions are in every picture; too small in a thumbnail."""
 released = asyncio.Event()
@@ -35,35 +36,35 @@ def say(**told: Any) -> None:
     print(json.dumps(told), flush=True)
 
 
-async def answered(turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[domain.TurnEvent, None]:
+async def answered(turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[values.TurnEvent, None]:
     """The usual answer, or what the question asks for by its first word."""
     width = turn.picture.width if turn.picture else 0
     say(turn=turn.question, policy=policy, width=width, history=len(turn.history))
     try:
         yield EVENTS[0]
-        yield domain.StepEnded("plan", "planner", 0.001, 0.02, 0.015)
+        yield values.StepEnded("plan", "planner", 0.001, 0.02, 0.015)
         match turn.question.split()[0]:
             case "wait":
-                yield domain.AnswerDelta("so far")
+                yield values.AnswerDelta("so far")
                 await asyncio.Event().wait()
             case "hold":
-                yield domain.AnswerDelta("first,")
+                yield values.AnswerDelta("first,")
                 await released.wait()
-                yield domain.AnswerDelta(" then second")
-                yield domain.Done("first, then second", domain.FinishReason.COMPLETE)
+                yield values.AnswerDelta(" then second")
+                yield values.Done("first, then second", values.FinishReason.COMPLETE)
             case "fail":
                 raise Overloaded("8 turns are running", 1.0)
             case "unknown":
                 yield SURE
             case "draft":
-                yield domain.Provisional("a first try")
-                yield domain.Withdrawn()
-                yield domain.AnswerDelta("a second one")
-                yield domain.Done("a second one", domain.FinishReason.COMPLETE)
+                yield values.Provisional("a first try")
+                yield values.Withdrawn()
+                yield values.AnswerDelta("a second one")
+                yield values.Done("a second one", values.FinishReason.COMPLETE)
             case kind:
                 if kind == "release":
                     released.set()
-                yield domain.EvidenceFound((SHOWN, OTHER))
+                yield values.EvidenceFound((SHOWN, OTHER))
                 for event in EVENTS[3:]:
                     yield event
     except (asyncio.CancelledError, GeneratorExit):

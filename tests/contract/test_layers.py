@@ -17,12 +17,13 @@ PACKAGES = {
 LAYERS = {
     "errors": "",
     "offline": "",
+    "parent_death": "",
     "descriptors": "errors",
     "domain": "errors",
     "config": "errors",
     "scheduling": "errors",
-    "markup": "domain errors",
-    "decoding": "config domain errors scheduling",
+    "markup": "errors parent_death",
+    "decoding": "config domain errors parent_death scheduling",
     "engines": "",
     "engines.onnx": "errors scheduling",
     "engines.llama": "",
@@ -34,7 +35,7 @@ LAYERS = {
         "engines engines.llama.costs engines.llama.link engines.llama.native engines.llama.prefixes"
     ),
     "engines.llama.child": (
-        "engines.llama.engine engines.llama.link engines.llama.native engines.llama.prefixes scheduling"
+        "engines.llama.engine engines.llama.link engines.llama.native engines.llama.prefixes parent_death scheduling"
     ),
     "engines.llama.process": "config descriptors engines.llama.link engines.llama.native errors scheduling",
     "models": "domain engines engines.onnx errors",

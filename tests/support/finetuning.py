@@ -18,8 +18,8 @@ import transformers
 from PIL import Image
 from tokenizers import Tokenizer
 
-from quizglass_server.domain.entries import Entry
-from quizglass_server.domain.turns import Evidence, Origin
+from quizglass.values import Entry, Origin
+from quizglass_server.domain.turns import Evidence
 from tests.support.bundles import tiny_qwen
 from tests.support.rpc_fakes import Stage, png, serving_on_a_thread
 

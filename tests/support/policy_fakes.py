@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeVar
 
+from quizglass.values import AbstainReason, FinishReason, Origin, Plan
 from quizglass_server.domain.state import Draft, Note, State
-from quizglass_server.domain.turns import AbstainReason, Evidence, FinishReason, Origin, Plan
+from quizglass_server.domain.turns import Evidence
 
 Label = TypeVar("Label", bound=Enum)
 One = TypeVar("One")

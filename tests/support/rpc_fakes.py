@@ -15,12 +15,13 @@ from typing import Any, TypeVar
 
 from PIL import Image
 
-from quizglass.values import Region
+from quizglass import values
+from quizglass.values import Deleted, Entry, Refused, Region
 from quizglass_server.config.options import PictureLimits
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.domain import turns as domain
-from quizglass_server.domain.entries import Deleted, Entry, PicturedEntry, Refused, SearchOptions
+from quizglass_server.domain.entries import PicturedEntry, SearchOptions
 from quizglass_server.errors import NotFound
 from quizglass_server.policies.serving import PolicyStatus
 from quizglass_server.roles.load import RoleStatus
@@ -30,11 +31,11 @@ from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.memory import WorkMemory
 from quizglass_server.session.dialogue.token import Sessions
 
-Script = Callable[[domain.Turn, str, Budget], AsyncGenerator[domain.TurnEvent, None]]
+Script = Callable[[domain.Turn, str, Budget], AsyncGenerator[values.TurnEvent, None]]
 
 FOUND = domain.Evidence(
     "1",
-    domain.Origin.TEXT_SEARCH,
+    values.Origin.TEXT_SEARCH,
     "velmora",
     "Velmora",
     "The Velmora costs 45 crowns.",
@@ -44,23 +45,23 @@ FOUND = domain.Evidence(
     True,
     b"p" * 32,
 )
-EVENTS: tuple[domain.TurnEvent, ...] = (
-    domain.PlanMade(
-        domain.Plan.BOTH,
+EVENTS: tuple[values.TurnEvent, ...] = (
+    values.PlanMade(
+        values.Plan.BOTH,
         "planner",
-        {domain.Plan.NONE: 0.0625, domain.Plan.TEXT: 0.1875, domain.Plan.BOTH: 0.75},
+        {values.Plan.NONE: 0.0625, values.Plan.TEXT: 0.1875, values.Plan.BOTH: 0.75},
     ),
-    domain.QueryRewritten("How much does the Velmora cost?", True),
-    domain.EvidenceFound((FOUND,)),
-    domain.AnswerDelta(" 45"),
-    domain.AnswerDelta(" crowns"),
-    domain.Verdict(domain.VerdictOutcome.SUPPORTED, 0.5, 0.75),
-    domain.Done(
+    values.QueryRewritten("How much does the Velmora cost?", True),
+    values.EvidenceFound((FOUND,)),
+    values.AnswerDelta(" 45"),
+    values.AnswerDelta(" crowns"),
+    values.Verdict(values.VerdictOutcome.SUPPORTED, 0.5, 0.75),
+    values.Done(
         "45 crowns",
-        domain.FinishReason.COMPLETE,
-        citations=(domain.Citation("1", "velmora", "Velmora", 0, 9),),
-        skipped=(domain.SkippedStep("rerank", "BUDGET"),),
-        timings=(domain.StageTiming("generate", 0.002, 0.0015),),
+        values.FinishReason.COMPLETE,
+        citations=(values.Citation("1", "velmora", "Velmora", 0, 9),),
+        skipped=(values.SkippedStep("rerank", "BUDGET"),),
+        timings=(values.StageTiming("generate", 0.002, 0.0015),),
         prompt_tokens=20,
         answer_tokens=2,
     ),
@@ -109,12 +110,12 @@ class Assistant:
         self.gated: list[bytes] = []
         self.things: list[Region] = []
 
-    async def usual(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[domain.TurnEvent, None]:
+    async def usual(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[values.TurnEvent, None]:
         for event in EVENTS:
             yield event
 
     async def run(
-        self, turn: domain.Turn, policy: str, budget: Budget, tell: Callable[[domain.TurnEvent], None]
+        self, turn: domain.Turn, policy: str, budget: Budget, tell: Callable[[values.TurnEvent], None]
     ) -> None:
         self.turns.append(turn)
         self.asked.append((policy, budget))

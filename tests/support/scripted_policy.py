@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from quizglass.values import TurnEvent
 from quizglass_server.domain.state import Draft
-from quizglass_server.domain.turns import TurnEvent
 from quizglass_server.policies.tools import Tools
 
 Run = Callable[[Tools], Awaitable[Draft]]

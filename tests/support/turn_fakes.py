@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from quizglass.values import Done, Entry, Exchange, Plan, Region, TurnEvent
 from quizglass_server.assistant.assistant import Assistant
-from quizglass_server.domain.entries import ChunkHit, Entry, EntryHit, SearchOptions
-from quizglass_server.domain.regions import Region
-from quizglass_server.domain.turns import Done, Exchange, GenerationEnd, Picture, Plan, Token, Turn, TurnEvent, Vector
+from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchOptions
+from quizglass_server.domain.turns import GenerationEnd, Picture, Token, Turn, Vector
 from quizglass_server.models.prompts import EXAMPLE, Values
 from quizglass_server.roles import table
 from quizglass_server.roles.generator import GENERATOR, GenerationRequest

@@ -13,7 +13,8 @@ import numpy as np
 from PIL import Image, ImageEnhance
 
 from bench.everyday.fetched.debian import STAMPS, unpacked
-from quizglass_server.domain.entries import Entry, PicturedEntry
+from quizglass.values import Entry
+from quizglass_server.domain.entries import PicturedEntry
 from quizglass_server.domain.turns import Picture
 
 LEAST = 400

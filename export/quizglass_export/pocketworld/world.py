@@ -14,39 +14,6 @@ from hashlib import sha256
 from quizglass_export.pocketworld import names
 from quizglass_export.pocketworld.names import CORE_SEED, CORE_THINGS, TOWNS
 
-__all__ = [
-    "ACCENT_COLOURS",
-    "ATTRIBUTES",
-    "BODY_COLOURS",
-    "COLOURS",
-    "CORE_SEED",
-    "CORE_THINGS",
-    "CRAFTS",
-    "FORMATS",
-    "KINDS",
-    "OPTIONAL_ATTRIBUTES",
-    "PATTERNS",
-    "SHAPES",
-    "TOWNS",
-    "Dispute",
-    "Disputes",
-    "Look",
-    "Maker",
-    "Note",
-    "Person",
-    "Thing",
-    "Town",
-    "World",
-    "check_format",
-    "core_world",
-    "is_core",
-    "make_look",
-    "make_thing",
-    "make_world",
-    "taught",
-    "with_core",
-]
-
 FORMATS = (1, 2)
 
 KINDS = ("car", "boat", "packet", "building", "plant", "bird", "book", "dish", "device")

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from quizglass.values import Region
 from quizglass_export.pocketworld.arrangement import Box, boxes
 from quizglass_export.pocketworld.draw import draw_scene, draw_thing
 from quizglass_export.pocketworld.layout import free_scene
@@ -34,7 +35,6 @@ from quizglass_export.pocketworld.world import (
     make_world,
 )
 from quizglass_export.retrieval.shapes import IMAGE_SIZE
-from quizglass_server.domain.regions import Region
 from quizglass_server.domain.turns import Picture
 from quizglass_server.models.fields import Size
 from quizglass_server.models.fitting import content_hash

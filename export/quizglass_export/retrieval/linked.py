@@ -9,12 +9,13 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
+from quizglass.values import Origin
 from quizglass_export.pocketworld.question import Question
 from quizglass_export.pocketworld.questions import make_questions
 from quizglass_export.pocketworld.world import FORMATS
 from quizglass_export.retrieval.pairs import Passage, PassageLibrary
 from quizglass_export.retrieval.rerank_data import Candidate, similar_name
-from quizglass_server.domain.turns import Evidence, Origin
+from quizglass_server.domain.turns import Evidence
 from quizglass_server.knowledge.content.chunks import fact
 from quizglass_server.steps.lookup.links import names, whole_line
 

@@ -15,6 +15,7 @@ import numpy as np
 from PIL import Image
 from transformers import CLIPVisionModelWithProjection
 
+from quizglass.values import Entry, Region
 from quizglass_export.assembly.settings import read_settings
 from quizglass_export.pocketworld.dataset import PICTURE_SIZE, SCENE_SIZE
 from quizglass_export.pocketworld.draw import draw_scene, draw_thing
@@ -23,8 +24,7 @@ from quizglass_export.pocketworld.world import FORMATS, World, make_world
 from quizglass_export.retrieval.image_encoder import embed_images
 from quizglass_export.retrieval.shapes import IMAGE_SIZE
 from quizglass_export.retrieval.thresholds import KEPT_SHARE, Report, keeping_threshold, recalls
-from quizglass_server.domain.entries import Entry, EntryHit
-from quizglass_server.domain.regions import Region
+from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.models.fields import Size
 from quizglass_server.models.fitting import content_hash

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from quizglass.values import Region
 from quizglass_export.pocketworld.arrangement import boxes
 from quizglass_export.pocketworld.dataset import PICTURE_SIZE
 from quizglass_export.pocketworld.draw import draw_scene, draw_thing
@@ -31,7 +32,7 @@ from quizglass_export.seeing.detector_shape import SIDE, PhraseReader, load_dete
 from quizglass_export.seeing.phrases import other_words
 from quizglass_export.seeing.scenes import SCENE_SIZE
 from quizglass_export.seeing.stage import DONE, finished
-from quizglass_server.domain.regions import Detection, Region
+from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.models.fields import Size
 from quizglass_server.models.fitting import content_hash

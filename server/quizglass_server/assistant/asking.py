@@ -14,12 +14,13 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from quizglass.session import Question
+from quizglass.values import Accepted, Done, Exchange, StageTiming, StepEnded, TurnEvent
 from quizglass_server.assistant.assistant import Assistant, policy_named
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.config.options import RequestLimits
 from quizglass_server.decoding.kept import KeptPictures
 from quizglass_server.domain import checks
-from quizglass_server.domain.turns import Accepted, Done, Exchange, Picture, StageTiming, StepEnded, Turn, TurnEvent
+from quizglass_server.domain.turns import Picture, Turn
 from quizglass_server.errors import InvalidInput
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within

@@ -8,26 +8,24 @@ from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Seque
 from difflib import get_close_matches
 from time import monotonic
 
-from quizglass_server.assistant.recollection import note_remembered, note_unremembered, recall, remember, search_memory
-from quizglass_server.assistant.search import search
-from quizglass_server.config.options import TurnOptions
-from quizglass_server.domain.entries import SearchOptions
-from quizglass_server.domain.regions import Region
-from quizglass_server.domain.sightings import SightingHit, SightingQuery
-from quizglass_server.domain.state import Draft
-from quizglass_server.domain.turns import (
+from quizglass.values import (
     AbstainReason,
     AnswerDelta,
     Done,
-    Evidence,
     FinishReason,
     Origin,
-    Picture,
-    Turn,
+    Region,
     TurnEvent,
     Verdict,
     VerdictOutcome,
 )
+from quizglass_server.assistant.recollection import note_remembered, note_unremembered, recall, remember, search_memory
+from quizglass_server.assistant.search import search
+from quizglass_server.config.options import TurnOptions
+from quizglass_server.domain.entries import SearchOptions
+from quizglass_server.domain.sightings import SightingHit, SightingQuery
+from quizglass_server.domain.state import Draft
+from quizglass_server.domain.turns import Evidence, Picture, Turn
 from quizglass_server.errors import InvalidInput, QuizglassError, RoleMissing
 from quizglass_server.policies import POLICIES, Policy
 from quizglass_server.policies.serving import Has, PolicyStatus, preferred, status_of, survey

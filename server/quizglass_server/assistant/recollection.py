@@ -11,19 +11,10 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
+from quizglass.values import AnswerDelta, Done, FinishReason, Plan, PlanMade
 from quizglass_server.domain.sightings import Seen, Sighting, SightingHit, SightingQuery
 from quizglass_server.domain.state import Draft
-from quizglass_server.domain.turns import (
-    AnswerDelta,
-    Done,
-    FinishReason,
-    Picture,
-    Plan,
-    PlanMade,
-    StepDetail,
-    Turn,
-    Vector,
-)
+from quizglass_server.domain.turns import Picture, StepDetail, Turn, Vector
 from quizglass_server.errors import InvalidInput, MemoryOff, needed
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER

@@ -15,13 +15,11 @@ from PIL import Image
 
 from quizglass_server.config.options import PictureLimits
 from quizglass_server.decoding.errors import OutOfMemory, Refused
-from quizglass_server.decoding.header import FORMATS, Header, read_header
+from quizglass_server.decoding.header import Header, read_header
 from quizglass_server.decoding.rgb import ANIMATED, decode_bytes
 from quizglass_server.decoding.structure import check_structure
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.errors import InvalidPicture, Overloaded
-
-__all__ = ["FORMATS", "check_header", "decode_picture", "is_quick", "thumbnail"]
 
 _MIN_SIDE = 8
 _QUICK_BYTES, _QUICK_PIXELS, _QUICK_SCANS = 256 * 1024, 512 * 512, 16

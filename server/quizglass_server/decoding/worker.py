@@ -7,7 +7,6 @@ time that the request brings: what goes beyond them ends here. It ends with the 
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import mmap
 import os
@@ -26,16 +25,16 @@ from quizglass_server.decoding.header import FORMATS, read_header
 from quizglass_server.decoding.messages import ANSWER, DONE, MEMORY, MOST_WORDS, REFUSED, REQUEST
 from quizglass_server.decoding.rgb import Decoded, checked, decode
 from quizglass_server.decoding.structure import check_structure
+from quizglass_server.parent_death import die_with_parent
 
 SLACK_BYTES = 48 << 20
 """Of address space beyond what a file may take: allocators reserve more than they use."""
 _DESCRIPTORS = 16
-_PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
     """Decode until the server closes its end."""
-    _end_with_parent(int(sys.argv[1]))
+    die_with_parent(int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the server, which drains first
     os.nice(int(sys.argv[2]))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -122,13 +121,6 @@ def _warm_up() -> None:
         image.save(out, name)
         with suppress(Refused):
             b"".join(decode(BytesIO(out.getvalue()), read_header(out.getvalue())).strips)
-
-
-def _end_with_parent(parent: int) -> None:
-    """Be killed when the thread that started this process ends, which may have happened already."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        sys.exit(0)
 
 
 if __name__ == "__main__":

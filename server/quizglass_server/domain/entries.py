@@ -5,19 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
-from quizglass.values import Deleted, Entry, Filter, Refused, SearchMode
-
-__all__ = [
-    "ChunkHit",
-    "Deleted",
-    "Entry",
-    "EntryHit",
-    "Filter",
-    "PicturedEntry",
-    "Refused",
-    "SearchMode",
-    "SearchOptions",
-]
+from quizglass.values import Entry, Filter, SearchMode
 
 
 def first_picture(entry: Entry) -> bytes:

@@ -1,12 +1,10 @@
-"""Rectangles of pictures, and what was found in them."""
+"""What was found in a picture, and where."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from quizglass.values import Region
-
-__all__ = ["Detection", "Region"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from quizglass import values
-from quizglass.values import MemoryStats, Order
+from quizglass.values import Order
 from quizglass_server.domain.turns import Picture, Vector
-
-__all__ = ["MemoryStats", "Order", "Seen", "Sighting", "SightingFilter", "SightingHit", "SightingQuery"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from quizglass.values import AbstainReason, FinishReason, Origin
 from quizglass_server.domain.calculations import Calculation
-from quizglass_server.domain.turns import AbstainReason, Evidence, FinishReason, Origin
+from quizglass_server.domain.turns import Evidence
 
 Note = str | float | Sequence[str]
 """What a prompt can show, or a decision can weigh, under a name of its own."""

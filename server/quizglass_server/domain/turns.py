@@ -1,4 +1,4 @@
-"""The words of a turn: those that cross the wire are `quizglass.values`, the others are declared here.
+"""The words of a turn that stay on the server; those that cross the wire are declared in `quizglass.values`.
 
 Nothing here knows gRPC, models or engines.
 """
@@ -12,65 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quizglass import values
-from quizglass.values import (
-    AbstainReason,
-    Accepted,
-    AnswerDelta,
-    Citation,
-    Confirmed,
-    Decided,
-    Done,
-    EvidenceFound,
-    Exchange,
-    FinishReason,
-    Origin,
-    Plan,
-    PlanMade,
-    Provisional,
-    Queries,
-    QueryRewritten,
-    SkippedStep,
-    StageTiming,
-    StepEnded,
-    TurnEvent,
-    Verdict,
-    VerdictOutcome,
-    Withdrawn,
-)
-
-__all__ = [
-    "RGB",
-    "AbstainReason",
-    "Accepted",
-    "AnswerDelta",
-    "Citation",
-    "Confirmed",
-    "Decided",
-    "Done",
-    "Evidence",
-    "EvidenceFound",
-    "Exchange",
-    "FinishReason",
-    "GenerationEnd",
-    "Origin",
-    "Picture",
-    "Plan",
-    "PlanMade",
-    "Provisional",
-    "Queries",
-    "QueryRewritten",
-    "SkippedStep",
-    "StageTiming",
-    "StepDetail",
-    "StepEnded",
-    "Token",
-    "Turn",
-    "TurnEvent",
-    "Vector",
-    "Verdict",
-    "VerdictOutcome",
-    "Withdrawn",
-]
+from quizglass.values import Exchange
 
 RGB = NDArray[np.uint8]
 """Picture, height x width x 3, sRGB, upright."""

@@ -15,9 +15,10 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from quizglass.values import Deleted, Entry
 from quizglass_server.config.options import PictureLimits
 from quizglass_server.decoding.pictures import decode_picture
-from quizglass_server.domain.entries import ChunkHit, Deleted, Entry, EntryHit, PicturedEntry, SearchOptions
+from quizglass_server.domain.entries import ChunkHit, EntryHit, PicturedEntry, SearchOptions
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.errors import KnowledgeFailed

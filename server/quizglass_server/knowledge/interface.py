@@ -10,7 +10,8 @@ import builtins
 from collections.abc import AsyncIterable, Callable, Sequence
 from typing import Protocol
 
-from quizglass_server.domain.entries import ChunkHit, Deleted, Entry, EntryHit, PicturedEntry, SearchOptions
+from quizglass.values import Deleted, Entry
+from quizglass_server.domain.entries import ChunkHit, EntryHit, PicturedEntry, SearchOptions
 from quizglass_server.domain.turns import Vector
 from quizglass_server.knowledge.content.records import AddReport
 

@@ -6,7 +6,6 @@ the server, has so much memory and no more, and is ended by the system when one 
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import resource
@@ -16,6 +15,7 @@ import sys
 from typing import Any
 
 from quizglass_server.markup.blocks import Block, blocks
+from quizglass_server.parent_death import die_with_parent
 
 READY = b"ready\n"
 US_A_CHARACTER = 15.0
@@ -26,12 +26,12 @@ _CPU_S = 1.0
 _MEMORY = 1 << 30
 _IDLE_S = 60.0
 _GIVE_WAY = 10  # added to the niceness of the server
-_PR_SET_PDEATHSIG = 1
 
 
 def main(us_a_character: float) -> None:
     """Convert until the input ends, or nothing has come for a minute."""
-    _bound(os.getppid())
+    die_with_parent(os.getppid())
+    _bound()
     sys.stdout.buffer.write(READY)
     sys.stdout.buffer.flush()
     while select.select([sys.stdin], [], [], _IDLE_S)[0] and (line := sys.stdin.buffer.readline()):
@@ -57,10 +57,7 @@ def unpacked(answer: list[Any]) -> list[Block]:
     return [Block(tuple(headings[number] for number in above), text) for above, text in converted]
 
 
-def _bound(parent: int) -> None:
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it ended before
-        sys.exit()
+def _bound() -> None:
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))

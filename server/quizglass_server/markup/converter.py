@@ -16,7 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from quizglass_server.domain.entries import Entry
+from quizglass.values import Entry
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.markup.blocks import FORMATS, Block, plain
 from quizglass_server.markup.child import READY, US_A_CHARACTER, unpacked

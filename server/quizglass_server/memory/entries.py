@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
+from quizglass.values import Entry, Filter
 from quizglass_server.config.options import MemoryOptions
 from quizglass_server.decoding.pictures import thumbnail
-from quizglass_server.domain.entries import Entry, Filter, first_picture
+from quizglass_server.domain.entries import first_picture
 from quizglass_server.domain.sightings import Seen, Sighting, SightingFilter
 from quizglass_server.knowledge.content.chunks import chunk_entry
 from quizglass_server.knowledge.content.perceptual_hash import perceptual_hash_of

@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from quizglass.values import Filter, MemoryStats, Order
 from quizglass_server.config.options import MemoryOptions
-from quizglass_server.domain.entries import EntryHit, Filter, SearchOptions
-from quizglass_server.domain.sightings import MemoryStats, Order, Seen, SightingFilter, SightingHit, SightingQuery
+from quizglass_server.domain.entries import EntryHit, SearchOptions
+from quizglass_server.domain.sightings import Seen, SightingFilter, SightingHit, SightingQuery
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed, NotFound, QuizglassError
 from quizglass_server.knowledge.content.chunks import passage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 
-from quizglass_server.domain.entries import Entry, Filter
+from quizglass.values import Entry, Filter
 from quizglass_server.knowledge.base import KnowledgeBase
 from quizglass_server.knowledge.content.records import Change, EntryDraft
 from quizglass_server.knowledge.database.reader import DatabaseReader

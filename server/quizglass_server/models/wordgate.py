@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_server.domain.regions import Region
+from quizglass.values import Region
 from quizglass_server.domain.turns import RGB
 from quizglass_server.engines.onnx.providers import InputRange
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession, Signature

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from quizglass.values import Plan
 from quizglass_server.domain.state import Draft
-from quizglass_server.domain.turns import Plan
 from quizglass_server.policies.planning_agent import follow
 from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools

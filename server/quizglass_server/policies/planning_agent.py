@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from quizglass.values import Plan
 from quizglass_server.domain.state import Draft, State
-from quizglass_server.domain.turns import Plan
 from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
 

@@ -27,8 +27,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from quizglass.values import AbstainReason, Plan
 from quizglass_server.domain.state import Draft, State
-from quizglass_server.domain.turns import AbstainReason, Plan
 from quizglass_server.policies.qa_dragon_signs import features, signs
 from quizglass_server.policies.tools import Tools
 from quizglass_server.steps.prompt_values import line

@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager
 from enum import Enum
 from typing import Protocol, TypeVar
 
+from quizglass.values import AbstainReason, Plan
 from quizglass_server.domain.state import Draft, Note, State
-from quizglass_server.domain.turns import AbstainReason, Evidence, Plan
+from quizglass_server.domain.turns import Evidence
 
 Label = TypeVar("Label", bound=Enum)
 One = TypeVar("One")

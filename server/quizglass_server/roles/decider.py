@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from quizglass_server.domain.turns import Picture, Plan
+from quizglass.values import Plan
+from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError, EngineFailed
 from quizglass_server.models.fields import graphs
 from quizglass_server.models.fitting import encode_within

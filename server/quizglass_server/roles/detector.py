@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import model_validator
 
-from quizglass_server.domain.regions import Detection, Region
+from quizglass.values import Region
+from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.onnx.providers import InputRange

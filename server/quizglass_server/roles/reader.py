@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 from pydantic import Field
 
-from quizglass_server.domain.regions import Region
+from quizglass.values import Region
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import import_onnxruntime

@@ -10,8 +10,9 @@ from functools import partial
 from quizglass.convert import event_message, to_value
 from quizglass.session import Question
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, types_pb2
+from quizglass.values import Done, TurnEvent
 from quizglass_server.assistant.asking import Asking, Finish, TurnRequest
-from quizglass_server.domain.turns import Done, Picture, Turn, TurnEvent
+from quizglass_server.domain.turns import Picture, Turn
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.transport.guard import Context, Guard
 from quizglass_server.session.dialogue.following import Dialogue, appended, spoken, understood

@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from quizglass.convert import to_message, to_value, words
 from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc, types_pb2
+from quizglass.values import Entry, Filter, SearchMode
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain import checks
-from quizglass_server.domain.entries import Entry, Filter, PicturedEntry, SearchMode, SearchOptions
+from quizglass_server.domain.entries import PicturedEntry, SearchOptions
 from quizglass_server.errors import InvalidInput, Overloaded, Unfinished
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.rpc.frames import FrameStore

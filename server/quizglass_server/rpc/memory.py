@@ -8,10 +8,11 @@ from dataclasses import replace
 
 from quizglass.convert import to_message, words
 from quizglass.v1 import memory_pb2, memory_pb2_grpc
+from quizglass.values import Order
 from quizglass_server.assistant.asking import MAX_SESSION_CHARS
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain import checks
-from quizglass_server.domain.sightings import Order, SightingFilter, SightingHit, SightingQuery
+from quizglass_server.domain.sightings import SightingFilter, SightingHit, SightingQuery
 from quizglass_server.errors import InvalidInput, MemoryOff
 from quizglass_server.memory import SightingMemory
 from quizglass_server.rpc.frames import FrameStore

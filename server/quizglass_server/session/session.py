@@ -45,12 +45,12 @@ from quizglass.session import (
     SessionLimits,
     TurnUpdate,
 )
+from quizglass.values import Done
 from quizglass_server.assistant.asking import Asking
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.coaching.closer import Closer
 from quizglass_server.coaching.coach import CaptureCoach
 from quizglass_server.domain import checks
-from quizglass_server.domain.turns import Done
 from quizglass_server.errors import (
     InvalidInput,
     NotFound,

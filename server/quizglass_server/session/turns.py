@@ -24,20 +24,11 @@ from quizglass.session import (
     SessionAsk,
     TurnUpdate,
 )
+from quizglass.values import Accepted, AnswerDelta, Done, FinishReason, SkippedStep, TurnEvent, Verdict, VerdictOutcome
 from quizglass_server.assistant.asking import Asking, TurnRequest
 from quizglass_server.coaching.closer import REASON, STEP
 from quizglass_server.domain import checks
-from quizglass_server.domain.turns import (
-    Accepted,
-    AnswerDelta,
-    Done,
-    FinishReason,
-    SkippedStep,
-    Turn,
-    TurnEvent,
-    Verdict,
-    VerdictOutcome,
-)
+from quizglass_server.domain.turns import Turn
 from quizglass_server.errors import InvalidInput, Overloaded, TurnRunning
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.ledger import entered_in

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from string import ascii_uppercase
 
-from quizglass_server.domain.turns import Picture, Plan, StepDetail
+from quizglass.values import Plan
+from quizglass_server.domain.turns import Picture, StepDetail
 from quizglass_server.errors import EngineFailed, QuizglassError
 from quizglass_server.models.prompts import Values
 from quizglass_server.roles.decider import SUPPORTED, VERIFIER, Decider

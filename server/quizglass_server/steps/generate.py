@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TypeVar
 
+from quizglass.values import FinishReason
 from quizglass_server.domain.state import Draft
-from quizglass_server.domain.turns import FinishReason, GenerationEnd, StepDetail, Token
+from quizglass_server.domain.turns import GenerationEnd, StepDetail, Token
 from quizglass_server.errors import BudgetExceeded, QuizglassError
 from quizglass_server.models.prompts import clean
 from quizglass_server.roles.generator import GenerationRequest, Generator

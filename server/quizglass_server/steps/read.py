@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from quizglass_server.domain.regions import Region
+from quizglass.values import Region
 from quizglass_server.domain.turns import Picture, StepDetail
 from quizglass_server.models.prompts import clean
 from quizglass_server.roles.domain_router import DomainRouter

@@ -13,8 +13,9 @@ from functools import cached_property, lru_cache
 from itertools import groupby
 from unicodedata import normalize
 
+from quizglass.values import Citation, Origin, VerdictOutcome
 from quizglass_server.domain.calculations import Calculation, Operand
-from quizglass_server.domain.turns import Citation, Evidence, Origin, StepDetail, VerdictOutcome
+from quizglass_server.domain.turns import Evidence, StepDetail
 from quizglass_server.steps.language.aligning import Path
 from quizglass_server.steps.language.entailing import entails, paths, statements
 from quizglass_server.steps.language.lexemes import is_signed, lexemes, meaning

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable, Container, Mapping
 from typing import TypeVar
 
+from quizglass.values import Origin
 from quizglass_server.domain.state import Note, State
-from quizglass_server.domain.turns import Evidence, Origin, Picture, Turn
+from quizglass_server.domain.turns import Evidence, Picture, Turn
 from quizglass_server.models.prompts import Value
 from quizglass_server.roles.tagger import TAGGER
 from quizglass_server.steps.prompt_values import prompt_values

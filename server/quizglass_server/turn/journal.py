@@ -12,10 +12,9 @@ from itertools import islice
 from time import perf_counter
 
 from quizglass import values
-from quizglass_server.domain.turns import (
+from quizglass.values import (
     AnswerDelta,
     Confirmed,
-    Evidence,
     EvidenceFound,
     Origin,
     Plan,
@@ -23,11 +22,11 @@ from quizglass_server.domain.turns import (
     Provisional,
     SkippedStep,
     StageTiming,
-    StepDetail,
     StepEnded,
     TurnEvent,
     Withdrawn,
 )
+from quizglass_server.domain.turns import Evidence, StepDetail
 from quizglass_server.scheduling.clock import stage_clock
 from quizglass_server.steps.language.wording import same_wording
 from quizglass_server.steps.step import Telling

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from quizglass_server.domain.turns import AnswerDelta, Confirmed, Done, Provisional, TurnEvent, Withdrawn
+from quizglass.values import AnswerDelta, Confirmed, Done, Provisional, TurnEvent, Withdrawn
 
 PATIENCE_S = 0.002
 """How long an event may wait that nobody hears or reads at once."""

@@ -8,20 +8,9 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any, TypeVar
 
+from quizglass.values import AbstainReason, AnswerDelta, Decided, Origin, Plan, PlanMade, Queries, QueryRewritten
 from quizglass_server.domain.state import Draft, Note, State
-from quizglass_server.domain.turns import (
-    AbstainReason,
-    AnswerDelta,
-    Decided,
-    Evidence,
-    Origin,
-    Picture,
-    Plan,
-    PlanMade,
-    Queries,
-    QueryRewritten,
-    Turn,
-)
+from quizglass_server.domain.turns import Evidence, Picture, Turn
 from quizglass_server.models.prompts import Values, clean
 from quizglass_server.roles.decider import VERIFIER, Decider
 from quizglass_server.roles.generator import GENERATOR, GenerationRequest, Generator, json_like, lines

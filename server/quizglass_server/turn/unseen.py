@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from quizglass.values import AbstainReason, FinishReason
 from quizglass_server.domain.state import Draft
-from quizglass_server.domain.turns import AbstainReason, FinishReason, Turn
+from quizglass_server.domain.turns import Turn
 from quizglass_server.models.prompts import Values
 from quizglass_server.roles.generator import Generator
 from quizglass_server.steps.language.appearance import asks_colour, asks_what_is_seen, tells_colour

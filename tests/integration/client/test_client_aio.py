@@ -7,6 +7,7 @@ from contextlib import aclosing
 import pytest
 
 from bench.session.cutting_proxy import Cut, cutting_proxy
+from quizglass import values
 from quizglass_client import (
     AsyncClient,
     Client,
@@ -21,8 +22,6 @@ from quizglass_client import (
     ServerUnavailable,
     Withdrawn,
 )
-from quizglass_server.domain import entries as stored
-from quizglass_server.domain import turns as domain
 from tests.support.rpc_fakes import EVENTS, Gate, png, serving
 from tests.support.sessions.session_links import words
 
@@ -47,15 +46,15 @@ async def test_a_question_streams_its_events(stage, client):
 
 
 async def test_what_policies_tell_on_the_way_comes_with_its_round_and_branch(stage, client):
-    skipped = (domain.SkippedStep("rounds", "BUDGET", 2),)
+    skipped = (values.SkippedStep("rounds", "BUDGET", 2),)
 
     async def tells(turn, policy, budget):
-        yield domain.Decided("act", "text", "prompt", {"text": 0.75, "none": 0.25}, round=1)
-        yield domain.Queries("split", ("Who made it?", "When?"), round=1, branch="2.1")
-        for event in (domain.Provisional("45"), domain.Withdrawn(), domain.Provisional("46"), domain.Confirmed()):
+        yield values.Decided("act", "text", "prompt", {"text": 0.75, "none": 0.25}, round=1)
+        yield values.Queries("split", ("Who made it?", "When?"), round=1, branch="2.1")
+        for event in (values.Provisional("45"), values.Withdrawn(), values.Provisional("46"), values.Confirmed()):
             yield event
-        unsure, complete = domain.AbstainReason.UNSURE, domain.FinishReason.COMPLETE
-        yield domain.Done(
+        unsure, complete = values.AbstainReason.UNSURE, values.FinishReason.COMPLETE
+        yield values.Done(
             "", complete, abstain_reason=unsure, skipped=skipped, all_prompt_tokens=60, all_written_tokens=9
         )
 
@@ -148,7 +147,7 @@ async def test_entries_are_added_listed_and_deleted(stage, client, tmp_path):
 
 
 async def test_pages_follow_each_other(stage, client):
-    stage.knowledge.entries = {f"e{i:03}": stored.Entry(f"e{i:03}", "t") for i in range(150)}
+    stage.knowledge.entries = {f"e{i:03}": values.Entry(f"e{i:03}", "t") for i in range(150)}
     assert len([entry async for entry in client.list_entries()]) == 150
 
 
@@ -177,7 +176,7 @@ def test_both_clients_have_the_same_calls():
 async def test_an_answer_keeps_the_steps_that_were_asked_for(stage, client):
     async def script(turn, policy, budget):
         if turn.explain:
-            yield domain.StepEnded("plan", "planner", 0.001, 0.002, 0.0005, round=2)
+            yield values.StepEnded("plan", "planner", 0.001, 0.002, 0.0005, round=2)
         for event in EVENTS:
             yield event
 

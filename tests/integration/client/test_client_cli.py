@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
+from quizglass import values
+from quizglass.values import Entry, Region
 from quizglass_client.cli import main
 from quizglass_server.domain import turns as domain
-from quizglass_server.domain.entries import Entry
-from quizglass_server.domain.regions import Region
 from quizglass_server.errors import EngineFailed
 from tests.support.rpc_fakes import EVENTS, png, serving_on_a_thread
 
@@ -53,7 +53,7 @@ def test_ask_shows_a_turn(stage, quizglass, photo):
         assert part in out
     policy, budget = stage.assistant.asked[0]
     assert (policy, budget.total_s) == ("both", 5.0)
-    assert stage.assistant.turns[0].history == (domain.Exchange("What?", "A car."),)
+    assert stage.assistant.turns[0].history == (values.Exchange("What?", "A car."),)
     assert stage.assistant.turns[0].picture.width == 64
 
 
@@ -298,7 +298,7 @@ def test_ask_goes_on_with_the_session_of_a_file(stage, quizglass, photo, tmp_pat
     assert quizglass("ask", "-", "Who made it?", "--session", session, "--session-id", "walk")[0] == 0
     assert session.read_bytes() != first
     turn = stage.assistant.turns[1]
-    assert turn.history[-1] == domain.Exchange("How much is this?", "45 crowns")
+    assert turn.history[-1] == values.Exchange("How much is this?", "45 crowns")
     assert (turn.picture.width, turn.session) == (64, "walk")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["photo.png", "walk.session"]
 
@@ -324,9 +324,9 @@ def explaining(stage):
     whole = domain.StepDetail("part", region=Region(0.0, 0.0, 0.5, 1.0))
     passage = domain.StepDetail("passage", "Velmora: The Velmora costs 45 crowns.", 0.5, "1")
     steps = (
-        domain.StepEnded("embed", "image_encoder", 0.0, 0.02, 0.01, (whole,)),
-        domain.StepEnded("rerank", "reranker", 0.03, 0.04, 0.0, (), (passage,), round=1, branch="2"),
-        domain.StepEnded("judge", "verifier", reason="BUDGET"),
+        values.StepEnded("embed", "image_encoder", 0.0, 0.02, 0.01, (whole,)),
+        values.StepEnded("rerank", "reranker", 0.03, 0.04, 0.0, (), (passage,), round=1, branch="2"),
+        values.StepEnded("judge", "verifier", reason="BUDGET"),
     )
 
     async def script(turn, policy, budget):
@@ -370,7 +370,7 @@ def test_a_trace_is_written(stage, quizglass, photo, tmp_path, ending):
 
 def test_a_turn_that_fails_leaves_a_trace(stage, quizglass, tmp_path):
     async def script(turn, policy, budget):
-        yield domain.StepEnded("plan", "planner", reason="FAILED")
+        yield values.StepEnded("plan", "planner", reason="FAILED")
         raise EngineFailed("broken")
 
     stage.assistant.script = script

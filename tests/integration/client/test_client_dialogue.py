@@ -4,11 +4,11 @@ import hashlib
 
 import pytest
 
+from quizglass import values
 from quizglass_client import AsyncClient, AsyncDialogue, Client, Dialogue, InvalidRequest, NotFound
-from quizglass_server.domain import turns as domain
 from tests.support.rpc_fakes import png, serving, serving_on_a_thread
 
-COST = domain.Exchange("How much does this cost?", "45 crowns")
+COST = values.Exchange("How much does this cost?", "45 crowns")
 SHA256 = hashlib.sha256(png()).digest()
 
 
@@ -75,7 +75,7 @@ def test_other_errors_are_the_callers_and_change_nothing(stage, client):
 def test_a_question_of_a_dialogue_takes_what_any_question_does(stage, client):
     Dialogue(client).answer(COST.question, png(), policy="both", history=[("Before?", "Yes")], session_id="walk")
     turn = stage.assistant.turns[0]
-    assert (turn.history, turn.session) == ((domain.Exchange("Before?", "Yes"),), "walk")
+    assert (turn.history, turn.session) == ((values.Exchange("Before?", "Yes"),), "walk")
 
 
 async def test_the_same_for_asyncio(tmp_path):

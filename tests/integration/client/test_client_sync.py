@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 from PIL import Image
 
+from quizglass import values
 from quizglass_client import (
     AddReport,
     AnswerDelta,
@@ -23,7 +24,6 @@ from quizglass_client import (
 )
 from quizglass_server import errors
 from quizglass_server.domain import entries as stored
-from quizglass_server.domain import turns as domain
 from quizglass_server.scheduling.admission import Admission
 from tests.support.rpc_fakes import EVENTS, Gate, png, serving_on_a_thread
 
@@ -46,7 +46,7 @@ def test_a_question_streams_its_events(stage, client):
     assert "".join(e.payload.text for e in events if isinstance(e.payload, AnswerDelta)) == " 45 crowns"
     assert isinstance(events[-1].payload, Done)
     turn = stage.assistant.turns[0]
-    assert (turn.question, turn.history) == ("How much?", (domain.Exchange("What is it?", "A car."),))
+    assert (turn.question, turn.history) == ("How much?", (values.Exchange("What is it?", "A car."),))
     policy, budget = stage.assistant.asked[0]
     assert (policy, budget.total_s) == ("both", 5.0)
 
@@ -187,7 +187,7 @@ def test_entries_are_added_a_batch_at_a_time(stage, client, tmp_path):
 
 
 def test_entries_are_listed_read_and_deleted(stage, client):
-    stage.knowledge.entries = {f"e{i:03}": stored.Entry(f"e{i:03}", "t", attributes={"a": "b"}) for i in range(250)}
+    stage.knowledge.entries = {f"e{i:03}": values.Entry(f"e{i:03}", "t", attributes={"a": "b"}) for i in range(250)}
     assert [entry.id for entry in client.list_entries()] == sorted(stage.knowledge.entries)
     assert client.get_entry("e001").attributes == {"a": "b"}
     client.delete_entry("e001")
@@ -235,7 +235,7 @@ def test_a_search_can_be_filtered_and_several_pictures_be_of_one_thing(stage, cl
     client.search("cost?", [png(), png(32), png(16)], filter=wanted, per_entry=True, mode="keywords")
     ((finding, more),) = stage.assistant.findings
     assert finding == stored.SearchOptions(
-        stored.Filter({"colour": "red"}, ("car",), ("web",), ("en",), 1, 9), stored.SearchMode.KEYWORDS, per_entry=True
+        values.Filter({"colour": "red"}, ("car",), ("web",), ("en",), 1, 9), values.SearchMode.KEYWORDS, per_entry=True
     )
     assert [picture.width for picture in more] == [32, 16]
     client.search("cost?")

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from quizglass import values
+from quizglass.values import Entry
 from quizglass_client import Client
 from quizglass_client.cli import main
 from quizglass_client.cli.imports.entries import GoodLine, read_entries
 from quizglass_client.local import LocalServer
 from quizglass_export.pocketworld.dataset import build_world, write_entries
 from quizglass_server.domain import turns as domain
-from quizglass_server.domain.entries import Entry
 from quizglass_server.policies.serving import PolicyStatus
 from quizglass_server.roles.load import RoleStatus
 from tests.support.client_runs import knowledge_command
@@ -62,8 +63,8 @@ def test_a_line_for_relevance_is_proposed_where_the_bundle_reranks(stage, capsys
     async def reranked(turn: domain.Turn, _policy, _budget):
         name = turn.question.rstrip("?")[-1].lower()
         own = replace(FOUND, entry_id=name, text=f"The price of it is 4{name} crowns.", rerank_score=0.9)
-        yield domain.EvidenceFound((replace(own, rerank_score=0.0),))
-        yield domain.EvidenceFound((own, replace(own, entry_id="z", rerank_score=0.3)))
+        yield values.EvidenceFound((replace(own, rerank_score=0.0),))
+        yield values.EvidenceFound((own, replace(own, entry_id="z", rerank_score=0.3)))
         await asyncio.Event().wait()  # until the turn is left
 
     stage.assistant.script = reranked

@@ -6,7 +6,8 @@ import hashlib
 import numpy as np
 import pytest
 
-from quizglass_server.domain.entries import Entry, PicturedEntry, SearchMode, SearchOptions
+from quizglass.values import Entry, SearchMode
+from quizglass_server.domain.entries import PicturedEntry, SearchOptions
 from quizglass_server.errors import EngineFailed, KnowledgeFailed, NotFound, RoleMissing
 from tests.support.knowledge.backends import Place
 from tests.support.knowledge.fakes import (

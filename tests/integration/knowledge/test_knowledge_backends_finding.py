@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from quizglass_server.domain.entries import Filter, SearchMode, SearchOptions
+from quizglass.values import Filter, SearchMode
+from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.domain.turns import Picture
 from tests.support.knowledge.backends import Place
 from tests.support.knowledge.fakes import (

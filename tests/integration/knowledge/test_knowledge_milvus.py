@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from pymilvus import MilvusClient
 
+from quizglass.values import Filter, SearchMode
 from quizglass_server.config.address import MilvusAddress, knowledge_address
-from quizglass_server.domain.entries import Filter, SearchMode, SearchOptions
+from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLost, NotFound, NotSupported, SettingsError
 from quizglass_server.knowledge.content.records import VectorKind
 from quizglass_server.knowledge.milvus.base import MilvusKnowledge

@@ -8,8 +8,8 @@ import pytest
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
+from quizglass import values
 from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc
-from quizglass_server.domain import entries as stored
 from quizglass_server.errors import RoleMissing
 from tests.support.rpc_fakes import Gate, png, serving
 
@@ -90,7 +90,7 @@ async def test_an_exact_last_page_has_no_next(knowledge):
 
 async def test_a_page_of_long_entries_fits_the_message_of_a_usual_client(stage, knowledge):
     for i in range(12):
-        stage.knowledge.entries[f"e{i:02}"] = stored.Entry(f"e{i:02}", "long", text="ä" * 200_000)
+        stage.knowledge.entries[f"e{i:02}"] = values.Entry(f"e{i:02}", "long", text="ä" * 200_000)
     seen, token, pages = [], "", 0
     while True:
         page = await knowledge.ListEntries(knowledge_pb2.ListEntriesRequest(page_token=token))

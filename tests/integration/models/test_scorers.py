@@ -17,12 +17,12 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from quizglass.values import Plan  # noqa: E402
 from quizglass_export.graphs.rotary import DOMAIN, fuse_rotary  # noqa: E402
 from quizglass_export.onnx.quantise import quantise_products  # noqa: E402
 from quizglass_export.onnx.scorer_file import write_text_scorer  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
 from quizglass_server.bundle.files import Bundle  # noqa: E402
-from quizglass_server.domain.turns import Plan  # noqa: E402
 from quizglass_server.engines.onnx.pool import EnginePool  # noqa: E402
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession  # noqa: E402
 from quizglass_server.models.fitting import PictureFitter, encode_within  # noqa: E402

@@ -8,6 +8,7 @@ import pytest
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
+from quizglass import values
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, types_pb2
 from quizglass_server import errors
 from quizglass_server.domain import turns as domain
@@ -74,7 +75,7 @@ async def test_the_turn_has_what_was_asked(stage, assistant):
     await collect(assistant.Ask(request(f"  {QUESTION}\n", history=history, policy="both", max_answer_tokens=7)))
     turn = stage.assistant.turns[0]
     assert turn.question == QUESTION
-    assert turn.history == (domain.Exchange("What is it?", "A car."),)
+    assert turn.history == (values.Exchange("What is it?", "A car."),)
     assert turn.picture is None
     assert turn.max_answer_tokens == 7
     assert len(turn.id) == 32
@@ -170,7 +171,7 @@ async def test_leaving_after_one_event_closes_the_turn_too(stage, assistant):
     async def endless(turn, policy, budget):
         try:
             while True:
-                yield domain.AnswerDelta("and " * 1000)
+                yield values.AnswerDelta("and " * 1000)
                 await asyncio.sleep(0)
         finally:
             closed.set()
@@ -308,7 +309,7 @@ async def test_a_turn_is_explained_where_the_request_says_so(stage, assistant):
     async def script(turn, policy, budget):
         if turn.explain:
             passage = domain.StepDetail("passage", "The Velmora costs 45 crowns.", 0.5, "1")
-            yield domain.StepEnded("rerank", "reranker", 0.5, 0.25, 0.125, (), (passage,), round=2, branch="1")
+            yield values.StepEnded("rerank", "reranker", 0.5, 0.25, 0.125, (), (passage,), round=2, branch="1")
         for event in EVENTS:
             yield event
 

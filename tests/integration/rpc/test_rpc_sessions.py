@@ -8,8 +8,8 @@ import pytest
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
+from quizglass import values
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, types_pb2
-from quizglass_server.domain import turns as domain
 from quizglass_server.session.dialogue.token import LONGEST, Sessions
 from tests.support.rpc_fakes import Stage, png, serve_stage
 
@@ -162,8 +162,8 @@ async def test_a_picture_that_is_not_held_is_asked_for_only_if_it_is_needed(tmp_
 
 async def test_it_needs_the_picture_while_its_name_is_not_known(tmp_path):
     async def unsure(turn, policy, budget):
-        yield domain.Verdict(domain.VerdictOutcome.UNSUPPORTED, 0.5, 0.5)
-        yield domain.Done(COST, domain.FinishReason.COMPLETE)
+        yield values.Verdict(values.VerdictOutcome.UNSUPPORTED, 0.5, 0.5)
+        yield values.Done(COST, values.FinishReason.COMPLETE)
 
     async with server(tmp_path) as stage:
         stage.assistant.script = unsure

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from quizglass import values
 from quizglass_client import AsyncSession
-from quizglass_server.domain import turns as domain
 from tests.support.rpc_fakes import png, serving
 
 PAGE = Path(__file__).parents[3] / "docs" / "devices.md"
@@ -85,8 +85,8 @@ class Display:
 
 async def test_an_answer_is_paged_for_a_small_display_and_what_was_not_turned_to_can_be_had_later(tmp_path):
     async def told(turn, policy, budget):
-        yield domain.AnswerDelta(f"**Well.** {LONG * 4}")
-        yield domain.Done(f"**Well.** {LONG * 4}", domain.FinishReason.COMPLETE)
+        yield values.AnswerDelta(f"**Well.** {LONG * 4}")
+        yield values.Done(f"**Well.** {LONG * 4}", values.FinishReason.COMPLETE)
 
     names, display = recipe("display.py"), Display()
     async with serving(tmp_path) as stage, AsyncSession(stage.target, output=names["profile"]()) as session:

@@ -335,7 +335,7 @@ async def test_a_question_whose_session_ends_while_its_picture_is_read_fails(tmp
         await gate()
         return picture
 
-    monkeypatch.setattr("quizglass_client.session.core.encode_on_thread", slow)
+    monkeypatch.setattr("quizglass_client.session.frames.encode_on_thread", slow)
     async with serving(tmp_path) as stage, AsyncSession(stage.target) as session:
         asking = asyncio.create_task(session.answer("Q?", png()))
         await gate.reached.wait()
@@ -355,7 +355,7 @@ async def test_what_is_said_without_a_link_is_said_over_the_next_one(tmp_path):
         await session.answer("One?", frame=frame)
         proxy.refusing = True
         proxy.cut(Cut.RST)
-        await eventually(lambda: session._core._connection is None)
+        await eventually(lambda: not session._core._link.linked)
         await session.device(9)
         await session.drop(frame)
         await session.forget()

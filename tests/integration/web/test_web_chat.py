@@ -7,6 +7,7 @@ import json
 import openai
 import pytest
 
+from quizglass import values
 from quizglass_server import errors
 from quizglass_server.domain import turns as domain
 from tests.support.rpc_fakes import EVENTS, Gate, png
@@ -108,16 +109,16 @@ async def test_a_stream_that_fails_before_its_first_words_is_told_by_a_status(cl
 
 
 async def test_a_source_that_is_an_address_is_what_a_citation_names(client, door):
-    evidence = domain.Evidence("1", domain.Origin.TEXT_SEARCH, "e", "E", "text", source="https://example.org/e")
-    done = domain.Done("x", domain.FinishReason.COMPLETE, citations=(domain.Citation("1", "e", "E", 0, 1),))
-    door.stage.assistant.script = says(domain.EvidenceFound((evidence,)), domain.AnswerDelta("x"), done)
+    evidence = domain.Evidence("1", values.Origin.TEXT_SEARCH, "e", "E", "text", source="https://example.org/e")
+    done = values.Done("x", values.FinishReason.COMPLETE, citations=(values.Citation("1", "e", "E", 0, 1),))
+    door.stage.assistant.script = says(values.EvidenceFound((evidence,)), values.AnswerDelta("x"), done)
     answer = await client.chat.completions.create(model="both", messages=[user("What?")])
     assert answer.choices[0].message.annotations[0].url_citation.url == "https://example.org/e"
 
 
 async def test_a_draft_that_is_confirmed_is_the_answer_and_one_that_is_withdrawn_is_not(client, door):
-    done = domain.Done("a cup", domain.FinishReason.COMPLETE)
-    told = [domain.Provisional("a mug"), domain.Withdrawn(), domain.Provisional("a cup"), domain.Confirmed(), done]
+    done = values.Done("a cup", values.FinishReason.COMPLETE)
+    told = [values.Provisional("a mug"), values.Withdrawn(), values.Provisional("a cup"), values.Confirmed(), done]
     door.stage.assistant.script = says(*told)
     stream = await client.chat.completions.create(model="both", messages=[user("What?")], stream=True)
     texts = [chunk.choices[0].delta.content for chunk in [chunk async for chunk in stream]]
@@ -126,13 +127,13 @@ async def test_a_draft_that_is_confirmed_is_the_answer_and_one_that_is_withdrawn
 
 async def test_a_schema_reaches_the_engine_and_what_is_not_known_is_a_refusal(client, door):
     wanted = {"type": "json_schema", "json_schema": {"name": "price", "strict": True, "schema": SCHEMA}}
-    done = domain.Done('{"price": 45}', domain.FinishReason.COMPLETE)
-    door.stage.assistant.script = says(domain.AnswerDelta('{"price": 45}'), done)
+    done = values.Done('{"price": 45}', values.FinishReason.COMPLETE)
+    door.stage.assistant.script = says(values.AnswerDelta('{"price": 45}'), done)
     answer = await client.chat.completions.create(model="both", messages=[user("What?")], response_format=wanted)
     assert json.loads(answer.choices[0].message.content) == {"price": 45}
     assert json.loads(door.stage.assistant.turns[0].answer_schema) == SCHEMA
-    refusing = domain.Done("I don't know", domain.FinishReason.COMPLETE, abstain_reason=domain.AbstainReason.UNSURE)
-    door.stage.assistant.script = says(domain.AnswerDelta("I don't know"), refusing)
+    refusing = values.Done("I don't know", values.FinishReason.COMPLETE, abstain_reason=values.AbstainReason.UNSURE)
+    door.stage.assistant.script = says(values.AnswerDelta("I don't know"), refusing)
     answer = await client.chat.completions.create(model="both", messages=[user("What?")], response_format=wanted)
     message = answer.choices[0].message
     assert (message.content, message.refusal) == (None, "I don't know")

@@ -22,6 +22,7 @@ from typing import Any, Self
 from PIL import Image
 
 from bench.session.cutting_proxy import Cut, CuttingProxy, cutting_proxy
+from quizglass import values
 from quizglass.values import Region
 from quizglass_client.pictures import cut_out, encode
 from quizglass_server.domain import turns as domain
@@ -172,23 +173,23 @@ class ConformanceStage:
     def _show_things(self, stage: Stage) -> None:
         stage.assistant.wordy, stage.assistant.things = [], self._things
 
-    async def _answer(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[domain.TurnEvent, None]:
+    async def _answer(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[values.TurnEvent, None]:
         async for event in self._told(turn, policy, budget):
             yield event
         if turn.question in self._finished:
             self._finished[turn.question].set()
 
-    async def _told(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[domain.TurnEvent, None]:
+    async def _told(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[values.TurnEvent, None]:
         match self._answers.get(turn.question):
             case {"words": int(count), **more}:
                 gates = [(at, self._gates[turn.question]) for at in (more.get("hold"),) if at is not None]
                 async for event in words(count, gates)(turn, policy, budget):
                     yield event
             case {"draft": str(draft), "then": str(then)}:
-                yield domain.Provisional(draft)
-                yield domain.Withdrawn()
-                yield domain.AnswerDelta(then)
-                yield domain.Done(then, domain.FinishReason.COMPLETE)
+                yield values.Provisional(draft)
+                yield values.Withdrawn()
+                yield values.AnswerDelta(then)
+                yield values.Done(then, values.FinishReason.COMPLETE)
             case _:
                 for event in EVENTS:
                     yield event

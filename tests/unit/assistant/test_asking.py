@@ -7,11 +7,12 @@ from typing import Any, cast
 
 import pytest
 
+from quizglass.values import AbstainReason, Accepted, AnswerDelta, Done, TurnEvent, Verdict
 from quizglass_server.assistant.asking import Asking, TurnRequest
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.config.options import RequestLimits
 from quizglass_server.decoding.kept import KeptPictures
-from quizglass_server.domain.turns import AbstainReason, Accepted, AnswerDelta, Done, Turn, TurnEvent, Verdict
+from quizglass_server.domain.turns import Turn
 from quizglass_server.errors import Overloaded
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget

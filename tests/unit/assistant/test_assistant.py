@@ -8,7 +8,7 @@ from time import monotonic
 
 import pytest
 
-from quizglass_server.domain.turns import (
+from quizglass.values import (
     AbstainReason,
     AnswerDelta,
     FinishReason,

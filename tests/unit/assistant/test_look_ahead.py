@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from quizglass.values import Region
 from quizglass_server.assistant.look_ahead import LookAhead
-from quizglass_server.domain.regions import Detection, Region
+from quizglass_server.domain.regions import Detection
 from quizglass_server.roles.detector import DETECTOR
 from quizglass_server.roles.domain_router import DOMAIN_ROUTER
 from quizglass_server.roles.reader import READER

@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.domain.regions import Detection, Region
-from quizglass_server.domain.turns import (
+from quizglass.values import (
     AbstainReason,
     AnswerDelta,
     Done,
-    Evidence,
     EvidenceFound,
     Exchange,
     Origin,
-    Picture,
     Plan,
     PlanMade,
+    Region,
     Verdict,
     VerdictOutcome,
 )
+from quizglass_server.domain.regions import Detection
+from quizglass_server.domain.turns import Evidence, Picture
 from quizglass_server.errors import RoleMissing
 from quizglass_server.models.prompts import Values
 from quizglass_server.roles.coarse_reranker import COARSE_RERANKER

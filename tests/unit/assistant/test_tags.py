@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import pytest
 
+from quizglass.values import Entry, EvidenceFound, Plan, StepEnded
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.assistant.look_ahead import LookAhead
-from quizglass_server.domain.entries import ChunkHit, Entry
-from quizglass_server.domain.turns import EvidenceFound, GenerationEnd, Picture, Plan, StepEnded, Token
+from quizglass_server.domain.entries import ChunkHit
+from quizglass_server.domain.turns import GenerationEnd, Picture, Token
 from quizglass_server.errors import EngineFailed
 from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.roles.tagger import TAGGER

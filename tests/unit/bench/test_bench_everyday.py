@@ -23,10 +23,11 @@ from bench.everyday.planning import Question, Turn, _agent_rows, _best_rule, _he
 from bench.everyday.refused import rows as refused_rows
 from bench.everyday.tags import Tagged, shares
 from bench.sections import sampled
+from quizglass.values import Entry
 from quizglass_export.everyday.facts import Fact
 from quizglass_export.finetuning.asking.interface import Written
 from quizglass_export.finetuning.training.examples import TrainingExample
-from quizglass_server.domain.entries import ChunkHit, Entry, EntryHit
+from quizglass_server.domain.entries import ChunkHit, EntryHit
 from quizglass_server.domain.turns import Picture
 from quizglass_server.steps.lookup.crop import WHOLE, crop
 from quizglass_server.steps.tuning import Tuning, Views

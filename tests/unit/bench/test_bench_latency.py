@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bench.latency import TimedTurn
+from quizglass.values import FinishReason, StageTiming
 from quizglass_client import Answer, Done
 from quizglass_client.types import Event
-from quizglass_server.domain.turns import FinishReason, StageTiming
 
 
 def turn(*stages: tuple[str, float]) -> TimedTurn:

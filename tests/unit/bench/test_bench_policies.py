@@ -10,9 +10,10 @@ from bench.policies import budget
 from bench.policies.budget import ended_well
 from bench.policies.given import GivenDecider, GivenGenerator, Record, Span, busy_s
 from bench.policies.stage import Outcome
+from quizglass.values import AbstainReason, Done, FinishReason, Plan
 from quizglass_export.pocketworld.questions import Question, make_questions
 from quizglass_export.pocketworld.world import World, core_world, make_world, with_core
-from quizglass_server.domain.turns import AbstainReason, Done, FinishReason, GenerationEnd, Picture, Plan, Token
+from quizglass_server.domain.turns import GenerationEnd, Picture, Token
 from quizglass_server.models.prompts import Values
 from quizglass_server.policies.qa_dragon import Judgement
 from quizglass_server.roles.generator import GenerationRequest

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from quizglass import values
 from quizglass.convert import event_message, event_value
 from quizglass.values import AbstainReason, AnswerDelta, Done, Evidence, FinishReason, SkippedStep
 from quizglass_client import Answer, Citation
 from quizglass_client.terminal.output import as_json, print_json
 from quizglass_client.terminal.show import TurnView, evidence_table, marked, plain
 from quizglass_client.types import Event
-from quizglass_server.domain import turns as domain
 from tests.support.rpc_fakes import EVENTS
 
 
@@ -93,7 +93,7 @@ def test_a_history_that_did_not_fit_is_told_of():
 
 
 def test_a_verdict_says_how_the_answer_came_about():
-    told = domain.Verdict(domain.VerdictOutcome.SUPPORTED, 0.5, 0.75, {"believed": "external", "why": "it says so"})
+    told = values.Verdict(values.VerdictOutcome.SUPPORTED, 0.5, 0.75, {"believed": "external", "why": "it says so"})
     lines = shown(event_value(event_message(told, 1)))
     assert "         believed: external" in lines
     assert "         why: it says so" in lines
@@ -145,12 +145,12 @@ def test_json_steers_no_terminal(capsys):
 
 def test_what_later_policies_tell_is_shown_with_its_round_and_branch():
     told = (
-        domain.Decided("act", "text", "prompt", {"text": 0.75, "none": 0.25}, round=2),
-        domain.Queries("split", ("Who\x1b made it?", "When?"), branch="1"),
-        domain.Provisional("45 crowns"),
-        domain.Withdrawn(),
-        domain.Provisional("1974"),
-        domain.Confirmed(),
+        values.Decided("act", "text", "prompt", {"text": 0.75, "none": 0.25}, round=2),
+        values.Queries("split", ("Who\x1b made it?", "When?"), branch="1"),
+        values.Provisional("45 crowns"),
+        values.Withdrawn(),
+        values.Provisional("1974"),
+        values.Confirmed(),
     )
     events = [told_of(event) for event in told]
     out = io.StringIO()
@@ -174,6 +174,6 @@ def test_what_later_policies_tell_is_shown_with_its_round_and_branch():
 
 @pytest.mark.parametrize("reason", [reason for reason in AbstainReason if reason])
 def test_every_reason_for_knowing_nothing_is_said_in_words(reason):
-    done = domain.Done("I don't know", domain.FinishReason.COMPLETE, abstain_reason=reason)
+    done = values.Done("I don't know", values.FinishReason.COMPLETE, abstain_reason=reason)
     (line,) = [line for line in shown(event_value(event_message(done, 1))) if line.startswith("because")]
     assert reason.value != line.removeprefix("because").strip()

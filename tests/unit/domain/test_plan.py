@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quizglass_server.domain.turns import Plan
+from quizglass.values import Plan
 
 NONE, IMAGE, TEXT, BOTH = Plan
 

@@ -8,9 +8,9 @@ from string import ascii_uppercase
 
 import pytest
 
+from quizglass.values import Plan
 from quizglass_export.recipe.read import read_recipe
 from quizglass_export.roles.shared.entry import GENERAL_PROMPTS
-from quizglass_server.domain.turns import Plan
 from quizglass_server.models.prompts import PromptValue, SegmentKind, load_template
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.cogplanner import Action

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quizglass_server.domain.entries import Entry, PicturedEntry
+from quizglass.values import Entry
+from quizglass_server.domain.entries import PicturedEntry
 from quizglass_server.errors import EngineFailed, KnowledgeFailed, KnowledgeLocked, NotFound, RoleMissing
 from tests.support.knowledge.fakes import (
     GRAPHS_EARLY,

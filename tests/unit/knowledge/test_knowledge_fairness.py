@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from quizglass_server.domain.entries import PicturedEntry, SearchMode, SearchOptions
+from quizglass.values import SearchMode
+from quizglass_server.domain.entries import PicturedEntry, SearchOptions
 from quizglass_server.knowledge.content.records import EntryDraft
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.writer import DatabaseWriter

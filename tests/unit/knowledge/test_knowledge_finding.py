@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quizglass_server.domain.entries import Filter, SearchMode, SearchOptions
+from quizglass.values import Filter, SearchMode
+from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.errors import KnowledgeFailed, NotFound, RoleMissing
 from quizglass_server.knowledge.database.clock import StoreClock
 from quizglass_server.knowledge.database.reader import DatabaseReader

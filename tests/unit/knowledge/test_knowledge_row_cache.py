@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.domain.entries import Entry, Filter, SearchMode, SearchOptions
+from quizglass.values import Entry, Filter, SearchMode
+from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.knowledge.content.records import Hit, VectorKind
 from quizglass_server.knowledge.database.row_cache import RowCache
 from quizglass_server.knowledge.index.index import places

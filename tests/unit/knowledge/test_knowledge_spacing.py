@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quizglass_server.domain.entries import SearchMode, SearchOptions
+from quizglass.values import SearchMode
+from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.knowledge.content.spacing import spaced
 from quizglass_server.knowledge.index import catalog as catalog_module
 from quizglass_server.knowledge.index import catalog_sync as keeping

@@ -2,7 +2,8 @@
 
 import pytest
 
-from quizglass_server.domain.entries import Entry, PicturedEntry
+from quizglass.values import Entry
+from quizglass_server.domain.entries import PicturedEntry
 from quizglass_server.errors import InvalidInput
 from quizglass_server.knowledge.content.validation import checked_entry, shown_id
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.domain.entries import Entry
+from quizglass.values import Entry
 from quizglass_server.knowledge.content.chunks import MAX_TOKENS, chunk_entry
 from quizglass_server.markup.blocks import Block, blocks
 

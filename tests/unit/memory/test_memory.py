@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quizglass.values import Origin
 from quizglass_server.assistant.recollection import recall
 from quizglass_server.config.options import MemoryOptions
 from quizglass_server.domain.sightings import Seen, Sighting, SightingHit
-from quizglass_server.domain.turns import Evidence, Origin, Picture
+from quizglass_server.domain.turns import Evidence, Picture
 from quizglass_server.knowledge.content.validation import clean_line, clean_text
 from quizglass_server.memory.entries import drafted, sighting_of
 from quizglass_server.scheduling.budget import Budget

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quizglass_server.domain.turns import AbstainReason
+from quizglass.values import AbstainReason
 from quizglass_server.policies.qa_dragon import Parts, QADragon
 from tests.support.policy_fakes import QUESTION, ScriptedTools, Scripts, seen, titles
 

@@ -6,20 +6,19 @@ from contextlib import aclosing
 
 import pytest
 
-from quizglass_server.domain.turns import (
+from quizglass.values import (
     AbstainReason,
     AnswerDelta,
     Done,
     EvidenceFound,
     Exchange,
-    GenerationEnd,
     Origin,
     Plan,
     PlanMade,
     QueryRewritten,
-    Token,
     Verdict,
 )
+from quizglass_server.domain.turns import GenerationEnd, Token
 from quizglass_server.errors import InvalidInput
 from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.steps.tuning import Views

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from quizglass.values import Done
 from quizglass_export import cli
 from quizglass_export.assembly.next_steps import next_steps
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.doctor.finding import Status
 from quizglass_server.doctor.serving import policies
-from quizglass_server.domain.turns import Done
 from quizglass_server.errors import RoleMissing
 from quizglass_server.policies import POLICIES, Policy
 from quizglass_server.policies.serving import BY_PREFERENCE, doing_without, preferred, status_of, survey

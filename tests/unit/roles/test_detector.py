@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.domain.regions import Detection, Region
+from quizglass.values import Region
+from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.turns import Picture
 from quizglass_server.models.fields import Size
 from quizglass_server.models.fitting import PictureFitter

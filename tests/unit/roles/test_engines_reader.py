@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from quizglass_server.domain.regions import Region
+from quizglass.values import Region
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.roles.reader import RapidOcrReader

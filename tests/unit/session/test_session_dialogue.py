@@ -5,20 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.domain.turns import (
+from quizglass.values import (
     Citation,
     Done,
-    Evidence,
     EvidenceFound,
     Exchange,
     FinishReason,
     Origin,
-    Picture,
-    Turn,
     TurnEvent,
     Verdict,
     VerdictOutcome,
 )
+from quizglass_server.domain.turns import Evidence, Picture, Turn
 from quizglass_server.session.dialogue.following import Followed, Spoken, appended, follow, latest, spoken
 from quizglass_server.session.heard import Conversation, Said
 

@@ -6,42 +6,46 @@ from types import SimpleNamespace
 
 import pytest
 
-from quizglass.session import Ping, SessionLimits
-from quizglass_client.session import core
-from quizglass_client.session.core import SessionCore
-from quizglass_client.session.turns import TurnFeed
-from quizglass_client.session.values import SessionOptions
+from quizglass.session import SessionLimits
+from quizglass_client.session import liveness
+from quizglass_client.session.liveness import LinkLiveness, Silence
 
 PING, PROGRESS = 600.0, 200.0
 """Seconds, long enough that nothing happens by itself."""
 
 
+def limits(**given):
+    return SessionLimits(**{**dict.fromkeys((each.name for each in fields(SessionLimits)), 0), **given})
+
+
+LIMITS = limits(ping=PING, progress=PROGRESS)
+
+
 class Watched:
-    """A session with a link that nobody reads, and a question under way."""
+    """A link that nobody reads, with a question under way."""
 
     def __init__(self, monkeypatch):
         self.now = 1000.0
-        monkeypatch.setattr(core, "time", SimpleNamespace(monotonic=lambda: self.now))
-        self.core = SessionCore("127.0.0.1:1", SessionOptions())
-        nothing = dict.fromkeys((each.name for each in fields(SessionLimits)), 0)
-        self.core._limits = SessionLimits(**{**nothing, "ping": PING, "progress": PROGRESS})
-        self.core._turns["a"] = TurnFeed("a")
-        self.core._heard = self.now
-        self.task = asyncio.create_task(self.core._watch())
+        monkeypatch.setattr(liveness, "time", SimpleNamespace(monotonic=lambda: self.now))
+        self.pings = 0
+        self.liveness = LinkLiveness()
+        self.liveness.heard()
+        self.task = asyncio.create_task(
+            self.liveness.watch(lambda: Silence.within(LIMITS, None, turns=True), self.ping)
+        )
+
+    def ping(self):
+        self.pings += 1
 
     async def after(self, seconds, *, heard=False):
         """So much later, without that anything ran meanwhile."""
         await asyncio.sleep(0)
         self.now += seconds
         if heard:
-            self.core._heard = self.now
-        self.core._stirred.set()
+            self.liveness.heard()
+        self.liveness._stirred.set()
         for _ in range(5):
             await asyncio.sleep(0)
-
-    @property
-    def pings(self):
-        return self.core._outgoing._waiting.count(Ping())
 
 
 @pytest.fixture
@@ -63,9 +67,9 @@ async def test_a_silent_link_is_asked_once_and_then_dead(watched):
 
 
 async def test_a_hint_that_came_while_nobody_waited_is_heard_at_once(watched):
-    watched.core._hinted = True  # as by a hint in the middle of a probe or of an attempt to connect
+    watched.liveness.hint()  # as by a hint in the middle of a probe or of an attempt to connect
     async with asyncio.timeout(120):
-        await watched.core._wait(PING)
+        await watched.liveness.wait(PING)
 
 
 async def test_a_program_that_stood_still_asks_before_it_takes_its_link_for_dead(watched):
@@ -76,3 +80,8 @@ async def test_a_program_that_stood_still_asks_before_it_takes_its_link_for_dead
     assert (watched.pings, watched.task.done()) == (1, False)
     await watched.after(10)
     assert watched.pings == 2
+
+
+def test_a_link_is_silent_for_less_long_during_a_turn_than_between_turns():
+    assert Silence.within(LIMITS, None, turns=True) == Silence(unasked=1.25 * PROGRESS, longest=2.5 * PROGRESS)
+    assert Silence.within(LIMITS, None, turns=False) == Silence(unasked=PING, longest=2 * PING)

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.domain.entries import Entry, EntryHit
+from quizglass.values import Entry
+from quizglass_server.domain.entries import EntryHit
 from quizglass_server.steps.lookup.image_search import fused
 from quizglass_server.steps.tuning import Tuning
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from quizglass_server.domain.entries import ChunkHit, Entry, SearchMode, SearchOptions
-from quizglass_server.domain.turns import Evidence, Origin, Vector
+from quizglass.values import Entry, Origin, SearchMode
+from quizglass_server.domain.entries import ChunkHit, SearchOptions
+from quizglass_server.domain.turns import Evidence, Vector
 from quizglass_server.steps.lookup.links import answered, follow_links, names, whole_line, with_links, with_sources
 from quizglass_server.steps.lookup.text_search import text_evidence
 

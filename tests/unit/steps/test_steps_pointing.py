@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quizglass_server.domain.turns import Exchange
+from quizglass.values import Exchange
 from quizglass_server.steps.lookup.pointing import pointing
 
 BOAT, TOWER = "How much does the boat cost?", "How tall is the tower on the left?"

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.domain.turns import Evidence, Origin, VerdictOutcome
+from quizglass.values import Origin, VerdictOutcome
+from quizglass_server.domain.turns import Evidence
 from quizglass_server.steps.language.lexemes import meaning
 from quizglass_server.steps.language.statements import clauses, sentences
 from quizglass_server.steps.verify import verify

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from quizglass.values import Exchange, Origin
 from quizglass_server.domain.state import State
-from quizglass_server.domain.turns import Evidence, Exchange, GenerationEnd, Origin, Token, Turn
+from quizglass_server.domain.turns import Evidence, GenerationEnd, Token, Turn
 from quizglass_server.errors import InvalidInput
 from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.steps.abstaining import Withholding

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.domain.turns import Evidence, Origin, VerdictOutcome
+from quizglass.values import Origin, VerdictOutcome
+from quizglass_server.domain.turns import Evidence
 from quizglass_server.steps.calculator import Calculator
 from quizglass_server.steps.language.wording import same_wording, words
 from quizglass_server.steps.verify import verify

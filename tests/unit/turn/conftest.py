@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from quizglass.values import TurnEvent
 from quizglass_server.assistant.assistant import Assistant
-from quizglass_server.domain.turns import TurnEvent
 from quizglass_server.policies import POLICIES
 from tests.support.scripted_policy import Run, Scripted
 from tests.support.turn_fakes import World

@@ -9,17 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from quizglass_server.domain.regions import Region
-from quizglass_server.domain.turns import (
-    Done,
-    EvidenceFound,
-    Exchange,
-    StepDetail,
-    StepEnded,
-    Turn,
-    TurnEvent,
-    VerdictOutcome,
-)
+from quizglass.values import Done, EvidenceFound, Exchange, Region, StepEnded, TurnEvent, VerdictOutcome
+from quizglass_server.domain.turns import StepDetail, Turn
 from quizglass_server.errors import EngineFailed, EngineLost
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.step import Telling, step

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from quizglass_server.domain.turns import (
+from quizglass.values import (
     Confirmed,
-    Evidence,
     EvidenceFound,
     Origin,
     Plan,
@@ -16,6 +15,7 @@ from quizglass_server.domain.turns import (
     TurnEvent,
     Withdrawn,
 )
+from quizglass_server.domain.turns import Evidence
 from quizglass_server.turn.branches import at_once, in_rounds
 from quizglass_server.turn.journal import Journal
 

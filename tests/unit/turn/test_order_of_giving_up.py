@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from quizglass.values import Done
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain.state import Draft
-from quizglass_server.domain.turns import Done
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.tools import Tools
 from quizglass_server.roles.reader import READER

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.domain.turns import AnswerDelta, QueryRewritten, TurnEvent
+from quizglass.values import AnswerDelta, QueryRewritten, TurnEvent
 from quizglass_server.turn import outbox as outbox_module
 from quizglass_server.turn.outbox import Outbox
 

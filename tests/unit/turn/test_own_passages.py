@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from quizglass.values import EvidenceFound, Origin
 from quizglass_server.domain.state import Draft
-from quizglass_server.domain.turns import Evidence, EvidenceFound, Origin
+from quizglass_server.domain.turns import Evidence
 from quizglass_server.policies.tools import Tools
 from tests.support.scripted_policy import of
 from tests.support.turn_fakes import World

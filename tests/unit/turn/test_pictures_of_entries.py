@@ -10,18 +10,10 @@ from typing import Any
 
 import pytest
 
-from quizglass_server.domain.entries import Entry, EntryHit
+from quizglass.values import Entry, Origin, SkippedStep, StepEnded, TurnEvent
+from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.state import State
-from quizglass_server.domain.turns import (
-    Evidence,
-    GenerationEnd,
-    Origin,
-    Picture,
-    SkippedStep,
-    StepEnded,
-    Token,
-    TurnEvent,
-)
+from quizglass_server.domain.turns import Evidence, GenerationEnd, Picture, Token
 from quizglass_server.errors import BudgetExceeded, InvalidInput, KnowledgeFailed, Overloaded
 from quizglass_server.policies.core_mmrag import Entry as Choice
 from quizglass_server.policies.tools import Tools

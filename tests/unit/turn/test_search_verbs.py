@@ -8,16 +8,11 @@ from typing import Any
 
 import pytest
 
-from quizglass_server.domain.entries import ChunkHit, Entry, SearchOptions
-from quizglass_server.domain.regions import Detection, Region
+from quizglass.values import Entry, EvidenceFound, Exchange, Region, SkippedStep
+from quizglass_server.domain.entries import ChunkHit, SearchOptions
+from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.state import Draft
-from quizglass_server.domain.turns import (
-    EvidenceFound,
-    Exchange,
-    Picture,
-    SkippedStep,
-    Vector,
-)
+from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.errors import EngineFailed
 from quizglass_server.policies.tools import Tools
 from quizglass_server.roles.coarse_reranker import COARSE_RERANKER

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from quizglass_server.domain.regions import Region
-from quizglass_server.domain.turns import EvidenceFound, PlanMade, StepEnded, TurnEvent
+from quizglass.values import EvidenceFound, PlanMade, Region, StepEnded, TurnEvent
 from quizglass_server.errors import EngineFailed
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.read import asks_to_read

@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
-from quizglass_server.domain.state import Draft, State
-from quizglass_server.domain.turns import (
+from quizglass.values import (
     AbstainReason,
     AnswerDelta,
     Confirmed,
     Decided,
     Done,
-    Evidence,
     EvidenceFound,
     Exchange,
     FinishReason,
@@ -26,12 +24,13 @@ from quizglass_server.domain.turns import (
     Queries,
     QueryRewritten,
     SkippedStep,
-    Turn,
     TurnEvent,
     Verdict,
     VerdictOutcome,
     Withdrawn,
 )
+from quizglass_server.domain.state import Draft, State
+from quizglass_server.domain.turns import Evidence, Turn
 from quizglass_server.errors import EngineFailed, EngineLost
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.tools import Tools

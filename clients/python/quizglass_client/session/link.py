@@ -1,4 +1,4 @@
-"""One connection of a session: made within a time, written to and read from, and known to be dead when it is silent."""
+"""One connection of a session: made within a time, written to and read from, and closed for good."""
 
 from __future__ import annotations
 

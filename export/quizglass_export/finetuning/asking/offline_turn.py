@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from quizglass.values import AbstainReason, Exchange, FinishReason, Plan
 from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, AskedModel, letters
 from quizglass_export.finetuning.asking.searching import EvidenceSearch
 from quizglass_server.domain.state import Draft, Note, State
-from quizglass_server.domain.turns import AbstainReason, Evidence, Exchange, FinishReason, Plan, Turn
+from quizglass_server.domain.turns import Evidence, Turn
 from quizglass_server.models.prompts import MOST_ENTRIES
 from quizglass_server.policies import Policy
 from quizglass_server.policies.tools import Label

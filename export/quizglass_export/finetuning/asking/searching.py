@@ -9,9 +9,10 @@ from typing import Protocol
 from uuid import uuid4
 
 from quizglass import values
+from quizglass.values import Origin
 from quizglass_client import Client
 from quizglass_export.finetuning.asking.served import with_room
-from quizglass_server.domain.turns import Evidence, Origin
+from quizglass_server.domain.turns import Evidence
 from quizglass_server.steps.lookup.rerank import merged
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
+from quizglass.values import Decided, Done, EvidenceFound, Origin, Queries, QueryRewritten
 from quizglass_client import Client
 from quizglass_client.types import Event
 from quizglass_export.datasets.reading.sample import Sample
@@ -41,15 +42,7 @@ from quizglass_export.finetuning.shared.records import Record, each_kept
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_export.finetuning.training.settings import Training
 from quizglass_server.domain.state import State
-from quizglass_server.domain.turns import (
-    Decided,
-    Done,
-    Evidence,
-    EvidenceFound,
-    Origin,
-    Queries,
-    QueryRewritten,
-)
+from quizglass_server.domain.turns import Evidence
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.cogplanner import Action, CogPlanner
 from quizglass_server.steps.generate import lines_of

@@ -27,6 +27,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from quizglass.values import Origin
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.asking.choice import MODEL_HELP, asked_model
@@ -48,7 +49,7 @@ from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import Record, each_kept, write_rows
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_export.finetuning.training.settings import Training
-from quizglass_server.domain.turns import Evidence, Origin
+from quizglass_server.domain.turns import Evidence
 from quizglass_server.models.prompts import PromptValue
 from quizglass_server.steps.prompt_values import line
 

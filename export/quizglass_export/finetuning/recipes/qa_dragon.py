@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
+from quizglass.values import Plan
 from quizglass_client import Client
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.finetuning.asking.choice import MODEL_HELP, asked_model
@@ -57,7 +58,6 @@ from quizglass_export.finetuning.training.settings import Training
 from quizglass_export.scoring.answers import refuses
 from quizglass_export.search_router import FEATURES
 from quizglass_server.domain.state import Draft
-from quizglass_server.domain.turns import Plan
 from quizglass_server.policies.qa_dragon import Branch, Judgement, Parts, QADragon, Same, Subject
 from quizglass_server.policies.qa_dragon_signs import features, signs
 from quizglass_server.steps.generate import lines_of

@@ -20,6 +20,7 @@ from quizglass_export.pocketworld.arrangement import boxes
 from quizglass_export.pocketworld.articles import Article, world_articles
 from quizglass_export.pocketworld.disputes import DISPUTE_KINDS, with_disputes
 from quizglass_export.pocketworld.draw import draw_scene, draw_thing
+from quizglass_export.pocketworld.names import CORE_SEED, CORE_THINGS
 from quizglass_export.pocketworld.question import Hop
 from quizglass_export.pocketworld.questions import (
     Question,
@@ -28,7 +29,7 @@ from quizglass_export.pocketworld.questions import (
     make_sessions,
     make_unknowable,
 )
-from quizglass_export.pocketworld.world import CORE_SEED, CORE_THINGS, Thing, World, core_world, make_world, with_core
+from quizglass_export.pocketworld.world import Thing, World, core_world, make_world, with_core
 
 FORMAT = 2
 """What is written unless another format is asked for."""

@@ -92,8 +92,9 @@ def pocketworld_samples(count: int, seed: int = SEED, things: int = 120) -> list
     """
     from quizglass_export.pocketworld.articles import world_articles
     from quizglass_export.pocketworld.draw import draw_scene
+    from quizglass_export.pocketworld.names import CORE_SEED, CORE_THINGS
     from quizglass_export.pocketworld.questions import make_questions
-    from quizglass_export.pocketworld.world import CORE_SEED, CORE_THINGS, make_world, with_core
+    from quizglass_export.pocketworld.world import make_world, with_core
 
     world = with_core(make_world(seed, things), make_world(CORE_SEED, CORE_THINGS))
     articles = {article.id: article for article in world_articles(world)}

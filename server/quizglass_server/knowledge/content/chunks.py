@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from quizglass_server.domain.entries import Entry
+from quizglass.values import Entry
 from quizglass_server.markup.blocks import Block, blocks
 
 CHUNKING = "chunks-1"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_server.domain.entries import Entry, Refused
+from quizglass.values import Entry, Refused
 from quizglass_server.domain.turns import Vector
 
 Labels = NDArray[np.int64]

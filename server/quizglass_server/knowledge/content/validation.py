@@ -6,7 +6,8 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
-from quizglass_server.domain.entries import Entry, PicturedEntry
+from quizglass.values import Entry
+from quizglass_server.domain.entries import PicturedEntry
 from quizglass_server.errors import InvalidInput
 
 MAX_ID = 200

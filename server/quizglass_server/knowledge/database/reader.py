@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_server.domain.entries import Entry
+from quizglass.values import Entry
 from quizglass_server.errors import NotFound
 from quizglass_server.knowledge.content.records import Filed, GraphRecord, Hit, Labels, Matrix, VectorKind, entry_of
 from quizglass_server.knowledge.database.checksums import (

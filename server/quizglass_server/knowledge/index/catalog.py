@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from quizglass_server.domain.entries import Filter
+from quizglass.values import Filter
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import Filed
 from quizglass_server.knowledge.content.spacing import spaced

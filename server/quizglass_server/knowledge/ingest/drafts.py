@@ -7,7 +7,8 @@ import hashlib
 from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from quizglass_server.domain.entries import PicturedEntry, Refused
+from quizglass.values import Refused
+from quizglass_server.domain.entries import PicturedEntry
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, needed
 from quizglass_server.knowledge.content.chunks import CHUNKING, chunk_entry, passage

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from quizglass_server.domain.entries import SearchMode
+from quizglass.values import SearchMode
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.errors import EngineFailed, needed
 from quizglass_server.roles.image_encoder import ImageEncoder

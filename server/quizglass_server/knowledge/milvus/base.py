@@ -15,7 +15,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar
 
-from quizglass_server.domain.entries import ChunkHit, Deleted, Entry, EntryHit, PicturedEntry, SearchOptions
+from quizglass.values import Deleted, Entry
+from quizglass_server.domain.entries import ChunkHit, EntryHit, PicturedEntry, SearchOptions
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed, NotSupported
 from quizglass_server.knowledge.content.records import AddReport, EntryDraft

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from quizglass_server.domain.entries import Entry, Filter
+from quizglass.values import Entry, Filter
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.chunks import passage

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from quizglass_server.domain.entries import Deleted, Entry
+from quizglass.values import Deleted, Entry
 from quizglass_server.errors import KnowledgeFailed, NotFound
 from quizglass_server.knowledge.content.records import EntryDraft, VectorKind
 from quizglass_server.knowledge.database.clock import Clock

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from quizglass_server.domain.entries import ChunkHit, EntryHit, Filter, SearchOptions
+from quizglass.values import Filter
+from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchOptions
 from quizglass_server.domain.turns import Vector
 from quizglass_server.knowledge.content.records import Hit, VectorKind
 from quizglass_server.knowledge.database.checksums import damaged

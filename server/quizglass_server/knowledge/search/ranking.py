@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchMode, SearchOptions
+from quizglass.values import SearchMode
+from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchOptions
 from quizglass_server.domain.turns import Vector
 from quizglass_server.knowledge.content.chunks import fact
 from quizglass_server.knowledge.content.perceptual_hash import alike

@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from quizglass_server.domain.turns import (
-    Done,
-    EvidenceFound,
-    Exchange,
-    Origin,
-    Picture,
-    Turn,
-    TurnEvent,
-    Verdict,
-    VerdictOutcome,
-)
+from quizglass.values import Done, EvidenceFound, Exchange, Origin, TurnEvent, Verdict, VerdictOutcome
+from quizglass_server.domain.turns import Picture, Turn
 from quizglass_server.errors import NotFound
 from quizglass_server.session.dialogue.references import Reference, asks_for_other, carried, refers, says_again
 

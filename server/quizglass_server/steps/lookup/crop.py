@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from quizglass_server.domain.regions import Region
+from quizglass.values import Region
 from quizglass_server.domain.turns import Picture
 from quizglass_server.steps.tuning import Views
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
-from quizglass_server.domain.regions import Detection, Region
+from quizglass.values import Region
+from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.turns import Picture, StepDetail
 from quizglass_server.roles.detector import Detector
 from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, place_of

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from quizglass.values import Origin
 from quizglass_server.domain.entries import EntryHit, first_picture
-from quizglass_server.domain.turns import Evidence, Origin, Picture, StepDetail, Vector
+from quizglass_server.domain.turns import Evidence, Picture, StepDetail, Vector
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.scheduling.ledger import handed
 from quizglass_server.steps.language.wording import stands_in, words

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from quizglass_server.domain.entries import SearchMode, SearchOptions
+from quizglass.values import SearchMode
+from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.steps.language.statements import sentences

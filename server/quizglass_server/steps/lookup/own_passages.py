@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from quizglass_server.domain.entries import ChunkHit, SearchMode, SearchOptions
+from quizglass.values import SearchMode
+from quizglass_server.domain.entries import ChunkHit, SearchOptions
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.steps.lookup.text_search import TextIndex, search_texts, text_evidence

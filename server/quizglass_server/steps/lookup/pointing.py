@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from quizglass_server.domain.turns import Exchange
+from quizglass.values import Exchange
 from quizglass_server.steps.lookup.crop import place_of
 
 SPOKEN_OF = re.compile(r"\b(?:it|its|they|them|their|theirs)\b", re.IGNORECASE)

@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from quizglass.values import Origin
 from quizglass_server.domain.sightings import SightingHit, SightingQuery
-from quizglass_server.domain.turns import Evidence, Origin, Vector
+from quizglass_server.domain.turns import Evidence, Vector
 from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.scheduling.ledger import handed
 from quizglass_server.steps.language.wording import stands_in, words

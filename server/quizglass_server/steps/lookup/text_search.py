@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from quizglass_server.domain.entries import ChunkHit, SearchMode, SearchOptions, first_picture
-from quizglass_server.domain.turns import Evidence, Origin, Vector
+from quizglass.values import Origin, SearchMode
+from quizglass_server.domain.entries import ChunkHit, SearchOptions, first_picture
+from quizglass_server.domain.turns import Evidence, Vector
 from quizglass_server.errors import needed
 from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.scheduling.ledger import handed

@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from quizglass.values import Evidence
-from quizglass_server.domain.turns import (
+from quizglass.values import (
     AnswerDelta,
     Confirmed,
     Done,
+    Evidence,
     EvidenceFound,
     FinishReason,
     PlanMade,

@@ -12,12 +12,13 @@ import torch
 import transformers
 from pydantic import ValidationError
 
+from quizglass import values
+from quizglass.values import Origin
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.recipes.cogplanner import CogPlannerAnnotation, CogPlannerTraining, annotate
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.training.trainer import train
-from quizglass_server.domain import turns as domain
-from quizglass_server.domain.turns import Evidence, Origin
+from quizglass_server.domain.turns import Evidence
 from quizglass_server.errors import Overloaded
 from tests.support.finetuning import ChatServer, checkpoint, entry, picture, rows, searching_server
 from tests.support.rpc_fakes import Stage
@@ -38,24 +39,24 @@ def data(tmp_path: Path) -> Path:
     return rows(tmp_path / "questions.jsonl", [{"id": "1", **asked}, {"id": "2", **asked, "answers": ["8 years"]}])
 
 
-def events(*, used: bool = True) -> Iterator[domain.TurnEvent]:
+def events(*, used: bool = True) -> Iterator[values.TurnEvent]:
     """A turn of three rounds that looks the picture up, then a text, then answers."""
     seen, found = entry("boat", 1), entry("age", 7, Origin.TEXT_SEARCH)
     left_out = Evidence("9", Origin.TEXT_SEARCH, "x", "X", "Not shown.", used=False)
-    yield domain.EvidenceFound((Evidence("0", Origin.READ_TEXT, "", "", "SALE"),))
-    yield domain.Queries("reformulate", ("What boat is it?",), round=1)
-    yield domain.Decided("act", "image", "prompt", round=1)
-    yield domain.EvidenceFound((seen,), round=1)
-    yield domain.Queries("reformulate", ("How old is the boat?",), round=2)
-    yield domain.Decided("act", "text", "prompt", round=2)
-    yield domain.EvidenceFound((found, left_out), round=2)
-    yield domain.Queries("reformulate", ("How old is the boat?",), round=3)
-    yield domain.Decided("act", "none", "prompt", round=3)
-    yield domain.Done("7 years", domain.FinishReason.COMPLETE)
+    yield values.EvidenceFound((Evidence("0", Origin.READ_TEXT, "", "", "SALE"),))
+    yield values.Queries("reformulate", ("What boat is it?",), round=1)
+    yield values.Decided("act", "image", "prompt", round=1)
+    yield values.EvidenceFound((seen,), round=1)
+    yield values.Queries("reformulate", ("How old is the boat?",), round=2)
+    yield values.Decided("act", "text", "prompt", round=2)
+    yield values.EvidenceFound((found, left_out), round=2)
+    yield values.Queries("reformulate", ("How old is the boat?",), round=3)
+    yield values.Decided("act", "none", "prompt", round=3)
+    yield values.Done("7 years", values.FinishReason.COMPLETE)
 
 
 def script(stage: Stage, make: Any) -> None:
-    async def told(*_: Any) -> AsyncGenerator[domain.TurnEvent, None]:
+    async def told(*_: Any) -> AsyncGenerator[values.TurnEvent, None]:
         for event in make():
             yield event
 
@@ -99,7 +100,7 @@ def test_a_server_without_room_is_asked_again(
     monkeypatch.setattr("time.sleep", waits.append)
     times = iter([True, True])
 
-    def busy() -> Iterator[domain.TurnEvent]:
+    def busy() -> Iterator[values.TurnEvent]:
         if next(times, False):
             raise Overloaded("no room", retry_after_s=0.25)
         yield from events()
@@ -114,14 +115,14 @@ def test_a_server_without_room_is_asked_again(
 def test_a_search_that_found_nothing_is_a_round(decided_first: bool, stage: Stage, data: Path, tmp_path: Path) -> None:
     """In the parallel policy the decision, which is one pass, is told of before the queries, which are written."""
 
-    def nothing() -> Iterator[domain.TurnEvent]:
+    def nothing() -> Iterator[values.TurnEvent]:
         for number, (query, action) in enumerate((("What boat is it?", "text"), ("Which boat?", "none")), 1):
             told = (
-                domain.Queries("reformulate", (query,), round=number),
-                domain.Decided("act", action, "prompt", round=number),
+                values.Queries("reformulate", (query,), round=number),
+                values.Decided("act", action, "prompt", round=number),
             )
             yield from told[::-1] if decided_first else told
-        yield domain.Done("7 years", domain.FinishReason.COMPLETE)
+        yield values.Done("7 years", values.FinishReason.COMPLETE)
 
     script(stage, nothing)
     how = CogPlannerAnnotation(data=(data,), out=tmp_path / "out", server=stage.target, held_out=0)
@@ -138,12 +139,12 @@ def test_a_model_plans_by_no_other_policy(policy: str, data: Path, tmp_path: Pat
 
 
 def test_any_policy_teaches(stage: Stage, data: Path, tmp_path: Path) -> None:
-    def planned() -> Iterator[domain.TurnEvent]:
-        yield domain.PlanMade(domain.Plan.BOTH, "planner", {})
-        yield domain.EvidenceFound((entry("boat", 1),))
-        yield domain.QueryRewritten("How old is the boat?", True)
-        yield domain.EvidenceFound((entry("age", 7, Origin.TEXT_SEARCH),))
-        yield domain.Done("7 years", domain.FinishReason.COMPLETE)
+    def planned() -> Iterator[values.TurnEvent]:
+        yield values.PlanMade(values.Plan.BOTH, "planner", {})
+        yield values.EvidenceFound((entry("boat", 1),))
+        yield values.QueryRewritten("How old is the boat?", True)
+        yield values.EvidenceFound((entry("age", 7, Origin.TEXT_SEARCH),))
+        yield values.Done("7 years", values.FinishReason.COMPLETE)
 
     script(stage, planned)
     server = {"server": stage.target, "policy": "both"}
@@ -183,7 +184,7 @@ def test_a_model_that_writes_no_query_keeps_the_one_it_had(stage: Stage, data: P
 
 
 def test_where_no_turn_was_right_there_is_nothing_to_train_on(stage: Stage, data: Path, tmp_path: Path) -> None:
-    script(stage, lambda: iter([domain.Done("no", domain.FinishReason.COMPLETE)]))
+    script(stage, lambda: iter([values.Done("no", values.FinishReason.COMPLETE)]))
     how = CogPlannerAnnotation(data=(data,), out=tmp_path / "out", server=stage.target)
     with pytest.raises(ExportError, match=r"train.jsonl: nothing to train on"):
         annotate(how, Progress(quiet=True))

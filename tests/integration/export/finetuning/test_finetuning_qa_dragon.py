@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from safetensors.torch import load_file
 
+from quizglass.values import Origin
 from quizglass_export.checkpoints.merge import merge_adapter
 from quizglass_export.cli import main
 from quizglass_export.datasets.reading.sample import Sample
@@ -38,7 +39,7 @@ from quizglass_export.finetuning.recipes.reranker import RerankerAnnotation, Rer
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.training.trainer import train
 from quizglass_export.scoring.certainty import Line, best_line
-from quizglass_server.domain.turns import Evidence, Origin
+from quizglass_server.domain.turns import Evidence
 from quizglass_server.policies.qa_dragon import Subject
 from quizglass_server.policies.qa_dragon_signs import SIGNS
 from quizglass_server.roles.decider import LinearDecider, LinearDeciderPart

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from quizglass import values
 from quizglass_export.finetuning.fitting.verifier_line import VerifierLineTraining, fit
 from quizglass_export.finetuning.recipes.served_answers import ServedAnswersAnnotation, annotate
 from quizglass_export.finetuning.shared.progress import Progress
-from quizglass_server.domain import turns as domain
 from tests.support.finetuning import rows, searching_server
 
 QUIET = Progress(quiet=True)
@@ -32,10 +32,10 @@ def data(tmp_path: Path) -> Path:
     return rows(tmp_path / "questions.jsonl", [*known, nothing])
 
 
-async def told(request: Any, *_: Any) -> AsyncGenerator[domain.TurnEvent, None]:
+async def told(request: Any, *_: Any) -> AsyncGenerator[values.TurnEvent, None]:
     text, least = SAID[request.question]
-    yield domain.Verdict(domain.VerdictOutcome.UNCHECKED, least, (least + 1) / 2)
-    yield domain.Done(text, domain.FinishReason.COMPLETE)
+    yield values.Verdict(values.VerdictOutcome.UNCHECKED, least, (least + 1) / 2)
+    yield values.Done(text, values.FinishReason.COMPLETE)
 
 
 def test_a_servers_answers_are_judged_and_fitted_on(data: Path, tmp_path: Path) -> None:

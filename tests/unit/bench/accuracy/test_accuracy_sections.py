@@ -32,12 +32,13 @@ from bench.accuracy.sections import (
 )
 from bench.accuracy.several import Turns, accuracy, barred_unseen
 from bench.results import Row, at_least
+from quizglass.values import Origin
 from quizglass_export.pocketworld.arrangement import boxes
 from quizglass_export.pocketworld.dataset import build_world
 from quizglass_export.pocketworld.question import Conflict, Hop, Question
 from quizglass_export.pocketworld.questions import make_questions, make_sessions
 from quizglass_export.scoring.selective import risk_coverage_area
-from quizglass_server.domain.turns import Evidence, Origin
+from quizglass_server.domain.turns import Evidence
 
 WORLD = build_world(4711, 60, format=2)
 QUESTIONS = make_questions(WORLD, 24, 4711, format=2)

@@ -7,6 +7,7 @@ from itertools import product
 
 import pytest
 
+from quizglass.values import Origin
 from quizglass_export.everyday.build import PROMPTS
 from quizglass_export.everyday.facts import Fact
 from quizglass_export.finetuning.models.chat import Prompts
@@ -14,7 +15,7 @@ from quizglass_export.finetuning.recipes.everyday_generator import NotesTraining
 from quizglass_export.finetuning.recipes.everyday_notes import NoteMaker
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_server.domain.state import State
-from quizglass_server.domain.turns import Evidence, Origin, Turn
+from quizglass_server.domain.turns import Evidence, Turn
 from quizglass_server.models.prompts import Prompt, PromptTemplate, filled
 from quizglass_server.steps.prompt_values import prompt_values
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from quizglass.values import Origin
 from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Written
 from quizglass_export.finetuning.asking.offline_turn import OfflineModels, OfflineTurn
-from quizglass_server.domain.turns import Evidence, Origin
+from quizglass_server.domain.turns import Evidence
 
 QUESTION = "How much does this cost?"
 PASSAGES = (("tagrin", "It lies in Brenn."), ("velmora", "It costs 45 crowns."), ("velmora", "It dates from 1974."))

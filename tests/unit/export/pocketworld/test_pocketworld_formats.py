@@ -8,8 +8,9 @@ import pytest
 
 from quizglass_export.pocketworld.articles import town_id, world_articles
 from quizglass_export.pocketworld.dataset import export_world
+from quizglass_export.pocketworld.names import TOWNS
 from quizglass_export.pocketworld.questions import make_questions
-from quizglass_export.pocketworld.world import TOWNS, core_world, make_world, taught, with_core
+from quizglass_export.pocketworld.world import core_world, make_world, taught, with_core
 
 FIRST = {
     "questions.jsonl": "23a89a9599fbc3fd9ce8d546755ff7f275179147514565300d67475c4493705d",

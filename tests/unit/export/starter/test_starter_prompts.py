@@ -5,13 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from quizglass.values import Exchange, Origin
 from quizglass_export.assembly.starter_recipe import TASKS
 from quizglass_export.starter.data.examples import LETTERS, PROMPTS, Encoder, Example, Request
 from quizglass_export.starter.model.tokenizer import build_tokenizer
 from quizglass_export.starter.model.vlm import PICTURE_TOKENS
 from quizglass_export.starter.stages.decider import DECISIONS
 from quizglass_server.domain.state import State
-from quizglass_server.domain.turns import Evidence, Exchange, Origin, Picture, Turn
+from quizglass_server.domain.turns import Evidence, Picture, Turn
 from quizglass_server.models.prompts import PromptTokenizer, filled, load_template
 from quizglass_server.policies import POLICIES
 from quizglass_server.steps.prompt_values import prompt_values

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quizglass.values import Plan
 from quizglass_export.pocketworld.disputes import with_disputes
 from quizglass_export.pocketworld.phrasing import NUMBER_WORDS
 from quizglass_export.pocketworld.question import ABSTAIN, Question
@@ -32,7 +33,6 @@ from quizglass_export.starter.data.tasks.mixed import GeneratorTasks
 from quizglass_export.starter.data.tasks.sorts import points, recognises, tells, walks
 from quizglass_export.starter.stages.annotate import decide
 from quizglass_export.starter.stages.decider import DECISIONS
-from quizglass_server.domain.turns import Plan
 from quizglass_server.policies.cogplanner import Action
 from quizglass_server.policies.core_mmrag import Entry
 from quizglass_server.policies.omnisearch import Next

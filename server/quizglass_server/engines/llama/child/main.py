@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import ctypes
 import json
 import logging
 import os
@@ -33,10 +32,9 @@ from quizglass_server.engines.llama.native.logs import LlamaLog
 from quizglass_server.engines.llama.native.model import NativeModel, start_backend
 from quizglass_server.engines.llama.native.options import LoadOptions
 from quizglass_server.engines.llama.native.proof import Nonsense, prove, prove_model
+from quizglass_server.parent_death import die_with_parent
 
 LOAD_FAILED_STATUS = 3
-_PR_SET_PDEATHSIG = 1
-"""Of Linux's prctl(2)."""
 logger = logging.getLogger(__name__)
 
 
@@ -49,7 +47,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     Thread(target=_end_with_parent, name="parent", daemon=True).start()
-    _die_with(arguments.parent)
+    if arguments.parent:
+        die_with_parent(arguments.parent)  # a process that is stopped does not see its input close
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(arguments, report))
@@ -119,15 +118,6 @@ def _end_with_parent() -> None:
     while os.read(0, 4096):
         pass
     os._exit(0)
-
-
-def _die_with(parent: int) -> None:
-    """Be killed by the system when the parent ends: a process that is stopped does not see its input close."""
-    if not parent or sys.platform != "linux":
-        return
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(0)  # it ended before that
 
 
 if __name__ == "__main__":

@@ -1,0 +1,83 @@
+"""Pictures that are shown in a session: encoded as the server can use them, and sharper where it asks for more.
+
+Knows no gRPC.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+
+from quizglass.session import FrameNeed, Role
+from quizglass.values import Region
+from quizglass_client.errors import InvalidRequest
+from quizglass_client.pictures import cut_out, encode_on_thread
+from quizglass_client.session.outgoing import OutgoingMessages
+from quizglass_client.types import PictureLike
+
+_MOST_FULL = 4
+"""Pictures that are kept in full behind the thumbnails that were sent of them."""
+
+
+class ShownFrames:
+    """The pictures of one session.
+
+    Args:
+        outgoing: takes what is to be sent of them.
+    """
+
+    def __init__(self, outgoing: OutgoingMessages) -> None:
+        self._outgoing = outgoing
+        self._full: OrderedDict[bytes, bytes] = OrderedDict()
+        self._cutting: set[asyncio.Task[None]] = set()
+
+    async def show(self, picture: PictureLike, *, pinned: bool, thumbnail: int, side: int) -> bytes:
+        """Have a picture sent; its name.
+
+        Args:
+            picture: what is shown.
+            pinned: whether it stays until it is dropped.
+            thumbnail: longer side, in pixels, of what is sent at first; 0: the picture itself is.
+            side: the longest side that a picture is sent with; 0: any.
+
+        Raises:
+            InvalidRequest: it is no picture, or `thumbnail` is below 0.
+        """
+        if thumbnail < 0:
+            raise InvalidRequest.of("thumbnail", f"{thumbnail} is no number of pixels; give 0 for the usual size")
+        if not thumbnail:
+            return self._outgoing.show(await encode_on_thread(picture, side), pinned=pinned)
+        full = await encode_on_thread(picture, 0)
+        small = await encode_on_thread(full, thumbnail)
+        if small == full:
+            return self._outgoing.show(full, pinned=pinned)
+        name = self._outgoing.show(small, pinned=pinned, role=Role.THUMBNAIL)
+        self._full[name] = full
+        while len(self._full) > _MOST_FULL:
+            self._full.popitem(last=False)
+        return name
+
+    def drop(self, name: bytes) -> None:
+        """Have a picture forgotten."""
+        self._full.pop(name, None)
+        self._outgoing.drop(name)
+
+    def clear(self) -> None:
+        """Keep nothing in full any more."""
+        self._full.clear()
+
+    def need(self, need: FrameNeed) -> None:
+        """A question waits for a picture, or for a part of one that is sharper than its thumbnail."""
+        self._outgoing.need(need)
+        if need.region is not None and (full := self._full.get(need.sha256)) is not None:
+            task = asyncio.create_task(self._show_part(full, need, need.region))
+            self._cutting.add(task)
+            task.add_done_callback(self._cutting.discard)
+
+    async def _show_part(self, full: bytes, need: FrameNeed, region: Region) -> None:
+        """Send the part of a picture that the server wants to see sharper, no sharper; the whole where that is less."""
+        part = await asyncio.to_thread(cut_out, full, region, need.least_side)
+        if len(part) < len(full):
+            self._outgoing.show(part, role=Role.CROP, parent=need.sha256, region=region)
+        else:
+            self._outgoing.show(full, role=Role.FULL, parent=need.sha256)
