@@ -20,11 +20,6 @@ def _in(module: str) -> Any:
     return import_module(f"quizglass_server.engines.llama.{module}")
 
 
-def _trials() -> None:
-    CostTracker = _in("costs.cost_model").CostTracker
-    CostTracker._due = lambda self, ready, chosen: None
-
-
 def _upkeep() -> None:
     CostTracker = _in("costs.cost_model").CostTracker
     begin = CostTracker.__init__
@@ -43,9 +38,9 @@ def _padding() -> None:
 
 def _margins() -> None:
     costs = _in("costs.cost_model")
-    costs._CLEARLY = costs._NEARLY = costs._CHEAPER = 1.0
+    costs._CLEARLY = costs._NEARLY = costs._EXPECTED = 1.0
     costs._ALIKE = 0.0
-    costs._FEWER = costs._MORE = costs._PIECE_MORE = float(_ENDLESS)
+    costs._PIECE_MORE = float(_ENDLESS)
 
 
 def _early() -> None:
@@ -102,7 +97,6 @@ def _niceness() -> None:
 
 PARTS: dict[str, Callable[[], None]] = {
     FULL: lambda: None,
-    "trials of batch sizes": _trials,
     "costs kept up to date": _upkeep,
     "batch sizes by cost": _sizes,
     "padding": _padding,

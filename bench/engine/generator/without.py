@@ -40,8 +40,8 @@ _STREAM_TOKENS = {"starter": 60}
 """Of the stream that is disturbed; the starter hardly ever writes more."""
 _LONG_STREAM = 48
 _PICTURE_TOKENS = 8
-_BUSY_START = {"trials of batch sizes"}
-"""Parts for a machine that was busy when the engine began and measured itself: so begin both processes of theirs."""
+_BUSY_START = {"costs kept up to date"}
+"""The part for a machine that was busy when the engine measured itself: both processes of its session begin so."""
 _QUESTIONS = ("What is this?", "Who made the thing in the picture?")
 _LATER = "What colour is it?"
 _SESSION_S = 90.0

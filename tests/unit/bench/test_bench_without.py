@@ -43,10 +43,10 @@ def test_a_part_earns_what_is_beyond_the_spread_of_whole_processes() -> None:
 
 def test_a_session_that_began_on_a_busy_machine_does_not_count_for_the_spread() -> None:
     busy, alike = session(9.0, 9.5), {"nothing": session(1.0, 1.1), "padding": session(1.0, 1.3)}
-    trials, padding = without.rows("m", {"trials of batch sizes": busy, **alike})
+    upkeep, padding = without.rows("m", {"costs kept up to date": busy, **alike})
     assert (
-        trials.name
-        == "m: without trials of batch sizes (earns nothing; spread 10%): another question about it, first token"
+        upkeep.name
+        == "m: without costs kept up to date (earns nothing; spread 10%): another question about it, first token"
     )
     assert "spread 10%" in padding.name
 

@@ -152,7 +152,7 @@ class Scheduler:
             self._read_us += self.costs.piece_cost(size + plan.padding)
         else:
             self._read_us = 0.0
-            count, plan.padding = self.tracker.batch(len(self.streams))
+            count, plan.padding = self.costs.batch(len(self.streams))
             plan.streams = self.streams[:count]
         return plan
 
