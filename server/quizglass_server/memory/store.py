@@ -45,7 +45,7 @@ class SightingStore(KnowledgeBase):
             doomed = reader.entries(numbers[: max(0, len(numbers) - keep)])
             return [entry.id for entry in doomed.values()], reader.state().sequence
 
-        await self._expire(again=self._hidden)
+        await self._expire(again=bool(self._hidden))
         ids, sequence = await self._store.read(read)
         if not ids:
             return 0, sequence

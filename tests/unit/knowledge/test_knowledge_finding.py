@@ -115,19 +115,63 @@ async def test_what_expires_while_nothing_can_be_written_is_hidden_and_deleted_l
         assert [entry.id for entry in await base.list("", 9)] == ["long"]
         with pytest.raises(NotFound):
             await base.get("short")
+        assert base.count() == 1
 
     with monkeypatch.context() as patch:
         patch.setattr(DatabaseWriter, "run", full)
         passed[0] = 61.0
         await check()
+        await base._expire(again=bool(base._hidden))  # as every few seconds
         await check()
-    await base._expire(again=base._hidden)  # as every few seconds
+    await base._expire(again=bool(base._hidden))
     await check()
-    assert base.count() == 1
     await base.close()
     assert inspect(tmp_path) == []
     with closing(DatabaseReader(tmp_path / FILE)) as reader:
         assert len(reader.numbers()) == 1
+
+
+async def test_a_hidden_entry_that_is_written_again_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = [0.0]
+    base = await open_base(tmp_path)
+    base._clock._start, base._clock._counter = base._clock(), lambda: passed[0]
+    await base.add(stream([pictured(name, text="A velmora.", expires_after=60) for name in ("a", "b", "c")]))
+    passed[0] = 61.0
+    with monkeypatch.context() as patch:
+        patch.setattr(DatabaseWriter, "expire", lambda *_: _fail("the disk is full"))
+        assert await base.list("", 9) == []
+        assert base.count() == 0
+    await base.add(stream([pictured("a", text="A velmora.")]))
+    await base.delete("b")
+    assert base.count() == 1
+    await base._expire(again=bool(base._hidden))
+    assert (base.count(), [entry.id for entry in await base.list("", 9)]) == (1, ["a"])
+    await base.close()
+    base = await open_base(tmp_path)
+    assert base.count() == 1
+    await base.close()
+
+
+async def test_hidden_entries_are_not_found_by_words_without_an_encoder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = await open_base(tmp_path)
+    await base.add(
+        stream([pictured("short", text="A velmora.", expires_after=60), pictured("long", text="A velmora.")])
+    )
+    await base.close()
+    monkeypatch.setattr(DatabaseWriter, "expire", lambda *_: _fail("the disk is full"))
+    base = await open_base(tmp_path, text_encoder=None)
+    base._clock._start += 61.0
+    assert [hit.entry.id for hit in await base.search_texts(None, 5, "velmora", WORDS)] == ["long"]
+    assert base.count() == 1
+    await base.close()
+
+
+def _fail(message: str) -> None:
+    raise KnowledgeFailed(message)
 
 
 async def test_time_does_not_go_back_with_the_system_clock(tmp_path: Path) -> None:

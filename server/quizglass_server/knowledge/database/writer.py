@@ -125,6 +125,7 @@ class DatabaseWriter:
         with explained(self._file):
             selected = "SELECT number FROM entries WHERE expires > 0 AND expires <= ?"
             change.gone = [number for (number,) in self._db.execute(selected, (int(now),))]
+            change.entries = -len(change.gone)
             for kind in VectorKind:
                 for number in change.gone:
                     rows = self._db.execute(_VECTOR_ROWS[kind], (number,))
