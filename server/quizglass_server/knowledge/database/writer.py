@@ -319,9 +319,9 @@ def settled(change: Change) -> Change:
         added.entries = [added.entries[index] for index in kept]
         added.vectors = [added.vectors[index] for index in kept]
         change.rows[kind] = {label: row for label, row in change.rows[kind].items() if label not in gone}
-    replaced = set(change.removed[VectorKind.CHUNKS])
+    replaced, gone_entries = set(change.removed[VectorKind.CHUNKS]), set(change.gone)
     change.passages = [(label, words) for label, words in change.passages if label not in replaced]
-    change.filed = [filed for filed in change.filed if filed.number not in set(change.gone)]
+    change.filed = [filed for filed in change.filed if filed.number not in gone_entries]
     return change
 
 

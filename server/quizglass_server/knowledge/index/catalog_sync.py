@@ -85,5 +85,5 @@ def catch_up(catalog: Catalog, reader: DatabaseReader) -> None:
         for batch in reader.filed(min(lacking) - 1):
             catalog.add_entries(filed for filed in batch if filed.number in lacking)
     for rows in reader.rows(VectorKind.CHUNKS, after=catalog.last):
-        titles = reader.titles({row[1] for row in rows})
-        catalog.add_passages((row[0], passage(titles[row[1]], row[3])) for row in rows if row[1] in titles)
+        entries = reader.entries(list({row[1] for row in rows}))
+        catalog.add_passages((row[0], passage(entries[row[1]].title, row[3])) for row in rows if row[1] in entries)

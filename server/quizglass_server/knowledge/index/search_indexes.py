@@ -37,7 +37,8 @@ class SearchIndexes:
         """Load what is sound of the snapshots and the rest from the database. Blocks. Raises KnowledgeFailed."""
         self._store = store
         self._thread = ThreadPoolExecutor(1, "knowledge-build", initializer=give_way)
-        self._job: Future[None] | None = None
+        self.job: Future[None] | None = None
+        """The building or saving that is running, or was last."""
         self._stopped = False
         path = directory / FILE
         self._catalog_sync = CatalogSync(path, self._record, self._in_order)
@@ -56,11 +57,6 @@ class SearchIndexes:
         """The catalog in use now."""
         return self._catalog_sync.catalog
 
-    @property
-    def job(self) -> Future[None] | None:
-        """The building or saving that is running, or was last."""
-        return self._job
-
     def follow(self, change: Change) -> None:
         """Bring the indexes up to date with a commit. To be called in the order of commits."""
         for kind, index in self.vectors.items():
@@ -69,9 +65,9 @@ class SearchIndexes:
 
     def look_after(self, *, idle: bool = False) -> None:
         """Start building and saving on the thread if any is due and none is running. `idle`: nobody is writing."""
-        free = self._job is None or self._job.done()
+        free = self.job is None or self.job.done()
         if free and not self._stopped and self._due(idle):
-            self._job = self._thread.submit(self._run, idle)
+            self.job = self._thread.submit(self._run, idle)
 
     def rebuild(self) -> Future[None]:
         """Build everything anew, so that nothing of what was deleted stays in it."""
