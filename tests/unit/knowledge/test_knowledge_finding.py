@@ -9,11 +9,13 @@ import pytest
 
 from quizglass_server.domain.entries import Filter, SearchMode, SearchOptions
 from quizglass_server.errors import KnowledgeFailed, NotFound, RoleMissing
+from quizglass_server.knowledge import IndexOptions
 from quizglass_server.knowledge.database.clock import StoreClock
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.index.catalog import Catalog
+from quizglass_server.knowledge.index.snapshots import Snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.search.ranking import fused
 from tests.support.knowledge.fakes import (
@@ -199,6 +201,28 @@ async def test_a_deleted_entry_leaves_a_receipt_and_after_compaction_nothing(tmp
     assert _files_with(tmp_path, b"zyrbax") == []
 
 
+async def test_compaction_leaves_nothing_in_snapshots_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = IndexOptions(graph_from=10)
+    base = await open_base(tmp_path, options=options)
+    await base.add(stream(pictured(f"e{n}", text=f"Text {n}.") for n in range(30)))
+    await base.add(stream([pictured("secret", text="The zyrbaxa of Zyrbaxon.")]))
+    await base.settle()
+    await base.close()
+    base = await open_base(tmp_path, options=options)
+    assert len([*(tmp_path / "graphs").iterdir()]) == 2
+    await base.delete("secret")
+    with monkeypatch.context() as patch:
+        patch.setattr(Snapshot, "_written", lambda *_: _fail("the disk is full"))
+        await base.compact()
+    assert _files_with(tmp_path, b"zyrbax") == []
+    assert [*(tmp_path / "graphs").iterdir()] == []
+    await base.close()
+    assert len([*(tmp_path / "graphs").iterdir()]) == 2
+    assert inspect(tmp_path) == []
+
+
 async def test_no_compaction_is_acknowledged_while_somebody_reads_the_log(tmp_path: Path) -> None:
     base = await open_base(tmp_path)
     base._store._writer._db.execute("PRAGMA busy_timeout = 50")
@@ -283,7 +307,7 @@ async def test_a_catalog_follows_what_happened_since_its_snapshot(tmp_path: Path
     base = await open_base(tmp_path)
     await base.delete("e7")
     await base.add(stream([pictured("e8", text="Another.", kind="bird")]))
-    base._indexes._catalog_sync.save = lambda **_: None  # as if killed before the snapshot
+    base._indexes._catalog_sync.save = lambda: None  # as if killed before the snapshot
     await base.close()
     assert path.read_bytes() == content
     base = await open_base(tmp_path)

@@ -104,7 +104,6 @@ class SearchIndexes:
         for indexer in self._indexers.values():
             indexer.rebuild()
         self._catalog_sync.rebuild()
-        self._catalog_sync.save(always=True)
 
     def _record(self, name: str, record: GraphRecord) -> None:
         self._store.write_and_wait(lambda writer: writer.record_graph(name, record))
