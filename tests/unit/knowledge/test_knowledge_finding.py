@@ -223,6 +223,23 @@ async def test_compaction_leaves_nothing_in_snapshots_that_cannot_be_written(
     assert inspect(tmp_path) == []
 
 
+async def test_compaction_leaves_no_graph_of_an_encoder_that_is_not_there(tmp_path: Path) -> None:
+    options = IndexOptions(graph_from=10)
+    base = await open_base(tmp_path, options=options)
+    await base.add(stream(pictured(f"e{n}", text=f"Text {n}.") for n in range(30)))
+    await base.settle()
+    await base.close()
+    base = await open_base(tmp_path, options=options, text_encoder=None)
+    await base.delete("e3")
+    assert [*(tmp_path / "graphs").glob("chunks*")] != []
+    await base.compact()
+    assert [*(tmp_path / "graphs").glob("chunks*")] == []
+    await base.close()
+    base = await open_base(tmp_path, options=options)
+    assert len(await base.search_texts(FAR, 50)) == 29
+    await base.close()
+
+
 async def test_no_compaction_is_acknowledged_while_somebody_reads_the_log(tmp_path: Path) -> None:
     base = await open_base(tmp_path)
     base._store._writer._db.execute("PRAGMA busy_timeout = 50")

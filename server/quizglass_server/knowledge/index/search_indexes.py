@@ -15,6 +15,7 @@ from quizglass_server.knowledge.index.catalog import Catalog
 from quizglass_server.knowledge.index.catalog_sync import CatalogSync
 from quizglass_server.knowledge.index.index import IndexOptions, VectorIndex
 from quizglass_server.knowledge.index.indexer import Indexer
+from quizglass_server.knowledge.index.snapshots import Snapshot
 from quizglass_server.scheduling.cores import give_way
 
 _log = logging.getLogger(__name__)
@@ -40,7 +41,7 @@ class SearchIndexes:
         self.job: Future[None] | None = None
         """The building or saving that is running, or was last."""
         self._stopped = False
-        path = directory / FILE
+        self._path = path = directory / FILE
         self._catalog_sync = CatalogSync(path, self._record, self._in_order)
         self._indexers = {
             kind: Indexer(kind, space.name, VectorIndex(space.dimension, options), path, self._record)
@@ -103,6 +104,9 @@ class SearchIndexes:
     def _rebuild(self) -> None:
         for indexer in self._indexers.values():
             indexer.rebuild()
+        for kind in VectorKind:
+            if kind not in self._indexers:  # without its encoder nobody can build it, and it holds deleted vectors
+                Snapshot(self._path, kind.value, "", self._record).clear()
         self._catalog_sync.rebuild()
 
     def _record(self, name: str, record: GraphRecord) -> None:
