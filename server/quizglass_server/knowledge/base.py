@@ -30,6 +30,7 @@ from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.row_cache import RowCache
 from quizglass_server.knowledge.database.schema import FILE, is_writable
 from quizglass_server.knowledge.database.threads import StoreThreads
+from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.index.idle_window import IdleWindow
 from quizglass_server.knowledge.index.index import IndexOptions
 from quizglass_server.knowledge.index.search_indexes import SearchIndexes
@@ -73,7 +74,7 @@ class KnowledgeBase:
         self._changes = 0
         self._idle_window = IdleWindow()
         self._closed = False
-        self._hidden = False  # whether some entries have expired and could not be deleted
+        self._hidden: set[int] = set()  # numbers of entries that have expired and could not be deleted
         self._answers = BoundedCache[Hashable, Any](_ANSWERS)
         self._row_cache = RowCache()
         self._background: list[asyncio.Task[None]] = []
@@ -93,7 +94,7 @@ class KnowledgeBase:
             self._indexes = SearchIndexes(directory, self._store, kinds, options)
             opened.enter_context(closing(self._indexes))
             self._next_expiry = self._indexes.catalog.next_expiry()
-            self._finder = Finder(self._indexes, self._row_cache, self._catch_up)
+            self._finder = Finder(self._indexes, self._row_cache, self._hidden, self._catch_up)
             self._converter = opened.enter_context(closing(Converter()))
             self._opened = opened.pop_all()
         if not self.writable:
@@ -172,7 +173,7 @@ class KnowledgeBase:
         return sequence
 
     def count(self) -> int:
-        """Number of entries."""
+        """Number of entries; one that has expired counts until the next search, or for up to 15 seconds."""
         return self._count
 
     async def search_views(
@@ -243,7 +244,9 @@ class KnowledgeBase:
         for kind, labels in change.removed.items():
             self._row_cache.forget(kind, labels)
             self._row_cache.keep(kind, change.rows[kind], self._row_cache.removals)
-        self._count += change.entries
+        hidden = self._hidden.intersection(change.gone)  # these no longer count
+        self._hidden -= hidden
+        self._count += change.entries + len(hidden)
         self._changes += 1
         if change.filed or change.gone:
             self._next_expiry = self._indexes.catalog.next_expiry()
@@ -273,12 +276,17 @@ class KnowledgeBase:
             return
         try:
             await self._store.write(lambda writer: writer.expire(self._clock()), self._follow)
-            self._hidden = False
         except KnowledgeFailed as error:
-            await self._store.alone(lambda writer: self._follow(writer.expired(self._clock())))
-            if not self._hidden:
+            known = bool(self._hidden)
+            await self._store.alone(self._hide)
+            if not known:
                 _log.warning("expired entries are hidden, and cannot be deleted: %s", error.message)
-            self._hidden = True
+
+    def _hide(self, writer: DatabaseWriter) -> None:
+        """Leave expired entries out of the indexes and the count; on the writing thread."""
+        change = writer.expired(self._clock())
+        self._follow(change)
+        self._hidden.update(change.gone)
 
     async def _tidy(self) -> None:
         """Delete what has expired though nobody asks, and merge what is new when nobody writes."""
@@ -286,7 +294,7 @@ class KnowledgeBase:
             before = self._changes
             await asyncio.sleep(_TIDY_S)
             try:
-                await self._expire(again=self._hidden)
+                await self._expire(again=bool(self._hidden))
             except Exception:
                 _log.exception("expired entries could not be deleted")
             self._indexes.look_after(idle=self._changes == before)

@@ -45,7 +45,7 @@ class SightingStore(KnowledgeBase):
             doomed = reader.entries(numbers[: max(0, len(numbers) - keep)])
             return [entry.id for entry in doomed.values()], reader.state().sequence
 
-        await self._expire(again=self._hidden)
+        await self._expire(again=bool(self._hidden))
         ids, sequence = await self._store.read(read)
         if not ids:
             return 0, sequence
@@ -62,7 +62,7 @@ class SightingStore(KnowledgeBase):
         await self._expire()
 
         def read(reader: DatabaseReader) -> tuple[int, int]:
-            numbers = sorted(reader.numbers())
+            numbers = sorted(set(reader.numbers()) - self._hidden)
             entries = reader.entries([numbers[0], numbers[-1]]) if numbers else {}
             times = sorted(entry.time for entry in entries.values())
             return (times[0], times[-1]) if times else (0, 0)

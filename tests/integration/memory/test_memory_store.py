@@ -16,6 +16,7 @@ from quizglass_server.config.options import MemoryOptions
 from quizglass_server.domain.sightings import Seen, Sighting, SightingFilter, SightingQuery
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import EngineFailed, KnowledgeFailed, KnowledgeLocked, NotFound, RoleMissing
+from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.repair.backup import snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
@@ -86,6 +87,21 @@ async def test_a_sighting_expires_though_the_system_clock_stands_still(tmp_path)
         assert await ids(memory) == []
         await memory.compact()
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"awake" in path.read_bytes()]
+
+
+async def test_sightings_that_expired_and_cannot_be_deleted_are_in_no_statistics(tmp_path, monkeypatch):
+    def full(*_):
+        raise KnowledgeFailed("the disk is full")
+
+    async with opened(tmp_path, memory_ttl_s=100) as memory:
+        start = int(memory._store.now())
+        await keep(memory, "early", at=start)
+        wait(memory, 50)
+        await keep(memory, "late", at=start + 50)
+        monkeypatch.setattr(DatabaseWriter, "expire", full)
+        wait(memory, 55)
+        stats = await memory.stats()
+        assert (stats.sightings, stats.oldest_time, stats.latest_time) == (1, start + 50, start + 50)
 
 
 async def test_a_clock_that_was_set_back_prolongs_nothing(tmp_path):

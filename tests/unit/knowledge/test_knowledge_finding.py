@@ -10,11 +10,13 @@ import pytest
 from quizglass.values import Filter, SearchMode
 from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.errors import KnowledgeFailed, NotFound, RoleMissing
+from quizglass_server.knowledge import IndexOptions
 from quizglass_server.knowledge.database.clock import StoreClock
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.index.catalog import Catalog
+from quizglass_server.knowledge.index.snapshots import Snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.search.ranking import fused
 from tests.support.knowledge.fakes import (
@@ -116,19 +118,63 @@ async def test_what_expires_while_nothing_can_be_written_is_hidden_and_deleted_l
         assert [entry.id for entry in await base.list("", 9)] == ["long"]
         with pytest.raises(NotFound):
             await base.get("short")
+        assert base.count() == 1
 
     with monkeypatch.context() as patch:
         patch.setattr(DatabaseWriter, "run", full)
         passed[0] = 61.0
         await check()
+        await base._expire(again=bool(base._hidden))  # as every few seconds
         await check()
-    await base._expire(again=base._hidden)  # as every few seconds
+    await base._expire(again=bool(base._hidden))
     await check()
-    assert base.count() == 1
     await base.close()
     assert inspect(tmp_path) == []
     with closing(DatabaseReader(tmp_path / FILE)) as reader:
         assert len(reader.numbers()) == 1
+
+
+async def test_a_hidden_entry_that_is_written_again_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = [0.0]
+    base = await open_base(tmp_path)
+    base._clock._start, base._clock._counter = base._clock(), lambda: passed[0]
+    await base.add(stream([pictured(name, text="A velmora.", expires_after=60) for name in ("a", "b", "c")]))
+    passed[0] = 61.0
+    with monkeypatch.context() as patch:
+        patch.setattr(DatabaseWriter, "expire", lambda *_: _fail("the disk is full"))
+        assert await base.list("", 9) == []
+        assert base.count() == 0
+    await base.add(stream([pictured("a", text="A velmora.")]))
+    await base.delete("b")
+    assert base.count() == 1
+    await base._expire(again=bool(base._hidden))
+    assert (base.count(), [entry.id for entry in await base.list("", 9)]) == (1, ["a"])
+    await base.close()
+    base = await open_base(tmp_path)
+    assert base.count() == 1
+    await base.close()
+
+
+async def test_hidden_entries_are_not_found_by_words_without_an_encoder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = await open_base(tmp_path)
+    await base.add(
+        stream([pictured("short", text="A velmora.", expires_after=60), pictured("long", text="A velmora.")])
+    )
+    await base.close()
+    monkeypatch.setattr(DatabaseWriter, "expire", lambda *_: _fail("the disk is full"))
+    base = await open_base(tmp_path, text_encoder=None)
+    base._clock._start += 61.0
+    assert [hit.entry.id for hit in await base.search_texts(None, 5, "velmora", WORDS)] == ["long"]
+    assert base.count() == 1
+    await base.close()
+
+
+def _fail(message: str) -> None:
+    raise KnowledgeFailed(message)
 
 
 async def test_time_does_not_go_back_with_the_system_clock(tmp_path: Path) -> None:
@@ -154,6 +200,45 @@ async def test_a_deleted_entry_leaves_a_receipt_and_after_compaction_nothing(tmp
     assert len(await base.search_texts(FAR, 50)) == 30
     await base.close()
     assert _files_with(tmp_path, b"zyrbax") == []
+
+
+async def test_compaction_leaves_nothing_in_snapshots_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = IndexOptions(graph_from=10)
+    base = await open_base(tmp_path, options=options)
+    await base.add(stream(pictured(f"e{n}", text=f"Text {n}.") for n in range(30)))
+    await base.add(stream([pictured("secret", text="The zyrbaxa of Zyrbaxon.")]))
+    await base.settle()
+    await base.close()
+    base = await open_base(tmp_path, options=options)
+    assert len([*(tmp_path / "graphs").iterdir()]) == 2
+    await base.delete("secret")
+    with monkeypatch.context() as patch:
+        patch.setattr(Snapshot, "_written", lambda *_: _fail("the disk is full"))
+        await base.compact()
+    assert _files_with(tmp_path, b"zyrbax") == []
+    assert [*(tmp_path / "graphs").iterdir()] == []
+    await base.close()
+    assert len([*(tmp_path / "graphs").iterdir()]) == 2
+    assert inspect(tmp_path) == []
+
+
+async def test_compaction_leaves_no_graph_of_an_encoder_that_is_not_there(tmp_path: Path) -> None:
+    options = IndexOptions(graph_from=10)
+    base = await open_base(tmp_path, options=options)
+    await base.add(stream(pictured(f"e{n}", text=f"Text {n}.") for n in range(30)))
+    await base.settle()
+    await base.close()
+    base = await open_base(tmp_path, options=options, text_encoder=None)
+    await base.delete("e3")
+    assert [*(tmp_path / "graphs").glob("chunks*")] != []
+    await base.compact()
+    assert [*(tmp_path / "graphs").glob("chunks*")] == []
+    await base.close()
+    base = await open_base(tmp_path, options=options)
+    assert len(await base.search_texts(FAR, 50)) == 29
+    await base.close()
 
 
 async def test_no_compaction_is_acknowledged_while_somebody_reads_the_log(tmp_path: Path) -> None:
@@ -240,7 +325,7 @@ async def test_a_catalog_follows_what_happened_since_its_snapshot(tmp_path: Path
     base = await open_base(tmp_path)
     await base.delete("e7")
     await base.add(stream([pictured("e8", text="Another.", kind="bird")]))
-    base._indexes._catalog_sync.save = lambda **_: None  # as if killed before the snapshot
+    base._indexes._catalog_sync.save = lambda: None  # as if killed before the snapshot
     await base.close()
     assert path.read_bytes() == content
     base = await open_base(tmp_path)

@@ -227,10 +227,6 @@ class DatabaseReader:
             after = entries[-1].number
             yield entries
 
-    def titles(self, numbers: Iterable[int]) -> dict[int, str]:
-        """Titles of those of the entries that there are. Raises KnowledgeFailed when one is damaged."""
-        return {number: entry.title for number, entry in self.entries(list(numbers)).items()}
-
     def entries(self, numbers: Sequence[int]) -> dict[int, Entry]:
         """The existing ones of these entries, by number. Raises KnowledgeFailed when one is damaged."""
         with self.one_commit():

@@ -26,12 +26,8 @@ class RowCache:
         """Keep so many bytes."""
         self._lock = threading.Lock()
         self._rows: LRUCache[tuple[VectorKind, int], Hit] = LRUCache(most_bytes, _size)
-        self._removals = 0
-
-    @property
-    def removals(self) -> int:
+        self.removals = 0
         """How often rows were forgotten; to be taken before rows are read that shall be kept."""
-        return self._removals
 
     def found(self, kind: VectorKind, labels: Sequence[int]) -> dict[int, Hit]:
         """The rows of these labels that are in the cache."""
@@ -42,7 +38,7 @@ class RowCache:
     def keep(self, kind: VectorKind, read: Mapping[int, Hit], removals: int) -> None:
         """Keep rows, unless some were removed since `removals` was taken: these may be among them."""
         with self._lock:
-            if removals != self._removals:
+            if removals != self.removals:
                 return
             for label, hit in read.items():
                 if not hit.entry.expires_after and (kind, label) not in self._rows:  # what expires counts seconds
@@ -54,7 +50,7 @@ class RowCache:
         if not labels:
             return
         with self._lock:
-            self._removals += 1
+            self.removals += 1
             for label in labels:
                 self._rows.pop((kind, label), None)
 

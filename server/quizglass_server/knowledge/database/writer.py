@@ -125,6 +125,7 @@ class DatabaseWriter:
         with explained(self._file):
             selected = "SELECT number FROM entries WHERE expires > 0 AND expires <= ?"
             change.gone = [number for (number,) in self._db.execute(selected, (int(now),))]
+            change.entries = -len(change.gone)
             for kind in VectorKind:
                 for number in change.gone:
                     rows = self._db.execute(_VECTOR_ROWS[kind], (number,))
@@ -318,9 +319,9 @@ def settled(change: Change) -> Change:
         added.entries = [added.entries[index] for index in kept]
         added.vectors = [added.vectors[index] for index in kept]
         change.rows[kind] = {label: row for label, row in change.rows[kind].items() if label not in gone}
-    replaced = set(change.removed[VectorKind.CHUNKS])
+    replaced, gone_entries = set(change.removed[VectorKind.CHUNKS]), set(change.gone)
     change.passages = [(label, words) for label, words in change.passages if label not in replaced]
-    change.filed = [filed for filed in change.filed if filed.number not in set(change.gone)]
+    change.filed = [filed for filed in change.filed if filed.number not in gone_entries]
     return change
 
 

@@ -51,7 +51,7 @@ class CatalogSync:
         return self.catalog.size > _SMALL and self.catalog.size - living > _DEAD_SHARE * self.catalog.size
 
     def rebuild(self) -> None:
-        """Build it anew, without what is gone, while searches use the one before."""
+        """Build it anew, while searches use the one before, and save: nothing of what is gone stays on the disk."""
         fresh = Catalog()
         with closing(DatabaseReader(self._path)) as reader:
             catch_up(fresh, reader)
@@ -62,6 +62,10 @@ class CatalogSync:
             self.catalog = fresh  # the one before goes with its last search
 
         self._in_order(swap)
+        self._saved_size = -1
+        self.save()
+        if self._saved_size < 0:  # it could not be written: the one before holds what is gone
+            self._snapshot.clear()
 
     def save_if_grown(self) -> None:
         """Save when much has been added or taken away since the snapshot."""
@@ -69,10 +73,10 @@ class CatalogSync:
         if size > _SMALL and (size > _SAVE_GROWTH * saved or size < saved):
             self.save()
 
-    def save(self, *, always: bool = False) -> None:
+    def save(self) -> None:
         """Write the snapshot if anything was added."""
         catalog = self.catalog
-        if (always or catalog.size != self._saved_size) and self._snapshot.save(catalog.save):
+        if catalog.size != self._saved_size and self._snapshot.save(catalog.save):
             self._saved_size = catalog.size
 
 
@@ -85,5 +89,5 @@ def catch_up(catalog: Catalog, reader: DatabaseReader) -> None:
         for batch in reader.filed(min(lacking) - 1):
             catalog.add_entries(filed for filed in batch if filed.number in lacking)
     for rows in reader.rows(VectorKind.CHUNKS, after=catalog.last):
-        titles = reader.titles({row[1] for row in rows})
-        catalog.add_passages((row[0], passage(titles[row[1]], row[3])) for row in rows if row[1] in titles)
+        entries = reader.entries(list({row[1] for row in rows}))
+        catalog.add_passages((row[0], passage(entries[row[1]].title, row[3])) for row in rows if row[1] in entries)

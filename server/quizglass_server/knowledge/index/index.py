@@ -88,12 +88,8 @@ class VectorIndex:
         self._entry_of: dict[int, int] = {}
         self._labels_of = EntryLabels()
         self._buffer = np.empty((0, dimension), np.float32)
-        self._state = IndexState(None, np.empty(0, np.int64), self._buffer)
-
-    @property
-    def state(self) -> IndexState:
+        self.state = IndexState(None, np.empty(0, np.int64), self._buffer)
         """What searches work on now."""
-        return self._state
 
     def __len__(self) -> int:
         return len(self._entry_of)
@@ -104,7 +100,7 @@ class VectorIndex:
             self._entry_of = dict(zip(labels.tolist(), entries.tolist(), strict=True))
             self._labels_of.fill(labels, entries)
             self._buffer = tail[1]
-            self._state = IndexState(graph, *tail)
+            self.state = IndexState(graph, *tail)
 
     def apply(self, added: Additions, removed: Sequence[int]) -> None:
         """Follow a commit. Labels ascend from one commit to the next."""
@@ -120,7 +116,7 @@ class VectorIndex:
         self, query: Vector, limit: int, *, per_entry: bool, allowed: set[int] | None = None
     ) -> list[tuple[int, float]]:
         """Labels and cosines, best first; with `per_entry` only the best of each entry, and only of those allowed."""
-        state = self._state
+        state = self.state
         if allowed is None and not per_entry and state.size == len(self._entry_of):  # nothing to pass over
             labels, scores = state.nearest(query, limit)
             return list(zip(labels.tolist(), scores.tolist(), strict=True))[:limit]
@@ -141,7 +137,7 @@ class VectorIndex:
 
         When nobody is writing (`idle`), a few new vectors are reason enough: each makes every search slower.
         """
-        state = self._state
+        state = self.state
         inside = len(state.graph.labels) if state.graph else 0
         dead = state.size - len(self._entry_of)
         if state.size >= self.options.graph_from and dead > self.options.dead_share * state.size:
@@ -154,12 +150,12 @@ class VectorIndex:
     def publish(self, graph: Graph | None) -> None:
         """Search this graph from now on; vectors that it does not hold stay in the scan."""
         with self._lock:
-            labels, vectors = self._state.labels, self._state.vectors
+            labels, vectors = self.state.labels, self.state.vectors
             outside = np.array([label in self._entry_of for label in labels.tolist()], dtype=bool)
             if graph is not None:
                 outside &= ~np.isin(labels, graph.labels, assume_unique=True)
             self._buffer = vectors[outside]
-            self._state = IndexState(graph, labels[outside], self._buffer)
+            self.state = IndexState(graph, labels[outside], self._buffer)
             if len(self._labels_of) > (1 + self.options.dead_share) * len(self._entry_of):
                 self._labels_of.keep(self._living_labels())
 
@@ -177,14 +173,14 @@ class VectorIndex:
 
     def _append(self, labels: Labels, vectors: Matrix) -> None:
         """Append to the scan. Searches may be reading the rows before; the ones after are not theirs yet."""
-        state = self._state
+        state = self.state
         used, needed = len(state.labels), len(state.labels) + len(labels)
         if needed > len(self._buffer):
             grown = np.empty((max(needed, 2 * used, 64), self.dimension), np.float32)
             grown[:used] = state.vectors
             self._buffer = grown
         self._buffer[used:needed] = vectors
-        self._state = IndexState(state.graph, np.concatenate([state.labels, labels]), self._buffer[:needed])
+        self.state = IndexState(state.graph, np.concatenate([state.labels, labels]), self._buffer[:needed])
 
     def those_living(self, labels: Sequence[int], allowed: set[int] | None) -> list[int]:
         """These labels in their order, without deleted ones and those whose entry is not allowed."""
@@ -193,7 +189,7 @@ class VectorIndex:
 
     def cosines(self, query: Vector, labels: Sequence[int]) -> dict[int, float]:
         """Cosines of those labels that are here."""
-        found, scores = self._state.among(query, np.array(sorted(labels), np.int64))
+        found, scores = self.state.among(query, np.array(sorted(labels), np.int64))
         return dict(zip(found.tolist(), scores.tolist(), strict=True))
 
     def entry_of(self, label: int) -> int | None:

@@ -59,9 +59,10 @@ class Indexer:
     def rebuild(self) -> None:
         """Build anew whatever is due, and save: nothing of deleted vectors stays on the disk."""
         self._build()
-        if self.index.state.graph is None:
-            self._snapshot.clear()
+        self._saved = None
         self.save()
+        if self._saved is None:  # there are too few, or it could not be written: the one before holds deleted ones
+            self._snapshot.clear()
 
     def stop(self) -> None:
         """Ask `run` to return soon."""

@@ -15,6 +15,7 @@ from quizglass_server.knowledge.index.catalog import Catalog
 from quizglass_server.knowledge.index.catalog_sync import CatalogSync
 from quizglass_server.knowledge.index.index import IndexOptions, VectorIndex
 from quizglass_server.knowledge.index.indexer import Indexer
+from quizglass_server.knowledge.index.snapshots import Snapshot
 from quizglass_server.scheduling.cores import give_way
 
 _log = logging.getLogger(__name__)
@@ -37,9 +38,10 @@ class SearchIndexes:
         """Load what is sound of the snapshots and the rest from the database. Blocks. Raises KnowledgeFailed."""
         self._store = store
         self._thread = ThreadPoolExecutor(1, "knowledge-build", initializer=give_way)
-        self._job: Future[None] | None = None
+        self.job: Future[None] | None = None
+        """The building or saving that is running, or was last."""
         self._stopped = False
-        path = directory / FILE
+        self._path = path = directory / FILE
         self._catalog_sync = CatalogSync(path, self._record, self._in_order)
         self._indexers = {
             kind: Indexer(kind, space.name, VectorIndex(space.dimension, options), path, self._record)
@@ -56,11 +58,6 @@ class SearchIndexes:
         """The catalog in use now."""
         return self._catalog_sync.catalog
 
-    @property
-    def job(self) -> Future[None] | None:
-        """The building or saving that is running, or was last."""
-        return self._job
-
     def follow(self, change: Change) -> None:
         """Bring the indexes up to date with a commit. To be called in the order of commits."""
         for kind, index in self.vectors.items():
@@ -69,9 +66,9 @@ class SearchIndexes:
 
     def look_after(self, *, idle: bool = False) -> None:
         """Start building and saving on the thread if any is due and none is running. `idle`: nobody is writing."""
-        free = self._job is None or self._job.done()
+        free = self.job is None or self.job.done()
         if free and not self._stopped and self._due(idle):
-            self._job = self._thread.submit(self._run, idle)
+            self.job = self._thread.submit(self._run, idle)
 
     def rebuild(self) -> Future[None]:
         """Build everything anew, so that nothing of what was deleted stays in it."""
@@ -107,8 +104,10 @@ class SearchIndexes:
     def _rebuild(self) -> None:
         for indexer in self._indexers.values():
             indexer.rebuild()
+        for kind in VectorKind:
+            if kind not in self._indexers:  # without its encoder nobody can build it, and it holds deleted vectors
+                Snapshot(self._path, kind.value, "", self._record).clear()
         self._catalog_sync.rebuild()
-        self._catalog_sync.save(always=True)
 
     def _record(self, name: str, record: GraphRecord) -> None:
         self._store.write_and_wait(lambda writer: writer.record_graph(name, record))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 
 from quizglass.values import Filter
 from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchOptions
@@ -29,10 +30,16 @@ _ATTEMPTS = 10  # searches again when a hit was deleted between the index and th
 class Finder:
     """Answers searches on the thread of a reader."""
 
-    def __init__(self, indexes: SearchIndexes, row_cache: RowCache, settle: Callable[[], None]) -> None:
-        """`settle` waits until the indexes have followed every commit so far."""
+    def __init__(
+        self, indexes: SearchIndexes, row_cache: RowCache, hidden: AbstractSet[int], settle: Callable[[], None]
+    ) -> None:
+        """`hidden` has the numbers of entries that are in the database and shall not be found.
+
+        `settle` waits until the indexes have followed every commit so far.
+        """
         self._indexes = indexes
         self._row_cache = row_cache
+        self._hidden = hidden
         self._settle = settle
 
     def views(
@@ -83,6 +90,7 @@ class Finder:
         if index is not None:
             return index.those_living(labels, allowed)[:wide]
         rows = self._rows(reader, VectorKind.CHUNKS, labels)  # without an encoder the database alone knows what is gone
+        rows = {label: row for label, row in rows.items() if row.number not in self._hidden}
         there = [at for at in labels if at in rows and (allowed is None or rows[at].number in allowed)]
         return (first_of_each(there, lambda at: rows[at].number) if per_entry else there)[:wide]
 
