@@ -40,7 +40,12 @@ UNTIMED = {"tokenizer": 0.5, "pictures": 8.0, "annotate": 12.0, "search_router":
 """About what the other stages take on two CPU cores, in minutes."""
 MINUTES, FURTHER_MINUTES = 230.0, 115.0
 """Defaults for everything on two CPU cores, from nothing and from checkpoints."""
-_FITTED_BY = {"detect_accept": "detector", "coarse_accept": "coarse_reranker", "support_accept": "decider"}
+_FITTED_BY = {
+    "detect_accept": "detector",
+    "coarse_accept": "coarse_reranker",
+    "support_accept": "decider",
+    "memory_accept": "decider",
+}
 """Thresholds that a stage finds out itself, as its `done.json` has them."""
 PLANNED = {"judged": False, "rounds": 5, "links": 2}
 """Of `evidence`: the verifier judges for those policies alone that ask it; the world's questions take four lookups, and

@@ -9,6 +9,7 @@ One decision per question, made by a fine-tuned vision-language model before any
                           ─ text search ─ k_t ──────────────────────►  M(y | q, k_i, k_t)
 
 Under A, B and C "I don't know" is not told: what the plan left out is looked up first, and the question answered again.
+So it is under A and B where the answer is less sure than the bundle asks of what is told from memory.
 """
 
 from __future__ import annotations
@@ -62,10 +63,12 @@ class PlanningAgent:
 
 
 async def second_look(plan: Plan, state: State, tools: Tools) -> Draft:
-    """Answers from what was found; where that is "I don't know", looks up what the plan left out and answers again.
+    """Answers from what was found; where that is "I don't know" or unsure, looks up what the plan left out and answers
+    again.
 
     The paper's agent keeps to its plan, which was made because the model was expected to know the rest. Where it says
-    that it does not, a wearer is better off with a late answer than with none.
+    that it does not, or its least probable token does, a wearer is better off with a late answer than with none or a
+    guess.
     """
     draft, told = await tools.attempt(state)
     if told:

@@ -85,7 +85,8 @@ class Tools(Protocol):
         ...
 
     async def attempt(self, state: State) -> tuple[Draft, bool]:
-        """The same, unless all that it says, in the bundle's words, is that nothing is known: that is told to nobody.
+        """The same, unless all that it says, in the bundle's words, is that nothing is known, or it is written without
+        passages and less sure than the bundle asks of memory: neither is told to anybody.
 
         Returns:
             The draft, and whether it was told. An empty one was not.

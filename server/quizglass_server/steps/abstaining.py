@@ -48,10 +48,16 @@ def abstains(answer: str, words: str) -> bool:
 
 
 class Withholding:
-    """Passes on what is written, but for the bundle's words by which nothing is known: those are told to nobody."""
+    """Passes on what is written, but for the bundle's words by which nothing is known: those are told to nobody.
 
-    def __init__(self, words: str, tell: Callable[[str], None]) -> None:
-        self._words, self._tell = words, tell
+    Args:
+        words: the bundle's.
+        tell: is given what is passed on.
+        whole: pass nothing on before the end, which says whether the writer was sure of it.
+    """
+
+    def __init__(self, words: str, tell: Callable[[str], None], *, whole: bool = False) -> None:
+        self._words, self._tell, self._whole = words, tell, whole
         self._text = ""
         self._told = False
 
@@ -60,12 +66,13 @@ class Withholding:
         self._text += piece
         if self._told:
             self._tell(piece)
-        elif not self._words.casefold().startswith(self._text.casefold()) and not self._refuses:
+        elif not (self._whole or self._words.casefold().startswith(self._text.casefold()) or self._refuses):
             self._pass_on()
 
-    def end(self) -> bool:
-        """Nothing more is written; returns whether the text was told. Of no text there is nothing to tell."""
-        if not self._told and self._text and not self._refuses:
+    def end(self, *, sure: bool = True) -> bool:
+        """Nothing more is written; returns whether the text was told. Of no text there is nothing to tell, and what its
+        writer was not sure of stays untold if nothing was told before."""
+        if sure and not self._told and self._text and not self._refuses:
             self._pass_on()
         return self._told
 

@@ -47,6 +47,9 @@ class Thresholds(ManifestPart):
     """Over both, as QA-Dragon's verifier has it, besides the two bounds; None: any draft is certain."""
     support_accept: Probability | None = None
     """An answer of a smaller probability of being supported is doubted; None: the likeliest label decides."""
+    memory_accept: Probability | None = None
+    """An answer without passages whose least probable token is less probable is told only after what was not looked up
+    is; None: it is told as it is written."""
     none_accept: Probability | None = None
     """A plan to look nothing up of a smaller probability gives way to the next likeliest; None: the likeliest plan is
     followed."""

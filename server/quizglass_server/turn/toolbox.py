@@ -173,10 +173,12 @@ class Toolbox:
         return await self._streamed(task, state, also, self._say)
 
     async def attempt(self, state: State) -> tuple[Draft, bool]:
-        """The same, but the bundle's words by which nothing is known are not told; and whether anything was."""
-        withholding = Withholding(self._resources.tuning.abstain, self._say)
+        """The same, but the bundle's words by which nothing is known are not told, nor what memory is not sure of; and
+        whether anything was."""
+        least = None if state.found else self._resources.tuning.memory_accept
+        withholding = Withholding(self._resources.tuning.abstain, self._say, whole=least is not None)
         draft = await self._streamed(ANSWER, state, {}, withholding.add)
-        return draft, withholding.end()
+        return draft, withholding.end(sure=least is None or draft.p_min >= least)
 
     async def _streamed(self, task: str, state: State, also: Mapping[str, Note], say: Callable[[str], None]) -> Draft:
         """What a prompt is completed to, each piece said as it is written; a refusal where it cannot tell."""

@@ -65,6 +65,36 @@ async def test_every_policy_follows_the_figure(plan: Plan, policy: str) -> None:
     assert executed == [f"{search}_search" for search in searches]
 
 
+@pytest.mark.parametrize(
+    ("plan", "accept", "searches"),
+    [
+        (Plan.NONE, 0.4, []),
+        (Plan.NONE, 0.6, ["image", "text"]),
+        (Plan.IMAGE, 0.4, ["image"]),
+        (Plan.IMAGE, 0.6, ["image", "text"]),
+        (Plan.TEXT, 0.6, ["text"]),
+    ],
+)
+async def test_an_answer_from_memory_that_is_unsure_is_told_after_a_lookup(
+    plan: Plan, accept: float, searches: list[str]
+) -> None:
+    world = World(memory_accept=accept)  # the least probable token of an answer has 0.5
+    world.models.decision = plan
+    events = await world.ask()
+    assert world.knowledge.searches == searches
+    assert "".join(event.text for event in events if isinstance(event, AnswerDelta)).strip() == "45 crowns"
+    assert len(world.models.calls.of("answer")) == (2 if plan is not Plan.TEXT and accept > 0.5 else 1)
+    assert [event.plan for event in events if isinstance(event, PlanMade)] == [plan]
+
+
+async def test_an_unsure_answer_is_told_where_nothing_is_found() -> None:
+    world = World(memory_accept=0.6, image_accept=0.9, rerank_accept=0.95)
+    world.models.decision = Plan.NONE
+    events = await world.ask()
+    assert world.knowledge.searches == ["image", "text"]
+    assert done(events).answer == "45 crowns"
+
+
 async def test_the_rewriter_sees_k_i_only_when_there_is_one() -> None:
     world = World()
     text, both = await world.ask(policy="text"), await world.ask(policy="both")

@@ -90,6 +90,20 @@ def test_the_words_by_which_nothing_is_known_are_withheld(pieces: list[str], tol
     assert heard == told
 
 
+@pytest.mark.parametrize(
+    ("text", "sure", "told"),
+    [("Orvex", True, ["Orvex"]), ("Orvex", False, []), ("I don't know", True, []), ("", True, [])],
+)
+def test_what_memory_is_not_sure_of_is_withheld_whole(text: str, sure: bool, told: list[str]) -> None:
+    heard: list[str] = []
+    withholding = Withholding("I don't know", heard.append, whole=True)
+    for letter in text:
+        withholding.add(letter)
+    assert heard == []
+    assert withholding.end(sure=sure) == bool(told)
+    assert heard == told
+
+
 def test_only_accepted_passages_are_shown_and_at_most_so_many() -> None:
     passages = [passage("a", 0.9), passage("b", 0.8), passage("c", 0.7)]
     assert [p.used for p in choose(passages, 2, Tuning(rerank_accept=0.85), reranked=True)] == [

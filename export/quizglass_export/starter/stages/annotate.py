@@ -22,9 +22,10 @@ from quizglass_export.starter.data.examples import Encoder, Request
 from quizglass_export.starter.data.knowing import Known
 from quizglass_export.starter.data.situations import base_request
 from quizglass_export.starter.data.store import Asked
-from quizglass_export.starter.loop.decoding import generate
+from quizglass_export.starter.loop.decoding import write
 from quizglass_export.starter.model.vlm import Model
 from quizglass_export.starter.stages.records import read_rows
+from quizglass_server.domain.state import Draft
 
 _log = logging.getLogger(__name__)
 LABELS = {"none": " A", "image": " B", "text": " C", "both": " D"}
@@ -41,6 +42,8 @@ class Annotation:
     group: str | None
     seen_in_training: bool
     answers: tuple[str, str, str]
+    p_min: float
+    """The least probability of a token of the first of them, 0 to 1."""
 
     def known(self, question: Question) -> Known:
         """What of its question the base knew."""
@@ -74,18 +77,19 @@ def annotate(model: Model, encoder: Encoder, asked: Asked, rows: Sequence[int]) 
         for row, question in zip(chosen, questions, strict=True)
     ]
     gold = [Request("answer", question.gold_query) for question in questions]
-    answers = generate(model, encoder, [*own, *image, *gold], asked.pictures)
+    answers = write(model, encoder, [*own, *image, *gold], asked.pictures)
     count = len(chosen)
     annotations: list[Annotation] = []
     dropped = 0
     for index, (row, question) in enumerate(zip(chosen, questions, strict=True)):
-        three = (answers[index], answers[count + index], answers[2 * count + index])
+        three = (answers[index].text, answers[count + index].text, answers[2 * count + index].text)
         plan = label_of(question, three)
         if plan is None:
             dropped += 1
             continue
         core = (question.target or "").startswith("w1-")
-        annotations.append(Annotation(row, plan, question.family, question.group, core, three))
+        p_min = Draft(probabilities=answers[index].probabilities).p_min
+        annotations.append(Annotation(row, plan, question.family, question.group, core, three, round(p_min, 6)))
     _log.info(
         "annotated %d, dropped %d as illogical, %s",
         len(annotations),

@@ -27,7 +27,7 @@ from quizglass_export.starter.loop.training import Pictures, fit, predict
 from quizglass_export.starter.model.precision import device_of
 from quizglass_export.starter.stages.annotate import LABELS, Annotation, plan_request
 from quizglass_export.starter.stages.drafting import OwnDraft
-from quizglass_export.starter.stages.judging import SUPPORTED, OwnAnswer, support
+from quizglass_export.starter.stages.judging import SUPPORTED, OwnAnswer, accepted
 
 RANK = 32
 ALPHA = 128
@@ -268,8 +268,8 @@ def report(
     encoder: Encoder,
 ) -> dict[str, object]:
     """Shares of right letters on held-out questions: by decision and label, the verifier's also of the base's own
-    answers, with the threshold fitted to those; of plans also by whether the thing was ever trained on, with the
-    confusion."""
+    answers; of plans also by whether the thing was ever trained on, with the confusion. And the thresholds that are
+    fitted to the base's own answers: the verifier's, and that of what is told from memory."""
     decisions = Decisions(asked, random.Random(7), dict.fromkeys(_SHARES, 1.0), drafts)
     own = encode([[answer.example(asked.questions[answer.row])] for answer in concluded], encoder)
     judged = letters_weighed(adapted, own, encoder, asked.pictures)
@@ -290,4 +290,15 @@ def report(
     names = DECISIONS["verifier"]
     told = names.index(SUPPORTED)
     chances = [each.probability(told, len(names)) for each in judged]
-    return shares | support(chances, [each.right == told for each in judged])
+    shares |= accepted("support", chances, [each.right == told for each in judged])
+    return shares | from_memory(adapted, tests, asked, encoder)
+
+
+def from_memory(adapted: PeftModel, tests: Sequence[Annotation], asked: Asked, encoder: Encoder) -> dict[str, object]:
+    """`memory_accept`: how probable the least token must be of an answer to what is planned to need no lookup."""
+    plans = encode([[Example(plan_request(asked.questions[a.row], a.row), "A", str(a.row))] for a in tests], encoder)
+    chosen = letters_chosen(adapted, plans, encoder, asked.pictures)
+    remembered = {int(row) for row, none, letter in chosen if letter == none}
+    own = [a for a in tests if a.row in remembered]
+    right = [a.known(asked.questions[a.row]).answer for a in own]
+    return accepted("memory", [a.p_min for a in own], right)

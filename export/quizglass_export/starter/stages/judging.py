@@ -139,18 +139,23 @@ def certainty(answers: Sequence[OwnAnswer]) -> dict[str, object]:
     return {"line": said, "answers": len(answers), **measured}
 
 
-def support(probabilities: Sequence[float], right: Sequence[bool]) -> dict[str, object]:
-    """The probability of "supported" from which giving answers earns most, `support_accept`, and what that earns.
+def accepted(name: str, probabilities: Sequence[float], right: Sequence[bool]) -> dict[str, object]:
+    """The probability from which giving answers earns most, as a bundle's `name`_accept, and what that earns.
 
     As `certainty`, measured by cross-validation; too few answers have none.
+
+    Args:
+        name: what the probability is of.
+        probabilities: of each answer.
+        right: whether each is.
     """
     if len(right) < _FOLDS:
         return {}
     points, known = np.array([(each, each) for each in probabilities]), np.array(right, bool)
     measured = earnings(known, given(points, known, _FOLDS, seed=0))
     return {
-        "support_accept": round(best_line(points, known).least, 5),
-        "support": {name: round(value, 4) for name, value in measured.items()},
+        f"{name}_accept": round(best_line(points, known).least, 5),
+        name: {key: round(value, 4) for key, value in measured.items()},
     }
 
 

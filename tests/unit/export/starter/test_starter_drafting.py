@@ -30,7 +30,7 @@ QUESTION = QUESTIONS[ROW]
 def annotated(name: bool, rest: bool) -> Annotation:
     """Of a question that the base did not answer, though it perhaps knew the thing's name or what is asked of it."""
     answers = ("", QUESTION.image_answer if name else "", QUESTION.answer if rest else "")
-    return Annotation(ROW, "both", QUESTION.family, QUESTION.group, False, answers)
+    return Annotation(ROW, "both", QUESTION.family, QUESTION.group, False, answers, 0.9)
 
 
 def own(draft: str) -> drafting.OwnDraft:

@@ -67,11 +67,11 @@ def test_the_verifier_is_shown_the_evidence_and_the_answer(monkeypatch: pytest.M
 
 
 def test_the_verifiers_threshold_is_where_giving_earns_most() -> None:
-    fitted = judging.support(
-        [0.9, 0.8, 0.7, 0.65, 0.4, 0.3, 0.2, 0.1], [True, True, True, True, False, False, False, True]
-    )
+    probabilities = [0.9, 0.8, 0.7, 0.65, 0.4, 0.3, 0.2, 0.1]
+    fitted = judging.accepted("support", probabilities, [True, True, True, True, False, False, False, True])
     assert fitted["support_accept"] == pytest.approx(0.525)
-    assert judging.support([0.9, 0.1], [True, False]) == {}
+    assert fitted.keys() == {"support_accept", "support"}
+    assert judging.accepted("support", [0.9, 0.1], [True, False]) == {}
 
 
 def test_answers_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
