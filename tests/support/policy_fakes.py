@@ -75,6 +75,7 @@ class ScriptedTools:
         named: what the question names of the picture.
         tags: what a classifier says of the picture.
         unsure: texts whose tokens are not certain.
+        guessed: texts that are not remembered surely.
         scripts: by task, one value a call.
     """
 
@@ -86,6 +87,7 @@ class ScriptedTools:
         rounds: int = 99,
         most_rounds: int | None = None,
         unsure: Sequence[str] = (),
+        guessed: Sequence[str] = (),
         reads_entries: bool = True,
         searches_text: bool = True,
         named: tuple[str, ...] = (),
@@ -99,7 +101,8 @@ class ScriptedTools:
         self._pictures, self._texts = pictures, texts
         self._fitting = rounds
         self.most_rounds = most_rounds
-        self._unsure = unsure
+        self._unsure, self._guessed = unsure, guessed
+        self._last_round = 0
         self._scripts = {task: list(values) for task, values in scripts.items()}
         self._place: ContextVar[tuple[int, str]] = ContextVar("place", default=(0, ""))
         self.made: list[Call] = []
@@ -165,7 +168,7 @@ class ScriptedTools:
 
     async def attempt(self, state: State) -> tuple[Draft, bool]:
         draft = await self.answer(state)
-        return draft, bool(draft.text) and not self.abstains(draft)
+        return draft, not self.abstains(draft) if state.found else self.remembers(draft)
 
     def _draft(self, text: Script) -> Draft:
         if text is None:
@@ -219,6 +222,9 @@ class ScriptedTools:
     def certain(self, draft: Draft) -> bool:
         return draft.text not in self._unsure
 
+    def remembers(self, draft: Draft) -> bool:
+        return not self.abstains(draft) and draft.text not in self._guessed
+
     def abstains(self, draft: Draft) -> bool:
         return draft.text in ("", "I don't know")
 
@@ -226,13 +232,14 @@ class ScriptedTools:
         try:
             for number in range(1, min(most, self._fitting) + 1):
                 self._place.set((number, ""))
+                self._last_round = number
                 yield number
         finally:  # a policy may leave in the middle of a round
             self._place.set((0, ""))
 
     @contextmanager
     def extra_round(self, *steps: str) -> Iterator[bool]:
-        self._place.set((1, ""))
+        self._place.set((self._last_round + 1, ""))
         try:
             yield self._fitting > 0
         finally:

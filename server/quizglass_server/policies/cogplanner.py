@@ -10,7 +10,8 @@
     sequential   Q_t = QR(Q_t-1, D_t)    A_t = IA(Q_t,   D_t)    one after the other
 
 A reformulation makes the question clearer, or splits it into queries that each stand alone. N is 3, as in
-the paper, where the bundle does not say another (`evidence.rounds`).
+the paper, where the bundle does not say another (`evidence.rounds`). Instead of "I don't know" a second look follows
+(`second_look.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from enum import Enum
 
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.policies.policy import liked
+from quizglass_server.policies.second_look import answer_or_look_again
 from quizglass_server.policies.tools import Tools
 
 MOST_ROUNDS = 3
@@ -43,13 +45,16 @@ class Searches:
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self._queries: set[str] = set()
-        self._looked_up = False
+        self.looked_up = False
+        """Whether the picture was."""
+        self.searched = False
+        """Whether texts were searched for since."""
 
     async def image(self, state: State) -> State:
         """The state with what the picture brings back."""
-        if self._looked_up:
+        if self.looked_up:
             return state
-        self._looked_up = True
+        self.looked_up, self.searched = True, False
         return state.having(await self._tools.search_image(limit=TOP_PICTURES))
 
     async def text(self, state: State) -> State:
@@ -58,6 +63,7 @@ class Searches:
         if not queries:
             return state
         self._queries.update(queries)
+        self.searched = True
         return state.having(await self._tools.search_text(queries, limit=TOP_TEXTS))
 
 
@@ -71,7 +77,7 @@ class CogPlanner:
 
     needs = ("generator", "image_encoder", "text_encoder", "reranker")
     likes = liked(needs)
-    tasks = ("reformulate", "act")
+    tasks = ("reformulate", "act", "rewrite")
 
     def __init__(self, name: str, *, parallel: bool) -> None:
         self.name = name
@@ -89,7 +95,7 @@ class CogPlanner:
             state = await (searches.image(state) if action is Action.IMAGE else searches.text(state))
             if state == before:
                 break  # the next round would be decided from the same
-        return await tools.answer(state)
+        return await answer_or_look_again(state, tools, looked_up=searches.looked_up, searched=searches.searched)
 
     async def _decide(self, state: State, tools: Tools) -> tuple[list[str], Action]:
         if self._parallel:

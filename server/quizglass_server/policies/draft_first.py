@@ -29,4 +29,6 @@ class DraftFirst:
         draft = await tools.write("answer", state)
         text = draft.text.strip()
         plan = await tools.decide(Plan, state, by="tool_router", otherwise=Plan.NONE, draft=text)
-        return tools.tell(draft) if plan is Plan.NONE and text else await follow(plan, state, tools)
+        if plan is not Plan.NONE or not text:
+            return await follow(plan, state, tools)
+        return tools.tell(draft) if tools.remembers(draft) else await follow(Plan.BOTH, state, tools)

@@ -5,7 +5,8 @@ q, i ─► next ─┬─ image ─► ask ─ image search ─┬─► next .
               └─ answer ─► M(q, everything found)
 
 What it asks for twice is looked up twice: only CogPlanner's paper keeps searches (`cogplanner.Searches`). Of a picture
-that costs a search without an embedding, which the turn keeps, and what it finds again is in the state once.
+that costs a search without an embedding, which the turn keeps, and what it finds again is in the state once. Instead
+of "I don't know" a second look follows (`second_look.py`), as in the policies that it is compared with.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from enum import Enum
 
 from quizglass_server.domain.state import Draft
 from quizglass_server.policies.policy import liked
+from quizglass_server.policies.second_look import answer_or_look_again
 from quizglass_server.policies.tools import Tools
 
 MOST_ROUNDS = 5
@@ -33,11 +35,11 @@ class OmniSearch:
     name = "omnisearch"
     needs = ("generator", "image_encoder", "text_encoder", "reranker")
     likes = liked(needs)
-    tasks = ("next", "ask")
+    tasks = ("next", "ask", "rewrite")
 
     async def answer(self, tools: Tools) -> Draft:
         """Rounds until the model answers."""
-        state = tools.start()
+        state, looked_up, searched = tools.start(), False, False
         for _ in tools.rounds(MOST_ROUNDS, "next", "ask", "text_search"):
             tool = await tools.decide(Next, state, by="next", otherwise=Next.ANSWER)
             if tool is Next.ANSWER:
@@ -45,4 +47,5 @@ class OmniSearch:
             state = state.asking(await tools.queries("ask", state, tool=tool.value))
             search = tools.search_image() if tool is Next.IMAGE else tools.search_text(state.asked)
             state = state.having(await search)
-        return await tools.answer(state)
+            looked_up, searched = looked_up or tool is Next.IMAGE, tool is Next.TEXT
+        return await answer_or_look_again(state, tools, looked_up=looked_up, searched=searched)

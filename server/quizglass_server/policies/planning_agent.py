@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable
 from quizglass.values import Plan
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.policies.policy import liked
+from quizglass_server.policies.second_look import answer_or_look_again, by_text
 from quizglass_server.policies.tools import Tools
 
 SEARCHES = ("image_encoder", "text_encoder")
@@ -59,34 +60,10 @@ class PlanningAgent:
         state = await look_up(plan, tools.start(), tools, by_tags=True)
         if self._answerer is not None:
             return await self._answerer(state, tools)
-        return await tools.answer(state) if plan is Plan.BOTH else await second_look(plan, state, tools)
-
-
-async def second_look(plan: Plan, state: State, tools: Tools) -> Draft:
-    """Answers from what was found; where that is "I don't know" or unsure, looks up what the plan left out and answers
-    again.
-
-    The paper's agent keeps to its plan, which was made because the model was expected to know the rest. Where it says
-    that it does not, or its least probable token does, a wearer is better off with a late answer than with none or a
-    guess.
-    """
-    draft, told = await tools.attempt(state)
-    if told:
-        return draft
-    with tools.extra_round("image_search", "rewrite", "text_search") as fits:
-        further = await _what_was_left_out(plan, state, tools) if fits else state
-        if (further.seen, further.found) != (state.seen, state.found):
-            again = await tools.answer(further)
-            return again if again.text else tools.tell(draft)
-    return tools.tell(draft)
-
-
-async def _what_was_left_out(plan: Plan, state: State, tools: Tools) -> State:
-    """The state with the picture looked up, and with text by what that showed."""
-    further = state if plan.searches_image else state.having(await tools.search_image())
-    if state.queries and further.seen == state.seen:
-        return further
-    return await _by_text(further, tools)
+        if plan is Plan.BOTH:
+            return await tools.answer(state)
+        searched = bool(state.queries)
+        return await answer_or_look_again(state, tools, looked_up=plan.searches_image, searched=searched)
 
 
 async def look_up(plan: Plan, state: State, tools: Tools, *, by_tags: bool = False) -> State:
@@ -103,12 +80,7 @@ async def look_up(plan: Plan, state: State, tools: Tools, *, by_tags: bool = Fal
     if plan.searches_image:
         state = state.having(await tools.search_image())
         searches_text = searches_text or (by_tags and not state.seen and bool(await tools.tags()))
-    return await _by_text(state, tools) if searches_text else state
-
-
-async def _by_text(state: State, tools: Tools) -> State:
-    queries = await tools.rewrite(state)
-    return state.asking(queries).having(await tools.search_text(queries))
+    return await by_text(state, tools) if searches_text else state
 
 
 async def follow(plan: Plan, state: State, tools: Tools) -> Draft:

@@ -155,7 +155,7 @@ class QADragon:
         plan, useful = (self._checking, None) if shown else await self._plan(state, tools)
         state = await self._look_up(plan, state, tools)
         answer, doubt = await self._concluded(plan, state, tools)
-        if answer.text and (doubt or tools.abstains(answer)):
+        if answer.text and (doubt or not _told_by(state, answer, tools)):
             answer, doubt = await self._second_look(plan, useful, state, tools) or (answer, doubt)
         if not answer.text:
             return tools.tell(draft) if shown else tools.refuse(draft, AbstainReason.BUDGET)
@@ -272,6 +272,11 @@ _REFUSED = {
     Judgement.CONTRADICTED: AbstainReason.CONTRADICTED,
     Judgement.INCOMPLETE: AbstainReason.INCOMPLETE,
 }
+
+
+def _told_by(state: State, answer: Draft, tools: Tools) -> bool:
+    """Whether it is an answer: something that passages say, or that is remembered surely."""
+    return not tools.abstains(answer) if state.found else tools.remembers(answer)
 
 
 async def _doubt(state: State, answer: Draft, reason: str, plan: Plan, tools: Tools) -> AbstainReason | None:

@@ -153,6 +153,11 @@ class Tools(Protocol):
         """Whether a draft's least and mean token probability reach the bundle's thresholds; true without any."""
         ...
 
+    def remembers(self, draft: Draft) -> bool:
+        """Whether a draft that no passage backs may be told: it says something, and its least token probability reaches
+        what the bundle asks of memory, if it asks."""
+        ...
+
     def abstains(self, draft: Draft) -> bool:
         """Whether a draft says that nothing is known, or nothing at all."""
         ...
@@ -167,5 +172,5 @@ class Tools(Protocol):
         ...
 
     def extra_round(self, *steps: str) -> AbstractContextManager[bool]:
-        """A block that is a round of its own: whether it fits, as in `rounds`; events within carry the number 1."""
+        """A block that is a round of its own: whether it fits, as in `rounds`; events within carry the next number."""
         ...

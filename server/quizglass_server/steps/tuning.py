@@ -49,7 +49,7 @@ class Thresholds(ManifestPart):
     """An answer of a smaller probability of being supported is doubted; None: the likeliest label decides."""
     memory_accept: Probability | None = None
     """An answer without passages whose least probable token is less probable is told only after what was not looked up
-    is; None: it is told as it is written."""
+    is, by policies that choose what is; None: it is told as it is written."""
     none_accept: Probability | None = None
     """A plan to look nothing up of a smaller probability gives way to the next likeliest; None: the likeliest plan is
     followed."""

@@ -67,6 +67,7 @@ class Toolbox:
         self._lookups = Lookups(turn, runner, resources, journal)
         self._looks_ahead = False
         self._verified = False
+        self._last_round = 0
         self._givens = Givens(turn, runner, resources, journal, self._while_reading)
 
     async def __aenter__(self) -> Toolbox:
@@ -175,10 +176,11 @@ class Toolbox:
     async def attempt(self, state: State) -> tuple[Draft, bool]:
         """The same, but the bundle's words by which nothing is known are not told, nor what memory is not sure of; and
         whether anything was."""
-        least = None if state.found else self._resources.tuning.memory_accept
-        withholding = Withholding(self._resources.tuning.abstain, self._say, whole=least is not None)
+        tuning, backed = self._resources.tuning, bool(state.found)
+        whole = tuning.memory_accept is not None and not backed
+        withholding = Withholding(tuning.abstain, self._say, whole=whole)
         draft = await self._streamed(ANSWER, state, {}, withholding.add)
-        return draft, withholding.end(sure=least is None or draft.p_min >= least)
+        return draft, withholding.end(sure=backed or self.remembers(draft))
 
     async def _streamed(self, task: str, state: State, also: Mapping[str, Note], say: Callable[[str], None]) -> Draft:
         """What a prompt is completed to, each piece said as it is written; a refusal where it cannot tell."""
@@ -243,6 +245,10 @@ class Toolbox:
             return False
         return draft.p_min >= (tuning.p_min or 0.0) and draft.p_mean >= (tuning.p_mean or 0.0)
 
+    def remembers(self, draft: Draft) -> bool:
+        """Whether a draft that no passage backs may be told."""
+        return not self.abstains(draft) and draft.p_min >= (self._resources.tuning.memory_accept or 0.0)
+
     def abstains(self, draft: Draft) -> bool:
         """Whether a draft says that nothing is known, in the bundle's words or in those that models use."""
         return abstains(draft.text, self._resources.tuning.abstain)
@@ -255,6 +261,7 @@ class Toolbox:
                     current.set(number)
                     if not self._runner.fits(steps, further=number > 1):
                         return
+                    self._last_round = number
                     self._runner.next_round = steps if number < most else ()
                     yield number
             finally:
@@ -264,7 +271,7 @@ class Toolbox:
     def extra_round(self, *steps: str) -> Iterator[bool]:
         """A block that is a round of its own; whether these steps and answering still fit."""
         with in_rounds() as current:
-            current.set(1)
+            current.set(self._last_round + 1)
             yield self._runner.fits(steps, further=False)
 
     async def judge(self, draft: Draft) -> Draft:

@@ -354,6 +354,14 @@ async def test_what_a_draft_lacks_is_looked_up() -> None:
         await world.ask(policy="draft-first")
 
 
+@pytest.mark.parametrize(("accept", "searches"), [(0.4, []), (0.6, ["image", "text"])])
+async def test_a_draft_that_lacks_nothing_but_is_a_guess_is_looked_up(accept: float, searches: list[str]) -> None:
+    world = World(memory_accept=accept)  # the least probable token of a draft has 0.5
+    world.models.deciders["tool_router"] = Router(Plan.NONE)
+    assert done(await world.ask(policy="draft-first")).answer == "45 crowns"
+    assert world.knowledge.searches == searches
+
+
 async def test_an_empty_draft_is_no_answer() -> None:
     world = World()
     world.models.deciders["tool_router"] = Router(Plan.NONE)

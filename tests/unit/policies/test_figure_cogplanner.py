@@ -93,6 +93,45 @@ async def test_figure_of_cogplanner_takes_three_rounds_or_what_the_bundle_says(b
     assert len(graded.of("grade")) == most
 
 
+@pytest.mark.parametrize(
+    ("first", "actions", "lookups"),
+    [
+        ("I don't know", ["none"], ["2 search_image", "2 rewrite", "2 search_text Who made the Velmora?"]),
+        ("a guess", ["none"], ["2 search_image", "2 rewrite", "2 search_text Who made the Velmora?"]),
+        ("I don't know", ["image", "none"], ["3 rewrite", "3 search_text Who made the Velmora?"]),
+        (
+            "I don't know",
+            ["text", "none"],
+            ["3 search_image", "3 rewrite", "3 search_text Who made the Velmora?"],
+        ),
+    ],
+)
+async def test_figure_of_cogplanner_looks_up_the_rest_before_it_says_that_it_does_not_know(
+    first: str, actions: list[str], lookups: list[str]
+) -> None:
+    tools = ScriptedTools(
+        pictures=seen("Velmora"),
+        act=actions,
+        reformulate=[["Who made it?"], ["Who made it?"]],
+        rewrite=[["Who made the Velmora?"]],
+        answer=[first, "Tandric"],
+        guessed=["a guess"],
+    )
+    assert (await SEQUENTIAL.answer(tools)).text == "Tandric"
+    assert tools.calls[-len(lookups) - 1 :] == [*lookups, f"{lookups[0][0]} answer answer"]
+
+
+async def test_figure_of_cogplanner_looks_up_nothing_twice_for_what_it_does_not_know() -> None:
+    tools = ScriptedTools(
+        pictures=seen("Velmora"),
+        act=["image", "text", "none"],
+        reformulate=[["a"], ["b"], ["b"]],
+        answer=["I don't know", "Tandric"],
+    )
+    assert (await SEQUENTIAL.answer(tools)).text == "I don't know"
+    assert len(tools.of("answer")) == len(tools.of("search_text")) == len(tools.of("search_image")) == 1
+
+
 async def test_figure_of_one_search_looks_up_the_question_as_it_was_asked() -> None:
     text, image = OneSearch("t", Action.TEXT), OneSearch("i", Action.IMAGE)
     tools = ScriptedTools(answer=["x"])

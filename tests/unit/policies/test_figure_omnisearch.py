@@ -37,3 +37,15 @@ async def test_figure_of_omnisearch_without_time_answers_and_without_a_sub_quest
     tools = ScriptedTools(next=["text"], ask=[[]], answer=["x"])
     await OmniSearch().answer(tools)
     assert [call.name for call in tools.of("search_text")] == [QUESTION]
+
+
+async def test_figure_of_omnisearch_looks_up_the_rest_before_it_says_that_it_does_not_know() -> None:
+    tools = ScriptedTools(
+        pictures=seen("Velmora"),
+        next=["image", "answer"],
+        ask=[["What is it?"]],
+        rewrite=[["Who made the Velmora?"]],
+        answer=["I don't know", "Tandric"],
+    )
+    assert (await OmniSearch().answer(tools)).text == "Tandric"
+    assert tools.calls[-3:] == ["3 rewrite", "3 search_text Who made the Velmora?", "3 answer answer"]

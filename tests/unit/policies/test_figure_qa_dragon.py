@@ -148,8 +148,9 @@ async def test_figure_of_qa_dragon_looks_up_what_was_left_out_before_it_refuses(
     assert (titles(conclusion.seen), bool(conclusion.found)) == (["Velmora"], True)
 
 
-async def test_figure_of_qa_dragon_answers_again_where_it_did_not_know() -> None:
-    tools = dragon(tool_router=["none"], conclude=["I don't know", "Ana"], reason=["a", "b"])
+@pytest.mark.parametrize("first", ["I don't know", "Bo"], ids=["nothing", "a guess"])
+async def test_figure_of_qa_dragon_answers_again_where_it_did_not_know(first: str) -> None:
+    tools = dragon(tool_router=["none"], conclude=[first, "Ana"], reason=["a", "b"], guessed=["Bo"])
     assert (await QADragon().answer(tools)).text == "Ana"
     assert [call.verb for call in tools.made].count("search_image") == 1
 

@@ -244,6 +244,10 @@ class OfflineTurn:
         """Always: the line is fitted on what is written."""
         return True
 
+    def remembers(self, draft: Draft) -> bool:
+        """Whether it says anything: no bundle says how sure it must be."""
+        return not self.abstains(draft)
+
     def abstains(self, draft: Draft) -> bool:
         """Whether it says that nothing is known, in the words that models use."""
         return abstains(draft.text, Tuning().abstain)

@@ -158,7 +158,9 @@ class _Tracer:
             models, printed = OfflineModels(self._model, self._search), printed_words(sample)
             turn = OfflineTurn(models, sample.question, picture, sample.history, printed)
             draft = turn.run(POLICIES[self._options.policy])
-            return draft.text, "", list(self._offline_rounds(turn))
+            # What a second look found, the rounds did not: where they ended is not what is to be learned.
+            answer = "" if turn.spent.calls["rewrite"] else draft.text
+            return answer, "", list(self._offline_rounds(turn))
         policy, budget = self._options.policy, self._options.budget
         events = served_turn(self._client, sample.question, picture, sample.history, policy=policy, budget=budget)
         return self._events_read(sample.question, events)
