@@ -1,7 +1,7 @@
 """Trains the starter's base model and its deciders, from nothing or from shipped checkpoints, stage by stage.
 
 Each stage keeps its progress under `workdir/<stage>/`: run again after an interruption, it goes on where it was, and a
-finished stage is skipped. Budgets are wall-clock minutes.
+finished stage is skipped. Budgets are minutes as `Schedule` counts them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def train(
 
     Args:
         stages: names out of STAGES.
-        minutes: wall-clock budgets of those stages that train.
+        minutes: budgets of those stages that train.
         threads: CPU threads for torch, processes that draw pictures, and beside a GPU those that make its batches.
         workdir: where progress, checkpoints and measurements go.
         sizes: how much is drawn, and how large batches are; by default what suits the device.

@@ -15,21 +15,32 @@ PROGRESS = "progress.pt"
 
 
 class Schedule:
-    """Linear warm-up, then cosine decay, over a wall-clock budget instead of a step count.
+    """Linear warm-up, then cosine decay, over a budget of time instead of a step count.
 
-    A stage interrupted and resumed goes on where it was: the time already spent is part of its progress. On a terminal
-    a progress bar shows the budget.
+    On a CPU time is the processor time of the thread that trains: the time on the clock where nothing else runs, and no
+    less training where something does. On a GPU, for which that thread waits, it is the time on the clock. A stage
+    interrupted and resumed goes on where it was: the time already spent is part of its progress. On a terminal a
+    progress bar shows the budget.
+
+    Args:
+        minutes: the budget.
+        rate: of learning, at its highest.
+        device: where the model learns.
+        warm_up: share of the budget in which the rate rises.
+        floor: share of the rate that is left at the end.
     """
 
-    def __init__(self, minutes: float, rate: float, warm_up: float = 0.05, floor: float = 0.03) -> None:
-        """`floor` is the share of the rate that is left at the end."""
+    def __init__(
+        self, minutes: float, rate: float, device: torch.device, warm_up: float = 0.05, floor: float = 0.03
+    ) -> None:
         self.budget = minutes * 60
         self.rate = rate
         self.warm_up = warm_up
         self.floor = floor
         self.steps = 0
         self.spent = 0.0
-        self._mark = time.monotonic()
+        self._clock = time.thread_time if device.type == "cpu" else time.monotonic
+        self._mark = self._clock()
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
         console = Console(stderr=True)
         self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
@@ -37,7 +48,7 @@ class Schedule:
 
     def step(self, optimizer: torch.optim.Optimizer, note: str = "") -> bool:
         """Set the rate for the next step; false when the time is used up. `note` stands beside the progress bar."""
-        now = time.monotonic()
+        now = self._clock()
         self.spent += now - self._mark
         self._mark = now
         self._bar.start()

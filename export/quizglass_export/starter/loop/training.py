@@ -111,13 +111,13 @@ def fit(
     scales: dict[str, float] | None = None,
     workers: int = 0,
 ) -> Meter:
-    """Train for a wall-clock budget, where the model is; resumable from `folder`.
+    """Train for a budget of time, where the model is; resumable from `folder`.
 
     Args:
         model: what learns, as far as its parameters ask for gradients.
         source: makes the batches; asked again when they end.
         folder: of the progress.
-        minutes: the budget.
+        minutes: the budget, as `Schedule` counts it.
         pad: id of the tokens in whose place pictures are shown.
         rate: of learning, at its highest.
         store: pictures by row, uint8 [N, 112, 112, 3].
@@ -128,7 +128,7 @@ def fit(
         The running accuracies.
     """
     optimizer = optimiser(model, rate, scales=scales)
-    schedule = Schedule(minutes, rate, warm_up=_WARM_UP)
+    schedule = Schedule(minutes, rate, device_of(model), warm_up=_WARM_UP)
     if resume(folder, model, optimizer, schedule):
         _log.info("%s resumed at %s", folder.name, schedule.progress())
     meter, saved, feed = Meter(), schedule.spent, Feed(source)

@@ -133,7 +133,7 @@ def train_vision(
         model: the base.
         folder: of the shards and of the progress.
         counts: of the shards, by sort.
-        minutes: wall-clock budget.
+        minutes: the budget, as `Schedule` counts it.
         further: whether language has been built on the tower.
         scale: how many times larger than on a CPU batches are.
 
@@ -147,7 +147,7 @@ def train_vision(
     both = nn.ModuleDict({"visual": visual, "heads": heads})
     rate = _FURTHER_RATE if further else _RATE
     optimizer = optimiser(both, rate, decay=0.03)
-    schedule = Schedule(minutes, rate, warm_up=0.04)
+    schedule = Schedule(minutes, rate, device, warm_up=0.04)
     resume(folder, both, optimizer, schedule)
     shards = LabelledPictures(folder, counts, schedule.steps + 1, device, _BATCH * scale)
     averages: dict[str, float] = {}
