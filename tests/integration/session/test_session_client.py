@@ -2,10 +2,12 @@
 
 import asyncio
 import io
+import os
 import random
 import subprocess
 import sys
 from contextlib import AsyncExitStack
+from functools import partial
 
 import pytest
 from PIL import Image
@@ -447,7 +449,7 @@ def test_chat_answers_line_by_line(tmp_path):
         shown = f"/show missing.png\n/show {tmp_path / 'notes.txt'}\n/shwo a.png\n/show\n{'x' * 300_000}\n"
         lines = f"What is this?\n{shown}And how much?\n/stop\n/quit\nnever asked\n"
         run = subprocess.run(command, input=lines, text=True, capture_output=True, timeout=300)
-    assert run.returncode == 0
+    assert run.returncode == 1
     assert run.stdout.count("45 crowns") >= 2
     assert "missing.png is no file" in run.stderr
     assert "notes.txt is no picture" in run.stderr
@@ -455,3 +457,39 @@ def test_chat_answers_line_by_line(tmp_path):
     assert "/show: there are /show FILE" in run.stderr
     assert "more than 256000" in run.stderr
     assert [turn.question for turn in stage.assistant.turns] == ["What is this?", "And how much?"]
+
+
+def typed(target, lines):
+    """What becomes of a chat whose input is these bytes, no terminal; without any, its input is closed."""
+    command = [sys.executable, "-m", "quizglass_client.cli", "--server", target, "chat"]
+    closed = None if lines is not None else partial(os.close, 0)
+    environment = os.environ | {"PYTHONIOENCODING": "utf-8:strict"}  # as in most locales
+    return subprocess.run(command, input=lines, env=environment, capture_output=True, timeout=300, preexec_fn=closed)
+
+
+def test_a_chat_whose_input_is_no_text_goes_on_with_the_next_line(tmp_path):
+    with serving_on_a_thread(tmp_path) as stage:
+        run = typed(stage.target, b"What is \xff this?\nAnd how much?\n")
+        assert (run.returncode, b"45 crowns" in run.stdout) == (1, True)
+        assert b"character 8 is no Unicode character" in run.stderr
+        assert [turn.question for turn in stage.assistant.turns] == ["And how much?"]
+
+
+def test_a_chat_without_an_input_ends(tmp_path):
+    with serving_on_a_thread(tmp_path) as stage:
+        run = typed(stage.target, None)
+    assert (run.returncode, run.stdout, run.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("/device battery=full", "battery: 'full' is no number of percent"),
+        ("/device battery=9 charging=true", "charging: there are battery, heat and link"),
+        ("/device heat=mild", "heat: 'mild' is none of normal, warm, hot"),
+    ],
+)
+def test_a_chat_that_is_told_what_no_device_is_fails_and_says_so(tmp_path, line, says):
+    with serving_on_a_thread(tmp_path) as stage:
+        run = typed(stage.target, line.encode())
+    assert (run.returncode, run.stderr.decode()) == (1, f"quizglass: {says}\n")
