@@ -399,6 +399,44 @@ def test_closing_a_session_twice_is_closing_it_once(tmp_path):
             session.ask("Q?")
 
 
+def test_what_a_blocking_session_was_told_can_be_read_when_it_is_closed(tmp_path):
+    with serving_on_a_thread(tmp_path) as stage:
+        with Session(stage.target) as session:
+            turn = session.ask("What is this?", png())
+            turn.answer()
+        assert turn.answer().text == "45 crowns"
+        kinds = [type(said.event).__name__ for said in turn if isinstance(said, TurnUpdate)]
+        assert (kinds[0], kinds[-1], next(turn, None)) == ("Accepted", "Done", None)
+        assert {type(news).__name__ for news in session.news()} == {"FrameStatus"}
+        turn.cancel()
+        with pytest.raises(Cancelled, match="was closed"):
+            session.ask("And now?")
+
+
+def test_news_that_are_worked_on_while_a_session_is_closed_are_not_the_last(tmp_path):
+    with serving_on_a_thread(tmp_path) as stage:
+        with Session(stage.target) as session:
+            session.show(png())
+            session.answer("What is this?")
+            news = session.news()
+            first = next(news)
+        assert {type(each).__name__ for each in (first, *news)} == {"FrameStatus"}
+
+
+async def test_a_session_whose_opening_was_cancelled_says_so():
+    connected = asyncio.Event()
+    server = await asyncio.start_server(lambda reader, writer: connected.set(), "127.0.0.1", 0)
+    async with server:
+        session = AsyncSession(f"127.0.0.1:{server.sockets[0].getsockname()[1]}", connect_timeout=WAIT_S)
+        opening = asyncio.create_task(session.__aenter__())
+        await connected.wait()
+        opening.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+        with pytest.raises(Cancelled, match="was closed"):
+            await session.ask("What is this?")
+
+
 def test_the_blocking_session_does_the_same(tmp_path):
     with serving_on_a_thread(tmp_path) as stage, Session(stage.target) as session:
         frame = session.show(png(), pinned=True)
