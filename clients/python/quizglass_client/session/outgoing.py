@@ -156,13 +156,14 @@ class OutgoingMessages:
             upload.offset = None
             if not resumed:
                 upload.held = False
-            upload.announced = resumed or name in wanted or upload.begin.pinned
+            upload.announced = (upload.announced if resumed else upload.begin.pinned) or name in wanted
             if not upload.held and upload.announced:
                 begins.append(upload.begin)
         if not resumed:
             self._dropped.clear()
+            self._played = None  # of a question that this session does not know
         # A later question is understood after what was heard, so that is said first.
-        before = [said for said in (self._device, self._played if resumed else None) if said is not None]
+        before = [said for said in (self._device, self._played) if said is not None]
         self._waiting = deque([*begins, *before, *asks, *self._cancelled.values(), *self._dropped.values()])
         self._changed.set()
 
