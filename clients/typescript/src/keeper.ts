@@ -81,6 +81,9 @@ export class Keeper {
   #link: Link | undefined;
   /** Whether the server has opened it. */
   #isOpen = false;
+  #openedAt = 0;
+  /** Whether it has brought anything of the session, and not of itself alone. */
+  #brought = false;
   #kept: Promise<void> | undefined;
   readonly #changed = new Change();
 
@@ -145,7 +148,8 @@ export class Keeper {
       if (this.#over) return;
       if (this.links > links) {
         this.#lostAt = performance.now();
-        pause = 0;
+        // Else the next one may be of as little use.
+        if (this.#brought || this.#lostAt - this.#openedAt > LONGEST_PAUSE_MS) pause = 0;
         this.owner.lost(reason);
       }
       await this.#pause(pause, reason);
@@ -200,6 +204,8 @@ export class Keeper {
     this.#heardAt = now;
     this.#leaving = false;
     this.#isOpen = true;
+    this.#openedAt = now;
+    this.#brought = false;
     this.links += 1;
     this.owner.opened(opened, now - this.#lostAt, first);
     this.owner.outgoing.again(resumed);
@@ -246,6 +252,7 @@ export class Keeper {
         throw new DeadLink("messages have got lost");
       } else {
         this.#seq = message.seq;
+        this.#brought = true;
         this.#acknowledge(message);
       }
       if (said.case === "goAway") this.#leaving = true;

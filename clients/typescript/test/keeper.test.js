@@ -83,3 +83,15 @@ test("a question while a session is being closed keeps nobody from running, and 
   await closing;
   assert.deepEqual([links[0]?.closed, links.length], [true, 1]);
 });
+
+test("links that bring nothing and break are not made without a pause", async () => {
+  const { links, transport } = quiet(HOUR, HOUR);
+  const short = async () => {
+    const link = await transport.open();
+    setImmediate(() => link.close());
+    return link;
+  };
+  const session = await Session.open({ ...transport, open: short }, { patienceMs: 300 });
+  await assert.rejects(session.answer("What?"), { name: "ServerUnavailable", message: /^no link for 0\.3 s: the server ended it/ });
+  assert(links.length <= 5);
+});

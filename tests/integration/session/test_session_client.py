@@ -7,22 +7,28 @@ import random
 import subprocess
 import sys
 from contextlib import AsyncExitStack
+from dataclasses import fields
 from functools import partial
 
+import grpc.aio
 import pytest
 from PIL import Image
 
 from bench.session.cutting_proxy import Cut, cutting_proxy
+from quizglass.convert import server_message
 from quizglass.session import (
     Forgotten,
     Interrupted,
     Notice,
+    Opened,
     OutputProfile,
     PostureChange,
     Progress,
     Restored,
+    SessionLimits,
     TurnUpdate,
 )
+from quizglass.v1 import session_pb2_grpc
 from quizglass.values import AnswerDelta
 from quizglass_client import (
     AsyncSession,
@@ -187,6 +193,24 @@ async def test_a_session_is_given_up_when_patience_ends(tmp_path):
             await turn.answer()
         with pytest.raises(ServerUnavailable):
             await session.ask("Again?")
+
+
+async def test_links_that_bring_nothing_and_break_are_not_made_without_a_pause():
+    class Brief(session_pb2_grpc.SessionServiceServicer):
+        async def Converse(self, messages, context):
+            await anext(messages)
+            limits = SessionLimits(**{each.name: 1 for each in fields(SessionLimits)})
+            yield server_message(Opened("one", 1, Restored.ALL, "", limits), 0)
+
+    server = grpc.aio.server()
+    session_pb2_grpc.add_SessionServiceServicer_to_server(Brief(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with AsyncSession(f"127.0.0.1:{port}", patience=0.3) as session:
+        with pytest.raises(ServerUnavailable, match=r"no link for 0\.3 s: the server ended it"):
+            await asyncio.wait_for(session.answer("What?"), WAIT_S)
+        assert session.links <= 5
+    await server.stop(None)
 
 
 async def test_on_another_server_the_dialogue_goes_on_and_half_an_answer_is_told_as_lost(tmp_path):
