@@ -92,7 +92,6 @@ class OutgoingMessages:
         data: bytes,
         *,
         pinned: bool = False,
-        mime: str = "",
         role: Role = Role.UNKNOWN,
         parent: bytes = b"",
         region: Region | None = None,
@@ -101,7 +100,7 @@ class OutgoingMessages:
         name = hashlib.sha256(data).digest()
         self._dropped.pop(name, None)
         upload = self._uploads.get(name)
-        begin = FrameBegin(name, len(data), mime, role=role, parent=parent, region=region, pinned=pinned)
+        begin = FrameBegin(name, len(data), role=role, parent=parent, region=region, pinned=pinned)
         if upload is None:
             upload = self._uploads[name] = Upload(begin, data)
             self._forget_oldest()
