@@ -7,7 +7,6 @@ from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from quizglass.convert import capabilities_value, event_value, to_value
@@ -68,7 +67,7 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connection; calls that run are cancelled."""
+        """Close the connection; calls that run, or come after, fail with `Cancelled`."""
         await self._channel.close()
 
     async def ask(
@@ -252,8 +251,9 @@ class AsyncClient:
     async def healthy(self) -> bool:
         """Whether the server can be reached and takes requests."""
         try:
-            reply = await self._health.Check(health_pb2.HealthCheckRequest(), timeout=self._limits.health)
-        except grpc.RpcError:
+            with translated():
+                reply = await self._health.Check(health_pb2.HealthCheckRequest(), timeout=self._limits.health)
+        except ClientError:
             return False
         return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
 

@@ -4,24 +4,26 @@
     ├── ServerUnavailable       nothing answers there, or an engine is being restarted: try again soon
     ├── Overloaded              no room now; `.retry_after` seconds from now there may be
     ├── DeadlineExceeded        the time ran out before the server could say anything
-    ├── Cancelled               the call was cancelled
+    ├── Cancelled               the call was cancelled; by closing its client, or session, if `.reason` is CLOSED
     ├── InvalidRequest          a field is wrong; `.field` names it
     ├── NotFound                something named does not exist
     ├── NotSupported            the server's bundle lacks what was asked for
     ├── SessionLost             a session could not be resumed, and a question was half answered
     └── ServerError             the server failed; `.metadata["incident"]` finds it in its log
 
-Errors are told apart by status and google.rpc.ErrorInfo, never by their text; only whether a failed call was begun is
-read from gRPC's own words, and words that are not known count as begun.
+Errors are told apart by status and google.rpc.ErrorInfo, never by their text; only whether a failed call was begun, or
+its channel was closed, is read from gRPC's own words, and words that are not known count as begun.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import grpc
+import grpc.aio
 from google.rpc import error_details_pb2, status_pb2
 
 from quizglass.session import Notice
@@ -37,6 +39,10 @@ says so of a call of which it had said nothing before. Where a connection was lo
 though its word of that never came; gRPC itself sends again what it knows that no server had."""
 _DROPPED = "CANCELLED"
 """The whole text of a call that a stopping server dropped."""
+_CLOSED = ("Cannot invoke RPC", "Channel is closed")
+"""How gRPC's text begins for a call over a channel that was closed here before, blocking and asynchronous."""
+_CLOSING = "Channel closed!"
+"""In gRPC's text for a blocking call whose channel is closed here while it runs."""
 
 
 class ClientError(Exception):
@@ -144,6 +150,20 @@ def translated() -> Iterator[None]:
         yield
     except grpc.RpcError as error:
         raise from_rpc(error) from error
+    except (ValueError, grpc.aio.UsageError) as error:
+        if not str(error).startswith(_CLOSED):
+            raise
+        raise _of_closed() from error
+    except asyncio.CancelledError as error:
+        # So gRPC ends asynchronous calls whose channel is closed: nobody has cancelled the task that waits for them.
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise _of_closed() from error
+
+
+def _of_closed() -> Cancelled:
+    return Cancelled("the client was closed", status=grpc.StatusCode.CANCELLED.name, reason="CLOSED")
 
 
 def from_rpc(error: grpc.RpcError) -> ClientError:
@@ -151,6 +171,8 @@ def from_rpc(error: grpc.RpcError) -> ClientError:
     code: grpc.StatusCode = error.code()
     info, violation, retry = _details(error)
     dropped = _was_dropped(error)
+    if code is grpc.StatusCode.CANCELLED and _CLOSING in (error.details() or ""):
+        return _of_closed()
     cls = ServerUnavailable if dropped else _CLASSES.get(code, ServerError)
     made = cls(error.details() or code.name, status=code.name, reason=info.reason, metadata=dict(info.metadata))
     if isinstance(made, InvalidRequest) and violation is not None:

@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import BinaryIO
 
 LARGEST_PICTURE = 64 << 20
@@ -32,11 +33,21 @@ def read_file(path: Path, largest: int) -> bytes:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that its user alone can read; whole or not at all."""
-    fresh = path.with_name(f".{path.name}.new")
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(content)
-    fresh.replace(path)
+    """Write a file that its user alone can read; whole or not at all.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    # A name of its own: where one can be foreseen, others who may write in the folder may have put a file or a link.
+    with NamedTemporaryFile(dir=path.parent, prefix=".quizglass.", delete=False) as file:
+        fresh = Path(file.name)
+        try:
+            file.write(content)
+            file.close()
+            fresh.replace(path)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
 
 
 def lines(file: BinaryIO, longest: int) -> Iterator[bytes | None]:

@@ -7,7 +7,6 @@ from contextlib import closing
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from quizglass.convert import capabilities_value, event_value, to_value
@@ -62,7 +61,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; calls that run are cancelled."""
+        """Close the connection; calls that run, or come after, fail with `Cancelled`."""
         self._channel.close()
 
     def ask(
@@ -245,8 +244,9 @@ class Client:
     def healthy(self) -> bool:
         """Whether the server can be reached and takes requests."""
         try:
-            reply = self._health.Check(health_pb2.HealthCheckRequest(), timeout=self._limits.health)
-        except grpc.RpcError:
+            with translated():
+                reply = self._health.Check(health_pb2.HealthCheckRequest(), timeout=self._limits.health)
+        except ClientError:
             return False
         return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
 

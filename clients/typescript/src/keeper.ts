@@ -74,10 +74,16 @@ export class Keeper {
   #lostAt = performance.now();
   #hinted = false;
   #stirred = false;
+  #stirredAt = 0;
   /** Whether the server is about to end the link. */
   #leaving = false;
   #closing = false;
   #link: Link | undefined;
+  /** Whether the server has opened it. */
+  #isOpen = false;
+  #openedAt = 0;
+  /** Whether it has brought anything of the session, and not of itself alone. */
+  #brought = false;
   #kept: Promise<void> | undefined;
   readonly #changed = new Change();
 
@@ -108,7 +114,7 @@ export class Keeper {
   /** End the session, and wait until the server knows, or for a while. */
   async close(): Promise<void> {
     this.#closing = true;
-    if (this.#link && !this.failure) {
+    if (this.#isOpen && !this.failure) {
       this.owner.outgoing.say({ case: "close", value: {} });
       const late = (): Error => new DeadLink("the server does not end the link");
       await within(this.#kept ?? Promise.resolve(), CLOSE_MS, late).catch(() => undefined);
@@ -126,6 +132,7 @@ export class Keeper {
   /** A question was asked: silence shows sooner now. */
   stir(): void {
     this.#stirred = true;
+    this.#stirredAt = performance.now();
     this.#changed.tell();
   }
 
@@ -141,7 +148,8 @@ export class Keeper {
       if (this.#over) return;
       if (this.links > links) {
         this.#lostAt = performance.now();
-        pause = 0;
+        // Else the next one may be of as little use.
+        if (this.#brought || this.#lostAt - this.#openedAt > LONGEST_PAUSE_MS) pause = 0;
         this.owner.lost(reason);
       }
       await this.#pause(pause, reason);
@@ -169,6 +177,7 @@ export class Keeper {
       return "the server ended it";
     } finally {
       this.#link = undefined;
+      this.#isOpen = false;
       ending.abort();
       this.#changed.tell();
       link.close();
@@ -194,6 +203,9 @@ export class Keeper {
     this.#unacknowledged = { messages: 0, bytes: 0 };
     this.#heardAt = now;
     this.#leaving = false;
+    this.#isOpen = true;
+    this.#openedAt = now;
+    this.#brought = false;
     this.links += 1;
     this.owner.opened(opened, now - this.#lostAt, first);
     this.owner.outgoing.again(resumed);
@@ -240,6 +252,7 @@ export class Keeper {
         throw new DeadLink("messages have got lost");
       } else {
         this.#seq = message.seq;
+        this.#brought = true;
         this.#acknowledge(message);
       }
       if (said.case === "goAway") this.#leaving = true;
@@ -261,21 +274,36 @@ export class Keeper {
     }
   }
 
-  /** Ask a silent link whether it is alive; end one that does not answer. */
+  /**
+   * Ask a silent link whether it is alive; end one that does not answer. Silence alone proves nothing: the program itself may
+   * have stood still.
+   */
   async #watch(ending: AbortSignal): Promise<void> {
-    while (!ending.aborted) {
+    let asked = 0;
+    while (!ending.aborted && !this.#over) {
       const pingMs = Number((this.posture ?? this.limits)?.pingUs) / 1000;
       const progressMs = Number(this.limits?.progressUs) / 1000;
       const silence = this.owner.busy ? SILENT_PROGRESS * progressMs : 2 * pingMs;
       const asks = Math.min(pingMs, silence / 2);
-      const hinted = await this.#hint(Math.max(50, asks - (performance.now() - this.#heardAt)), ending);
-      if (ending.aborted) return;
-      if (!hinted && performance.now() - this.#heardAt < asks) continue;
-      const before = this.#heardAt;
-      this.owner.outgoing.say({ case: "ping", value: {} });
-      await this.#wait(hinted ? PROBE_MS : silence - asks, ending);
-      if (this.#heardAt === before) throw new DeadLink("the link is silent");
+      const now = performance.now();
+      const before = Math.max(this.#heardAt, this.#stirredAt);
+      if (asked <= before && now - before >= asks) {
+        this.owner.outgoing.say({ case: "ping", value: {} });
+        asked = now;
+      }
+      const due = asked > before ? asked + silence - asks : before + asks;
+      if (now >= due) throw new DeadLink("the link is silent");
+      if (await this.#hint(due - now, ending)) await this.#probe(ending);
     }
+    while (!ending.aborted) await this.#changed.next(); // it is being closed: its end is the server's
+  }
+
+  /** The network may have changed: a link that does not answer at once is dead. */
+  async #probe(ending: AbortSignal): Promise<void> {
+    const before = this.#heardAt;
+    this.owner.outgoing.say({ case: "ping", value: {} });
+    await this.#wait(PROBE_MS, ending);
+    if (this.#heardAt === before) throw new DeadLink("the link does not answer since the network may have changed");
   }
 
   /** Wait for a hint so long; whether one came. */

@@ -132,20 +132,23 @@ export class Outgoing {
    */
   again(resumed: boolean): void {
     this.#window = new Window();
-    if (!resumed) this.#drops.clear();
+    if (!resumed) {
+      this.#drops.clear();
+      this.#played = undefined; // of a question that this session does not know
+    }
     const wanted = new Set([...this.#asks.values()].map((ask) => ask.frame));
     this.#waiting = [];
     for (const [name, upload] of this.#uploads) {
       upload.offset = undefined;
       upload.held &&= resumed;
-      upload.announced = resumed || wanted.has(name) || upload.begin.pinned;
+      upload.announced = (resumed ? upload.announced : upload.begin.pinned) || wanted.has(name);
       if (!upload.held && upload.announced) {
         this.#waiting.push(create(ClientMessageSchema, { message: { case: "frameBegin", value: upload.begin } }));
       }
     }
     if (this.#device) this.#waiting.push(this.#device);
     // A later question is understood after what was heard, so that is said first.
-    if (resumed && this.#played) this.#waiting.push(this.#played);
+    if (this.#played) this.#waiting.push(this.#played);
     this.#waiting.push(...[...this.#asks.values()].map((ask) => ask.said));
     this.#waiting.push(...this.#cancels.values(), ...this.#drops.values());
     this.#changed.tell();

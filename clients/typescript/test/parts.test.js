@@ -76,6 +76,7 @@ test("over a new link, what may not have arrived is said again, what was heard b
   outgoing.status(create(FrameStatusSchema, { sha256, state: FrameStatus_State.HELD }));
   outgoing.over("one");
   outgoing.again(false);
+  outgoing.again(true); // of the new session, whose questions are others
   outgoing.say({ case: "ping", value: {} });
   assert.deepEqual(await kinds(outgoing), ["ping"]);
 });
@@ -126,6 +127,10 @@ test("a picture is announced again to a server that has not been told of it, or 
   assert.deepEqual(await said(), ["frameBegin", "ping"]);
   outgoing.again(false);
   assert.deepEqual(await said(), ["frameBegin", "ping"]);
+  outgoing.status(create(FrameStatusSchema, { sha256, state: FrameStatus_State.DROPPED }));
+  outgoing.again(true); // nobody asks about it any more
+  outgoing.say({ case: "ping", value: {} });
+  assert.deepEqual(await kinds(outgoing), ["ping"]);
 });
 
 test("a picture goes in pieces, between which other messages pass", async () => {

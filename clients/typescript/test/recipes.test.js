@@ -60,6 +60,19 @@ test("what the wearer says is answered about a photo, and a photo that fails or 
   await session.close();
 });
 
+for (const then of ["A cup.", "A mug."]) {
+  test(`a draft is shown once it is confirmed, and not when it is withdrawn: ${then}`, async () => {
+    const { converse } = await recipe();
+    const targets = await stage.do({ begin: { answers: { "What is it?": { draft: "A cup.", then } } } });
+    const buffer = await stage.picture("small");
+    app = glasses(async () => ({ buffer }));
+    const session = await converse(app, targets.grpc, 60_000);
+    await app.say("What is it?");
+    assert.deepEqual(app.shown, [then]);
+    await session.close();
+  });
+}
+
 test("a question that was overtaken by another one is not asked any more", async () => {
   const { converse } = await recipe();
   const targets = await stage.do({ begin: {} });

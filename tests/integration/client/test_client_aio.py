@@ -10,6 +10,7 @@ from bench.session.cutting_proxy import Cut, cutting_proxy
 from quizglass import values
 from quizglass_client import (
     AsyncClient,
+    Cancelled,
     Client,
     Confirmed,
     Decided,
@@ -104,6 +105,21 @@ async def test_cancelling_the_task_closes_the_turn_in_the_server(stage, client):
         await waiting.closed.wait()
     stage.assistant.script = stage.assistant.usual
     assert (await client.answer("And now?")).text == "45 crowns"
+
+
+async def test_closing_the_client_fails_the_calls_that_run_and_those_that_come(stage, client):
+    stage.assistant.script = waiting = Waiting()
+    task = asyncio.create_task(client.answer("How much?"))
+    await waiting.gate.reached.wait()
+    await client.close()
+    calls = (task, client.answer("And now?"), client.memory.stats(), client.add_entries([Entry("a", "A")]))
+    for call in calls:
+        with pytest.raises(Cancelled) as caught:
+            await call
+        assert caught.value.reason == "CLOSED"
+    assert not await client.healthy()
+    async with asyncio.timeout(60):
+        await waiting.closed.wait()
 
 
 async def test_errors_are_of_the_same_tree(stage, client):

@@ -11,7 +11,7 @@ from quizglass import values
 from quizglass.values import Entry, Region
 from quizglass_client.cli import main
 from quizglass_server.domain import turns as domain
-from quizglass_server.errors import EngineFailed
+from quizglass_server.errors import EngineFailed, EngineLost
 from tests.support.rpc_fakes import EVENTS, png, serving_on_a_thread
 
 
@@ -111,6 +111,18 @@ def test_wrong_words_are_status_2(words, capsys):
         main(words)
     assert caught.value.code == 2
     assert "usage: quizglass" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seconds", [None, 2.5])
+def test_an_engine_that_is_paused_says_when_to_try_again(stage, quizglass, seconds):
+    async def script(turn, policy, budget):
+        raise EngineLost("the generator is paused", retry_after_s=seconds)
+        yield
+
+    stage.assistant.script = script
+    status, _, err = quizglass("ask", "-", "How much?")
+    assert status == 3
+    assert f"paused; try again in {'a moment' if seconds is None else '2.5 s'}" in err
 
 
 @pytest.mark.parametrize("words", [["health"], ["capabilities"], ["ask", "-", "q"], ["knowledge", "list"]])
@@ -277,6 +289,14 @@ def test_completion(shell, capsys):
     assert "knowledge" in capsys.readouterr().out
 
 
+def test_a_completion_that_nobody_reads_is_no_traceback():
+    command = [sys.executable, "-m", "quizglass_client.cli", "--print-completion", "bash"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 1
+
+
 def test_as_a_process_whose_reader_leaves_early(stage):
     stage.knowledge.entries = {f"e{i:04}": Entry(f"e{i:04}", "t" * 100) for i in range(3000)}
     command = [sys.executable, "-m", "quizglass_client.cli", "knowledge", "list"]
@@ -311,6 +331,13 @@ def test_a_session_that_is_refused_is_removed(stage, quizglass, tmp_path):
     assert "session: is not as a server made it" in err
     assert not session.exists()
     assert quizglass("ask", "-", "Who made it?", "--session", session)[0] == 0
+
+
+def test_a_session_in_no_folder_is_refused_before_anything_is_asked(stage, quizglass):
+    status, _, err = quizglass("ask", "-", "How much?", "--session", "nowhere/walk.session")
+    assert status == 2
+    assert "there is no folder nowhere" in err
+    assert stage.assistant.turns == []
 
 
 def test_a_session_that_is_no_file_is_wrong(quizglass, tmp_path):
@@ -379,6 +406,13 @@ def test_a_turn_that_fails_leaves_a_trace(stage, quizglass, tmp_path):
     assert err
     trace = json.loads((tmp_path / "turn.json").read_text(encoding="utf-8"))
     assert (trace["finished"], [event["event"] for event in trace["events"]]) == (False, ["accepted", "step"])
+
+
+def test_a_trace_stays_where_a_later_question_comes_to_nothing(stage, quizglass, tmp_path):
+    file = tmp_path / "turn.json"
+    assert quizglass("ask", "-", "How much?", "--trace", file)[0] == 0
+    assert main(["--server", "127.0.0.1:1", "ask", "-", "How much?", "--trace", str(file)]) == 3
+    assert json.loads(file.read_text(encoding="utf-8"))["finished"]
 
 
 @pytest.mark.parametrize("name", ["turn.txt", "turn", "nowhere/turn.html"])

@@ -11,6 +11,7 @@ from quizglass import values
 from quizglass_client import (
     AddReport,
     AnswerDelta,
+    Cancelled,
     Client,
     Deleted,
     Done,
@@ -83,6 +84,27 @@ def test_closing_the_iterator_closes_the_turn_in_the_server(stage, client):
     assert closed.wait(60)
     stage.assistant.script = stage.assistant.usual
     assert client.answer("And now?").text == "45 crowns"
+
+
+def test_closing_the_client_fails_the_calls_that_run_and_those_that_come(stage, client):
+    async def waits(turn, policy, budget):
+        yield EVENTS[0]
+        await Gate()()
+
+    stage.assistant.script = waits
+    events = client.ask("How much?")
+    next(events)
+    client.close()
+    for call in (
+        lambda: list(events),
+        lambda: client.answer("And now?"),
+        client.memory.stats,
+        lambda: client.add_entries([Entry("a", "A")]),
+    ):
+        with pytest.raises(Cancelled) as caught:
+            call()
+        assert caught.value.reason == "CLOSED"
+    assert not client.healthy()
 
 
 def test_a_refused_field_is_named(client):

@@ -98,3 +98,21 @@ async def test_an_answer_is_paged_for_a_small_display_and_what_was_not_turned_to
         assert len(display.pages) > 2
         assert whole.startswith("Well. The bridge was built in 1903")
         assert len(whole.split()) <= 60
+
+
+@pytest.mark.parametrize(("verdict", "answer"), [(values.Confirmed(), "A cup."), (values.Withdrawn(), "A mug.")])
+async def test_a_small_display_shows_a_draft_when_it_is_confirmed_and_not_when_it_is_withdrawn(
+    tmp_path, verdict, answer
+):
+    async def told(turn, policy, budget):
+        yield values.Provisional("A cup.")
+        yield values.AnswerDelta(answer)
+        yield verdict
+        yield values.Done(answer, values.FinishReason.COMPLETE)
+
+    names, display = recipe("display.py"), Display()
+    async with serving(tmp_path) as stage, AsyncSession(stage.target, output=names["profile"]()) as session:
+        stage.assistant.script = told
+        display.turned.set()
+        await names["show"](await session.ask("What is this?"), display)
+        assert display.pages == [answer]

@@ -2,25 +2,33 @@
 
 import asyncio
 import io
+import os
 import random
 import subprocess
 import sys
 from contextlib import AsyncExitStack
+from dataclasses import fields
+from functools import partial
 
+import grpc.aio
 import pytest
 from PIL import Image
 
 from bench.session.cutting_proxy import Cut, cutting_proxy
+from quizglass.convert import server_message
 from quizglass.session import (
     Forgotten,
     Interrupted,
     Notice,
+    Opened,
     OutputProfile,
     PostureChange,
     Progress,
     Restored,
+    SessionLimits,
     TurnUpdate,
 )
+from quizglass.v1 import session_pb2_grpc
 from quizglass.values import AnswerDelta
 from quizglass_client import (
     AsyncSession,
@@ -185,6 +193,24 @@ async def test_a_session_is_given_up_when_patience_ends(tmp_path):
             await turn.answer()
         with pytest.raises(ServerUnavailable):
             await session.ask("Again?")
+
+
+async def test_links_that_bring_nothing_and_break_are_not_made_without_a_pause():
+    class Brief(session_pb2_grpc.SessionServiceServicer):
+        async def Converse(self, messages, context):
+            await anext(messages)
+            limits = SessionLimits(**{each.name: 1 for each in fields(SessionLimits)})
+            yield server_message(Opened("one", 1, Restored.ALL, "", limits), 0)
+
+    server = grpc.aio.server()
+    session_pb2_grpc.add_SessionServiceServicer_to_server(Brief(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with AsyncSession(f"127.0.0.1:{port}", patience=0.3) as session:
+        with pytest.raises(ServerUnavailable, match=r"no link for 0\.3 s: the server ended it"):
+            await asyncio.wait_for(session.answer("What?"), WAIT_S)
+        assert session.links <= 5
+    await server.stop(None)
 
 
 async def test_on_another_server_the_dialogue_goes_on_and_half_an_answer_is_told_as_lost(tmp_path):
@@ -397,6 +423,44 @@ def test_closing_a_session_twice_is_closing_it_once(tmp_path):
             session.ask("Q?")
 
 
+def test_what_a_blocking_session_was_told_can_be_read_when_it_is_closed(tmp_path):
+    with serving_on_a_thread(tmp_path) as stage:
+        with Session(stage.target) as session:
+            turn = session.ask("What is this?", png())
+            turn.answer()
+        assert turn.answer().text == "45 crowns"
+        kinds = [type(said.event).__name__ for said in turn if isinstance(said, TurnUpdate)]
+        assert (kinds[0], kinds[-1], next(turn, None)) == ("Accepted", "Done", None)
+        assert {type(news).__name__ for news in session.news()} == {"FrameStatus"}
+        turn.cancel()
+        with pytest.raises(Cancelled, match="was closed"):
+            session.ask("And now?")
+
+
+def test_news_that_are_worked_on_while_a_session_is_closed_are_not_the_last(tmp_path):
+    with serving_on_a_thread(tmp_path) as stage:
+        with Session(stage.target) as session:
+            session.show(png())
+            session.answer("What is this?")
+            news = session.news()
+            first = next(news)
+        assert {type(each).__name__ for each in (first, *news)} == {"FrameStatus"}
+
+
+async def test_a_session_whose_opening_was_cancelled_says_so():
+    connected = asyncio.Event()
+    server = await asyncio.start_server(lambda reader, writer: connected.set(), "127.0.0.1", 0)
+    async with server:
+        session = AsyncSession(f"127.0.0.1:{server.sockets[0].getsockname()[1]}", connect_timeout=WAIT_S)
+        opening = asyncio.create_task(session.__aenter__())
+        await connected.wait()
+        opening.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+        with pytest.raises(Cancelled, match="was closed"):
+            await session.ask("What is this?")
+
+
 def test_the_blocking_session_does_the_same(tmp_path):
     with serving_on_a_thread(tmp_path) as stage, Session(stage.target) as session:
         frame = session.show(png(), pinned=True)
@@ -447,7 +511,7 @@ def test_chat_answers_line_by_line(tmp_path):
         shown = f"/show missing.png\n/show {tmp_path / 'notes.txt'}\n/shwo a.png\n/show\n{'x' * 300_000}\n"
         lines = f"What is this?\n{shown}And how much?\n/stop\n/quit\nnever asked\n"
         run = subprocess.run(command, input=lines, text=True, capture_output=True, timeout=300)
-    assert run.returncode == 0
+    assert run.returncode == 1
     assert run.stdout.count("45 crowns") >= 2
     assert "missing.png is no file" in run.stderr
     assert "notes.txt is no picture" in run.stderr
@@ -455,3 +519,39 @@ def test_chat_answers_line_by_line(tmp_path):
     assert "/show: there are /show FILE" in run.stderr
     assert "more than 256000" in run.stderr
     assert [turn.question for turn in stage.assistant.turns] == ["What is this?", "And how much?"]
+
+
+def typed(target, lines):
+    """What becomes of a chat whose input is these bytes, no terminal; without any, its input is closed."""
+    command = [sys.executable, "-m", "quizglass_client.cli", "--server", target, "chat"]
+    closed = None if lines is not None else partial(os.close, 0)
+    environment = os.environ | {"PYTHONIOENCODING": "utf-8:strict"}  # as in most locales
+    return subprocess.run(command, input=lines, env=environment, capture_output=True, timeout=300, preexec_fn=closed)
+
+
+def test_a_chat_whose_input_is_no_text_goes_on_with_the_next_line(tmp_path):
+    with serving_on_a_thread(tmp_path) as stage:
+        run = typed(stage.target, b"What is \xff this?\nAnd how much?\n")
+        assert (run.returncode, b"45 crowns" in run.stdout) == (1, True)
+        assert b"character 8 is no Unicode character" in run.stderr
+        assert [turn.question for turn in stage.assistant.turns] == ["And how much?"]
+
+
+def test_a_chat_without_an_input_ends(tmp_path):
+    with serving_on_a_thread(tmp_path) as stage:
+        run = typed(stage.target, None)
+    assert (run.returncode, run.stdout, run.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("/device battery=full", "battery: 'full' is no number of percent"),
+        ("/device battery=9 charging=true", "charging: there are battery, heat and link"),
+        ("/device heat=mild", "heat: 'mild' is none of normal, warm, hot"),
+    ],
+)
+def test_a_chat_that_is_told_what_no_device_is_fails_and_says_so(tmp_path, line, says):
+    with serving_on_a_thread(tmp_path) as stage:
+        run = typed(stage.target, line.encode())
+    assert (run.returncode, run.stderr.decode()) == (1, f"quizglass: {says}\n")

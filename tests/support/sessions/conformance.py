@@ -53,8 +53,8 @@ class ConformanceStage:
 
     Args:
         answers: what is answered, by question: {"words": 20, "hold": 10} (so many sentences of a word each; waits
-            before one of them), {"draft": "…", "then": "…"} (a draft that is taken back, and the answer). Others get
-            the usual one.
+            before one of them), {"draft": "…", "then": "…"} (a draft, which is taken back unless the answer is the
+            same, and the answer). Others get the usual one.
         settings: of the server.
     """
 
@@ -187,7 +187,7 @@ class ConformanceStage:
                     yield event
             case {"draft": str(draft), "then": str(then)}:
                 yield values.Provisional(draft)
-                yield values.Withdrawn()
+                yield values.Confirmed() if then == draft else values.Withdrawn()
                 yield values.AnswerDelta(then)
                 yield values.Done(then, values.FinishReason.COMPLETE)
             case _:

@@ -54,6 +54,7 @@ def add_command(commands: subcommands.Subcommands) -> None:
 
 def ask(client: Client, arguments: argparse.Namespace) -> int:
     """Ask, and show the turn as it happens; explained, its steps once it is over."""
+    _check_folder("--session", arguments.session)
     _check_trace(arguments.trace)
     about = picture(arguments.picture)
     told = list[Event]()  # of a turn that is to be explained
@@ -72,7 +73,7 @@ def ask(client: Client, arguments: argparse.Namespace) -> int:
             view.interrupt()
             if arguments.explain and not arguments.json:
                 print_timeline(stdout(), told)
-            if arguments.trace is not None:
+            if arguments.trace is not None and told:  # that of an earlier question stays where this one came to nothing
                 Trace(arguments.question, told, about).write(arguments.trace)
     return OK
 
@@ -109,8 +110,12 @@ def _tell(event: Event, view: TurnView, arguments: argparse.Namespace) -> None:
 def _check_trace(path: Path | None) -> None:
     if path is not None and path.suffix.lower() not in FORMATS:
         raise UsageError(f"--trace {path}: give a file whose name ends in {' or '.join(FORMATS)}")
+    _check_folder("--trace", path)
+
+
+def _check_folder(flag: str, path: Path | None) -> None:
     if path is not None and not path.parent.is_dir():
-        raise UsageError(f"--trace {path}: there is no folder {path.parent}")
+        raise UsageError(f"{flag} {path}: there is no folder {path.parent}")
 
 
 def _kept(session: Path | None) -> bytes:

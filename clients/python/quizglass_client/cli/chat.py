@@ -8,6 +8,7 @@ import sys
 import threading
 from contextlib import suppress
 from dataclasses import fields
+from io import TextIOWrapper
 from typing import TextIO
 
 from quizglass.convert import said_name
@@ -31,7 +32,7 @@ from quizglass_client.session.aio import AsyncSession, AsyncTurn
 from quizglass_client.session.turns import TurnSaid
 from quizglass_client.session.values import LinkLost, LinkRestored
 from quizglass_client.sync import Client
-from quizglass_client.terminal.output import OK, UsageError, as_fields, as_json, print_json, say, stdout
+from quizglass_client.terminal.output import FAILED, OK, UsageError, as_fields, as_json, print_json, say, stdout
 from quizglass_client.terminal.show import TurnView
 from quizglass_client.types import Event
 
@@ -71,11 +72,12 @@ def chat(client: Client, arguments: argparse.Namespace) -> int:
     """Answer what is typed, line by line, until the end of the input."""
     for name in arguments.pictures:
         picture(name)
-    asyncio.run(_chat(client.target, arguments))
-    return OK
+    return asyncio.run(_chat(client.target, arguments))
 
 
-async def _chat(target: str, arguments: argparse.Namespace) -> None:
+async def _chat(target: str, arguments: argparse.Namespace) -> int:
+    """Returns the exit status: nobody sees what failed of an input that is no terminal."""
+    terminal = sys.stdin is not None and sys.stdin.isatty()
     lines = _lines(sys.stdin)
     async with AsyncSession(target, output=_output(arguments), local_only=arguments.local_only) as session:
         talk = _Talk(session, arguments)
@@ -83,20 +85,21 @@ async def _chat(target: str, arguments: argparse.Namespace) -> None:
         try:
             for name in arguments.pictures:
                 await talk.show(name)
-            if sys.stdin.isatty():
+            if terminal:
                 say(_HELP)
             while (line := await lines.get()) is not None and line.strip() != "/quit":
                 try:
                     await talk.take(line.strip())
                 except (UsageError, InvalidRequest) as error:  # of this line alone
-                    say(str(error))
-                if not sys.stdin.isatty():
+                    talk.fail(str(error))
+                if not terminal:
                     await talk.finished()
             await talk.finished()
         finally:
             news.cancel()
             with suppress(asyncio.CancelledError):
                 await news
+    return FAILED if talk.failed and not terminal else OK
 
 
 class _Talk:
@@ -109,6 +112,13 @@ class _Talk:
         self._frame = b""
         self._turn: AsyncTurn | None = None
         self._telling: asyncio.Task[None] | None = None
+        self.failed = False
+        """Whether a line was wrong, or a question was not answered."""
+
+    def fail(self, why: str) -> None:
+        """Tell of a line that was wrong, or of a question that failed."""
+        self.failed = True
+        say(why)
 
     async def show(self, name: str) -> None:
         """Send a picture, which the next question is about."""
@@ -137,13 +147,12 @@ class _Talk:
     async def _device(self, state: str) -> None:
         """How the device is said to be, as in "battery=12 heat=warm"."""
         said = dict(each.partition("=")[::2] for each in state.split())
-        try:
-            battery = int(said.pop("battery")) if "battery" in said else None
-            await self._session.device(battery, heat=said.pop("heat", ""), link=said.pop("link", ""))
-        except (ValueError, ClientError) as error:
-            say(str(error))
+        battery, heat, link = said.pop("battery", ""), said.pop("heat", ""), said.pop("link", "")
         if said:
-            say(f"{', '.join(said)}: there are battery, heat and link")
+            raise UsageError(f"{', '.join(said)}: there are battery, heat and link")
+        if battery and not battery.isdecimal():
+            raise UsageError(f"battery: {battery!r} is no number of percent")
+        await self._session.device(int(battery) if battery else None, heat=heat, link=link)
 
     async def _ask(self, question: str) -> None:
         frame, self._frame = self._frame, b""  # later questions are understood after the dialogue
@@ -183,7 +192,7 @@ class _Talk:
             raise
         except ClientError as error:
             self._view.interrupt()
-            say(error.message)
+            self.fail(error.message)
 
     def _print(self, said: TurnSaid) -> None:
         if self._arguments.json:
@@ -219,15 +228,18 @@ def _output(arguments: argparse.Namespace) -> OutputProfile:
     return OutputProfile(0, words, lines, columns, markup, speech, lead_in)
 
 
-def _lines(source: TextIO) -> asyncio.Queue[str | None]:
+def _lines(source: TextIO | None) -> asyncio.Queue[str | None]:
     """Lines as they are typed, then None. They are read on a thread that the program does not wait for at its end."""
     lines: asyncio.Queue[str | None] = asyncio.Queue()
     loop = asyncio.get_running_loop()
+    if isinstance(source, TextIOWrapper):
+        source.reconfigure(errors="surrogateescape")  # a line that is no text is refused, and ends nothing
 
     def read() -> None:
         with suppress(RuntimeError):  # the loop has ended before
-            for line in source:
-                loop.call_soon_threadsafe(lines.put_nowait, line)
+            with suppress(OSError):  # the terminal is gone
+                for line in source or ():
+                    loop.call_soon_threadsafe(lines.put_nowait, line)
             loop.call_soon_threadsafe(lines.put_nowait, None)
 
     threading.Thread(target=read, name="typed lines", daemon=True).start()

@@ -26,16 +26,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         0 done, 1 failed, 2 wrong usage, 3 server not available, 130 interrupted.
     """
-    arguments = parser().parse_args(argv)
-    command: Command = arguments.command
     try:
-        with Client(arguments.server) as client:
-            return command(client, arguments)
+        return _run(parser().parse_args(argv))
     except UsageError as error:
         say(str(error))
         return USAGE
-    except ClientError as error:
-        return report(error, arguments.server, budgeted="budget" in arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -48,6 +43,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:  # of a file that was named on the command line
         say(f"{error.filename or 'a file'}: {error.strerror or error}")
         return FAILED
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    command: Command = arguments.command
+    try:
+        with Client(arguments.server) as client:
+            return command(client, arguments)
+    except ClientError as error:
+        return report(error, arguments.server, budgeted="budget" in arguments)
 
 
 def parser() -> argparse.ArgumentParser:

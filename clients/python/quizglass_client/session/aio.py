@@ -83,9 +83,11 @@ class AsyncSession:
 
     async def close(self) -> None:
         """End it; what runs is cancelled, and the server lets its pictures go. One that has ended stays so."""
-        with suppress(Cancelled):
-            await self._runner.run(self._core.close())
-        await self._runner.close()
+        try:
+            with suppress(Cancelled):
+                await self._runner.run(self._core.close())
+        finally:
+            await self._runner.close()
 
     async def show(self, picture: PictureLike, *, pinned: bool = False, thumbnail: int = 0) -> bytes:
         """Send a picture before there is a question about it; its name for `ask`.

@@ -80,13 +80,22 @@ class SessionCore:
         Raises:
             ClientError: it cannot be opened.
         """
-        await self._link.start()
+        try:
+            await self._link.start()
+        except BaseException:
+            self._close()
+            raise
         if self.failure is not None:
             raise self.failure
 
     async def close(self) -> None:
         """End the session; the server lets its frames go."""
-        await self._link.close()
+        try:
+            await self._link.close()
+        finally:
+            self._close()
+
+    def _close(self) -> None:
         self.fail(Cancelled("the session was closed", reason="CLOSED"))
 
     @property

@@ -92,7 +92,6 @@ class OutgoingMessages:
         data: bytes,
         *,
         pinned: bool = False,
-        mime: str = "",
         role: Role = Role.UNKNOWN,
         parent: bytes = b"",
         region: Region | None = None,
@@ -101,7 +100,7 @@ class OutgoingMessages:
         name = hashlib.sha256(data).digest()
         self._dropped.pop(name, None)
         upload = self._uploads.get(name)
-        begin = FrameBegin(name, len(data), mime, role=role, parent=parent, region=region, pinned=pinned)
+        begin = FrameBegin(name, len(data), role=role, parent=parent, region=region, pinned=pinned)
         if upload is None:
             upload = self._uploads[name] = Upload(begin, data)
             self._forget_oldest()
@@ -156,13 +155,14 @@ class OutgoingMessages:
             upload.offset = None
             if not resumed:
                 upload.held = False
-            upload.announced = resumed or name in wanted or upload.begin.pinned
+            upload.announced = (upload.announced if resumed else upload.begin.pinned) or name in wanted
             if not upload.held and upload.announced:
                 begins.append(upload.begin)
         if not resumed:
             self._dropped.clear()
+            self._played = None  # of a question that this session does not know
         # A later question is understood after what was heard, so that is said first.
-        before = [said for said in (self._device, self._played if resumed else None) if said is not None]
+        before = [said for said in (self._device, self._played) if said is not None]
         self._waiting = deque([*begins, *before, *asks, *self._cancelled.values(), *self._dropped.values()])
         self._changed.set()
 

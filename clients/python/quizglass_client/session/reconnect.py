@@ -87,6 +87,9 @@ class ReconnectingLink:
         self._connection: SessionConnection | None = None
         self._opened = asyncio.Event()
         self._lost_at: float | None = None
+        self._opened_at = 0.0
+        self._brought = False
+        """Whether the link has brought anything of the session, and not of itself alone."""
         self._closing = False
         self._task: asyncio.Task[None] | None = None
         self.liveness = LinkLiveness()
@@ -154,7 +157,9 @@ class ReconnectingLink:
             if self._ends():
                 return
             if self.links > links:
-                self._lost_at, pause = time.monotonic(), 0.0
+                self._lost_at = time.monotonic()
+                if self._brought or self._lost_at - self._opened_at > _LONGEST_PAUSE_S:
+                    pause = 0.0  # else the next one may be of as little use
                 self._user.tell(LinkLost(reason))
             await self._pause(pause, reason)
             pause = min(max(2 * pause, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
@@ -196,6 +201,7 @@ class ReconnectingLink:
         self.limits = opened.limits
         self.links += 1
         self.liveness.heard()
+        self._opened_at, self._brought = self.liveness.heard_at, False
         self.liveness.hinted = False  # a link that has just answered need not be doubted
         self._connection = connection
         if restores:
@@ -222,8 +228,10 @@ class ReconnectingLink:
                 position.check(message.seq)
             elif position.has(message.seq):
                 continue
-            elif (ack := position.advance(message.seq, message.ByteSize(), ends=_ends_turn(said))) is not None:
-                self._outgoing.say(ack)
+            else:
+                self._brought = True
+                if (ack := position.advance(message.seq, message.ByteSize(), ends=_ends_turn(said))) is not None:
+                    self._outgoing.say(ack)
             if said is not None:
                 self._user.take(said)
 

@@ -41,14 +41,16 @@ class Runner:
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Wait for work; an interruption of the waiting cancels it.
 
+        Once the runner is closed, what need not wait is still done: what was told before can be read.
+
         Raises:
             Cancelled: the runner was closed.
         """
         with self._lock:  # what is begun before the loop is closed is cancelled by that
-            if self._closed:
-                work.close()
-                raise Cancelled("the session was closed", reason="CLOSED")
-            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+            future = None if self._closed else asyncio.run_coroutine_threadsafe(work, self._loop)
+        if future is None:
+            self._thread.join()  # what was begun before has ended
+            return _without_waiting(work)
         try:
             return future.result()
         except CancelledError:
@@ -75,6 +77,15 @@ class Runner:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+def _without_waiting(work: Coroutine[Any, Any, Result]) -> Result:
+    try:
+        work.send(None)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+    work.close()
+    raise Cancelled("the session was closed", reason="CLOSED")
 
 
 async def _cancel_others() -> None:

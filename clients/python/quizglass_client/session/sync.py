@@ -81,9 +81,11 @@ class Session:
 
     def close(self) -> None:
         """End it; what runs is cancelled, and the server lets its pictures go. One that has ended stays so."""
-        with suppress(Cancelled):
-            self._runner.run(self._core.close())
-        self._runner.close()
+        try:
+            with suppress(Cancelled):
+                self._runner.run(self._core.close())
+        finally:
+            self._runner.close()
 
     def show(self, picture: PictureLike, *, pinned: bool = False, thumbnail: int = 0) -> bytes:
         """Send a picture before there is a question about it; its name for `ask`.

@@ -97,13 +97,11 @@ def report(error: errors.ClientError, server: str, *, budgeted: bool = False) ->
 
 def _advice(error: errors.ClientError, budgeted: bool) -> str:
     match error:
-        case errors.ServerUnavailable() if error.reason:
-            return "try again in a moment"
-        case errors.ServerUnavailable():
+        case errors.ServerUnavailable(reason=""):
             return "is quizglass-server running there? Start it, or name another with --server"
-        case errors.Overloaded(retry_after=None):
+        case errors.ServerUnavailable(retry_after=None) | errors.Overloaded(retry_after=None):
             return "try again in a moment"
-        case errors.Overloaded(retry_after=seconds):
+        case errors.ServerUnavailable(retry_after=seconds) | errors.Overloaded(retry_after=seconds):
             return f"try again in {seconds:g} s"
         case errors.DeadlineExceeded():
             return "the server took too long; " + ("give it more time with --budget" if budgeted else "try again")

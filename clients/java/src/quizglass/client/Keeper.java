@@ -80,6 +80,11 @@ final class Keeper implements Link.Receiver {
   // The link; null while the next attempt is waited for.
   private Link link;
   private boolean linked;
+  private long openedAt;
+
+  /** Whether it has brought anything of the session, and not of itself alone. */
+  private boolean brought;
+
   private long heardAt;
   private long askedAt;
 
@@ -247,6 +252,8 @@ final class Keeper implements Link.Receiver {
     unacknowledged = 0;
     unacknowledgedBytes = 0;
     linked = true;
+    openedAt = heardAt;
+    brought = false;
     hinted = false; // a link that has just answered need not be doubted
     links += 1;
     owner.opened(opened, after);
@@ -276,6 +283,7 @@ final class Keeper implements Link.Receiver {
 
   private void acknowledge(ServerMessage message) {
     seq = message.getSeq();
+    brought = true;
     unacknowledged += 1;
     unacknowledgedBytes += message.getSerializedSize();
     if (Turn.ends(message) || unacknowledged >= ACK_EVERY || unacknowledgedBytes >= ACK_BYTES) {
@@ -310,7 +318,7 @@ final class Keeper implements Link.Receiver {
     } else {
       if (worked) {
         lostAt = now();
-        pause = 0;
+        if (brought || lostAt - openedAt > LONGEST_PAUSE_MS) pause = 0; // else the next one may be of as little use
         owner.lost(reason);
       }
       retry(reason);

@@ -40,6 +40,9 @@ final class Outgoing {
 
     private boolean held;
 
+    /** Whether the server of now has been told of it, and has not let it go. */
+    private boolean announced;
+
     private Upload(FrameBegin begin, ByteString data) {
       this.begin = begin;
       this.data = data;
@@ -77,13 +80,14 @@ final class Outgoing {
     waiting.add(said);
   }
 
-  /** Send a picture, unless it was sent before. */
+  /** Send a picture, unless the server has been told of it and has not let it go. */
   void show(ByteString sha256, ByteString data, boolean pinned) {
     drops.remove(sha256);
     FrameBegin begin = FrameBegin.newBuilder().setSha256(sha256).setSize(data.size()).setPinned(pinned).build();
     Upload upload = uploads.computeIfAbsent(sha256, absent -> new Upload(null, data));
-    if (begin.equals(upload.begin)) return;
+    if (upload.announced && begin.equals(upload.begin)) return;
     upload.begin = begin;
+    upload.announced = true;
     forgetOldest();
     say(announcement(upload));
   }
@@ -100,6 +104,7 @@ final class Outgoing {
     Upload upload = uploads.get(status.getSha256());
     if (upload == null) return;
     upload.held = status.getState() == FrameStatus.State.STATE_HELD;
+    upload.announced = status.getState() != FrameStatus.State.STATE_DROPPED;
     upload.offset = status.getState() == FrameStatus.State.STATE_SEND ? (int) status.getOffset() : NOTHING;
   }
 
@@ -108,6 +113,7 @@ final class Outgoing {
     Upload upload = uploads.get(need.getSha256());
     if (upload == null || need.hasRegion() || upload.offset != NOTHING) return;
     upload.held = false;
+    upload.announced = true;
     say(announcement(upload));
   }
 
@@ -130,7 +136,10 @@ final class Outgoing {
   void again(boolean resumed) {
     window = new Window();
     waiting.clear();
-    if (!resumed) drops.clear();
+    if (!resumed) {
+      drops.clear();
+      played = null; // of a question that this session does not know
+    }
     Set<ByteString> wanted = new HashSet<>();
     for (ClientMessage ask : asks.values()) {
       ask.getAsk().getRequest().getFramesList().forEach(frame -> wanted.add(frame.getSha256()));
@@ -138,12 +147,13 @@ final class Outgoing {
     for (Upload upload : uploads.values()) {
       upload.offset = NOTHING;
       upload.held &= resumed;
-      boolean missed = resumed || upload.begin.getPinned() || wanted.contains(upload.begin.getSha256());
-      if (!upload.held && missed) waiting.add(announcement(upload));
+      boolean kept = resumed ? upload.announced : upload.begin.getPinned();
+      upload.announced = kept || wanted.contains(upload.begin.getSha256());
+      if (!upload.held && upload.announced) waiting.add(announcement(upload));
     }
     if (device != null) waiting.add(device);
     // A later question is understood after what was heard, so that is said first.
-    if (resumed && played != null) waiting.add(played);
+    if (played != null) waiting.add(played);
     waiting.addAll(asks.values());
     waiting.addAll(cancels.values());
     waiting.addAll(drops.values());

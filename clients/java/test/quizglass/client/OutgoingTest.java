@@ -41,6 +41,7 @@ class OutgoingTest {
     outgoing.status(status(FrameStatus.State.STATE_HELD, 0));
     outgoing.over("one");
     outgoing.again(false);
+    outgoing.again(true); // of the new session, whose questions are others
     assertEquals(List.of(), kinds());
   }
 
@@ -63,6 +64,23 @@ class OutgoingTest {
     assertEquals(List.of("FRAME_BEGIN"), kinds(), "it is pinned now");
     outgoing.drop(NAME);
     assertEquals(List.of("FRAME_DROP"), kinds());
+  }
+
+  @Test
+  void aPictureIsAnnouncedAgainToAServerThatHasNotBeenToldOfItOrHasLetItGo() {
+    ByteString data = ByteString.copyFrom(new byte[10]);
+    outgoing.show(NAME, data, false);
+    assertEquals(List.of("FRAME_BEGIN"), kinds());
+    outgoing.status(status(FrameStatus.State.STATE_DROPPED, 0));
+    outgoing.show(NAME, data, false);
+    outgoing.show(NAME, data, false);
+    assertEquals(List.of("FRAME_BEGIN"), kinds());
+    outgoing.again(false);
+    outgoing.show(NAME, data, false);
+    assertEquals(List.of("FRAME_BEGIN"), kinds());
+    outgoing.status(status(FrameStatus.State.STATE_DROPPED, 0));
+    outgoing.again(true);
+    assertEquals(List.of(), kinds(), "nobody asks about it any more");
   }
 
   @Test

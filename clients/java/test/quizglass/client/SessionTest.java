@@ -9,6 +9,9 @@ import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import com.google.gson.JsonPrimitive;
 import com.google.protobuf.ByteString;
+import io.grpc.Server;
+import io.grpc.ServerBuilder;
+import io.grpc.stub.StreamObserver;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -23,8 +26,13 @@ import java.util.function.Consumer;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import quizglass.v1.ClientMessage;
 import quizglass.v1.FrameStatus;
+import quizglass.v1.Opened;
 import quizglass.v1.OutputProfile;
+import quizglass.v1.ServerMessage;
+import quizglass.v1.SessionLimits;
+import quizglass.v1.SessionServiceGrpc;
 
 /** What only this client does: connecting, patience, closing, threads that are interrupted, and what a program is told. */
 @Timeout(60)
@@ -117,6 +125,45 @@ class SessionTest {
         relay(door.accept(), server);
         assertEquals("45 crowns", session.ask("What?").answer().text());
       }
+    }
+  }
+
+  @Test
+  void linksThatBringNothingAndBreakAreNotMadeWithoutAPause() throws IOException {
+    SessionOptions options = Stage.PATIENT.withPatience(Duration.ofMillis(300));
+    Server brief = ServerBuilder.forPort(0).addService(new Brief()).build().start();
+    try (Session session = Session.open("127.0.0.1:" + brief.getPort(), options, news -> {})) {
+      var error = assertThrows(ClientException.ServerUnavailable.class, session.ask("What?")::answer);
+      assertEquals("no link for 0.3 s: the server ended it", error.getMessage());
+      assertTrue(session.links() <= 5);
+    } finally {
+      brief.shutdownNow();
+    }
+  }
+
+  /** Opens every session, and ends every link at once. */
+  private static final class Brief extends SessionServiceGrpc.SessionServiceImplBase {
+    @Override
+    public StreamObserver<ClientMessage> converse(StreamObserver<ServerMessage> down) {
+      return new StreamObserver<>() {
+        private boolean opened;
+
+        @Override
+        public void onNext(ClientMessage said) {
+          if (opened) return;
+          opened = true;
+          SessionLimits.Builder limits = SessionLimits.newBuilder().setPingUs(3_600_000_000L).setProgressUs(3_600_000_000L);
+          Opened.Builder open = Opened.newBuilder().setSessionId("one").setRestored(Opened.Restored.RESTORED_ALL);
+          down.onNext(ServerMessage.newBuilder().setOpened(open.setLimits(limits)).build());
+          down.onCompleted();
+        }
+
+        @Override
+        public void onError(Throwable gone) {}
+
+        @Override
+        public void onCompleted() {}
+      };
     }
   }
 

@@ -1949,7 +1949,7 @@ export enum Interrupted_Cause {
   ASK = 1,
 
   /**
-   * The client, by `cancel`.
+   * The client, by `cancel` or `forget`.
    *
    * @generated from enum value: CAUSE_CANCEL = 2;
    */

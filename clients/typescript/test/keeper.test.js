@@ -1,0 +1,97 @@
+// How a session judges its links, over a transport that never answers: nothing here waits for a network.
+
+import assert from "node:assert/strict";
+import { mock, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { ServerMessageSchema } from "../dist/gen/quizglass/v1/session_pb.js";
+import { Session } from "../dist/node.js";
+import { eventually } from "./replay.js";
+
+const HOUR = 3_600_000_000n;
+
+/** A link that says so many of these messages, and then nothing, until it is closed. */
+class QuietLink {
+  /** @type {string[]} */
+  sent = [];
+  closed = false;
+  /** @type {(end: IteratorResult<any>) => void} */
+  #end = () => {};
+
+  /** @param {import("../dist/gen/quizglass/v1/session_pb.js").ServerMessage[]} messages */
+  constructor(messages) {
+    const said = messages[Symbol.iterator]();
+    this.messages = {
+      next: async () => {
+        const next = said.next();
+        return next.done ? new Promise((resolve) => (this.#end = resolve)) : next;
+      },
+    };
+  }
+
+  /** @param {readonly import("../dist/gen/quizglass/v1/session_pb.js").ClientMessage[]} messages */
+  async send(messages) {
+    for (const each of messages) this.sent.push(each.message.case ?? "");
+  }
+
+  close() {
+    this.closed = true;
+    this.#end({ done: true, value: undefined });
+  }
+}
+
+/** The links of a session, whose server opens so many of them. @param {bigint} pingUs @param {bigint} progressUs */
+function quiet(pingUs, progressUs, opened = Infinity) {
+  const value = { sessionId: "one", limits: { pingUs, progressUs } };
+  /** @type {QuietLink[]} */
+  const links = [];
+  const open = async () => {
+    const opens = links.length < opened ? [create(ServerMessageSchema, { message: { case: "opened", value } })] : [];
+    links.push(new QuietLink(opens));
+    return /** @type {QuietLink} */ (links.at(-1));
+  };
+  return { links, transport: { target: "nowhere", open } };
+}
+
+test("a hint ends a silent link that was asked before and has time to answer left", async () => {
+  const { links, transport } = quiet(200_000n, HOUR);
+  const session = await Session.open(transport);
+  session.ask("What?");
+  await eventually(() => links[0]?.sent.includes("ping") ?? false, "a ping");
+  session.hintReconnect();
+  await eventually(() => links.length > 1, "a new link");
+  assert(links[0]?.closed);
+  await session.close();
+});
+
+test("a session that is closed while its link is opened waits for nobody", async () => {
+  const { links, transport } = quiet(HOUR, HOUR, 1);
+  const session = await Session.open(transport, { connectTimeoutMs: 3_600_000 });
+  links[0]?.close();
+  await eventually(() => links.length > 1, "another attempt");
+  mock.timers.enable({ apis: ["setTimeout"] });
+  await session.close();
+  mock.timers.reset();
+  assert(links[1]?.closed);
+});
+
+test("a question while a session is being closed keeps nobody from running, and ends with it", async () => {
+  const { links, transport } = quiet(HOUR, HOUR);
+  const session = await Session.open(transport);
+  const closing = session.close();
+  const late = session.answer("Too late?");
+  await assert.rejects(late, { name: "Cancelled", reason: "CLOSED" });
+  await closing;
+  assert.deepEqual([links[0]?.closed, links.length], [true, 1]);
+});
+
+test("links that bring nothing and break are not made without a pause", async () => {
+  const { links, transport } = quiet(HOUR, HOUR);
+  const short = async () => {
+    const link = await transport.open();
+    setImmediate(() => link.close());
+    return link;
+  };
+  const session = await Session.open({ ...transport, open: short }, { patienceMs: 300 });
+  await assert.rejects(session.answer("What?"), { name: "ServerUnavailable", message: /^no link for 0\.3 s: the server ended it/ });
+  assert(links.length <= 5);
+});
