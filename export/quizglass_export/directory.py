@@ -14,6 +14,7 @@ from pathlib import Path
 from quizglass_export.errors import ExportError
 
 _NEW, _OLD = "new", "old"
+_TEXTS = (".jinja", ".json", ".txt")
 
 
 def check_free(out: Path, replace: bool) -> None:
@@ -83,9 +84,13 @@ def _put_back(scratch: Path, out: Path) -> None:
 
 
 def place(source: Path, target: Path) -> None:
-    """Link where both are on one file system, so that large files exist once; else copy."""
+    """Link a model where both are on one file system, so that large files exist once; else copy.
+
+    Texts are copied: who edits a prompt of one bundle means that one alone.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
+    if source.suffix not in _TEXTS:
+        with suppress(OSError):
+            os.link(source, target)
+            return
+    shutil.copyfile(source, target)

@@ -24,6 +24,7 @@ from quizglass_export.checkpoints.libraries import features_model
 from quizglass_export.checkpoints.loading import check_finite, check_vocabulary, load_float32
 from quizglass_export.checkpoints.merge import merge_adapters
 from quizglass_export.checkpoints.peft_models import adapted_model
+from quizglass_export.checkpoints.sentence_files import module_files
 from quizglass_export.errors import ExportError
 
 _KEPT = (".json", ".safetensors", ".txt", ".model", ".jinja")
@@ -348,3 +349,4 @@ def _check_adapters(role: str, adapters: Sequence[tuple[Path, float]]) -> None:
 
 def _folder_files(folder: Path) -> Iterator[Path]:
     yield from (path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in _KEPT)
+    yield from module_files(folder)

@@ -95,6 +95,20 @@ def test_checkpoints_of_one_name_are_told_apart_in_the_provenance(recipe: Path, 
     }
 
 
+def test_a_pooling_that_was_changed_meanwhile_is_not_that_of_the_finished_step(recipe: Path, tmp_path: Path) -> None:
+    pooling = recipe.parent / "text_encoder" / "1_Pooling" / "config.json"
+    pooling.parent.mkdir()
+    for mode in ("mean", "cls"):
+        pooling.write_text(json.dumps({f"pooling_mode_{mode}_{'tokens' if mode == 'mean' else 'token'}": True}))
+        plan = make_plan(read_recipe(recipe))
+        bundle = carry_out(plan, tmp_path / "bundle", replace=True, work=tmp_path / "work").bundle
+        part = bundle.roles.text_encoder
+        assert part is not None
+        assert part.pooling == mode
+        digest = bundle.manifest.provenance["sources"]["text_encoder/1_Pooling/config.json"]
+        assert digest == sha256(pooling.read_bytes()).hexdigest()
+
+
 KILLED = """
 import os, signal, sys
 from quizglass_export import cli

@@ -1,6 +1,7 @@
 import json
 import shutil
 from contextlib import nullcontext
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ from quizglass_export.assembly import estimate
 from quizglass_export.assembly.estimate import Estimate, check_room
 from quizglass_export.assembly.work import digest_of, open_work
 from quizglass_export.checkpoints.files import tensor_sizes
+from quizglass_export.directory import place
 from quizglass_export.errors import ExportError
 from quizglass_export.recipe.read import read_recipe
 
@@ -89,6 +91,21 @@ def test_a_finished_step_is_reused_and_a_changed_or_damaged_one_is_made_again(tm
         assert work.step("planner", {"a": 2}, make).result == {"count": 2}
         (again.folder / "model").write_text("weig")
         assert work.step("planner", {"a": 2}, make).result == {"count": 3}
+        (again.folder / "model").write_text("WEIGHTS")  # of the same size, as by a bundle that links the file
+        assert work.step("planner", {"a": 2}, make).result == {"count": 4}
+        (again.folder / "stray").touch()
+        assert work.step("planner", {"a": 2}, make).result == {"count": 5}
+        last = work.step("planner", {"a": 2}, make)
+        assert (last.reused, last.digests) == (True, {"model": sha256(b"weights").hexdigest()})
+
+
+def test_a_new_bundle_has_models_as_links_and_texts_of_its_own(tmp_path: Path) -> None:
+    for name in ("model.onnx", "plan.jinja"):
+        (tmp_path / name).write_text(name)
+        place(tmp_path / name, tmp_path / "new" / name)
+    (tmp_path / "new" / "plan.jinja").write_text("another")
+    assert (tmp_path / "plan.jinja").read_text() == "plan.jinja"
+    assert (tmp_path / "new" / "model.onnx").samefile(tmp_path / "model.onnx")
 
 
 def test_an_interrupted_step_leaves_nothing_and_the_others_stay(tmp_path: Path) -> None:
