@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
-import transformers
 from pydantic import Field, model_validator
 
 from quizglass_export.checkpoints.greedy import complete
+from quizglass_export.checkpoints.loading import read_config
 from quizglass_export.checks import Check, at_least, at_most, share
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.drift import drift
@@ -109,7 +109,7 @@ def prepare_generator(job: RoleJob, spec: Generator) -> None:
     sees = job.source.model_type in VISION_CLASSES
     if not sees and "picture" in spec.model_fields_set:
         raise ExportError(f"roles.{job.role}.picture: {job.source.model_type} reads text alone; leave it out")
-    config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
+    config = read_config(job.source.folder)
     check_text(config, job.source.tokenizer_file())
     _picture(job, spec)
     check_prompts(job, spec, sees=sees)

@@ -9,6 +9,7 @@ import torch
 import transformers
 from pydantic import Discriminator, Field, Tag
 
+from quizglass_export.checkpoints.loading import read_config
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import apply_precision, check_lossy_scorer
@@ -75,7 +76,7 @@ def prepare_scorer(job: RoleJob, spec: Scorer) -> None:
 
 def prepare_cross_encoder(job: RoleJob, spec: Reranker) -> None:
     """Check what is known without weights: the tokenizer."""
-    config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
+    config = read_config(job.source.folder)
     job.check_texts(min(spec.max_tokens, longest(config)))
 
 

@@ -12,8 +12,10 @@ import transformers
 from pydantic import Discriminator, Tag
 from tokenizers import Tokenizer
 
+from quizglass_export.checkpoints.loading import read_config
 from quizglass_export.checkpoints.sentence_files import Embedding, read_embedding
 from quizglass_export.checks import Check
+from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import Feed, apply_precision
 from quizglass_export.onnx.optimum_encoders import write_text_encoder
 from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, pool, session, tokenise_padded
@@ -66,8 +68,7 @@ def embedding_of(job: RoleJob, spec: TextEncoder) -> Embedding:
 
 def prepare(job: RoleJob, spec: TextEncoder) -> None:
     """Check what is known without weights: what sentence-transformers' files ask for, and the tokenizer."""
-    config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
-    job.check_texts(min(embedding_of(job, spec).max_tokens, longest(config)))
+    job.check_texts(min(embedding_of(job, spec).max_tokens, longest(read_config(job.source.folder))))
 
 
 def export(job: RoleJob, spec: TextEncoder) -> Exported:
@@ -119,9 +120,16 @@ def _text_model(job: RoleJob, load: Callable[..., Any]) -> Any:
 
 
 def longest(config: Any) -> int:
-    """Most tokens of a text; RoBERTa's positions begin after the padding token's."""
-    limit = int(config.max_position_embeddings)
-    return limit - int(config.pad_token_id) - 1 if config.model_type == "xlm-roberta" else limit
+    """Most tokens of a text; RoBERTa's positions begin after the padding token's.
+
+    Raises:
+        ExportError: the config does not say it.
+    """
+    limit, padding = config.max_position_embeddings, config.pad_token_id
+    taken = (padding if isinstance(padding, int) else 0) + 1 if config.model_type == "xlm-roberta" else 0
+    if not isinstance(limit, int) or limit <= taken:
+        raise ExportError(f"config.json: max_position_embeddings is {limit!r}; it must be a number above {taken}")
+    return limit - taken
 
 
 def _exported_texts(job: RoleJob, part: TextEncoderPart, texts: list[str]) -> list[Floats]:

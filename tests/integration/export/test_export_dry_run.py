@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +137,34 @@ def test_a_tokenizer_of_another_model_is_named(
     root.mkdir()
     assert dry_run(root, sources, {"generator": {**READY, "tokenizer": str(other)}}) == 2
     assert "is '<|vision_start|>'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("role", "file", "changed", "message"),
+    [
+        ("reranker", "config.json", {"vocab_size": "many"}, "config.json: cannot be used: "),
+        ("generator", "config.json", {"layer_types": -1}, "config.json: cannot be used: TypeError"),
+        ("generator", "config.json", {"rope_scaling": {}}, "config.json: cannot be used: KeyError"),
+        ("generator", "config.json", {"dtype": "fp99"}, "config.json: cannot be used: "),
+        ("generator", "config.json", {"quantization_config": {"quant_method": "gptq"}},
+         "config.json: quantization_config is 'gptq'; take the checkpoint that was quantised"),
+        ("reranker", "tokenizer.json", {"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": [["a", "b"]],
+                                                  "continuing_subword_prefix": "much too long"}},
+         "tokenizer.json: not a tokenizer: "),
+    ],
+)  # fmt: skip
+def test_a_value_that_transformers_cannot_use_is_named_with_its_file(
+    sources: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    role: str,
+    file: str,
+    changed: dict[str, Any],
+    message: str,
+) -> None:
+    damaged, root = tmp_path / "damaged", tmp_path / "recipe"
+    shutil.copytree(sources / "reading", damaged)
+    root.mkdir()
+    (damaged / file).write_text(json.dumps(json.loads((damaged / file).read_text()) | changed))
+    assert dry_run(root, sources, {role: {"checkpoint": str(damaged)}}) == 2
+    assert f"damaged/{message}" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from quizglass_export.checkpoints.files import read_json
+from quizglass_export.checkpoints.files import CONFIG, read_json
 from quizglass_export.checkpoints.source import AnySource
 from quizglass_export.checks import Check
 from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
@@ -221,7 +221,9 @@ def patched(folder: Path, config: Mapping[str, Any], width: int, height: int) ->
         ValueError: a side is no multiple of a merged patch.
         ExportError: the preprocessor's file cannot be used.
     """
-    vision = config["vision_config"]
+    vision = config.get("vision_config")
+    if not isinstance(vision, Mapping):
+        raise ExportError(f"{folder / CONFIG}: vision_config is missing; it says how pictures are cut")
     mean, std = (_HALF, _HALF) if config["model_type"] == "qwen3_vl" else (CLIP_MEAN, CLIP_STD)
     if (folder / PREPROCESSOR).is_file():
         mean, std = normalisation(folder / PREPROCESSOR)
