@@ -37,10 +37,14 @@ def read_config(folder: Path) -> Any:
 
 @contextmanager
 def config_errors(path: Path) -> Iterator[None]:
-    """What transformers and its models raise about a `config.json`, as ExportError that names the file."""
+    """What transformers and its models raise about a `config.json`, as ExportError that names the file; one that calls
+    it by its name alone gets the directory.
+    """
     try:
         yield
-    except ExportError:
+    except ExportError as error:
+        if str(error).startswith(f"{CONFIG}:"):
+            raise ExportError(f"{path.parent}/{error}") from error
         raise
     except Exception as error:  # a value of the wrong kind can raise anything
         raise ExportError(f"{path}: cannot be used: {_in_words(error)}") from error
