@@ -12,15 +12,26 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from quizglass_export.errors import ExportError
+from quizglass_server.models.fields import MANIFEST
 
 _NEW, _OLD = "new", "old"
 _TEXTS = (".jinja", ".json", ".txt")
 
 
-def check_free(out: Path, replace: bool) -> None:
-    """Raise ExportError where something is at `out` that may not be replaced."""
-    if out.exists() and not replace:
+def check_free(out: Path, replace: bool, mark: str = MANIFEST) -> None:
+    """Raise ExportError where something is at `out` that may not be replaced.
+
+    Args:
+        out: directory to write.
+        replace: whether an earlier one may be replaced.
+        mark: what an earlier one holds; a directory with other things in it is never replaced.
+    """
+    if not out.exists():
+        return
+    if not replace:
         raise ExportError(f"{out}: already exists; choose another directory, or pass --replace")
+    if not out.is_dir() or (any(out.iterdir()) and not (out / mark).exists()):
+        raise ExportError(f"{out}: holds no {mark}, so --replace would remove something else; choose another directory")
 
 
 @contextmanager

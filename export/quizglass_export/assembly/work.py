@@ -139,6 +139,13 @@ def open_work(folder: Path) -> Iterator[Work]:
         yield Work(folder, _read_digests(folder / _DIGESTS))
 
 
+def kept_bytes(folder: Path) -> int:
+    """What the steps in a work directory take; 0 where it is none."""
+    if not (folder / _LOCK).exists():
+        return 0
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
 def digest_of(value: Mapping[str, Any]) -> str:
     """SHA-256 of JSON values, independent of the order of keys."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -22,7 +22,7 @@ from quizglass_export.gguf.jobs import GenerationJob, Generations, generate, log
 from quizglass_export.gguf.text import check_text, write_text_gguf
 from quizglass_export.gguf.vision import check_vision, write_vision_gguf
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES
-from quizglass_export.roles.shared.entry import IMAGE_TOKEN, Adapters, Entry
+from quizglass_export.roles.shared.entry import IMAGE_TOKEN, Adapters, Entry, TemplateName
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type, prompt_name
 from quizglass_export.roles.shared.scorers import processed
 from quizglass_server.domain.turns import RGB
@@ -67,8 +67,8 @@ class Generator(Entry):
     """Type of the input embedding; default: as the quantisation has it."""
     output: TensorType | None = None
     """Type of the output matrix; default: as the quantisation has it."""
-    prompts: dict[str, str] = Field(default_factory=dict)
-    """Task to the name of a template in the recipe's `prompts`, besides `GENERATOR_TEMPLATES`; an empty one leaves a
+    prompts: dict[str, TemplateName] = Field(default_factory=dict)
+    """Task to the name of a template, besides `GENERATOR_TEMPLATES`; an empty one leaves a
     task out."""
     picture: Size = Size(width=448, height=448)
     """Of models that see."""

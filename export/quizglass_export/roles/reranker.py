@@ -15,7 +15,7 @@ from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import apply_precision, check_lossy_scorer
 from quizglass_export.onnx.optimum_encoders import write_cross_encoder
 from quizglass_export.parity import as_array, check_scorer
-from quizglass_export.roles.shared.entry import Labels, ReadyOnnx, Scorer, is_ready
+from quizglass_export.roles.shared.entry import Labels, ReadyOnnx, Scorer, TemplateName, is_ready
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type
 from quizglass_export.roles.shared.scorers import (
     TEXT_CLASSES,
@@ -43,7 +43,7 @@ class Reranker(Scorer):
     """The fine reranker's defaults: yes and no."""
 
     labels: Labels = RELEVANCE_LABELS
-    prompt: Annotated[str, Field(min_length=1)] = "rerank"
+    prompt: Annotated[TemplateName, Field(min_length=1)] = "rerank"
     max_tokens: Count = 256
 
 
@@ -75,7 +75,11 @@ def prepare_scorer(job: RoleJob, spec: Scorer) -> None:
 
 
 def prepare_cross_encoder(job: RoleJob, spec: Reranker) -> None:
-    """Check what is known without weights: the tokenizer."""
+    """Check what is known without weights: the tokenizer, and that nothing is asked for that it does not have."""
+    if own := sorted(spec.model_fields_set & {"labels", "prompt", "picture", "grids", "image_token"}):
+        raise ExportError(
+            f"roles.{job.role}.{own[0]}: a cross-encoder ({job.source.model_type}) has none; leave it out"
+        )
     config = read_config(job.source.folder)
     job.check_texts(min(spec.max_tokens, longest(config)))
 

@@ -118,6 +118,18 @@ def test_what_would_be_refused_later_is_refused_at_once(
     assert "pydantic" not in error
 
 
+def test_facts_of_the_training_are_read_before_the_build(
+    sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "facts.json").write_text("{")
+    (tmp_path / "bundle.toml").write_text(
+        f'format = 1\nname = "n"\nversion = "1"\ntraining = "facts.json"\n[roles.reranker]\n'
+        f'checkpoint = "{sources / "reading"}"\n'
+    )
+    assert run("build", "--recipe", tmp_path / "bundle.toml", "--out", tmp_path / "bundle", "--dry-run") == 2
+    assert "facts.json: not readable JSON" in capsys.readouterr().err
+
+
 def test_a_damaged_gguf_is_named(sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "files").mkdir()
     cut = tmp_path / "files" / "cut.gguf"

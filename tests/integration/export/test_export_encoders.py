@@ -164,6 +164,15 @@ def test_cross_encoders_equal_transformers(tmp_path: Path, kind: str, labels: in
     assert checks[0].value < 1e-4
 
 
+def test_a_cross_encoder_needs_no_prompt_and_takes_none(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    spec = {"checkpoint": text_model(tmp_path / "checkpoint", "bert", 1)}
+    assert not plan_role(tmp_path, "reranker", spec, {}, prompts="own").prompts
+    for key, value in (("prompt", "rerank"), ("labels", [["yes", " yes"], ["no", " no"]])):
+        with pytest.raises(ExportError, match=rf"roles\.reranker\.{key}: a cross-encoder \(bert\) has none; leave it"):
+            plan_role(tmp_path, "reranker", spec | {key: value}, {}, prompts="own")
+
+
 def test_an_encoder_of_less_precision_is_judged_by_its_own_bound(tmp_path: Path) -> None:
     checkpoint = image_model(tmp_path / "checkpoint", "siglip_vision_model")
     _, checks = exported(tmp_path, "image_encoder", checkpoint, precision="fp16", accept={"cosine": 0.99})

@@ -49,6 +49,24 @@ def test_inspect_says_what_is_inside_and_what_would_run_it(bundle: Bundle, capsy
     assert "text-encoder" in capsys.readouterr().out
 
 
+def test_names_are_printed_as_they_are(bundle: Bundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("guide [beta]", "guide [/]"):
+        made = repack(bundle, tmp_path / name.replace("/", ""), settings={"name": name})
+        assert cli.main(["inspect", str(made.root)]) == 0
+        assert f"{name} {bundle.manifest.version}, format 1" in capsys.readouterr().out
+
+
+def test_a_stopped_command_says_so_in_one_line(
+    bundle: Bundle, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(found: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("quizglass_export.bundles.inspect.describe", stop)
+    assert cli.main(["inspect", str(bundle.root)]) == 130
+    assert capsys.readouterr().err == "quizglass-export inspect: stopped; nothing was written\n"
+
+
 @pytest.mark.parametrize(
     ("command", "unneeded"),
     [
