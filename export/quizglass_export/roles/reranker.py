@@ -17,6 +17,7 @@ from quizglass_export.onnx.optimum_encoders import write_cross_encoder
 from quizglass_export.parity import as_array, check_scorer
 from quizglass_export.roles.shared.entry import Labels, ReadyOnnx, Scorer, TemplateName, is_ready
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type
+from quizglass_export.roles.shared.samples import long_passage
 from quizglass_export.roles.shared.scorers import (
     TEXT_CLASSES,
     check_text_scorer,
@@ -111,7 +112,7 @@ def pairs_of(job: RoleJob) -> list[tuple[str, str]]:
 def check_cross_encoder(job: RoleJob, spec: Reranker, part: CrossEncoderPart) -> list[Check]:
     """Compare a cross-encoder's logits with transformers', pairs encoded by transformers' own tokenizer."""
     model = job.source.reference(CLASSES[job.source.model_type], ignore=_POSITIONS)
-    pairs = pairs_of(job)
+    pairs = [*pairs_of(job), (job.samples[0].query, long_passage(job.samples))]
     feed = tokenised(job, job.path(part.model), part.max_tokens, pairs)
     tokenizer = transformers.AutoTokenizer.from_pretrained(job.source.folder, local_files_only=True)
     references = []

@@ -21,6 +21,7 @@ from quizglass_export.onnx.optimum_encoders import write_text_encoder
 from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, pool, session, tokenise_padded
 from quizglass_export.roles.shared.entry import FromCheckpoint, ReadyOnnx, is_ready
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type
+from quizglass_export.roles.shared.samples import long_passage
 from quizglass_server.models.fields import Count
 from quizglass_server.roles.text_encoder import TextEncoderPart
 
@@ -95,7 +96,8 @@ def export(job: RoleJob, spec: TextEncoder) -> Exported:
 def check(job: RoleJob, spec: TextEncoder, part: TextEncoderPart) -> list[Check]:
     """Compare the text encoder with transformers."""
     texts = [part.query_prefix + sample.query for sample in job.samples]
-    texts += [part.passage_prefix + passage for sample in job.samples for passage in sample.passages]
+    passages = [*(passage for sample in job.samples for passage in sample.passages), long_passage(job.samples)]
+    texts += [part.passage_prefix + passage for passage in passages]
     exported = _exported_texts(job, part, texts)
     references = _reference_texts(_text_model(job, job.source.reference), job.source.folder, part, texts)
     return [check_vectors(job.role, exported, references * len(job.batches), job.cosine(spec))]

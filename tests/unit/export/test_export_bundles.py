@@ -148,6 +148,16 @@ def test_a_wrong_repack_names_what_is_wrong_and_leaves_nothing(
     assert not list((tmp_path / "o").glob("*"))
 
 
+def test_a_setting_of_a_role_that_a_server_would_refuse_is_not_written(
+    bundle: Bundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    change = ["--set", "roles.text_encoder.dimension=7"]
+    assert cli.main(["repack", str(bundle.root), "--out", str(out), *change]) == 2
+    assert "text_encoder" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_roles_of_one_bundle_join_another(bundle: Bundle, tmp_path: Path) -> None:
     base = repack(bundle, tmp_path / "base", drop=["reranker", "text_encoder"])
     other = write_bundle(tmp_path / "other", ("reranker",))
