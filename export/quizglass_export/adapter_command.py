@@ -21,9 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the file. Returns 0, or 2 when the adapter cannot be written."""
-    import transformers
-
     from quizglass_export.checkpoints.files import ADAPTER_CONFIG, ADAPTER_WEIGHTS, CONFIG, read_json
+    from quizglass_export.checkpoints.loading import read_config
     from quizglass_export.checkpoints.peft_models import check_fit
     from quizglass_export.checkpoints.source import Source
     from quizglass_export.errors import ExportError
@@ -42,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         check_fit(Source(args.checkpoint).bare(GENERATOR_CLASSES[str(kind)]), args.adapter)
         if args.out.exists() and not args.replace:
             raise ExportError(f"{args.out}: already exists; choose another file, or pass --replace")
-        config = transformers.AutoConfig.from_pretrained(args.checkpoint, local_files_only=True)
+        config = read_config(args.checkpoint)
         count = write_lora_gguf(config, args.adapter, scratch, weight=args.weight)
         scratch.replace(args.out)
     except (ExportError, OSError) as error:

@@ -12,14 +12,26 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from quizglass_export.errors import ExportError
+from quizglass_server.models.fields import MANIFEST
 
 _NEW, _OLD = "new", "old"
+_TEXTS = (".jinja", ".json", ".txt")
 
 
-def check_free(out: Path, replace: bool) -> None:
-    """Raise ExportError where something is at `out` that may not be replaced."""
-    if out.exists() and not replace:
+def check_free(out: Path, replace: bool, mark: str = MANIFEST) -> None:
+    """Raise ExportError where something is at `out` that may not be replaced.
+
+    Args:
+        out: directory to write.
+        replace: whether an earlier one may be replaced.
+        mark: what an earlier one holds; a directory with other things in it is never replaced.
+    """
+    if not out.exists():
+        return
+    if not replace:
         raise ExportError(f"{out}: already exists; choose another directory, or pass --replace")
+    if not out.is_dir() or (any(out.iterdir()) and not (out / mark).exists()):
+        raise ExportError(f"{out}: holds no {mark}, so --replace would remove something else; choose another directory")
 
 
 @contextmanager
@@ -83,9 +95,13 @@ def _put_back(scratch: Path, out: Path) -> None:
 
 
 def place(source: Path, target: Path) -> None:
-    """Link where both are on one file system, so that large files exist once; else copy."""
+    """Link a model where both are on one file system, so that large files exist once; else copy.
+
+    Texts are copied: who edits a prompt of one bundle means that one alone.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
+    if source.suffix not in _TEXTS:
+        with suppress(OSError):
+            os.link(source, target)
+            return
+    shutil.copyfile(source, target)

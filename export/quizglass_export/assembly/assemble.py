@@ -23,14 +23,27 @@ PACKAGES = ("torch", "transformers", "peft", "optimum-onnx", "onnx", "onnxruntim
 
 
 def write_manifest(
-    file: RecipeFile, roles: Roles, checks: Sequence[Check], folder: Path, sources: Mapping[str, str]
+    file: RecipeFile,
+    roles: Roles,
+    checks: Sequence[Check],
+    folder: Path,
+    sources: Mapping[str, str],
+    known: Mapping[str, str],
 ) -> None:
     """Write `parity.json`, `report.md` and the manifest of a bundle whose other files are there.
 
     No times and no machine names, so that equal inputs give equal bundles.
+
+    Args:
+        file: the recipe.
+        roles: what the manifest says of them.
+        checks: comparisons that were made.
+        folder: the bundle's directory.
+        sources: name to SHA-256 of every file that was exported.
+        known: file of the bundle to SHA-256, where that need not be computed.
     """
     recipe = file.recipe
-    compared = entries(folder)
+    compared = entries(folder, known)
     hashes = {name: entry.sha256 for name, entry in compared.items()}
     write_json(folder / "parity.json", parity_document(checks, recipe.samples.source, recipe.samples.count, hashes))
     sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files(folder)}
@@ -47,21 +60,21 @@ def write_manifest(
         thresholds=recipe.thresholds,
         abstain=recipe.abstain,
         evidence=recipe.evidence,
-        files=entries(folder, compared),
+        files=entries(folder, hashes),
         parity="parity.json",
         provenance=provenance,
     )
     write_json(folder / MANIFEST, manifest.model_dump(mode="json", exclude_none=True))
 
 
-def entries(folder: Path, known: Mapping[str, FileEntry] | None = None) -> dict[str, FileEntry]:
-    """SHA-256 and size of every file but the manifest; those of `known` files are not computed again."""
+def entries(folder: Path, known: Mapping[str, str] | None = None) -> dict[str, FileEntry]:
+    """SHA-256 and size of every file but the manifest; `known` hashes are not computed again."""
     found: dict[str, FileEntry] = {}
     for path in files(folder):
         name = path.relative_to(folder).as_posix()
         if name != MANIFEST:
-            entry = (known or {}).get(name)
-            found[name] = entry or FileEntry(sha256=file_digest(path), bytes=path.stat().st_size)
+            digest = (known or {}).get(name) or file_digest(path)
+            found[name] = FileEntry(sha256=digest, bytes=path.stat().st_size)
     return found
 
 

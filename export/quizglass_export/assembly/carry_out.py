@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import torch
 import transformers
 
-from quizglass_export.assembly.assemble import write_manifest
+from quizglass_export.assembly.assemble import versions, write_manifest
 from quizglass_export.assembly.parity_report import failures
 from quizglass_export.assembly.plan import Plan, step_key
 from quizglass_export.assembly.work import Step, Work, open_work
@@ -77,11 +78,11 @@ def carry_out(
             raise ExportError(f"exported models differ from their sources, no bundle written:\n{failures(checks)}")
         advance("manifest")
         with fresh_directory(out) as folder:
-            _collect(plan, opened, steps, folder)
-            write_manifest(plan.file, _roles(plan, steps), checks, folder, _sources(plan, opened))
+            known = _collect(plan, opened, steps, folder)
+            write_manifest(plan.file, _roles(plan, steps), checks, folder, _sources(plan, opened), known)
             check_start(Bundle.load(folder))
     notes = {role: {**step.result["notes"], "seconds": step.result["seconds"]} for role, step in steps.items()}
-    return Built(Bundle.load(out), checks, notes)
+    return Built(Bundle.load(out, hashes=False), checks, notes)  # they were compared before it took its place
 
 
 @contextmanager
@@ -110,7 +111,7 @@ def _run_steps(plan: Plan, work: Work, advance: Callable[[str], None]) -> dict[s
         demands = {"demands": plan.file.recipe.demands.model_dump()}
         checked = work.step(f"{role}.check", key | demands, partial(_check, plan, role, name, samples, exported))
         result = exported.result | {"checks": checked.result["checks"]}
-        steps[role] = Step(exported.folder, result, exported.reused)
+        steps[role] = replace(exported, result=result)
     return steps
 
 
@@ -140,7 +141,7 @@ def _shared(plan: Plan, role: str, tokenizer: str, owner: Step) -> Step:
     """What there is of a decider that uses another's files."""
     job = plan.job(role, owner.folder, tokenizer, ())
     part = shared_part(job, plan.spec(role), owner.result["part"])
-    return Step(owner.folder, {"part": part, "notes": {"shares": plan.owners[role]}, "seconds": 0.0}, owner.reused)
+    return replace(owner, result={"part": part, "notes": {"shares": plan.owners[role]}, "seconds": 0.0})
 
 
 def _check(plan: Plan, role: str, tokenizer: str, samples: DrawnSamples, exported: Step, _: Path) -> dict[str, Any]:
@@ -149,15 +150,18 @@ def _check(plan: Plan, role: str, tokenizer: str, samples: DrawnSamples, exporte
     return {"checks": [asdict(check) for check in plan.exporter(role).check(job, plan.spec(role), part)]}
 
 
-def _collect(plan: Plan, work: Work, steps: dict[str, Step], folder: Path) -> None:
-    """Put models, tokenizers and prompts where the bundle has them."""
+def _collect(plan: Plan, work: Work, steps: dict[str, Step], folder: Path) -> dict[str, str]:
+    """Put models, tokenizers and prompts where the bundle has them; returns the SHA-256 of those known already."""
+    known: dict[str, str] = {}
     for step in (step for role, step in steps.items() if role not in plan.owners):
-        for file in step.files():
-            place(file, folder / file.relative_to(step.folder))
+        for name, digest in step.digests.items():
+            place(step.folder / name, folder / name)
+            known[name] = digest
     for source, name in plan.tokenizers(work).values():
         _copy(source, folder / name)
     for name, source in plan.prompts.items():
         _copy(source, folder / prompt_name(name))
+    return known
 
 
 def _roles(plan: Plan, steps: dict[str, Step]) -> Roles:
@@ -172,14 +176,15 @@ def _roles(plan: Plan, steps: dict[str, Step]) -> Roles:
 def _sources(plan: Plan, work: Work) -> dict[str, str]:
     """Name to SHA-256 of every file that was exported; names are relative to the recipe where they can be."""
     root = plan.file.root
-    files = {file for source in plan.sources.values() for file in source.files() if file.suffix in _PROVEN}
+    files = {file for source in plan.sources.values() for file in source.files() if file.suffix not in _TEXTS}
     named: dict[str, Path] = {}
     for file in sorted(files, key=lambda file: (not file.is_relative_to(root), file)):
         named[_name(file, root, named)] = file
     return {name: work.digest(file) for name, file in named.items()}
 
 
-_PROVEN = (".json", ".safetensors")
+_TEXTS = (".txt", ".model", ".jinja")
+"""Beside weights and settings; models are not made of them."""
 
 
 def _name(file: Path, root: Path, taken: Mapping[str, Path]) -> str:
@@ -196,8 +201,8 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _code_digest() -> str:
-    """SHA-256 of this package's code: a changed exporter repeats every step."""
-    digest = hashlib.sha256(f"{torch.__version__} {transformers.__version__}".encode())
+    """SHA-256 of this package's code and of what it runs on: a changed exporter repeats every step."""
+    digest = hashlib.sha256(json.dumps(versions()).encode())
     for path in sorted(_PACKAGE.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -6,10 +6,11 @@ import argparse
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markdown import Markdown
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 BUILD_HELP = "merge, export and check checkpoints, and write a bundle if everything agrees with PyTorch"
 PACK_HELP = "convert trained checkpoints to half precision, without training state"
 _COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-_STOPPED = 130
+STOPPED = 130
 
 
 def add_build_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,36 +49,47 @@ def add_build_arguments(parser: argparse.ArgumentParser) -> None:
     _add_starter_arguments(parser.add_argument_group("with --checkpoints (a recipe has these itself)"))
 
 
+_STARTER = {
+    "samples": 160,
+    "generated": 80,
+    "sample_source": "pocketworld",
+    "quantisation": "q8_0",
+    "equal_answers": 0.97,
+    "threads": 1,
+}
+"""Defaults of the flags that go with --checkpoints alone."""
+
+
 def _add_starter_arguments(starter: argparse._ArgumentGroup) -> None:
-    starter.add_argument(
-        "--samples",
-        type=int,
-        default=160,
-        help="how many samples the exported models are compared on (default: %(default)s)",
-    )
-    starter.add_argument(
-        "--generated", type=int, default=80, help="how many of them the generator answers (default: %(default)s)"
-    )
-    starter.add_argument(
+    def add(flag: str, text: str, **more: Any) -> None:
+        default = _STARTER[flag.removeprefix("--").replace("-", "_")]
+        starter.add_argument(flag, help=f"{text} (default: {default})", **more)
+
+    add("--samples", "how many samples the exported models are compared on", type=int)
+    add("--generated", "how many of them the generator answers", type=int)
+    add(
         "--sample-source",
+        "questions about drawn scenes, or noise for untrained models",
         choices=("pocketworld", "random"),
-        default="pocketworld",
-        help="questions about drawn scenes, or noise for untrained models (default: %(default)s)",
     )
-    starter.add_argument(
-        "--quantisation",
-        choices=("q8_0", "f16"),
-        default="q8_0",
-        help="of the generator's text model (default: %(default)s)",
-    )
-    starter.add_argument(
+    add("--quantisation", "of the generator's text model", choices=("q8_0", "f16"))
+    add(
         "--equal-answers",
+        "share of the generator's answers that must equal PyTorch's; untrained models need less, since "
+        "nothing sets their best token apart",
         type=float,
-        default=0.97,
-        help="share of the generator's answers that must equal PyTorch's; untrained models need less, since "
-        "nothing sets their best token apart (default: %(default)s)",
     )
-    starter.add_argument("--threads", type=int, default=1, help="CPU threads for PyTorch (default: %(default)s)")
+    add("--threads", "CPU threads for PyTorch", type=int)
+
+
+def _starter_options(args: argparse.Namespace) -> dict[str, Any]:
+    """The flags that go with --checkpoints alone; ExportError where one is given with a recipe."""
+    from quizglass_export.errors import ExportError
+
+    given = {name: value for name in _STARTER if (value := getattr(args, name)) is not None}
+    if args.recipe and given:
+        raise ExportError(f"--{next(iter(given)).replace('_', '-')}: goes with --checkpoints; a recipe says it itself")
+    return _STARTER | given
 
 
 def run_build(args: argparse.Namespace) -> int:
@@ -86,23 +98,23 @@ def run_build(args: argparse.Namespace) -> int:
     from quizglass_server.errors import BundleError
     from quizglass_server.models.prompts import PromptError
 
-    _stop_cleanly()
+    stop_cleanly()
     try:
         return _build(args)
     except (ExportError, BundleError, PromptError, OSError) as error:
         return _fail("build", error)
     except KeyboardInterrupt:
         kept = "finished steps are kept" if _work(args) else "nothing was written"
-        return _fail("build", f"stopped; {kept}", _STOPPED)
+        return _fail("build", f"stopped; {kept}", STOPPED)
 
 
 def _build(args: argparse.Namespace) -> int:
     from quizglass_export.assembly.estimate import check_room, estimate
     from quizglass_export.directory import check_free
 
-    console = Console()
-    plan, work = _plan(args), _work(args)
+    console = Console(markup=False)
     check_free(args.out, args.replace)
+    plan, work = _plan(args), _work(args)
     estimates = estimate(plan)
     if args.recipe or args.dry_run:
         console.print(_estimates_table(estimates))
@@ -130,18 +142,8 @@ def _built(plan: Plan, work: Path | None, args: argparse.Namespace) -> Built:
     """Carry the plan out, with a progress bar."""
     from quizglass_export.assembly.carry_out import carry_out, step_names
 
-    names = step_names(plan)
-    with Progress(*_COLUMNS, console=Console(stderr=True)) as bars:
-        task = bars.add_task("reading", total=len(names), completed=-1)
-        built = carry_out(
-            plan,
-            args.out,
-            replace=args.replace,
-            work=work,
-            advance=lambda step: bars.update(task, advance=1, description=step),
-        )
-        bars.update(task, completed=len(names), description="done")
-    return built
+    with progress(step_names(plan)) as advance:
+        return carry_out(plan, args.out, replace=args.replace, work=work, advance=advance)
 
 
 def _tell(built: Built, estimates: list[Estimate], args: argparse.Namespace, console: Console) -> None:
@@ -164,20 +166,21 @@ def _plan(args: argparse.Namespace) -> Plan:
     from quizglass_export.recipe.read import read_recipe
     from quizglass_export.roles.shared.entry import Demands
 
+    options = _starter_options(args)
     if args.recipe:
         return make_plan(read_recipe(args.recipe))
-    if not 0 <= args.equal_answers <= 1:
-        raise ExportError(f"--equal-answers {args.equal_answers:g}: must be between 0 and 1")
+    if not 0 <= options["equal_answers"] <= 1:
+        raise ExportError(f"--equal-answers {options['equal_answers']:g}: must be between 0 and 1")
     return plan_starter(
         BuildOptions(
             checkpoints=args.checkpoints,
             out=args.out,
-            source=args.sample_source,
-            samples=args.samples,
-            generated=args.generated,
-            file_type=args.quantisation,
-            demands=Demands(answers=args.equal_answers),
-            threads=args.threads,
+            source=options["sample_source"],
+            samples=options["samples"],
+            generated=options["generated"],
+            file_type=options["quantisation"],
+            demands=Demands(answers=options["equal_answers"]),
+            threads=options["threads"],
         )
     )
 
@@ -211,24 +214,17 @@ def add_pack_arguments(parser: argparse.ArgumentParser) -> None:
 def run_pack(args: argparse.Namespace) -> int:
     """Pack checkpoints. Returns 0, or 2 when one cannot be packed."""
     from quizglass_export.assembly.pack import pack
-    from quizglass_export.checkpoints.files import PARTS
+    from quizglass_export.checkpoints.files import Checkpoints
     from quizglass_export.errors import ExportError
 
-    _stop_cleanly()
+    stop_cleanly()
     try:
-        with Progress(*_COLUMNS, console=Console(stderr=True)) as bars:
-            task = bars.add_task("reading", total=len(PARTS), completed=-1)
-            size = pack(
-                args.source,
-                args.out,
-                replace=args.replace,
-                advance=lambda part: bars.update(task, advance=1, description=part),
-            )
-            bars.update(task, completed=len(PARTS), description="done")
+        with progress(Checkpoints(args.source).parts()) as advance:
+            size = pack(args.source, args.out, replace=args.replace, advance=advance)
     except (ExportError, OSError) as error:
         return _fail("pack-checkpoints", error)
     except KeyboardInterrupt:
-        return _fail("pack-checkpoints", "stopped; nothing was written", _STOPPED)
+        return _fail("pack-checkpoints", "stopped; nothing was written", STOPPED)
     print(f"{args.out}: {size:,} bytes")
     print(f"next: quizglass-export build --checkpoints {args.out} --out BUNDLE")
     return 0
@@ -239,7 +235,16 @@ def _fail(command: str, reason: object, status: int = 2) -> int:
     return status
 
 
-def _stop_cleanly() -> None:
+@contextmanager
+def progress(names: Sequence[str]) -> Iterator[Callable[[str], None]]:
+    """A bar on standard error for steps of these names; gives what is to be called with each as it starts."""
+    with Progress(*_COLUMNS, console=Console(stderr=True)) as bars:
+        task = bars.add_task("reading", total=len(names), completed=-1)
+        yield lambda step: bars.update(task, advance=1, description=step)
+        bars.update(task, completed=len(names), description="done")
+
+
+def stop_cleanly() -> None:
     """Let SIGTERM unwind like Ctrl-C, so that unfinished directories are removed."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from quizglass_export.assembly.plan import Plan
+from quizglass_export.assembly.work import kept_bytes
 from quizglass_export.checkpoints.files import tensor_sizes
 from quizglass_export.checkpoints.source import AnySource, GgufSource, LibrarySource, OnnxSource
 from quizglass_export.errors import ExportError
@@ -63,10 +64,11 @@ def estimate(plan: Plan) -> list[Estimate]:
 def check_room(estimates: Sequence[Estimate], work: Path, out: Path) -> None:
     """Raise ExportError where there is not enough room for the work directory, or for a bundle on another file system.
 
-    On the same one the bundle's files are links.
+    On the same one the bundle's files are links. What finished steps hold is there already.
     """
     results = sum(each.result for each in estimates)
-    _check_room(work, results + max((each.scratch for each in estimates), default=0))
+    needed = results + max((each.scratch for each in estimates), default=0)
+    _check_room(work, needed - kept_bytes(work))
     if _device(_existing(work)) != _device(_existing(out)):
         _check_room(out, results)
 

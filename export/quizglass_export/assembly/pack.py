@@ -15,7 +15,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from quizglass_export.assembly.settings import SETTINGS, read_settings
-from quizglass_export.checkpoints.files import TRAINING, Checkpoints, read_json
+from quizglass_export.checkpoints.files import PARTS, TRAINING, Checkpoints, read_json
 from quizglass_export.checkpoints.loading import check_finite
 from quizglass_export.directory import check_free, fresh_directory
 from quizglass_export.errors import ExportError
@@ -42,7 +42,7 @@ def pack(source: Path, out: Path, *, replace: bool = False, advance: Callable[[s
     Raises:
         ExportError: a part is missing, a weight does not fit float16, or the result is over 32 MiB.
     """
-    check_free(out, replace)
+    check_free(out, replace, PARTS[0])
     checkpoints = Checkpoints.find(source)
     read_settings(source)
     with fresh_directory(out) as folder:

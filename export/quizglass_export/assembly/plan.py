@@ -20,6 +20,7 @@ from quizglass_export.roles import decider
 from quizglass_export.roles.decider import LinearDecider, SharingDecider
 from quizglass_export.roles.generator import Generator
 from quizglass_export.roles.image_encoder import LibraryImageEncoder
+from quizglass_export.roles.reranker import CLASSES as CROSS_ENCODERS
 from quizglass_export.roles.shared.entry import GENERAL_PROMPTS, ReadyOnnx, Scorer
 from quizglass_export.roles.shared.job import Exporter, RoleJob
 from quizglass_export.roles.shared.samples import ParitySample
@@ -87,7 +88,8 @@ class Plan:
         for each in self._served(role):
             spec = self.spec(each)
             try:
-                several |= isinstance(spec, Scorer) and PromptTemplate.load(self.prompts[spec.prompt]).shows_several
+                prompted = isinstance(spec, Scorer) and spec.prompt in self.prompts
+                several |= prompted and PromptTemplate.load(self.prompts[spec.prompt]).shows_several
             except PromptError as error:
                 raise ExportError(f"roles.{each}: {error}") from error
         return several
@@ -150,12 +152,12 @@ def make_plan(file: RecipeFile) -> Plan:
         source = sources[owners[role]] if role in owners else _source(file, spec)
         source.check(role, tuple(kind for kind in exporters_of(role) if kind not in READY_KINDS))
         sources[role] = source
-        for name in _prompt_names(spec):
+        for name in _prompt_names(spec, source):
             prompts[name] = folder / f"{name}.jinja"
             if not prompts[name].is_file():
                 raise ExportError(f"{prompts[name]}: missing; roles.{role} needs the prompt {name!r}")
-    if file.recipe.training and not file.path(file.recipe.training).is_file():
-        raise ExportError(f"{file.path(file.recipe.training)}: missing; correct the recipe's key training")
+    if file.recipe.training:
+        read_json(file.path(file.recipe.training))  # for the provenance, when all else is done
     plan = Plan(file, sources, prompts, owners, linear)
     for role in sources:
         _prepare(plan, role)
@@ -185,6 +187,8 @@ def _linear(file: RecipeFile) -> dict[str, LinearDeciderPart]:
             try:
                 part = LinearDeciderPart.model_validate({"engine": "numpy", "kind": "linear", **read_json(path)})
                 check_labels(role, part.labels)
+            except ExportError:
+                raise
             except ValueError as error:
                 raise ExportError(f"{path}: {reason(error)}") from None
             except BundleError as error:
@@ -230,7 +234,7 @@ def step_key(plan: Plan, role: str, work: Work, tokenizers: Mapping[str, tuple[P
         "weights": [weight for _, weight in plan.sources[role].adapters],
         "sources": [[path.name, work.digest(path)] for path in plan.sources[role].files()],
         "tokenizer": [work.digest(tokenizer[0]), tokenizer[1]] if tokenizer else None,
-        "prompts": {name: work.digest(plan.prompts[name]) for name in _prompt_names(spec)},
+        "prompts": {name: work.digest(plan.prompts[name]) for name in _prompt_names(spec, plan.sources[role])},
         "samples": recipe.samples.model_dump(),
         "rows": list(plan.rows(role)),
         "shows_several": plan.shows_several(role),
@@ -262,7 +266,9 @@ def _adapters(file: RecipeFile, spec: Any) -> tuple[tuple[Path, float], ...]:
     return tuple((file.path(adapter.path), adapter.weight) for adapter in spec.adapters)
 
 
-def _prompt_names(spec: Any) -> list[str]:
+def _prompt_names(spec: Any, source: AnySource) -> list[str]:
+    if source.model_type in CROSS_ENCODERS:
+        return []
     if isinstance(spec, Generator):
         return list(spec.templates().values())
     return [spec.prompt] if isinstance(spec, Scorer | SharingDecider) else []

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from quizglass_export.assembly.settings import Settings
 from quizglass_export.checkpoints.files import CLASSIFIER, CONFIG, DECISIONS, ROUTER, TRAINING, read_json
-from quizglass_export.errors import ExportError
+from quizglass_export.errors import ExportError, reason
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.recipe.schema import Recipe, Roles, Samples
 from quizglass_export.roles.shared.entry import Demands
@@ -31,7 +33,7 @@ def starter_recipe(
     generator has the prompts of every task. What `detector` and `coarse_reranker` fill is there where `root` has these.
 
     Raises:
-        ExportError: the file of its decisions is damaged.
+        ExportError: the file of its decisions or of its domains is damaged.
     """
     recipe = Recipe(
         format=1,
@@ -69,18 +71,20 @@ def _roles(root: Path, settings: Settings, quantisation: str) -> Roles:
         "max_new_tokens": settings.answer_tokens,
         "prompts": {task: task for task in TASKS} if decisions else {},
     }
-    return Roles.model_validate(
-        {
-            "planner": planner,
-            "reranker": reranker,
-            "image_encoder": {"checkpoint": "image_encoder"},
-            "text_encoder": {"checkpoint": "text_encoder"},
-            "generator": generator,
-            "reader": {},
-            **_seeing_roles(root),
-            **decisions,
-        }
-    )
+    roles = {
+        "planner": planner,
+        "reranker": reranker,
+        "image_encoder": {"checkpoint": "image_encoder"},
+        "text_encoder": {"checkpoint": "text_encoder"},
+        "generator": generator,
+        "reader": {},
+        **_seeing_roles(root),
+        **decisions,
+    }
+    try:
+        return Roles.model_validate(roles)
+    except ValidationError as error:
+        raise ExportError(f"{root}: roles.{reason(error)}") from None
 
 
 def _seeing_roles(root: Path) -> dict[str, Any]:
@@ -95,7 +99,11 @@ def _seeing_roles(root: Path) -> dict[str, Any]:
     if q_former.is_dir():
         roles["coarse_reranker"] = {"checkpoint": q_former.name, "max_tokens": 128}
     if (q_former / CLASSIFIER).is_file():
-        labels = read_json(q_former / CONFIG).get("id2label", {})
+        labels = read_json(q_former / CONFIG).get("id2label")
+        if not isinstance(labels, dict) or not all(key.isdecimal() for key in labels):
+            raise ExportError(
+                f"{q_former / CONFIG}: id2label must name the domains by number, as {CLASSIFIER} has them"
+            )
         names = tuple(labels[key] for key in sorted(labels, key=int))
         roles["domain_router"] = {"checkpoint": q_former.name, "labels": names}
     return roles

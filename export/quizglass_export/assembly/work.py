@@ -28,15 +28,23 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A finished step: its files lie under `folder`, `result` is what its function returned."""
+    """A finished step.
+
+    Attributes:
+        folder: where its files lie.
+        result: what its function returned.
+        reused: whether it was finished by an earlier build.
+        digests: SHA-256 of each file, by its name below `folder`.
+    """
 
     folder: Path
     result: dict[str, Any]
     reused: bool
+    digests: Mapping[str, str]
 
     def files(self) -> Iterator[Path]:
         """Files of the step, in order."""
-        return (path for path in sorted(self.folder.rglob("*")) if path.is_file() and path.name != _DONE)
+        return iter(_files(self.folder).values())
 
 
 @dataclass(slots=True)
@@ -47,7 +55,7 @@ class Work:
     _digests: dict[str, list[Any]] = field(default_factory=dict)
 
     def step(self, name: str, key: Mapping[str, Any], make: Callable[[Path], dict[str, Any]]) -> Step:
-        """Carry out a step, unless it was finished with an equal key.
+        """Carry out a step, unless it was finished with an equal key and its files are still those that it made.
 
         Args:
             name: a file name, unique in the build.
@@ -59,8 +67,8 @@ class Work:
         """
         folder = self.folder / name
         fingerprint = digest_of(key)
-        if (done := _finished(folder)) is not None and done.get("fingerprint") == fingerprint:
-            return Step(folder, done["result"], reused=True)
+        if (done := self._finished(folder)) is not None and done.get("fingerprint") == fingerprint:
+            return Step(folder, done["result"], reused=True, digests=done["files"])
         scratch = self.folder / f".{name}.new"
         for stale in (folder, scratch):
             shutil.rmtree(stale, ignore_errors=True)
@@ -74,10 +82,25 @@ class Work:
                     f"{self.folder}: no room for roles.{name} ({error.strerror}); free some, or choose another --work"
                 ) from error
             raise
-        content = json.dumps({"fingerprint": fingerprint, "result": result, "sizes": _sizes(scratch)})
+        digests = {name: file_digest(path) for name, path in _files(scratch).items()}
+        content = json.dumps({"fingerprint": fingerprint, "result": result, "files": digests})
         (scratch / _DONE).write_text(content, encoding="utf-8")
         scratch.rename(folder)
-        return Step(folder, result, reused=False)
+        return Step(folder, result, reused=False, digests=digests)
+
+    def _finished(self, folder: Path) -> dict[str, Any] | None:
+        """What a step left; None where it is not whole, or a file was changed since, in a bundle that links it too."""
+        try:
+            done = json.loads((folder / _DONE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        if not isinstance(done, dict) or not isinstance(done.get("result"), dict):
+            return None
+        files = _files(folder)
+        whole = isinstance(done.get("files"), dict) and done["files"].keys() == files.keys()
+        return (
+            done if whole and all(self.digest(files[name]) == known for name, known in done["files"].items()) else None
+        )
 
     def digest(self, path: Path) -> str:
         """SHA-256 of a file; remembered as long as size and time of change stay the same."""
@@ -116,6 +139,13 @@ def open_work(folder: Path) -> Iterator[Work]:
         yield Work(folder, _read_digests(folder / _DIGESTS))
 
 
+def kept_bytes(folder: Path) -> int:
+    """What the steps in a work directory take; 0 where it is none."""
+    if not (folder / _LOCK).exists():
+        return 0
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
 def digest_of(value: Mapping[str, Any]) -> str:
     """SHA-256 of JSON values, independent of the order of keys."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
@@ -128,18 +158,10 @@ def write_atomically(path: Path, text: str) -> None:
     scratch.replace(path)
 
 
-def _finished(folder: Path) -> dict[str, Any] | None:
-    try:
-        done = json.loads((folder / _DONE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    whole = isinstance(done, dict) and isinstance(done.get("result"), dict) and done.get("sizes") == _sizes(folder)
-    return done if whole else None
-
-
-def _sizes(folder: Path) -> dict[str, int]:
-    files = (path for path in folder.rglob("*") if path.is_file() and path.name != _DONE)
-    return {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
+def _files(folder: Path) -> dict[str, Path]:
+    """A step's files by their names below its directory, in order."""
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != _DONE]
+    return {path.relative_to(folder).as_posix(): path for path in paths}
 
 
 def _read_digests(path: Path) -> dict[str, list[Any]]:

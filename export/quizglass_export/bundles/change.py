@@ -25,6 +25,13 @@ _FIXED = ("files", "format", "parity", "provenance", "roles")
 """Keys of the manifest that are no settings as a whole."""
 
 
+def _check_start(bundle: Bundle) -> None:
+    """As of `roles.starting`, imported here since most changes need no engine."""
+    from quizglass_export.roles import starting
+
+    starting.check_start(bundle)
+
+
 def check_addition(base: Bundle, roles: Sequence[str], out: Path, *, replace_roles: bool, replace: bool) -> None:
     """Raise ExportError where roles cannot be added, which is known before they are exported."""
     both = [role for role in roles if base.has(role)]
@@ -46,7 +53,7 @@ def add_roles(
         replace: whether an existing `out` may be replaced.
 
     Raises:
-        ExportError: both have a role, or a prompt of one name differs.
+        ExportError, BundleError: both have a role, a prompt of one name differs, or a server would refuse the result.
     """
     check_addition(base, addition.roles.names(), out, replace_roles=replace_roles, replace=replace)
     kept = [role for role in base.roles.names() if role not in addition.roles.names()]
@@ -64,7 +71,7 @@ def add_roles(
         _write_parity(folder, content, [(base, kept), (addition, addition.roles.names())])
         return content
 
-    return _write(out, fill, replace)
+    return _write(out, fill, replace, _check_start)
 
 
 def repack(
@@ -85,7 +92,8 @@ def repack(
         replace: whether an existing `out` may be replaced.
 
     Raises:
-        ExportError: a role is not there, a key unknown, or a value out of range.
+        ExportError, BundleError: a role is not there, a key unknown, a value out of range, or one of a role that a
+            server would refuse.
     """
     for role in drop:
         if role not in bundle.roles.names():
@@ -102,10 +110,11 @@ def repack(
         _write_parity(folder, content, [(bundle, kept)])
         return content
 
-    return _write(out, fill, replace)
+    changed = any(key.startswith("roles.") for key in settings or {})
+    return _write(out, fill, replace, _check_start if changed else lambda made: None)
 
 
-def _write(out: Path, fill: Callable[[Path], dict[str, Any]], replace: bool) -> Bundle:
+def _write(out: Path, fill: Callable[[Path], dict[str, Any]], replace: bool, check: Callable[[Bundle], None]) -> Bundle:
     check_free(out, replace)
     with fresh_directory(out) as folder:
         content = fill(folder)
@@ -116,8 +125,8 @@ def _write(out: Path, fill: Callable[[Path], dict[str, Any]], replace: bool) -> 
             first = error.errors(include_url=False)[0]
             raise ExportError(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from None
         write_json(folder / MANIFEST, manifest.model_dump(mode="json", exclude_none=True))
-        Bundle.load(folder)
-    return Bundle.load(out)
+        check(Bundle.load(folder))
+    return Bundle.load(out, hashes=False)  # they were compared before it took its place
 
 
 def _needed(bundle: Bundle, roles: Sequence[str]) -> list[str]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
+
+from quizglass_export.assembly.command import STOPPED, progress, stop_cleanly
 
 if TYPE_CHECKING:
     from quizglass_export.assembly.plan import Plan
@@ -59,18 +63,26 @@ def _command(commands: Any, name: str, text: str, run: Command) -> argparse.Argu
 
 
 def _reporting(run: Command) -> Command:
-    """Errors become one line and exit status 2."""
+    """Errors become one line and exit status 2, Ctrl-C and SIGTERM one line and 130."""
 
     @wraps(run)
     def wrapped(args: argparse.Namespace) -> int:
         from quizglass_export.errors import ExportError
         from quizglass_server.errors import BundleError
+        from quizglass_server.models.prompts import PromptError
 
+        before = signal.getsignal(signal.SIGTERM)
+        stop_cleanly()
         try:
             return run(args)
-        except (ExportError, BundleError, OSError) as error:
+        except (ExportError, BundleError, PromptError, OSError) as error:
             print(f"quizglass-export {args.command}: {error}", file=sys.stderr)
             return 2
+        except KeyboardInterrupt:
+            print(f"quizglass-export {args.command}: stopped; nothing was written", file=sys.stderr)
+            return STOPPED
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
     return wrapped
 
@@ -84,7 +96,7 @@ def run_inspect(args: argparse.Namespace) -> int:
     found = describe(Bundle.load(args.bundle))
     if args.json:
         return _print_json(found)
-    console = Console()
+    console = Console(markup=False)
     console.print(f"{found['name']} {found['version']}, format {found['format']}, {found['bytes']:,} bytes")
     console.print(f"digest {found['digest']}", soft_wrap=True)
     rows = [
@@ -117,11 +129,13 @@ def run_verify(args: argparse.Namespace) -> int:
     """Check a bundle. Returns 0, or 2 when anything is wrong."""
     from quizglass_export.bundles.verify import verification
 
-    found = verification(args.bundle, _plan(args))
+    plan = _plan(args)
+    with progress(tuple(plan.sources)) if plan else nullcontext(lambda role: None) as advance:
+        found = verification(args.bundle, plan, advance)
     if args.json:
         _print_json(found)
     else:
-        console = Console()
+        console = Console(markup=False)
         console.print(f"{found['files']} files have their SHA-256; looked into {', '.join(found['models']) or 'none'}")
         rows = [
             (c["role"], c["measure"], f"{c['value']:.6g}", c["demand"], "yes" if c["passed"] else "NO")
@@ -146,7 +160,7 @@ def run_diff(args: argparse.Namespace) -> int:
     elif found["equal"]:
         print("no difference")
     else:
-        console = Console()
+        console = Console(markup=False)
         settings = [(each["key"], json.dumps(each["first"]), json.dumps(each["second"])) for each in found["settings"]]
         if settings:
             console.print(_table(("setting", str(args.first), str(args.second)), settings))
@@ -162,7 +176,7 @@ def run_diff(args: argparse.Namespace) -> int:
 @_reporting
 def run_add(args: argparse.Namespace) -> int:
     """Add roles. Returns 0, or 2 when an input is wrong or parity does not hold."""
-    from quizglass_export.assembly.carry_out import carry_out
+    from quizglass_export.assembly.carry_out import carry_out, step_names
     from quizglass_export.assembly.plan import make_plan
     from quizglass_export.bundles.change import add_roles, check_addition
     from quizglass_export.directory import hidden_beside
@@ -173,7 +187,8 @@ def run_add(args: argparse.Namespace) -> int:
     how = {"replace_roles": args.replace_role, "replace": args.replace}
     check_addition(base, plan.file.recipe.roles.named(), args.out, **how)
     with hidden_beside(args.out) as folder:
-        addition = carry_out(plan, folder / "addition").bundle
+        with progress(step_names(plan)) as advance:
+            addition = carry_out(plan, folder / "addition", advance=advance).bundle
         made = add_roles(base, addition, args.out, **how)
     return _made(made, args)
 

@@ -44,8 +44,11 @@ def check_parity(bundle: Bundle, plan: Plan, advance: Callable[[str], None] = la
     Raises:
         ExportError: the recipe has a role that the bundle lacks, or an input is wrong.
     """
-    from quizglass_export.assembly.carry_out import DrawnSamples  # PyTorch is needed from here on
+    import transformers  # PyTorch is needed from here on
 
+    from quizglass_export.assembly.carry_out import DrawnSamples
+
+    transformers.logging.set_verbosity_error()
     samples = DrawnSamples(plan.file.recipe.samples)
     checks: list[Check] = []
     for role in plan.sources:

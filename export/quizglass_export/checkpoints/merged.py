@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from transformers.modeling_utils import no_init_weights
 
 from quizglass_export.checkpoints.adapters import AdapterWeights
+from quizglass_export.checkpoints.loading import read_config
 from quizglass_export.checkpoints.shards import Shards
 from quizglass_export.checkpoints.source import Source
 from quizglass_export.errors import ExportError
@@ -95,7 +96,7 @@ def skeleton(source: Source, kind: str) -> Any:
     Its weights are allocated and never written, so the kernel gives them no memory; buffers are real.
     """
     make = getattr(transformers, kind)
-    config = transformers.AutoConfig.from_pretrained(source.folder, local_files_only=True)
+    config = read_config(source.folder)
     config._attn_implementation = "eager"
     with no_init_weights():
         model: Any = make(config)

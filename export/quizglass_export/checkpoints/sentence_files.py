@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from tokenizers import Tokenizer
 
-from quizglass_export.checkpoints.files import read_json
+from quizglass_export.checkpoints.files import CONFIG, read_json
 from quizglass_export.errors import ExportError
 
 POOLING = "pooling.json"
@@ -72,6 +73,21 @@ def read_embedding(folder: Path, model_type: str, tokenizer: Path, given: Mappin
     return how
 
 
+def module_files(folder: Path) -> list[Path]:
+    """`config.json` of every module in a folder of its own, in order: what `read_embedding` reads besides the
+    checkpoint's directory itself.
+    """
+    places = {path.name for path in folder.glob("[0-9]_*")}
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        places |= {str(each["path"]) for each in json.loads((folder / _MODULES).read_text(encoding="utf-8"))}
+    files = (folder / place / CONFIG for place in sorted(places) if place and _is_inside(place))
+    return [file for file in files if file.is_file()]
+
+
+def _is_inside(place: str) -> bool:
+    return not Path(place).is_absolute() and ".." not in Path(place).parts
+
+
 def _check_modules(folder: Path) -> Path:
     """Where the pooling is said; ExportError where a module follows that the server does not have."""
     path = folder / _MODULES
@@ -81,7 +97,7 @@ def _check_modules(folder: Path) -> Path:
                 raise ExportError(
                     f"{module}: the folder of a {kind}, and no {_MODULES} names it; vectors without it would be others"
                 )
-        return folder / "1_Pooling" / "config.json"
+        return folder / "1_Pooling" / CONFIG
     pooling = folder / "1_Pooling"
     try:
         modules = json.loads(path.read_text(encoding="utf-8"))
@@ -89,6 +105,8 @@ def _check_modules(folder: Path) -> Path:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ExportError(f"{path}: not a list of modules with type and path: {error}") from error
     for kind, place in named:
+        if not _is_inside(place):
+            raise ExportError(f"{path}: the module {place!r} is not inside {folder}")
         if kind not in _KNOWN:
             raise ExportError(
                 f"{path}: the module {place!r} is a {kind}; text encoders here have {', '.join(_KNOWN)} alone, and "
@@ -96,7 +114,7 @@ def _check_modules(folder: Path) -> Path:
             )
         if kind == "Pooling":
             pooling = folder / place
-    return pooling / "config.json"
+    return pooling / CONFIG
 
 
 def _pooling(path: Path) -> tuple[Pooling, bool]:

@@ -21,9 +21,16 @@ from quizglass_export.checkpoints.files import (
     weight_files,
 )
 from quizglass_export.checkpoints.libraries import features_model
-from quizglass_export.checkpoints.loading import check_finite, check_vocabulary, load_float32
+from quizglass_export.checkpoints.loading import (
+    check_finite,
+    check_vocabulary,
+    config_errors,
+    load_float32,
+    read_config,
+)
 from quizglass_export.checkpoints.merge import merge_adapters
 from quizglass_export.checkpoints.peft_models import adapted_model
+from quizglass_export.checkpoints.sentence_files import module_files
 from quizglass_export.errors import ExportError
 
 _KEPT = (".json", ".safetensors", ".txt", ".model", ".jinja")
@@ -72,6 +79,7 @@ class Source:
             known = ", ".join(model_types)
             raise ExportError(f"{self.folder / CONFIG}: model_type is {self.model_type!r}; {role} can be {known}")
         weight_files(self.folder)
+        read_config(self.folder)
         _check_adapters(role, self.adapters)
 
     def files(self) -> Iterator[Path]:
@@ -108,8 +116,8 @@ class Source:
     def bare(self, kind: str) -> Any:
         """A model of the checkpoint's shape that has no weights, for looking at its modules."""
         make = getattr(transformers, kind)
-        config = make.config_class.from_pretrained(self.folder, local_files_only=True)
-        with torch.device("meta"), warnings.catch_warnings():
+        with config_errors(self.folder / CONFIG), torch.device("meta"), warnings.catch_warnings():
+            config = make.config_class.from_pretrained(self.folder, local_files_only=True)
             warnings.simplefilter("ignore")
             return make(config)
 
@@ -348,3 +356,4 @@ def _check_adapters(role: str, adapters: Sequence[tuple[Path, float]]) -> None:
 
 def _folder_files(folder: Path) -> Iterator[Path]:
     yield from (path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in _KEPT)
+    yield from module_files(folder)

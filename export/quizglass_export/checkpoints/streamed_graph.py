@@ -12,13 +12,13 @@ import numpy as np
 import onnx
 import torch
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, numpy_helper
 from torch import Tensor, nn
 
 from quizglass_export.checkpoints.merged import MergedWeights
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.decoder import PrefillDecoder
-from quizglass_export.onnx.file import OPSET, halved
+from quizglass_export.onnx.file import OPSET, halved, restoring
 
 INLINE = 1 << 28
 """Models up to this size are one file: protobuf allows 2 GiB, and holds a file several times while it writes it."""
@@ -57,11 +57,17 @@ def write_streamed(
     model = _trace(scorer, inputs, dynamic, outputs)
     turned = _absorb_transposes(model, set(inputs))
     data = path.with_name(f"{path.name}.data")
-    with tempfile.TemporaryFile(dir=path.parent) as scratch:
-        stored = _Stored(model, scratch, turned)
-        for name, tensor in _values(weights, scorer):
-            stored.add(name, tensor)
-        stored.finish(path, data, inline)
+    try:
+        with data.open("w+b") as file:
+            stored = _Stored(model, file, turned)
+            for name, tensor in _values(weights, scorer):
+                stored.add(name, tensor)
+            beside = stored.finish(path, data.name, inline)
+    except BaseException:
+        data.unlink(missing_ok=True)
+        raise
+    if not beside:
+        data.unlink()
 
 
 def _prepare(weights: MergedWeights, labels: Sequence[int]) -> None:
@@ -145,9 +151,9 @@ def _layers(weights: MergedWeights, decoder: PrefillDecoder, prefix: str) -> Ite
 class _Stored:
     """Weights on their way into a file, and the graph that will read them."""
 
-    def __init__(self, model: onnx.ModelProto, scratch: BinaryIO, turned: Mapping[str, str]) -> None:
+    def __init__(self, model: onnx.ModelProto, file: BinaryIO, turned: Mapping[str, str]) -> None:
         self.model = model
-        self._scratch = scratch
+        self._file = file
         self._turned = turned
         self._wanted = {value.name for value in model.graph.input}
         self._tensors: list[TensorProto] = []
@@ -163,22 +169,21 @@ class _Stored:
         if name in self._turned:
             values, name = values.T, self._turned[name]
         values = np.ascontiguousarray(values)
-        half = halved(values, f"{name}.half")
+        half = halved(values, name)
         if half is not None:
-            cast = helper.make_node("Cast", [half.name], [name], name=f"{name}.cast", to=TensorProto.FLOAT)
-            self._casts.append(cast)
+            self._casts.append(restoring(name))
         stored = half if half is not None else numpy_helper.from_array(values, name)
         content = stored.raw_data
-        self._scratch.write(bytes(-self._scratch.tell() % _ALIGNED))
-        offset = self._scratch.tell()
-        self._scratch.write(content)
+        self._file.write(bytes(-self._file.tell() % _ALIGNED))
+        offset = self._file.tell()
+        self._file.write(content)
         stored.ClearField("raw_data")
         for key, value in (("offset", offset), ("length", len(content))):
             stored.external_data.add(key=key, value=str(value))
         self._tensors.append(stored)
 
-    def finish(self, path: Path, data: Path, inline: int) -> None:
-        """Write the model, and its weights into it or beside it."""
+    def finish(self, path: Path, data: str, inline: int) -> bool:
+        """Write the model, and weights of up to `inline` bytes into it; whether the file of the weights is needed."""
         graph = self.model.graph
         inputs = [value for value in graph.input if value.name not in self._given]
         used = {name for node in graph.node for name in node.input}
@@ -189,17 +194,16 @@ class _Stored:
         nodes = [*self._casts, *graph.node]
         del graph.node[:]
         graph.node.extend(nodes)
-        size = self._scratch.tell()
+        beside = self._file.tell() > inline
         for tensor in self._tensors:
-            if size <= inline:
-                self._inline(tensor)
-            else:
+            if beside:
                 tensor.data_location = TensorProto.EXTERNAL
-                tensor.external_data.add(key="location", value=data.name)
+                tensor.external_data.add(key="location", value=data)
+            else:
+                self._inline(tensor)
         graph.initializer.extend(self._tensors)
-        if size > inline:
-            self._copy(data)
         onnx.save(self.model, str(path))
+        return beside
 
     def _inputs(self, values: Sequence[onnx.ValueInfoProto]) -> list[str]:
         """Names of the inputs that are no parameters: those without a dot, as parameters of modules have one."""
@@ -207,12 +211,6 @@ class _Stored:
 
     def _inline(self, tensor: TensorProto) -> None:
         place = {entry.key: int(entry.value) for entry in tensor.external_data}
-        self._scratch.seek(place["offset"])
-        tensor.raw_data = self._scratch.read(place["length"])
+        self._file.seek(place["offset"])
+        tensor.raw_data = self._file.read(place["length"])
         tensor.ClearField("external_data")
-
-    def _copy(self, data: Path) -> None:
-        self._scratch.seek(0)
-        with data.open("wb") as file:
-            while block := self._scratch.read(1 << 24):
-                file.write(block)

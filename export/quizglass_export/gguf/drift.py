@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,8 +40,8 @@ class Drift:
         return self.largest / max(self.spread, 1e-12)
 
 
-def drift(sources: Sequence[Floats], found: Sequence[Floats]) -> Drift:
-    """Compare logits [S, V] of each text."""
+def drift(sources: Iterable[Floats], found: Iterable[Floats]) -> Drift:
+    """Compare logits [S, V] of each text, one after the other."""
     largest, total, squares, same, divergence, positions, count = 0.0, 0.0, 0.0, 0, 0.0, 0, 0
     for source, other in zip(sources, found, strict=True):
         apart = np.abs(source - other)

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,8 +109,8 @@ def logits(model: Path, rows: Sequence[Sequence[int]], *, adapter: Path | None =
             return [found[f"arr_{index}"] for index in range(len(rows))]
 
 
-def generate(job: GenerationJob, advance: Callable[[], None] = lambda: None) -> Generations:
-    """Answer prompts greedily; `advance` is called after each. ExportError if llama.cpp fails."""
+def generate(job: GenerationJob) -> Generations:
+    """Answer prompts greedily; ExportError if llama.cpp fails."""
     pictures: list[RGB] = []
     prompts = []
     for prompt, picture in job.prompts:
@@ -119,7 +119,7 @@ def generate(job: GenerationJob, advance: Callable[[], None] = lambda: None) -> 
         if picture is not None:
             pictures.append(picture)
     with tempfile.TemporaryDirectory(prefix="quizglass-") as folder:
-        file = Path(folder) / "pictures.npy"
+        file, first = Path(folder) / "pictures.npy", Path(folder) / "first.npy"
         np.save(file, np.stack(pictures) if pictures else np.zeros((0, 1, 1, 3), np.uint8))
         result = _run(
             {
@@ -133,32 +133,23 @@ def generate(job: GenerationJob, advance: Callable[[], None] = lambda: None) -> 
                 "context": job.context,
                 "max_new_tokens": job.max_new_tokens,
                 "first_of": None if job.first_of is None else list(job.first_of),
-            },
-            advance,
+                "first": str(first),
+            }
         )
-    first = [np.asarray(row, dtype=np.float32) for row in result["first"]]
-    return Generations(result["prompts"], result["answers"], result["probabilities"], first)
+        rows = list(np.load(first, allow_pickle=False))
+    return Generations(result["prompts"], result["answers"], result["probabilities"], rows)
 
 
-def _run(job: dict[str, Any], advance: Callable[[], None] = lambda: None) -> dict[str, Any]:
+def _run(job: dict[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="quizglass-") as folder:
-        source, target, errors = (Path(folder) / name for name in ("job.json", "result.json", "errors.txt"))
+        source, target = (Path(folder) / name for name in ("job.json", "result.json"))
         source.write_text(json.dumps(job), encoding="utf-8")
         command = [sys.executable, "-m", _WORKER, str(source), str(target)]
-        # Errors go to a file: nobody reads a second pipe while this side waits on the first.
-        with (
-            errors.open("wb") as stderr,
-            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as process,  # noqa: S603
-        ):
-            try:
-                for _ in process.stdout or ():
-                    advance()
-            except BaseException:  # a stopped build leaves no process that computes on
-                process.kill()
-                process.wait()
-                raise
-        if process.returncode:
-            reason = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines() or ["no reason given"]
-            raise ExportError(f"llama.cpp, {job['task']} (exit {process.returncode}): {reason[-1]}")
+        done = subprocess.run(  # noqa: S603 - which kills the process when it is stopped itself
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
+        )
+        if done.returncode:
+            reason = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason given"]
+            raise ExportError(f"llama.cpp, {job['task']} (exit {done.returncode}): {reason[-1]}")
         result: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
         return result

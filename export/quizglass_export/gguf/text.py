@@ -94,8 +94,36 @@ def _write_shape(writer: gguf.GGUFWriter, config: Any, name: str) -> None:
     writer.add_rope_freq_base(config.rope_theta)
 
 
-def check_text(config: Any, tokenizer: Path) -> None:
-    """Raise ExportError where llama.cpp would run a model of this config and tokenizer wrongly."""
+def check_text(config: Any, tokenizer: Path, context: int | None = None) -> None:
+    """Raise ExportError where llama.cpp would run a model wrongly.
+
+    Args:
+        config: transformers' own.
+        tokenizer: its `tokenizer.json`.
+        context: tokens of the longest prompt and its answer; None: as many as the model was made for.
+    """
+    text = config.get_text_config()
+    if text.hidden_act != "silu":
+        raise ExportError(f"config.json: hidden_act is {text.hidden_act!r}; llama.cpp runs silu for this architecture")
+    scaling = getattr(text, "rope_scaling", None) or {}
+    kind = scaling.get("rope_type") or scaling.get("type") or "default"
+    if kind not in ("default", "mrope"):
+        raise ExportError(
+            f"config.json: rope_scaling is of type {kind!r}, which is not written to GGUF; leave it out, or convert "
+            "the checkpoint with llama.cpp's own converter and name that file by roles.generator.model"
+        )
+    most = int(text.max_position_embeddings)
+    length = context or most
+    if length > most:
+        raise ExportError(
+            f"config.json: max_position_embeddings is {most}, roles.generator.context {length}; choose a shorter one"
+        )
+    slides = "sliding_attention" in (getattr(text, "layer_types", None) or ())
+    if slides and text.sliding_window < length:
+        raise ExportError(
+            f"config.json: sliding_window is {text.sliding_window}, and llama.cpp attends to all of the {length} "
+            "tokens of roles.generator.context for this architecture; choose a shorter one"
+        )
     if text_architecture(config) == "qwen2vl" and config.text_config.rms_norm_eps > _LARGEST_EPSILON:
         raise ExportError(
             f"config.json: text_config.rms_norm_eps is {config.text_config.rms_norm_eps}; llama.cpp uses 0 for this "

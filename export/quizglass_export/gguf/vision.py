@@ -37,8 +37,7 @@ def write_vision_gguf(model: Any, picture: Patched, path: Path) -> None:
     Raises:
         ExportError: llama.cpp would run the tower wrongly.
     """
-    config = model.config.vision_config
-    shape = _plain_shape(config) if model.config.model_type == "qwen2_vl" else _windowed_shape(config)
+    config, shape = model.config.vision_config, check_vision(model.config)
     writer = gguf.GGUFWriter(str(path), "clip")
     _write_shape(writer, config, picture, shape)
     # The merger's matrices are numbered like blocks, up to 2.
@@ -67,13 +66,19 @@ class _Shape:
     """Every how many layers attention is full; 0 where it is full in all, None where the family knows no windows."""
 
 
+def check_vision(config: Any) -> _Shape:
+    """The shape of a model's vision tower; ExportError where llama.cpp would run it wrongly."""
+    vision = config.vision_config
+    if vision.hidden_act not in ("quick_gelu", "gelu", "silu"):
+        raise ExportError(f"config.json: vision_config.hidden_act is {vision.hidden_act!r}; llama.cpp does not know it")
+    return _plain_shape(vision) if config.model_type == "qwen2_vl" else _windowed_shape(vision)
+
+
 def _plain_shape(config: Any) -> _Shape:
     width = int(config.embed_dim)
     feed_forward = int(width * config.mlp_ratio)
     if feed_forward == width:
         raise ExportError("config.json: vision_config.mlp_ratio is 1; llama.cpp misreads such a tower")
-    if config.hidden_act not in ("quick_gelu", "gelu", "silu"):
-        raise ExportError(f"config.json: vision_config.hidden_act is {config.hidden_act!r}; llama.cpp does not know it")
     return _Shape(gguf.VisionProjectorType.QWEN2VL, width, feed_forward, int(config.hidden_size), None)
 
 

@@ -1,8 +1,7 @@
 """llama.cpp in a process of its own: quantises a GGUF, answers prompts greedily, tokenises, gives logits.
 
 llama.cpp's asserts abort the process, and an export must end with an error and not with a crash. Run as
-`python -m quizglass_export.gguf.worker JOB.json RESULT.json`; the other side is `llama_jobs`. Prints one
-line for each finished prompt.
+`python -m quizglass_export.gguf.worker JOB.json RESULT.json`; the other side is `jobs`.
 """
 
 from __future__ import annotations
@@ -131,18 +130,16 @@ def answer(job: Job) -> Job:
 
     Returns:
         `prompts`: token ids of each prompt as llama.cpp sees it. `answers`: token ids of each answer without the
-        stop token. `probabilities`: of its tokens. `first`: the logits after each prompt, of `first_of` or of all.
+        stop token. `probabilities`: of its tokens. The logits after each prompt, of `first_of` or of all, go to the
+        file `first`, float32 [prompts, V]: of a large vocabulary they would be hundreds of megabytes of JSON.
     """
     runner = _Runner(job)
-    results: list[tuple[list[int], list[int], list[float], list[float]]] = []
-    for prompt in job["prompts"]:
-        results.append(runner.run(prompt))
-        print(len(results), flush=True)
+    results = [runner.run(prompt) for prompt in job["prompts"]]
+    np.save(job["first"], np.array([result[3] for result in results], np.float32))
     return {
         "prompts": [result[0] for result in results],
         "answers": [result[1] for result in results],
         "probabilities": [result[2] for result in results],
-        "first": [result[3] for result in results],
     }
 
 
@@ -177,7 +174,7 @@ class _Runner:
             raise RuntimeError(f"{projector}: llama.cpp cannot load it: {_reasons()}")
         return vision
 
-    def run(self, prompt: Job) -> tuple[list[int], list[int], list[float], list[float]]:
+    def run(self, prompt: Job) -> tuple[list[int], list[int], list[float], NDArray[np.float32]]:
         """Prefill one prompt and decode its answer."""
         llama.llama_memory_clear(llama.llama_get_memory(self.context), True)
         seen: list[int] = []
@@ -197,8 +194,8 @@ class _Runner:
             probabilities.append(float(1 / np.exp(logits.astype(np.float64) - logits[token]).sum()))
             position = self._read([token], position)
             logits = self._logits()
-        wanted = first if self.first_of is None else first[self.first_of]
-        return seen, answer, probabilities, [float(value) for value in wanted]
+        wanted = first if self.first_of is None else first[np.array(self.first_of, np.int64)]
+        return seen, answer, probabilities, wanted
 
     def _read(self, ids: Sequence[int], position: int) -> int:
         for start in range(0, len(ids), _BATCH):

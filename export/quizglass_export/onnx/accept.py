@@ -38,9 +38,10 @@ def apply_precision(path: Path, precision: Precision, inputs: Feed, count: int) 
         one sample alone in milliseconds.
     """
     beside = path.with_name(f"{path.name}.data")
-    notes: dict[str, Any] = {"precision": precision, "float32_bytes": path.stat().st_size}
+    before = sum(file.stat().st_size for file in (path, beside) if file.exists())
+    notes: dict[str, Any] = {"precision": precision, "float32_bytes": before}
     if beside.exists() and precision == "fp32":
-        return notes | {"float32_bytes": path.stat().st_size + beside.stat().st_size}  # halved when it was written
+        return notes  # halved when it was written
     if precision == "fp32":
         halve_weights(path)
     elif precision == "fp16":

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from quizglass_export.errors import ExportError
-from quizglass_export.onnx.file import save_model
+from quizglass_export.onnx.file import load_model, save_model
 from quizglass_export.onnx.products import SMALLEST, Weights, drop_unused, replace_products, split_gemms
 
 Inputs = Mapping[str, NDArray[np.generic]]
@@ -40,7 +40,7 @@ def to_float16(source: Path, target: Path) -> int:
     """
     from onnxruntime.transformers.float16 import convert_float_to_float16
 
-    model = onnx.load(str(source))
+    model = load_model(source)
     limit = float(np.finfo(np.float16).max)
     count = 0
     for tensor in model.graph.initializer:
@@ -61,7 +61,7 @@ def to_weight_only(source: Path, target: Path, bits: int) -> int:
     Each block of 32 weights of a column has one float32 scale; values are symmetric around the middle. Tables that rows
     are looked up in (embeddings) get 8 bits and a scale for each row.
     """
-    model = onnx.load(str(source))
+    model = load_model(source)
 
     def replaced(node: NodeProto, weights: Weights) -> list[NodeProto]:
         packed, scales = pack_blocks(weights, bits)
@@ -161,7 +161,7 @@ def to_int8(source: Path, target: Path, calibration: Iterable[Inputs]) -> int:
     """
     from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
 
-    model = onnx.load(str(source))
+    model = load_model(source)
     if _size(model) > _CALIBRATED:
         raise ExportError(f"{source}: too large for static INT8; choose int8-rows or int8-weights")
     split_gemms(model)
@@ -187,7 +187,7 @@ def to_int8(source: Path, target: Path, calibration: Iterable[Inputs]) -> int:
             op_types_to_quantize=["MatMul"],
             calibrate_method=CalibrationMethod.MinMax,
         )
-        (Path(folder) / "int8.onnx").replace(target)
+        save_model(onnx.load(str(Path(folder) / "int8.onnx")), target)
     return len(names)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from onnx import NodeProto, helper, numpy_helper
 
 from quizglass_export.graphs.rotary import DOMAIN, fuse_rotary
-from quizglass_export.onnx.file import OPSET
+from quizglass_export.onnx.file import OPSET, check_whole, load_model, save_model
 
 ROWS, ALONE = "quizglass.rows", "alone"
 """Metadata that asks for rows of one shape alone: how an activation is rounded must not hang on a neighbour."""
@@ -36,7 +36,7 @@ def quantise_products(source: Path, target: Path) -> int:
     Returns:
         Number of products replaced.
     """
-    model = onnx.load(str(source))
+    model = load_model(source)
     fuse_rotary(model.graph)
     rewriter = _Rewriter(model.graph)
     nodes = [new for node in model.graph.node for new in rewriter.replaced(node)]
@@ -45,8 +45,8 @@ def quantise_products(source: Path, target: Path) -> int:
     rewriter.finish()
     model.metadata_props.add(key=ROWS, value=ALONE)
     model.opset_import.append(helper.make_opsetid(DOMAIN, 1))
-    onnx.checker.check_model(model)
-    onnx.save(model, str(target))
+    save_model(model, target)
+    check_whole(target)
     return rewriter.count
 
 

@@ -14,7 +14,7 @@ from pydantic import Discriminator, Field, Tag
 
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES
-from quizglass_export.roles.shared.entry import Entry, Labels, Scorer
+from quizglass_export.roles.shared.entry import Entry, Labels, Scorer, TemplateName
 from quizglass_export.roles.shared.job import Exporter, RoleJob, by_type, prompt_name
 from quizglass_export.roles.shared.scorers import (
     TEXT_CLASSES,
@@ -35,7 +35,7 @@ class Planner(Scorer):
     """The planner's defaults: the four lookups as letters."""
 
     labels: Labels = PLAN_LABELS
-    prompt: Annotated[str, Field(min_length=1)] = "plan"
+    prompt: Annotated[TemplateName, Field(min_length=1)] = "plan"
 
 
 class SharingDecider(Entry):
@@ -44,7 +44,7 @@ class SharingDecider(Entry):
     shares: Annotated[str, Field(min_length=1)]
     """Name of the other: `planner`, `tool_router`, `verifier` or `deciders.NAME`."""
     labels: Labels
-    prompt: Annotated[str, Field(min_length=1)]
+    prompt: Annotated[TemplateName, Field(min_length=1)]
 
 
 class LinearDecider(Entry):

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import torch
-import transformers
 from pydantic import Field
 from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from quizglass_export.checkpoints.files import CLASSIFIER
-from quizglass_export.checkpoints.loading import check_finite
+from quizglass_export.checkpoints.loading import check_finite, read_config
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.q_former import QFormerClassifier
@@ -50,7 +49,7 @@ ENTRY = DomainRouter
 def prepare(job: RoleJob, spec: DomainRouter) -> None:
     """Check what is known without weights of the base: the tokenizer and the head."""
     job.check_texts(spec.max_tokens)
-    config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
+    config = read_config(job.source.folder)
     _head(job, spec.labels, config)
 
 

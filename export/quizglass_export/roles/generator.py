@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
-import transformers
 from pydantic import Field, model_validator
 
+from quizglass_export.checkpoints.files import CONFIG
 from quizglass_export.checkpoints.greedy import complete
+from quizglass_export.checkpoints.loading import config_errors, read_config
 from quizglass_export.checks import Check, at_least, at_most, share
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.drift import drift
@@ -19,9 +20,9 @@ from quizglass_export.gguf.header import read_gguf
 from quizglass_export.gguf.hostile_texts import HOSTILE_TEXTS
 from quizglass_export.gguf.jobs import GenerationJob, Generations, generate, logits, quantise, tokenise
 from quizglass_export.gguf.text import check_text, write_text_gguf
-from quizglass_export.gguf.vision import write_vision_gguf
+from quizglass_export.gguf.vision import check_vision, write_vision_gguf
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES
-from quizglass_export.roles.shared.entry import IMAGE_TOKEN, Adapters, Entry
+from quizglass_export.roles.shared.entry import IMAGE_TOKEN, Adapters, Entry, TemplateName
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type, prompt_name
 from quizglass_export.roles.shared.scorers import processed
 from quizglass_server.domain.turns import RGB
@@ -66,8 +67,8 @@ class Generator(Entry):
     """Type of the input embedding; default: as the quantisation has it."""
     output: TensorType | None = None
     """Type of the output matrix; default: as the quantisation has it."""
-    prompts: dict[str, str] = Field(default_factory=dict)
-    """Task to the name of a template in the recipe's `prompts`, besides `GENERATOR_TEMPLATES`; an empty one leaves a
+    prompts: dict[str, TemplateName] = Field(default_factory=dict)
+    """Task to the name of a template, besides `GENERATOR_TEMPLATES`; an empty one leaves a
     task out."""
     picture: Size = Size(width=448, height=448)
     """Of models that see."""
@@ -109,8 +110,11 @@ def prepare_generator(job: RoleJob, spec: Generator) -> None:
     sees = job.source.model_type in VISION_CLASSES
     if not sees and "picture" in spec.model_fields_set:
         raise ExportError(f"roles.{job.role}.picture: {job.source.model_type} reads text alone; leave it out")
-    config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
-    check_text(config, job.source.tokenizer_file())
+    config = read_config(job.source.folder)
+    with config_errors(job.source.folder / CONFIG):
+        check_text(config, job.source.tokenizer_file(), spec.context)
+        if sees:
+            check_vision(config)
     _picture(job, spec)
     check_prompts(job, spec, sees=sees)
     stop_tokens(job, spec.stop)
@@ -145,6 +149,9 @@ def export_generator(job: RoleJob, spec: Generator) -> Exported:
     projector = f"{job.role}/mmproj-f16.gguf" if picture else None
     full = job.path(f"{job.role}/full.gguf")
     write_text_gguf(model, tokenizer, full, job.title)
+    if picture and projector:
+        write_vision_gguf(model, picture, job.path(projector))
+    del model  # before llama.cpp reads as much again
     quantise(
         full,
         job.path(model_file),
@@ -154,8 +161,6 @@ def export_generator(job: RoleJob, spec: Generator) -> Exported:
         threads=job.threads,
     )
     full.unlink()
-    if picture and projector:
-        write_vision_gguf(model, picture, job.path(projector))
     return Exported(generator_part(spec, model_file, projector), _stored(job.path(model_file), spec))
 
 
@@ -189,10 +194,10 @@ def _stored(model: Path, spec: Generator) -> dict[str, Any]:
 
 def check_generator(job: RoleJob, spec: Generator, part: GeneratorPart) -> list[Check]:
     """Compare the generator's tokens, logits and answers with transformers'."""
-    model = job.source.reference(GENERATOR_CLASSES[job.source.model_type])
     picture = _picture(job, spec)
     tokenizer = job.prompt_tokenizer()
     prompts, rows = generator_prompts(job, spec, picture)
+    check_length(job.role, part, max(map(len, rows)))
     stop = stop_tokens(job, part.stop)
     served = generate(
         GenerationJob(
@@ -205,6 +210,7 @@ def check_generator(job: RoleJob, spec: Generator, part: GeneratorPart) -> list[
             max_new_tokens=part.max_new_tokens,
         )
     )
+    model = job.source.reference(GENERATOR_CLASSES[job.source.model_type])  # after llama.cpp has gone
     expected = [
         greedy_answer(model, row, pixels, picture, stop, part.max_new_tokens)
         for row, (_, pixels) in zip(rows, prompts, strict=True)
@@ -216,6 +222,15 @@ def check_generator(job: RoleJob, spec: Generator, part: GeneratorPart) -> list[
         check_tokens(job.role, job.path(part.model), tokenizer),
         *check_drift(job, spec, part, model, texts),
     ]
+
+
+def check_length(role: str, part: GeneratorPart, longest: int) -> None:
+    """Raise ExportError where the longest prompt of the samples and its answer do not fit the context."""
+    if longest + part.max_new_tokens > part.context:
+        raise ExportError(
+            f"roles.{role}.context: {part.context}; the longest prompt of the samples has {longest} tokens, and its "
+            f"answer up to {part.max_new_tokens}"
+        )
 
 
 def check_tokens(role: str, model: Path, tokenizer: PromptTokenizer, *, demanded: bool = True) -> Check:
@@ -245,9 +260,9 @@ def check_drift(
     job: RoleJob, spec: Generator, part: GeneratorPart, model: Any, rows: Sequence[list[int]]
 ) -> list[Check]:
     """Logits at every position of passages: reported, and bounded where nothing was quantised."""
+    written = logits(job.path(part.model), rows)
     with torch.no_grad():
-        sources = [model(input_ids=torch.tensor([row])).logits[0].float().numpy() for row in rows]
-    found = drift(sources, logits(job.path(part.model), rows))
+        found = drift((model(input_ids=torch.tensor([row])).logits[0].float().numpy() for row in rows), written)
     detail = (
         f"mean {found.mean:.3g}, standard deviation of the logits {found.spread:.3g}, equal best tokens "
         f"{found.agreement:.2%}, divergence {found.divergence:.3g} nats, {found.positions} positions"

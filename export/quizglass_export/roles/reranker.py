@@ -9,13 +9,15 @@ import torch
 import transformers
 from pydantic import Discriminator, Field, Tag
 
+from quizglass_export.checkpoints.loading import read_config
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import apply_precision, check_lossy_scorer
 from quizglass_export.onnx.optimum_encoders import write_cross_encoder
 from quizglass_export.parity import as_array, check_scorer
-from quizglass_export.roles.shared.entry import Labels, ReadyOnnx, Scorer, is_ready
+from quizglass_export.roles.shared.entry import Labels, ReadyOnnx, Scorer, TemplateName, is_ready
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type
+from quizglass_export.roles.shared.samples import long_passage
 from quizglass_export.roles.shared.scorers import (
     TEXT_CLASSES,
     check_text_scorer,
@@ -42,7 +44,7 @@ class Reranker(Scorer):
     """The fine reranker's defaults: yes and no."""
 
     labels: Labels = RELEVANCE_LABELS
-    prompt: Annotated[str, Field(min_length=1)] = "rerank"
+    prompt: Annotated[TemplateName, Field(min_length=1)] = "rerank"
     max_tokens: Count = 256
 
 
@@ -74,8 +76,12 @@ def prepare_scorer(job: RoleJob, spec: Scorer) -> None:
 
 
 def prepare_cross_encoder(job: RoleJob, spec: Reranker) -> None:
-    """Check what is known without weights: the tokenizer."""
-    config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
+    """Check what is known without weights: the tokenizer, and that nothing is asked for that it does not have."""
+    if own := sorted(spec.model_fields_set & {"labels", "prompt", "picture", "grids", "image_token"}):
+        raise ExportError(
+            f"roles.{job.role}.{own[0]}: a cross-encoder ({job.source.model_type}) has none; leave it out"
+        )
+    config = read_config(job.source.folder)
     job.check_texts(min(spec.max_tokens, longest(config)))
 
 
@@ -106,7 +112,7 @@ def pairs_of(job: RoleJob) -> list[tuple[str, str]]:
 def check_cross_encoder(job: RoleJob, spec: Reranker, part: CrossEncoderPart) -> list[Check]:
     """Compare a cross-encoder's logits with transformers', pairs encoded by transformers' own tokenizer."""
     model = job.source.reference(CLASSES[job.source.model_type], ignore=_POSITIONS)
-    pairs = pairs_of(job)
+    pairs = [*pairs_of(job), (job.samples[0].query, long_passage(job.samples))]
     feed = tokenised(job, job.path(part.model), part.max_tokens, pairs)
     tokenizer = transformers.AutoTokenizer.from_pretrained(job.source.folder, local_files_only=True)
     references = []

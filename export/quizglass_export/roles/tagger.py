@@ -125,6 +125,8 @@ def labels_of(job: RoleJob) -> Sequence[str]:
     """
     path = job.source.folder / "config.json"
     named = job.source.config().get("id2label") or {}
+    if not isinstance(named, dict):
+        raise ExportError(f"{path}: id2label must be an object of names by number")
     labels = [str(named.get(str(place), "")).partition(",")[0] for place in range(len(named))]
     if not labels or labels == [f"LABEL_{place}" for place in range(len(labels))]:
         raise ExportError(f"{path}: id2label names no labels; a tagger's are words that prompts show")

@@ -12,13 +12,16 @@ import transformers
 from pydantic import Discriminator, Tag
 from tokenizers import Tokenizer
 
+from quizglass_export.checkpoints.loading import read_config
 from quizglass_export.checkpoints.sentence_files import Embedding, read_embedding
 from quizglass_export.checks import Check
+from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import Feed, apply_precision
 from quizglass_export.onnx.optimum_encoders import write_text_encoder
 from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, pool, session, tokenise_padded
 from quizglass_export.roles.shared.entry import FromCheckpoint, ReadyOnnx, is_ready
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type
+from quizglass_export.roles.shared.samples import long_passage
 from quizglass_server.models.fields import Count
 from quizglass_server.roles.text_encoder import TextEncoderPart
 
@@ -66,8 +69,7 @@ def embedding_of(job: RoleJob, spec: TextEncoder) -> Embedding:
 
 def prepare(job: RoleJob, spec: TextEncoder) -> None:
     """Check what is known without weights: what sentence-transformers' files ask for, and the tokenizer."""
-    config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
-    job.check_texts(min(embedding_of(job, spec).max_tokens, longest(config)))
+    job.check_texts(min(embedding_of(job, spec).max_tokens, longest(read_config(job.source.folder))))
 
 
 def export(job: RoleJob, spec: TextEncoder) -> Exported:
@@ -94,7 +96,8 @@ def export(job: RoleJob, spec: TextEncoder) -> Exported:
 def check(job: RoleJob, spec: TextEncoder, part: TextEncoderPart) -> list[Check]:
     """Compare the text encoder with transformers."""
     texts = [part.query_prefix + sample.query for sample in job.samples]
-    texts += [part.passage_prefix + passage for sample in job.samples for passage in sample.passages]
+    passages = [*(passage for sample in job.samples for passage in sample.passages), long_passage(job.samples)]
+    texts += [part.passage_prefix + passage for passage in passages]
     exported = _exported_texts(job, part, texts)
     references = _reference_texts(_text_model(job, job.source.reference), job.source.folder, part, texts)
     return [check_vectors(job.role, exported, references * len(job.batches), job.cosine(spec))]
@@ -119,9 +122,16 @@ def _text_model(job: RoleJob, load: Callable[..., Any]) -> Any:
 
 
 def longest(config: Any) -> int:
-    """Most tokens of a text; RoBERTa's positions begin after the padding token's."""
-    limit = int(config.max_position_embeddings)
-    return limit - int(config.pad_token_id) - 1 if config.model_type == "xlm-roberta" else limit
+    """Most tokens of a text; RoBERTa's positions begin after the padding token's.
+
+    Raises:
+        ExportError: the config does not say it.
+    """
+    limit, padding = config.max_position_embeddings, config.pad_token_id
+    taken = (padding if isinstance(padding, int) else 0) + 1 if config.model_type == "xlm-roberta" else 0
+    if not isinstance(limit, int) or limit <= taken:
+        raise ExportError(f"config.json: max_position_embeddings is {limit!r}; it must be a number above {taken}")
+    return limit - taken
 
 
 def _exported_texts(job: RoleJob, part: TextEncoderPart, texts: list[str]) -> list[Floats]:

@@ -132,3 +132,20 @@ def test_values_beyond_half_precision_are_not_packed(damaged: Path, tmp_path: Pa
     with pytest.raises(ExportError, match=rf"text_encoder/model\.safetensors: {key} has values beyond float16"):
         pack(damaged, tmp_path / "packed")
     assert not (tmp_path / "packed").exists()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "message"),
+    [
+        (torch.float8_e4m3fn, r"base/model\.safetensors: \S+ is stored as torch\.float8_e4m3fn; save it as"),
+        (torch.int8, r"base: weights do not fit config\.json"),
+    ],
+)
+def test_weights_of_a_type_that_no_export_reads_are_refused(
+    damaged: Path, tmp_path: Path, dtype: torch.dtype, message: str
+) -> None:
+    path = damaged / "base" / "model.safetensors"
+    weights = {key: tensor.to(dtype) if tensor.ndim == 2 else tensor for key, tensor in load_file(path).items()}
+    save_file(weights, path, metadata={"format": "pt"})
+    with pytest.raises(ExportError, match=message):
+        build(BuildOptions(damaged, tmp_path / "bundle", source="random", samples=4, generated=1))

@@ -140,6 +140,16 @@ def test_an_option_out_of_range_is_named(
     assert not list(tmp_path.iterdir())
 
 
+def test_options_of_the_starters_layout_are_refused_beside_a_recipe(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = ["--recipe", str(tmp_path / "bundle.toml"), "--out", str(tmp_path / "b")]
+    assert cli.main(["build", *recipe, "--quantisation", "f16"]) == 2
+    assert "--quantisation: goes with --checkpoints; a recipe says it itself" in capsys.readouterr().err
+    assert cli.main(["build", *recipe, "--equal-answers", "0.5"]) == 2
+    assert "--equal-answers: goes with --checkpoints" in capsys.readouterr().err
+
+
 def test_completion_is_printed_without_loading_models() -> None:
     code = (
         "import sys; from quizglass_export.cli import main\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def _toml(value: Any, sources: Path) -> str:
 
 PLANNER = {"checkpoint": "seeing", "picture": {"width": 112, "height": 84}}
 RERANKER = {"checkpoint": "reading"}
-GENERATOR: dict[str, Any] = {"checkpoint": "reading"}
+GENERATOR: dict[str, Any] = {"checkpoint": "reading", "context": 512}
 READY = {"model": "m.gguf", "tokenizer": "reading/tokenizer.json", "context": 256}
 
 
@@ -97,6 +98,8 @@ def test_roles_that_fit_pass(sources: Path, tmp_path: Path) -> None:
         ({"generator": GENERATOR}, {"answer": "{{ history[0].question }}"}, "prompt template answer.jinja: "),
         ({"generator": {**GENERATOR, "picture": {"width": 112, "height": 84}}}, {},
          "roles.generator.picture: qwen3 reads text alone; leave it out"),
+        ({"generator": {**GENERATOR, "context": 513}}, {},
+         "reading/config.json: max_position_embeddings is 512, roles.generator.context 513; choose a shorter one"),
         ({"generator": {**READY, "context": 4096}}, {}, "m.gguf: qwen3.context_length is 512, the recipe's"),
         ({"generator": {**READY, "quantisation": "q4_0"}}, {}, "quantisation: ready-made GGUF files are taken as they"),
     ],
@@ -113,6 +116,18 @@ def test_what_would_be_refused_later_is_refused_at_once(
     error = capsys.readouterr().err
     assert message in error
     assert "pydantic" not in error
+
+
+def test_facts_of_the_training_are_read_before_the_build(
+    sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "facts.json").write_text("{")
+    (tmp_path / "bundle.toml").write_text(
+        f'format = 1\nname = "n"\nversion = "1"\ntraining = "facts.json"\n[roles.reranker]\n'
+        f'checkpoint = "{sources / "reading"}"\n'
+    )
+    assert run("build", "--recipe", tmp_path / "bundle.toml", "--out", tmp_path / "bundle", "--dry-run") == 2
+    assert "facts.json: not readable JSON" in capsys.readouterr().err
 
 
 def test_a_damaged_gguf_is_named(sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,3 +151,40 @@ def test_a_tokenizer_of_another_model_is_named(
     root.mkdir()
     assert dry_run(root, sources, {"generator": {**READY, "tokenizer": str(other)}}) == 2
     assert "is '<|vision_start|>'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("role", "file", "changed", "message"),
+    [
+        ("reranker", "config.json", {"vocab_size": "many"}, "config.json: cannot be used: "),
+        ("generator", "config.json", {"layer_types": -1}, "config.json: cannot be used: TypeError"),
+        ("generator", "config.json", {"rope_scaling": {}}, "config.json: cannot be used: KeyError"),
+        ("generator", "config.json", {"dtype": "fp99"}, "config.json: cannot be used: "),
+        ("generator", "config.json", {"quantization_config": {"quant_method": "gptq"}},
+         "config.json: quantization_config is 'gptq'; take the checkpoint that was quantised"),
+        ("generator", "config.json", {"hidden_act": "gelu"}, "config.json: hidden_act is 'gelu'; llama.cpp runs silu"),
+        ("generator", "config.json", {"rope_scaling": {"rope_type": "yarn", "factor": 4.0}},
+         "config.json: rope_scaling is of type 'yarn', which is not written to GGUF"),
+        ("generator", "config.json", {"use_sliding_window": True, "sliding_window": 64, "layer_types": [
+            "sliding_attention", "full_attention"]}, "config.json: sliding_window is 64, and llama.cpp attends to all"),
+        ("reranker", "tokenizer.json", {"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": [["a", "b"]],
+                                                  "continuing_subword_prefix": "much too long"}},
+         "tokenizer.json: not a tokenizer: "),
+    ],
+)  # fmt: skip
+def test_a_value_that_transformers_cannot_use_is_named_with_its_file(
+    sources: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    role: str,
+    file: str,
+    changed: dict[str, Any],
+    message: str,
+) -> None:
+    damaged, root = tmp_path / "damaged", tmp_path / "recipe"
+    shutil.copytree(sources / "reading", damaged)
+    root.mkdir()
+    (damaged / file).write_text(json.dumps(json.loads((damaged / file).read_text()) | changed))
+    spec = {"checkpoint": str(damaged)} | ({"context": 512} if role == "generator" else {})
+    assert dry_run(root, sources, {role: spec}) == 2
+    assert f"damaged/{message}" in capsys.readouterr().err

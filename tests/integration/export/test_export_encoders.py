@@ -1,6 +1,7 @@
 """Encoders and cross-encoders: exported as a build does it, and compared with transformers."""
 
 import json
+import shutil
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ pytest.importorskip("optimum")
 
 from safetensors.torch import save_file  # noqa: E402
 
+from bench.export.parity import exported as exported_files  # noqa: E402
 from bench.export.parity import plan_role  # noqa: E402
 from quizglass_export.checks import Check  # noqa: E402
 from quizglass_export.errors import ExportError  # noqa: E402
+from quizglass_export.roles.shared.samples import random_samples  # noqa: E402
 from tests.support.bundles.exported_bundle import exported_role  # noqa: E402
 from tests.support.bundles.tiny_checkpoints import bert_tokenizer, blip2, convolutional, image_model, owlv2, text_model  # noqa: E402
 
@@ -162,6 +165,33 @@ def test_cross_encoders_equal_transformers(tmp_path: Path, kind: str, labels: in
     assert (part.kind, part.logits, part.relevant) == ("cross-encoder", labels, labels - 1)
     assert all(check.passed for check in checks), checks
     assert checks[0].value < 1e-4
+
+
+def test_a_model_that_goes_wrong_at_length_alone_is_not_taken(tmp_path: Path) -> None:
+    parts = {}
+    for window in (480, 1000):
+        folder = tmp_path / str(window)
+        text_model(folder / "checkpoint", "modernbert", max_position_embeddings=600)
+        config = json.loads((folder / "checkpoint" / "config.json").read_text())
+        (folder / "checkpoint" / "config.json").write_text(json.dumps(config | {"local_attention": window}))
+        plan = plan_role(folder, "text_encoder", {"checkpoint": "checkpoint", "max_tokens": 600}, {})
+        job, part = exported_files(plan, "text_encoder", random_samples(8), folder / "files")
+        parts[window] = (plan, job, part)
+    plan, job, part = parts[480]
+    (own,) = plan.exporter("text_encoder").check(job, plan.spec("text_encoder"), part)
+    assert own.passed
+    shutil.copyfile(parts[1000][1].path(part.model), job.path(part.model))
+    (other,) = plan.exporter("text_encoder").check(job, plan.spec("text_encoder"), part)
+    assert not other.passed
+
+
+def test_a_cross_encoder_needs_no_prompt_and_takes_none(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    spec = {"checkpoint": text_model(tmp_path / "checkpoint", "bert", 1)}
+    assert not plan_role(tmp_path, "reranker", spec, {}, prompts="own").prompts
+    for key, value in (("prompt", "rerank"), ("labels", [["yes", " yes"], ["no", " no"]])):
+        with pytest.raises(ExportError, match=rf"roles\.reranker\.{key}: a cross-encoder \(bert\) has none; leave it"):
+            plan_role(tmp_path, "reranker", spec | {key: value}, {}, prompts="own")
 
 
 def test_an_encoder_of_less_precision_is_judged_by_its_own_bound(tmp_path: Path) -> None:

@@ -95,6 +95,20 @@ def test_checkpoints_of_one_name_are_told_apart_in_the_provenance(recipe: Path, 
     }
 
 
+def test_a_pooling_that_was_changed_meanwhile_is_not_that_of_the_finished_step(recipe: Path, tmp_path: Path) -> None:
+    pooling = recipe.parent / "text_encoder" / "1_Pooling" / "config.json"
+    pooling.parent.mkdir()
+    for mode in ("mean", "cls"):
+        pooling.write_text(json.dumps({f"pooling_mode_{mode}_{'tokens' if mode == 'mean' else 'token'}": True}))
+        plan = make_plan(read_recipe(recipe))
+        bundle = carry_out(plan, tmp_path / "bundle", replace=True, work=tmp_path / "work").bundle
+        part = bundle.roles.text_encoder
+        assert part is not None
+        assert part.pooling == mode
+        digest = bundle.manifest.provenance["sources"]["text_encoder/1_Pooling/config.json"]
+        assert digest == sha256(pooling.read_bytes()).hexdigest()
+
+
 KILLED = """
 import os, signal, sys
 from quizglass_export import cli
@@ -206,13 +220,13 @@ def test_without_parity_nothing_is_written_and_an_old_bundle_stays(
 ) -> None:
     out = tmp_path / "bundle"
     out.mkdir()
-    (out / "old").touch()
+    (out / "manifest.json").write_text("old")
     shutil.rmtree(recipe.parent / "image_encoder")
     image_model(recipe.parent / "image_encoder", "clip_vision_model", hidden_size=64, intermediate_size=128)
     recipe.write_text(RECIPE.replace('checkpoint = "image_encoder"', PICKY))
     assert run("build", "--recipe", recipe, "--out", out, "--replace") == 2
     assert "no bundle written:\n  image_encoder: smallest cosine is" in capsys.readouterr().err
-    assert inside(out) == ["old"]
+    assert (out / "manifest.json").read_text() == "old"
 
 
 def test_a_report_says_where_a_precision_changed_nothing(recipe: Path, tmp_path: Path) -> None:

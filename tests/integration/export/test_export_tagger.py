@@ -133,6 +133,8 @@ def test_a_bundle_with_a_tagger_is_built_verified_and_inspected(
     capsys.readouterr()
     assert main(["inspect", str(tmp_path / "bundle"), "--json"]) == 0
     role = json.loads(capsys.readouterr().out)["roles"]["tagger"]
+    sources = json.loads((tmp_path / "bundle" / "manifest.json").read_text())["provenance"]["sources"]
+    assert sources == {"theirs.onnx": sha256((tmp_path / "theirs.onnx").read_bytes()).hexdigest()}
     assert (role["kind"], role["files"]) == ("image-classifier", ["tagger/labels.txt", "tagger/model.onnx"])
     (tmp_path / "labels.txt").write_text("tench\nkoala\nbridge\n")
     again = ["build", "--recipe", str(tmp_path / "bundle.toml"), "--out", str(tmp_path / "bundle"), "--replace"]

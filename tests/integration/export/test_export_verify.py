@@ -42,7 +42,9 @@ def turn_a_weight(bundle: Path, name: str) -> None:
 def verified(capsys: Output, *arguments: str | Path) -> tuple[int, dict[str, Any]]:
     capsys.readouterr()
     status = run("verify", *arguments, "--json")
-    return status, json.loads(capsys.readouterr().out)
+    printed = capsys.readouterr()
+    assert "done" in printed.err, "how far it is goes to standard error"
+    return status, json.loads(printed.out)
 
 
 def test_a_bundle_still_equals_the_checkpoints_of_its_recipe(built: Path, capsys: Output) -> None:

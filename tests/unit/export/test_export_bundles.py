@@ -49,6 +49,24 @@ def test_inspect_says_what_is_inside_and_what_would_run_it(bundle: Bundle, capsy
     assert "text-encoder" in capsys.readouterr().out
 
 
+def test_names_are_printed_as_they_are(bundle: Bundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("guide [beta]", "guide [/]"):
+        made = repack(bundle, tmp_path / name.replace("/", ""), settings={"name": name})
+        assert cli.main(["inspect", str(made.root)]) == 0
+        assert f"{name} {bundle.manifest.version}, format 1" in capsys.readouterr().out
+
+
+def test_a_stopped_command_says_so_in_one_line(
+    bundle: Bundle, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(found: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("quizglass_export.bundles.inspect.describe", stop)
+    assert cli.main(["inspect", str(bundle.root)]) == 130
+    assert capsys.readouterr().err == "quizglass-export inspect: stopped; nothing was written\n"
+
+
 @pytest.mark.parametrize(
     ("command", "unneeded"),
     [
@@ -128,6 +146,16 @@ def test_a_wrong_repack_names_what_is_wrong_and_leaves_nothing(
     assert cli.main(["repack", str(bundle.root), "--out", str(tmp_path / "o" / "b"), *arguments]) == 2
     assert message in capsys.readouterr().err
     assert not list((tmp_path / "o").glob("*"))
+
+
+def test_a_setting_of_a_role_that_a_server_would_refuse_is_not_written(
+    bundle: Bundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    change = ["--set", "roles.text_encoder.dimension=7"]
+    assert cli.main(["repack", str(bundle.root), "--out", str(out), *change]) == 2
+    assert "text_encoder" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_roles_of_one_bundle_join_another(bundle: Bundle, tmp_path: Path) -> None:

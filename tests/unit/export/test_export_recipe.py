@@ -1,6 +1,7 @@
 import json
 import shutil
 from contextlib import nullcontext
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ from quizglass_export.assembly import estimate
 from quizglass_export.assembly.estimate import Estimate, check_room
 from quizglass_export.assembly.work import digest_of, open_work
 from quizglass_export.checkpoints.files import tensor_sizes
+from quizglass_export.directory import check_free, place
 from quizglass_export.errors import ExportError
 from quizglass_export.recipe.read import read_recipe
 
@@ -56,6 +58,14 @@ def test_a_recipe_has_defaults_for_all_but_checkpoints(tmp_path: Path) -> None:
         (HEAD + "[roles.generator]\n", r"roles\.generator: give either checkpoint, or model with its projector"),
         (HEAD + '[roles.generator]\nprojector = "v.gguf"\n', r"roles\.generator: projector: goes with model"),
         (HEAD + '[roles.planner]\ncheckpoint = "x"\nlabels = [["a", "b"]]\n', r"roles\.planner\.labels: .*at least 2"),
+        (
+            HEAD + '[roles.planner]\ncheckpoint = "x"\nprompt = "../../plan"\n',
+            r"roles\.planner\.prompt: '\.\./\.\./plan' must be the name of a template",
+        ),
+        (
+            HEAD + '[roles.generator]\ncheckpoint = "x"\nprompts = { answer = "/tmp/answer" }\n',
+            r"roles\.generator\.prompts\.answer: '/tmp/answer' must be the name of a template",
+        ),
     ],
 )
 def test_a_wrong_recipe_names_file_and_key(tmp_path: Path, text: str, message: str) -> None:
@@ -89,6 +99,21 @@ def test_a_finished_step_is_reused_and_a_changed_or_damaged_one_is_made_again(tm
         assert work.step("planner", {"a": 2}, make).result == {"count": 2}
         (again.folder / "model").write_text("weig")
         assert work.step("planner", {"a": 2}, make).result == {"count": 3}
+        (again.folder / "model").write_text("WEIGHTS")  # of the same size, as by a bundle that links the file
+        assert work.step("planner", {"a": 2}, make).result == {"count": 4}
+        (again.folder / "stray").touch()
+        assert work.step("planner", {"a": 2}, make).result == {"count": 5}
+        last = work.step("planner", {"a": 2}, make)
+        assert (last.reused, last.digests) == (True, {"model": sha256(b"weights").hexdigest()})
+
+
+def test_a_new_bundle_has_models_as_links_and_texts_of_its_own(tmp_path: Path) -> None:
+    for name in ("model.onnx", "plan.jinja"):
+        (tmp_path / name).write_text(name)
+        place(tmp_path / name, tmp_path / "new" / name)
+    (tmp_path / "new" / "plan.jinja").write_text("another")
+    assert (tmp_path / "plan.jinja").read_text() == "plan.jinja"
+    assert (tmp_path / "new" / "model.onnx").samefile(tmp_path / "model.onnx")
 
 
 def test_an_interrupted_step_leaves_nothing_and_the_others_stay(tmp_path: Path) -> None:
@@ -171,6 +196,35 @@ def test_room_is_counted_to_the_byte_before_the_build(
     with pytest.raises(ExportError, match="GB free, the build needs about") if missing else nullcontext():
         check_room(needs, tmp_path / "not" / "there", tmp_path / "bundle")
     assert asked == [tmp_path]
+
+
+def test_what_finished_steps_hold_needs_no_room_any_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs = [Estimate("planner", 1, 1, 3000, 500, 1)]
+
+    def make(folder: Path) -> dict[str, int]:
+        (folder / "model").write_bytes(bytes(3000))
+        return {}
+
+    with open_work(tmp_path / "work") as work:
+        work.step("planner", {}, make)
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: SimpleNamespace(free=500))
+    check_room(needs, tmp_path / "work", tmp_path / "bundle")
+    with pytest.raises(ExportError, match="the build needs about"):
+        check_room(needs, tmp_path / "another", tmp_path / "bundle")
+
+
+def test_only_what_the_command_wrote_is_replaced(tmp_path: Path) -> None:
+    out = tmp_path / "photographs"
+    check_free(out, replace=True)
+    out.mkdir()
+    check_free(out, replace=True)
+    (out / "cat.jpg").touch()
+    with pytest.raises(ExportError, match=r"photographs: holds no manifest\.json, so --replace would remove something"):
+        check_free(out, replace=True)
+    (out / "manifest.json").touch()
+    check_free(out, replace=True)
+    with pytest.raises(ExportError, match="already exists; choose another directory, or pass --replace"):
+        check_free(out, replace=False)
 
 
 @pytest.mark.parametrize("missing", [0, 1])

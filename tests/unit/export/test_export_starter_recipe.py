@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 
 from quizglass_export.assembly.settings import Settings
 from quizglass_export.assembly.starter_recipe import TASKS, starter_recipe
-from quizglass_export.checkpoints.files import DECISIONS, ROUTER
+from quizglass_export.checkpoints.files import CLASSIFIER, DECISIONS, ROUTER
 from quizglass_export.errors import ExportError
 from quizglass_export.recipe.schema import Roles, Samples
 from quizglass_export.roles.decider import LinearDecider, SharingDecider
@@ -60,6 +60,22 @@ def test_every_policy_finds_its_tasks_in_a_bundle_of_trained_deciders(tmp_path: 
     assert set(TASKS) <= done
     for policy in POLICIES.values():
         assert set(policy.tasks) <= done, policy.name
+
+
+def test_what_a_recipe_cannot_say_is_an_error_that_names_the_key(tmp_path: Path) -> None:
+    trained_for(tmp_path, {"Next Step": ["yes", "no"]})
+    with pytest.raises(ExportError, match=r"roles\.deciders\.Next Step"):
+        roles_of(tmp_path)
+
+
+@pytest.mark.parametrize("domains", [{"food": 1}, ["food", "drinks"], None])
+def test_domains_that_have_no_numbers_are_refused(tmp_path: Path, domains: object) -> None:
+    folder = tmp_path / "coarse_reranker"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"id2label": domains}))
+    (folder / CLASSIFIER).touch()
+    with pytest.raises(ExportError, match=r"coarse_reranker/config\.json: id2label must name the domains by number"):
+        roles_of(tmp_path)
 
 
 @pytest.mark.parametrize("labels", [[], ["yes"], "yes", [str(number) for number in range(9)]])

@@ -13,13 +13,14 @@ peft = pytest.importorskip("peft")
 
 from safetensors.torch import load_file, save_file  # noqa: E402
 
-from quizglass_export.bundles.onnx_graph import summarise  # noqa: E402
+from quizglass_export.bundles.onnx_graph import read_onnx, summarise  # noqa: E402
 from quizglass_export.checkpoints.merge import merge_adapters  # noqa: E402
 from quizglass_export.checkpoints.merged import MergedWeights  # noqa: E402
 from quizglass_export.checkpoints.source import Source  # noqa: E402
 from quizglass_export.checkpoints.streamed_graph import write_streamed  # noqa: E402
 from quizglass_export.errors import ExportError  # noqa: E402
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES, vision_scorer  # noqa: E402
+from quizglass_export.onnx.accept import apply_precision  # noqa: E402
 from quizglass_export.onnx.scorer_inputs import scorer_batch  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
 from quizglass_export.roles.shared.scorers import VISION_AXES  # noqa: E402
@@ -87,6 +88,23 @@ def test_a_streamed_scorer_equals_the_loaded_one(tmp_path: Path, kind: str) -> N
     assert np.abs(written(source, kind, tmp_path / "e.onnx", inline=0) - whole(source, kind)).max() < 1e-4
     assert summarise(tmp_path / "e.onnx").external == ("e.onnx.data",)
     assert summarise(tmp_path / "m.onnx").external == ()
+
+
+@pytest.mark.parametrize("precision", ["fp16", "int8", "int8-rows", "int8-weights", "int4-weights"])
+def test_weights_in_half_the_bytes_are_quantised_like_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: Any
+) -> None:
+    for module in ("file._SMALLEST", "products.SMALLEST", "precision.SMALLEST", "quantise._SMALLEST"):
+        monkeypatch.setattr(f"quizglass_export.onnx.{module}", 256)
+    source, path = checkpoint(tmp_path / "c", "qwen2_vl"), tmp_path / "files" / "m.onnx"
+    path.parent.mkdir()
+    expected = written(source, "qwen2_vl", path, inline=0)
+    halves = [tensor.name for tensor in read_onnx(path).graph.initializer if tensor.name.endswith(".half")]
+    notes = apply_precision(path, precision, lambda _: inputs(), 4)
+    assert halves
+    assert notes.get("products", 27) >= 27
+    assert [file.name for file in path.parent.iterdir()] == ["m.onnx"]
+    assert np.abs(session(path).run(None, inputs())[0] - expected).max() < (1 if precision == "int4-weights" else 0.5)
 
 
 MODULES = ["q_proj", "k_proj", "down_proj"]

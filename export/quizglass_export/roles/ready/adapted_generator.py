@@ -35,7 +35,7 @@ def compare_adapted(
     job: RoleJob, spec: Generator, source: GgufSource, part: GeneratorPart, stop: Sequence[int]
 ) -> list[Check]:
     """Greedy answers and logits beside the dequantised base with its adapters in PEFT's layers, not merged."""
-    path, model = job.path(part.model), source.reference()
+    path = job.path(part.model)
     served = generate(
         GenerationJob(
             model=path,
@@ -45,8 +45,10 @@ def compare_adapted(
             image_token=None,
             context=part.context,
             max_new_tokens=part.max_new_tokens,
+            first_of=(),
         )
     )
+    model = source.reference()
     expected = [greedy_answer(model, row, None, None, list(stop), part.max_new_tokens)[0] for row in served.prompts]
     equal = [first == second for first, second in zip(expected, served.answers, strict=True)]
     rows = drift_rows(job, lambda text: tokenise(path, [text], special=False)[0])

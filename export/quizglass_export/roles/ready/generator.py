@@ -17,8 +17,8 @@ from typing import Any
 import gguf
 import numpy as np
 import transformers
-from tokenizers import Tokenizer
 
+from quizglass_export.checkpoints.loading import read_tokenizer
 from quizglass_export.checkpoints.source import GgufSource
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
@@ -239,10 +239,7 @@ def _tokens(path: Path, header: GgufHeader) -> list[Any]:
 def _check_vocabulary(path: Path, header: GgufHeader, tokenizer: Path) -> None:
     """Equal ids have equal tokens, and special ones are never parsed from what comes from outside."""
     tokens, types = _tokens(path, header), header.metadata["tokenizer.ggml.token_type"]
-    try:
-        parsed = Tokenizer.from_file(str(tokenizer))
-    except Exception as error:
-        raise ExportError(f"{tokenizer}: not a tokenizer.json: {error}") from error
+    parsed = read_tokenizer(tokenizer)
     vocabulary = parsed.get_vocab(with_added_tokens=True)
     for token, index in sorted(vocabulary.items(), key=lambda item: item[1]):
         if index >= len(tokens) or tokens[index] != token:

@@ -18,6 +18,16 @@ from quizglass_server.models.fields import Count, ManifestPart, Size
 GENERAL_PROMPTS = Path(__file__).parents[2] / "prompts"
 """For general instruction-tuned models that speak ChatML: one for every task of every policy, named as the task."""
 IMAGE_TOKEN = "<|image_pad|>"  # noqa: S105 - a word of the vocabulary
+
+
+def _template(name: str) -> str:
+    if any(character in name for character in '/\\:"\0'):
+        raise ValueError(f"{name!r} must be the name of a template in the recipe's prompts, without a directory")
+    return name
+
+
+TemplateName = Annotated[str, AfterValidator(_template)]
+"""Of a file `NAME.jinja` in the recipe's `prompts`."""
 Labels = Annotated[tuple[tuple[str, str], ...], Field(min_length=2)]
 
 
@@ -72,8 +82,7 @@ class Scorer(FromCheckpoint):
     """A model that returns logits for labels: planner, reranker, tool router, verifier."""
 
     labels: Labels
-    prompt: Annotated[str, Field(min_length=1)]
-    """Name of a template in the recipe's `prompts`."""
+    prompt: Annotated[TemplateName, Field(min_length=1)]
     tokenizer: Path | None = None
     """Default: `tokenizer.json` of the checkpoint."""
     max_tokens: Count = 512

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from quizglass_export.checkpoints.files import read_json
+from quizglass_export.checkpoints.files import CONFIG, read_json
 from quizglass_export.checkpoints.source import AnySource
 from quizglass_export.checks import Check
 from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
@@ -220,7 +221,9 @@ def patched(folder: Path, config: Mapping[str, Any], width: int, height: int) ->
         ValueError: a side is no multiple of a merged patch.
         ExportError: the preprocessor's file cannot be used.
     """
-    vision = config["vision_config"]
+    vision = config.get("vision_config")
+    if not isinstance(vision, Mapping):
+        raise ExportError(f"{folder / CONFIG}: vision_config is missing; it says how pictures are cut")
     mean, std = (_HALF, _HALF) if config["model_type"] == "qwen3_vl" else (CLIP_MEAN, CLIP_STD)
     if (folder / PREPROCESSOR).is_file():
         mean, std = normalisation(folder / PREPROCESSOR)
@@ -236,12 +239,41 @@ def patched(folder: Path, config: Mapping[str, Any], width: int, height: int) ->
 
 
 def normalisation(path: Path) -> tuple[Channels, Channels]:
-    """Mean and standard deviation of a `preprocessor_config.json`."""
+    """Mean and standard deviation of values from 0 to 1 that a `preprocessor_config.json` comes to.
+
+    It may scale pixels otherwise, shift them, leave them as they are, or divide once more by the standard deviation, as
+    EfficientNet's does unless `include_top` is false.
+
+    Raises:
+        ExportError: a number is missing or cannot be used; names file and key.
+    """
     content = read_json(path)
-    try:
-        mean, std = (tuple(float(x) for x in content[key]) for key in ("image_mean", "image_std"))
-    except (KeyError, TypeError, ValueError) as error:
-        raise ExportError(f"{path}: image_mean and image_std must be three numbers each") from error
-    if len(mean) != 3 or len(std) != 3:
+    efficient = str(content.get("image_processor_type", "")).startswith("EfficientNet")
+    full = 255 * _number(path, content, "rescale_factor", 1 / 255) if content.get("do_rescale", True) else 255.0
+    full = 1.0 if math.isclose(full, 1, rel_tol=1e-6) else full
+    shift = 1.0 if content.get("rescale_offset") and content.get("do_rescale", True) else 0.0
+    mean, std, again = (0.0,) * 3, (1.0,) * 3, (1.0,) * 3
+    if content.get("do_normalize", True):
+        mean, std = _three(path, content, "image_mean"), _three(path, content, "image_std")
+    if content.get("include_top", efficient):
+        again = _three(path, content, "image_std")
+    if min(*std, *again) <= 0:
+        raise ExportError(f"{path}: image_std is {content['image_std']}; each must be above 0")
+    means = [(value + shift) / full for value in mean]
+    spreads = [value * other / full for value, other in zip(std, again, strict=True)]
+    return (means[0], means[1], means[2]), (spreads[0], spreads[1], spreads[2])
+
+
+def _three(path: Path, content: Mapping[str, Any], key: str) -> Channels:
+    values = content.get(key)
+    numbers = [float(each) for each in values if type(each) in (int, float)] if isinstance(values, list) else []
+    if len(numbers) != 3 or len(values or ()) != 3 or not all(map(math.isfinite, numbers)):
         raise ExportError(f"{path}: image_mean and image_std must be three numbers each")
-    return mean, std
+    return (numbers[0], numbers[1], numbers[2])
+
+
+def _number(path: Path, content: Mapping[str, Any], key: str, default: float) -> float:
+    value = content.get(key, default)
+    if type(value) not in (int, float) or not math.isfinite(value) or value <= 0:
+        raise ExportError(f"{path}: {key} is {value!r}; it must be a number above 0")
+    return float(value)

@@ -17,6 +17,8 @@ from quizglass_server.models.prompts import PromptValue, filled
 SEED = 90_210
 """Of the worlds parity samples come from; no training uses it."""
 SCENE_PIXELS = 448
+_LONG = 400
+"""Words: as many as longer windows of attention than are usual, and few enough to run in float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,11 @@ def pocketworld_samples(count: int, seed: int = SEED, things: int = 120) -> list
 def _telling(paragraphs: Sequence[str], answer: str) -> str:
     """The paragraph that holds the answer, else the first."""
     return next((text for text in paragraphs if answer in text), paragraphs[0])
+
+
+def long_passage(samples: Sequence[ParitySample]) -> str:
+    """Passages in a row, up to 400 words: what a model does beyond a sliding window shows in no short text."""
+    return " ".join(" ".join(passage for sample in samples for passage in sample.passages).split()[:_LONG])
 
 
 SOURCES = {"pocketworld": pocketworld_samples, "random": random_samples}

@@ -12,6 +12,7 @@ import torch
 import transformers
 
 from quizglass_export.checkpoints.files import CONFIG, tensor_sizes
+from quizglass_export.checkpoints.loading import read_config
 from quizglass_export.checkpoints.merged import MergedWeights
 from quizglass_export.checkpoints.source import AnySource, Source
 from quizglass_export.checkpoints.streamed_graph import write_streamed
@@ -55,7 +56,7 @@ def prepare_vision_scorer(job: RoleJob, spec: Scorer) -> None:
     job.check_scorer(spec, sees=True)
     job.grids(job.picture(spec.picture), spec.grids)
     image_id = job.prompt_tokenizer().token_id(spec.image_token)
-    known = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True).image_token_id
+    known = read_config(job.source.folder).image_token_id
     if image_id != known:
         raise ExportError(f"{job.source.folder / CONFIG}: image_token_id is {known}, the tokenizer has {image_id}")
 
@@ -157,7 +158,7 @@ def prepare_text_scorer(job: RoleJob, spec: Scorer) -> None:
 def export_text_scorer(job: RoleJob, spec: Scorer) -> Exported:
     """Merge and export a scorer of texts."""
     labels = job.head(spec.labels)
-    longest = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True).max_position_embeddings
+    longest = read_config(job.source.folder).max_position_embeddings
     kind = TextRerankerPart if job.role == "reranker" else TextDeciderPart
     part = kind(
         engine="onnx",

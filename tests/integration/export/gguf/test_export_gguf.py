@@ -20,10 +20,11 @@ from quizglass_export.gguf.drift import drift
 from quizglass_export.gguf.jobs import GenerationJob, generate, logits, quantise
 from quizglass_export.gguf.text import write_text_gguf
 from quizglass_export.gguf.vision import write_vision_gguf
-from quizglass_export.roles.generator import check_tokens
+from quizglass_export.roles.generator import check_length, check_tokens
 from quizglass_server.models.fields import Patched
 from quizglass_server.models.prompts import Prompt, PromptTokenizer, Segment, SegmentKind
 from quizglass_server.models.vision_inputs import image_span, patch_grid, patches
+from quizglass_server.roles.generator import GeneratorPart
 from tests.support.bundles.tiny_qwen import IMAGE, ROWS, SPECIALS, logits_of_rows, qwen2_5_vl, qwen2_vl, qwen3, spec
 
 HOSTILE = (
@@ -64,7 +65,6 @@ def test_llama_cpp_sees_the_same_tokens_and_says_the_same_as_pytorch(
     write_vision_gguf(source, picture, tmp_path / "vision.gguf")
     pixels = np.random.default_rng(1).integers(0, 256, (height, width, 3), dtype=np.uint8)
     prompts = [(prompt(data, index % 2 == 0), pixels if index % 2 == 0 else None) for index, data in enumerate(HOSTILE)]
-    seen: list[None] = []
     found = generate(
         GenerationJob(
             model=tmp_path / "text.gguf",
@@ -74,16 +74,30 @@ def test_llama_cpp_sees_the_same_tokens_and_says_the_same_as_pytorch(
             image_token=ids.token_id(IMAGE),
             context=512,
             max_new_tokens=4,
-        ),
-        lambda: seen.append(None),
+        )
     )
     span = image_span(ids, IMAGE, picture)
     rows = [ids.encode(text, span) for text, _ in prompts]
     assert found.prompts == rows
-    assert len(seen) == len(found.answers) == len(prompts)
+    assert len(found.answers) == len(prompts)
     for row, (_, shown), first in zip(rows, prompts, found.first, strict=True):
         expected = reference(source, row, shown, picture)
         assert np.abs(first - expected).max() < 0.02 * np.abs(expected).max()
+
+
+def test_a_context_that_the_samples_do_not_fit_is_an_error_that_names_it() -> None:
+    part = GeneratorPart(
+        engine="llama",
+        kind="generator",
+        model="generator/model.gguf",
+        prompts={"answer": "prompts/answer.jinja"},
+        stop=("<|im_end|>",),
+        context=100,
+        max_new_tokens=40,
+    )
+    check_length("generator", part, 60)
+    with pytest.raises(ExportError, match=r"roles\.generator\.context: 100; the longest prompt .* has 61 tokens"):
+        check_length("generator", part, 61)
 
 
 def reference(source: Any, row: list[int], pixels: np.ndarray | None, picture: Patched) -> np.ndarray:
@@ -140,18 +154,16 @@ def test_a_file_that_llama_cpp_cannot_load_is_an_error_and_not_a_crash(tokenizer
 
 
 def test_a_stopped_build_leaves_no_llama_cpp_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "endless.py").write_text("import os, sys, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n")
+    stops = "import os, signal, time\nos.kill(os.getppid(), signal.SIGINT)\ntime.sleep(60)\n"
+    (tmp_path / "endless.py").write_text(stops)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(llama_jobs, "_WORKER", "endless")
-    started: list[subprocess.Popen[str]] = []
+    started: list[subprocess.Popen[bytes]] = []
     popen = subprocess.Popen
     monkeypatch.setattr(subprocess, "Popen", lambda *args, **more: started.append(popen(*args, **more)) or started[0])
 
-    def stop() -> None:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        generate(GenerationJob(tmp_path / "m.gguf", None, [], [0], None, 64, 1), stop)
+        generate(GenerationJob(tmp_path / "m.gguf", None, [], [0], None, 64, 1))
     assert started[0].poll() == -signal.SIGKILL
 
 
