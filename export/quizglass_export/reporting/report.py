@@ -17,8 +17,10 @@ from quizglass_export.scoring.intervals import confidence_interval, wilson_inter
 
 _OF_HUNDRED = ("BLEU", "judge")
 """Metrics that are told of 100 already."""
-_SAME = {"accuracy": ("judge", "relaxed", "vqa", "exact")}
-"""What a paper calls accuracy is the first of these that was measured."""
+SPLITS_TOGETHER = "relaxed, harmonic mean of both"
+"""InfoSeek's final score, which papers call its accuracy on all."""
+_SAME = {"accuracy": ("judge", SPLITS_TOGETHER, "relaxed", "vqa", "exact"), "relaxed": (SPLITS_TOGETHER, "relaxed")}
+"""What a paper calls so is the first of these that was measured."""
 
 
 @dataclass(frozen=True, slots=True)

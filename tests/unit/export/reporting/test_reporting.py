@@ -37,6 +37,24 @@ def test_each_benchmark_is_scored_by_its_own_rule(tmp_path: Path) -> None:
     assert "truthfulness" not in scores(caption, "A baby.")
 
 
+def test_infoseek_s_final_score_is_the_harmonic_mean_of_its_two_parts() -> None:
+    splits = ["val_unseen_question"] * 3 + ["val_unseen_entity"]
+    samples = [Sample(str(n), "Who?", ("Ana",), dataset="infoseek", split=split) for n, split in enumerate(splits)]
+    answers = [Answered(sample.id, said) for sample, said in zip(samples, ["Ana", "Ben", "Ben", "Ana"], strict=True)]
+    results = scored("core-mmrag", samples, answers, Scorers())
+    rows = {row.metric: row for row in results}
+    assert rows["relaxed"].value == pytest.approx(50)
+    assert rows["relaxed, unseen questions"].value == pytest.approx(100 / 3)
+    assert (rows["relaxed, unseen entities"].value, rows["relaxed, unseen entities"].count) == (100, 1)
+    assert rows["relaxed, harmonic mean of both"].value == pytest.approx(50)
+    beside = {
+        line.metric for line in beside_papers(results, ["core-mmrag"], "infoseek") if line.measured and line.paper
+    }
+    assert beside == {"relaxed, harmonic mean of both"}
+    rows = {row.metric: row for row in scored("core-mmrag", samples[:3], answers[:3], Scorers())}
+    assert not [metric for metric in rows if "unseen" in metric or "both" in metric]
+
+
 def test_claims_are_scored_where_they_are_known() -> None:
     sample = Sample("1", "Tell me about it.", ("It is red. Ana made it.",), claims=("It is red.", "Ana made it."))
     result = scores(sample, "Ana made it. It is old.")

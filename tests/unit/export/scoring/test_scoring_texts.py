@@ -37,6 +37,13 @@ def test_claims_that_are_known_one_by_one_need_no_judge() -> None:
     assert score.f1 == pytest.approx(2 / 3)
 
 
+def test_claims_without_full_stops_stand_apart() -> None:
+    gold = ["The tower is red", "the bridge is blue"]
+    assert claim_score(["The tower is blue"], gold, contains_words).precision == 0
+    assert claim_score(gold, ["the tower is blue"], contains_words).recall == 0
+    assert claim_score(gold, gold, contains_words).f1 == 1
+
+
 def test_no_claims_no_precision() -> None:
     score = claim_score([], ["It is red."], contains_words)
     assert (score.precision, score.recall, score.f1) == (0.0, 0.0, 0.0)
