@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
@@ -47,13 +49,20 @@ def read_rows(path: Path, kind: type[Row]) -> list[Row]:
     return rows
 
 
-def write_rows(path: Path, rows: Iterable[Record | Mapping[str, Any]]) -> None:
-    """Write a file whole, or not at all."""
+@contextmanager
+def written_whole(path: Path) -> Iterator[TextIO]:
+    """A file to write, which takes the place of `path` when all is written; until then `path` is as it was."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.new")
     with scratch.open("w", encoding="utf-8") as file:
-        file.writelines(_line(row) for row in rows)
+        yield file
     scratch.replace(path)
+
+
+def write_rows(path: Path, rows: Iterable[Record | Mapping[str, Any]]) -> None:
+    """Write a file whole, or not at all."""
+    with written_whole(path) as file:
+        file.writelines(_line(row) for row in rows)
 
 
 def _line(row: Record | Mapping[str, Any]) -> str:
@@ -68,9 +77,9 @@ def kept_rows(path: Path, kind: type[Kept]) -> dict[str, Kept]:
     """What an earlier sitting finished, by `id`; a last line that a kill cut off is removed."""
     if not path.exists():
         return {}
-    whole, end, cut = path.read_bytes().rpartition(b"\n")
-    if cut:
-        path.write_bytes(whole + end)
+    content = path.read_bytes()
+    if len(content) > (whole := content.rfind(b"\n") + 1):
+        os.truncate(path, whole)  # nothing is written anew, which a second kill could leave half done
     return {str(getattr(row, "id")): row for row in read_rows(path, kind)}  # noqa: B009 - records with an id
 
 

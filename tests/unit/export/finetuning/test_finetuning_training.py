@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -17,7 +18,7 @@ from hypothesis import given
 from hypothesis import settings as unhurried
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from quizglass_export.checkpoints.merge import merge_adapter
 from quizglass_export.errors import ExportError
@@ -148,6 +149,61 @@ def test_an_interrupted_run_ends_with_the_weights_of_an_uninterrupted_one(
     # Not bit by bit: a process multiplies its first matrices differently in the last place. Examples in another order
     # move the weights by 0.05.
     torch.testing.assert_close(parts, whole, rtol=1e-3, atol=1e-4)
+
+
+def test_what_a_kill_left_of_a_checkpoint_is_not_taken_for_one(
+    base: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(settings(base, data, tmp_path / "whole"), "planner")
+    save = transformers.TrainerState.save_to_json
+
+    def killed(self: Any, path: str) -> None:
+        if self.global_step == 4:
+            Path(path).write_text('{"global_step": 4, "max_')
+            raise Killed
+        save(self, path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(transformers.TrainerState, "save_to_json", killed)
+        with pytest.raises(Killed):
+            train(settings(base, data, tmp_path / "parts"), "planner")
+    facts = train(settings(base, data, tmp_path / "parts"), "planner")
+    assert facts["steps"] == 4
+    torch.testing.assert_close(adapter(tmp_path / "parts"), adapter(tmp_path / "whole"), rtol=1e-3, atol=1e-4)
+
+
+def test_what_is_left_of_a_model_that_was_being_written_is_not_taken_for_one(
+    base: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(source: Path, target: Path) -> None:
+        Path(target).write_bytes(Path(source).read_bytes()[:10])
+        raise Killed
+
+    how = settings(base, data, tmp_path / "out", full=True, steps=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(training.shutil, "copyfile", killed)
+        with pytest.raises(Killed):
+            train(how, "planner")
+    assert not (tmp_path / "out" / "model").exists()
+    train(how, "planner")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        assert (tmp_path / "out" / "model" / name).read_bytes() == (base / name).read_bytes()
+
+
+def test_a_run_that_never_began_can_be_begun_otherwise(base: Path, data: Path, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="--picture 55x55"):
+        train(settings(base, data, tmp_path / "out", steps=1, picture="55x55"), "planner")
+    assert train(settings(base, data, tmp_path / "out", steps=1), "planner")["config"]["picture"] == "56x56"
+
+
+def test_another_base_of_the_same_name_and_config_is_another(base: Path, data: Path, tmp_path: Path) -> None:
+    train(settings(base, data, tmp_path / "out", steps=1), "planner")
+    other = tmp_path / "other" / base.name
+    shutil.copytree(base, other)
+    weights = load_file(other / "model.safetensors")
+    save_file({name: tensor + 1 for name, tensor in weights.items()}, other / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ExportError, match=r"begun with another base \(weights_sha256\)"):
+        train(settings(other, data, tmp_path / "out", steps=1), "planner")
 
 
 def test_a_finished_run_is_not_taken_further(base: Path, data: Path, tmp_path: Path) -> None:
@@ -286,6 +342,7 @@ def test_full_tuning_writes_a_checkpoint(base: Path, data: Path, tmp_path: Path)
     assert not torch.equal(tuned.model.visual.patch_embed.proj.weight, old.model.visual.patch_embed.proj.weight)
     copied = tmp_path / "out" / "model" / "tokenizer.json"
     assert copied.read_bytes() == (base / "tokenizer.json").read_bytes()
+    assert not (copied.parent / "training_args.bin").exists(), "no path of this machine"
     assert Training(checkpoint=base, data=data, out=tmp_path, full=True).learning_rate == FULL_RATE
 
 
