@@ -103,12 +103,13 @@ class GivenTurn(Record):
 
 def evaluate(options: Evaluation, progress: Progress) -> dict[str, Any]:
     """Ask every policy every question, keep `ROW.jsonl` of each, and score; goes on where it was stopped."""
-    go_on(options, apart_from=("judge",))
     loaded: dict[str, AskedModel] = {}
     samples = read_questions(options)
     results = []
     with ExitStack() as opened:
         client = opened.enter_context(Client(options.server, timeout=options.budget)) if options.server else None
+        # Judges ask nothing that is kept, and what a server is asked it fills into its own prompts.
+        go_on(options, client, apart_from=("judge",) if options.answerer else ("judge", "prompts"))
         scorers = _scorers(options, loaded)
         for policy in options.policies:
             ask = _asking(options, policy, client, loaded)

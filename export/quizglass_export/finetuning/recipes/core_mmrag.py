@@ -113,11 +113,11 @@ class Conditions(Record):
 
 def annotate(options: CoReAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `conditions.jsonl` and the examples; goes on where it was stopped."""
-    go_on(options)
     loaded: dict[str, AskedModel] = {}
     samples = {name: each for name, each in with_answers(read_questions(options)).items() if each.pictures}
     model, judge = asked_model(options.answerer, options, loaded), make_judge(options, loaded)
     with Client(options.server) as client:
+        go_on(options, client)
         search = ServerSearch(client, options.out / "pictures")
         run = each_kept(
             options.out / "conditions.jsonl",

@@ -126,11 +126,11 @@ class DragonTurn(Record):
 
 def annotate(options: DragonAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `turns.jsonl` and the examples; goes on where it was stopped."""
-    go_on(options)
     loaded: dict[str, AskedModel] = {}
     samples = with_answers(read_questions(options))
     with ExitStack() as opened:
         client = opened.enter_context(Client(options.server)) if options.server else None
+        go_on(options, client)
         runner = _PolicyRuns(options, client, loaded)
         turns = each_kept(
             options.out / TURNS,

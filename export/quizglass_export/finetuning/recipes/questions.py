@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from pydantic import Field
 
+from quizglass_client import Client, ClientError
+from quizglass_export.checkpoints.files import read_json
 from quizglass_export.datasets.benchmarks import BENCHMARKS, read_samples
 from quizglass_export.datasets.reading.errors import DatasetError
 from quizglass_export.datasets.reading.sample import Sample
@@ -19,8 +22,9 @@ from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.asking.choice import MODEL_HELP, ModelOptions, asked_model
 from quizglass_export.finetuning.asking.interface import AskedModel
 from quizglass_export.finetuning.asking.judge import AnswerJudge, ContainsJudge, ExactJudge, GradingJudge
+from quizglass_export.finetuning.models.chat import template_files
 from quizglass_export.finetuning.shared.options import flag
-from quizglass_export.finetuning.shared.records import write_rows
+from quizglass_export.finetuning.shared.records import file_hash, write_rows
 from quizglass_export.finetuning.training.examples import HELD_OUT, TRAIN, TrainingExample, objectives
 from quizglass_export.scoring.answers import normalise
 from quizglass_server.domain.turns import Evidence
@@ -58,20 +62,46 @@ class AnnotationOptions(DataOptions):
     seed: int = Field(0, ge=0, description="of what is drawn")
 
 
-def go_on(options: DataOptions, *, apart_from: Sequence[str] = ()) -> None:
-    """Note in `out` what answers hang on, so that those of another model or prompt are never taken for these.
+def go_on(options: DataOptions, client: Client | None = None, *, apart_from: Sequence[str] = ()) -> None:
+    """Note in `out` what answers hang on, so that those of another model, prompt or question are never taken for these.
+
+    Files may be added to `data`; those that answers were kept of must still be there, and as they were. Nothing is lost
+    to other options where no answer was kept yet.
+
+    Args:
+        options: of the command.
+        client: of the server that answers or searches.
+        apart_from: options on which what is kept does not hang.
 
     Raises:
         ExportError: `out` was begun with other options; names them.
     """
     said = options.model_dump(mode="json", include=_DECISIVE - {*apart_from})
+    if "prompts" in said:
+        said["prompts"] = {name: file_hash(path) for name, path in template_files(options.prompts).items()}
+    said["data"] = [file_hash(path) for path in _files(options) if path.is_file()]
+    if client is not None:
+        with suppress(ClientError):  # what was kept can be scored without it, and what was not is asked of it soon
+            said["server"] = client.capabilities().bundle
     path = options.out / "begun.json"
-    if not path.is_file():
-        write_rows(path, [said])
-        return
-    before = json.loads(path.read_text(encoding="utf-8"))
-    if changed := [flag(name) for name, value in said.items() if before.get(name) != value]:
+    before = read_json(path) if path.is_file() and _keeps_answers(options) else {}
+    if changed := [flag(name) for name, value in said.items() if name in before and _other(name, before[name], value)]:
         raise ExportError(f"{options.out}: begun with another {', '.join(changed)}; choose another --out, or delete it")
+    write_rows(path, [before | said])
+
+
+def _other(name: str, before: Any, now: Any) -> bool:
+    return not set(before) <= set(now) if name == "data" else bool(before != now)
+
+
+def _files(options: DataOptions) -> list[Path]:
+    """The files of the questions, those of a folder one by one."""
+    return [file for path in options.data for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
+
+
+def _keeps_answers(options: DataOptions) -> bool:
+    questions = {path.absolute() for path in options.data}
+    return any(file.stat().st_size for file in options.out.glob("*.jsonl") if file.absolute() not in questions)
 
 
 def read_questions(options: DataOptions) -> dict[str, Sample]:

@@ -63,11 +63,11 @@ class Ranked(Record):
 
 def annotate(options: RerankerAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `ranked.jsonl` and the examples; goes on where it was stopped."""
-    go_on(options)
     samples = {
         name: sample for name, sample in read_questions(options).items() if sample.gold_query or not sample.pictures
     }
     with Client(options.server) as client:
+        go_on(options, client)
         search = ServerSearch(client, options.out / "pictures")
 
         def ranked(some: Sequence[Sample]) -> list[Ranked]:
