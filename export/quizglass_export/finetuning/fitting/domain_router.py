@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.directory import check_free, fresh_directory, place
 from quizglass_export.errors import ExportError
-from quizglass_export.finetuning.recipes.questions import AnnotationOptions, read_questions, thing_of
+from quizglass_export.finetuning.recipes.questions import AnnotationOptions, inseparable, read_questions
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.logistic_regression import held_back, regression
 
@@ -61,8 +61,8 @@ def fit(options: DomainRouterTraining, progress: Progress) -> dict[str, Any]:
 
 
 def _held_out(samples: Sequence[Sample], share: float, seed: int) -> NDArray[np.bool_]:
-    """bool [N]: the samples that are measured on, whole things, so that none is in both parts where there are two."""
-    things = [thing_of(sample) for sample in samples]
-    names = sorted(set(things))
+    """bool [N]: the samples that are measured on, whole groups, so that none is in both parts where there are two."""
+    groups = inseparable(samples)
+    names = sorted(set(groups))
     _, drawn = held_back(len(names), share, seed)
-    return np.isin(things, [names[place] for place in drawn])
+    return np.isin(groups, [names[place] for place in drawn])

@@ -57,7 +57,7 @@ class DataOptions(ModelOptions):
 class AnnotationOptions(DataOptions):
     """Which questions, and how many are kept back to measure on."""
 
-    held_out: float = Field(0.05, ge=0, lt=1, description="share of the things asked about that is kept to measure on")
+    held_out: float = Field(0.05, ge=0, lt=1, description="share of the questions that is kept to measure on")
     chunk: int = Field(64, ge=1, description="questions between two savings")
     seed: int = Field(0, ge=0, description="of what is drawn")
 
@@ -186,31 +186,59 @@ def with_answers(samples: Mapping[str, Sample]) -> dict[str, Sample]:
     return {name: sample for name, sample in samples.items() if sample.answerable and sample.answers}
 
 
-def thing_of(sample: Sample) -> str:
-    """What a question is about: its entry, else its session, its picture or itself."""
-    shown = tuple(each.name for each in sample.pictures if each.name)
-    return (sample.entries or (sample.session,) * bool(sample.session) or shown or (sample.id,))[0]
+def inseparable(samples: Sequence[Sample]) -> list[str]:
+    """Of each sample the name of its group: samples of one group have an entry or a session in common, or one between.
+
+    A question with several lookups has several entries, and a later turn of a session tells the answers before it.
+    Where there is neither, the picture makes the group, or the question itself.
+    """
+    above: dict[str, str] = {}
+
+    def top(name: str) -> str:
+        while (other := above.setdefault(name, name)) != name:
+            above[name] = name = above[other]
+        return name
+
+    firsts = []
+    for sample in samples:
+        first, *rest = _about(sample)
+        firsts.append(first)
+        for name in rest:
+            above[top(name)] = top(first)
+    return [top(first) for first in firsts]
+
+
+def _about(sample: Sample) -> list[str]:
+    shared = [f"entry {entry}" for entry in sample.entries] + [f"session {sample.session}"] * bool(sample.session)
+    shown = [f"picture {each.name}" for each in sample.pictures if each.name]
+    return shared or shown[:1] or [f"question {sample.id}"]
 
 
 def held_out_ids(samples: Iterable[Sample], share: float, seed: int) -> set[str]:
-    """Ids of the samples to measure on: whole things, so that nothing asked about is in both parts."""
+    """Ids of the samples to measure on: whole groups, so that nothing asked about is in both parts.
+
+    Groups are drawn until the share of the samples is reached; one that is larger than what is missing is trained on.
+    """
+    every = list(samples)
     groups: dict[str, list[str]] = {}
-    for sample in samples:
-        groups.setdefault(thing_of(sample), []).append(sample.id)
-    names = sorted(groups)
-    drawn = random.Random(seed).sample(names, round(share * len(names)))
-    return {name for thing in drawn for name in groups[thing]}
+    for group, sample in zip(inseparable(every), every, strict=True):
+        groups.setdefault(group, []).append(sample.id)
+    drawn: set[str] = set()
+    for name in random.Random(seed).sample(sorted(groups), len(groups)):
+        if len(drawn) + len(groups[name]) <= round(share * len(every)):
+            drawn |= {*groups[name]}
+    return drawn
 
 
 def write_examples(examples: Sequence[TrainingExample], held_out: set[str], out: Path) -> dict[str, dict[str, int]]:
-    """Write `train.jsonl` and `held-out.jsonl`; an example belongs to the sample that its id begins with ("7//act-1").
+    """Write `train.jsonl` and `held-out.jsonl`; an example's id is that of its sample, "//" and more ("7//act-1").
 
     Returns:
         Of each part the examples by objective.
     """
     parts = {
-        TRAIN: [each for each in examples if each.id.partition("//")[0] not in held_out],
-        HELD_OUT: [each for each in examples if each.id.partition("//")[0] in held_out],
+        TRAIN: [each for each in examples if each.id.rpartition("//")[0] not in held_out],
+        HELD_OUT: [each for each in examples if each.id.rpartition("//")[0] in held_out],
     }
     if not parts[TRAIN]:
         raise ExportError(f"{out / TRAIN}: nothing to train on came of the annotation")

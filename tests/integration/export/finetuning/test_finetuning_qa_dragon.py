@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from safetensors.torch import load_file
 from quizglass.values import Origin
 from quizglass_export.checkpoints.merge import merge_adapter
 from quizglass_export.cli import main
+from quizglass_export.datasets.benchmarks import read_samples
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.fitting import domain_router, search_router, verifier_line
@@ -35,6 +37,7 @@ from quizglass_export.finetuning.recipes.qa_dragon import (
     dragon_examples,
     subject_of,
 )
+from quizglass_export.finetuning.recipes.questions import held_out_ids
 from quizglass_export.finetuning.recipes.reranker import RerankerAnnotation, RerankerTraining
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.training.trainer import train
@@ -103,7 +106,8 @@ def model(text: str) -> str:
 def run(data: Path, out: Path, stage: Stage | None, **more: Any) -> dict[str, Any]:
     with ChatServer(model) as chat:
         server = {"server": stage.target} if stage else {}
-        options = DragonAnnotation(data=(data,), out=out, answerer=f"{chat.url}#m", held_out=0, **server, **more)
+        how = {"held_out": 0, **server, **more}
+        options = DragonAnnotation(data=(data,), out=out, answerer=f"{chat.url}#m", **how)
         return annotate(options, QUIET)
 
 
@@ -171,6 +175,14 @@ def test_a_writer_says_what_nobody_recorded(stage: Stage, unrecorded: Path, tmp_
     made = read(tmp_path / "out" / "train.jsonl")
     assert made["lost//tool_router-0"]["target"] == " D", "it does not name the boat, nor know its age when it is told"
     assert [made[f"lost//entity-{number}"]["target"] for number in (0, 1)] == [" A", " B"]
+
+
+def test_what_is_measured_on_is_no_evidence_in_training(data: Path, tmp_path: Path) -> None:
+    every = list(read_samples("plain", [data]))
+    seed = next(seed for seed in count() if held_out_ids(every, 0.25, seed) == {"other"})
+    run(data, tmp_path / "out", None, held_out=0.25, seed=seed)
+    assert "3 km" in (tmp_path / "out" / "held-out.jsonl").read_text()
+    assert "3 km" not in (tmp_path / "out" / "train.jsonl").read_text()
 
 
 def test_an_answer_that_says_nothing_contradicts_nothing() -> None:
