@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import math
-import mimetypes
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from PIL import Image
 
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Written
@@ -101,5 +102,6 @@ def _tokens(choice: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _data_url(path: Path) -> str:
     read_picture(path)  # a file that is none is an error of its own
-    kind = mimetypes.guess_type(path.name)[0] or "image/jpeg"
+    with Image.open(path) as image:  # by its content: pictures of archives are all called .jpg
+        kind = "image/jpeg" if image.format == "MPO" else Image.MIME.get(image.format or "", "image/jpeg")
     return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
