@@ -40,8 +40,6 @@ def run(args: argparse.Namespace) -> int:
     """Read, count, write. Returns 0, or 2 when a file cannot be read or the folder not be written."""
     counts = Counts()
     try:
-        if args.limit is not None and args.limit < 0:
-            raise DatasetError(f"--limit {args.limit}: expected 0 or more")
         samples = read_samples(args.name, args.paths, pictures=args.pictures, split=args.split, limit=args.limit)
         if args.out is None:
             for _ in counts.counting(samples):

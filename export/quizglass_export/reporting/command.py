@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import Field
@@ -28,9 +28,6 @@ _ANSWERS = """answers of a system, JSON lines of {"id", "answer"} and, where kno
 first), "image_searches", "text_searches", "prompt_tokens", "answer_tokens", "seconds"; more than one may be given"""
 
 
-_COSTS = ("image_searches", "text_searches", "prompt_tokens", "answer_tokens", "seconds")
-
-
 class _AnswerLine(Published):
     id: str
     answer: str
@@ -43,9 +40,8 @@ class _AnswerLine(Published):
     seconds: float | None = Field(None, ge=0, allow_inf_nan=False)
 
     def answered(self) -> Answered:
-        """As it is scored; its cost is known when one part of it is."""
-        parts = {name: value for name in _COSTS if (value := getattr(self, name)) is not None}
-        cost = TurnCost(**parts) if parts else None
+        """As it is scored."""
+        cost = TurnCost(self.image_searches, self.text_searches, self.prompt_tokens, self.answer_tokens, self.seconds)
         entries = None if self.found is None else tuple(self.found)
         return Answered(self.id, self.answer, self.refused, entries, cost)
 
@@ -67,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Score and print. Returns 0, or 2 when a file or an endpoint does not do."""
     try:
-        samples = list(read_samples(args.name, args.paths, split=args.split, limit=args.limit))
+        samples = _samples(args)
         scorers = _scorers(args)
         results: list[report.Measured] = []
         for row_file in args.answers:
@@ -86,6 +82,18 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _samples(args: argparse.Namespace) -> list[Sample]:
+    samples: dict[str, Sample] = {}
+    for sample in read_samples(args.name, args.paths, split=args.split, limit=args.limit):
+        if sample.id in samples:
+            raise DatasetError(f"{sample.place}: id: {sample.id!r} is there twice; score the files one by one")
+        samples[sample.id] = sample
+    if not samples:
+        of = f" of the split {args.split!r}" if args.split else ""
+        raise DatasetError(f"{', '.join(map(str, args.paths))}: no questions{of} to score")
+    return list(samples.values())
+
+
 def _scorers(args: argparse.Namespace) -> Scorers:
     judge = None
     if args.judge:
@@ -101,12 +109,13 @@ def _scorers(args: argparse.Namespace) -> Scorers:
 
 
 def _answers(path: Path) -> dict[str, Answered]:
-    return {line.id: line.answered() for line in _lines(path)}
-
-
-def _lines(path: Path) -> Iterator[_AnswerLine]:
+    answers: dict[str, Answered] = {}
     for place, record in json_lines(path):
-        yield checked(_AnswerLine, record, place)
+        line = checked(_AnswerLine, record, place)
+        if line.id in answers:
+            raise DatasetError(f"{place}: id: {line.id!r} is there twice")
+        answers[line.id] = line.answered()
+    return answers
 
 
 def _scored(

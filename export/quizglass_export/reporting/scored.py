@@ -26,7 +26,7 @@ def scored(row: str, samples: Sequence[Sample], answers: Sequence[Answered], sco
     scores = [sample_scores(sample, each, scorers) for sample, each in zip(samples, answers, strict=True)]
     turns = list(zip(samples, answers, scores, strict=True))
     whole = [{"truthfulness of conversations": each} for each in _conversations(turns)]
-    costs = [each.cost for each in answers if each.cost]
+    costs = [each.cost for each in answers]
     return [*measured(row, scores, costs), *measured(row, whole), *_unseen(row, turns)]
 
 

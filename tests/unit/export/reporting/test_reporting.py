@@ -93,6 +93,18 @@ def test_means_have_intervals_and_costs_have_units() -> None:
     assert [(row.metric, row.unit) for row in rows[2:4]] == [("image searches", "a turn"), ("text searches", "a turn")]
 
 
+def test_what_no_answer_tells_has_no_figure() -> None:
+    rows = {row.metric: row for row in measured("both", [], [TurnCost(seconds=0.5), TurnCost(2), TurnCost()])}
+    assert set(rows) == {"image searches", "latency p50", "latency p95"}
+    assert (rows["image searches"].value, rows["image searches"].count) == (2, 1)
+    assert (rows["latency p50"].value, rows["latency p50"].count) == (0.5, 1)
+
+
+def test_grades_that_are_all_nought_are_no_shares_of_one() -> None:
+    (row,) = measured("both", [{"judge": 0.0}] * 8)
+    assert (row.value, row.low, row.high) == (0, 0, 0), "by bootstrap, as of any other grades"
+
+
 def test_papers_figures_name_their_table_and_known_benchmarks() -> None:
     assert systems() == ("planning-agent", "cogplanner", "qa-dragon", "core-mmrag")
     figures = paper_figures()
@@ -167,3 +179,28 @@ def test_an_answer_that_is_missing_or_wrong_is_named(tmp_path: Path, capsys: pyt
     assert "expected URL#MODEL" in capsys.readouterr().err
     assert main(["score", "plain", path, "--answers", f"both={file}", "--bem", str(tmp_path)]) == 2
     assert "bem.onnx: missing" in capsys.readouterr().err
+    files.write_lines(file, [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}, {"id": "p-1", "answer": ""}])
+    assert main(["score", "plain", path, "--answers", f"both={file}"]) == 2
+    assert "a.jsonl:3: id: 'p-1' is there twice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--split", "vall"], "no questions of the split 'vall' to score"),
+        (["--limit", "-1"], "--limit -1: expected 0 or more"),
+        (["--limit", "0"], "no questions to score"),
+    ],
+)
+def test_a_score_of_no_questions_is_none(
+    more: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(files.plain(tmp_path)[0])
+    assert main(["score", "plain", path, "--answers", f"both={path}", *more]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_questions_of_one_id_are_not_scored_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(files.plain(tmp_path)[0])
+    assert main(["score", "plain", path, path, "--answers", f"both={path}"]) == 2
+    assert "id: 'p-1' is there twice; score the files one by one" in capsys.readouterr().err

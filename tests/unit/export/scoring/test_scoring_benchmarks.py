@@ -157,6 +157,13 @@ def test_bem_says_what_it_needs(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("[CLS]\n[SEP]\n[UNK]")
     with pytest.raises(ValueError, match="expected input_ids and segment_ids"):
         Bem(tmp_path / "bem.onnx", tmp_path / "vocab.txt")
+    _equivalence_model(tmp_path / "bem.onnx")
+    (tmp_path / "vocab.txt").write_text("who\n[SEP]\n[UNK]")
+    with pytest.raises(ValueError, match=r"vocab\.txt: not BERT's vocab\.txt: cls_token"):
+        Bem(tmp_path / "bem.onnx", tmp_path / "vocab.txt")
+    (tmp_path / "bem.onnx").write_bytes(b"no model")
+    with pytest.raises(ValueError, match=r"bem\.onnx: not a model that onnxruntime reads"):
+        Bem(tmp_path / "bem.onnx", tmp_path / "vocab.txt")
 
 
 def test_recall_of_one_or_of_all() -> None:
