@@ -70,9 +70,14 @@ class CoReTraining(Training):
     @model_validator(mode="before")
     @classmethod
     def _baseline_or_not(cls, data: dict[str, Any]) -> dict[str, Any]:
-        if data.get("baseline"):
-            return {**data, "only": (ONE_STAGE,)}
-        return {**data, "without": tuple({*data.get("without", ()), ONE_STAGE} - set(data.get("only", ())))}
+        without, only = data.get("without", ()), data.get("only", ())
+        if not isinstance(without, list | tuple) or not isinstance(only, list | tuple):
+            return data  # which is an error of its own
+        if not data.get("baseline"):
+            return {**data, "without": tuple({*without, ONE_STAGE} - {*only})}
+        if without or only:
+            raise ValueError("--baseline: has one objective; leave out --without and --only")
+        return {**data, "only": (ONE_STAGE,)}
 
 
 class Conditions(Record):

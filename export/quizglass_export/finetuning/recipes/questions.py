@@ -23,7 +23,7 @@ from quizglass_export.finetuning.asking.choice import MODEL_HELP, ModelOptions, 
 from quizglass_export.finetuning.asking.interface import AskedModel
 from quizglass_export.finetuning.asking.judge import AnswerJudge, ContainsJudge, ExactJudge, GradingJudge
 from quizglass_export.finetuning.models.chat import template_files
-from quizglass_export.finetuning.shared.options import flag
+from quizglass_export.finetuning.shared.options import Options, flag
 from quizglass_export.finetuning.shared.records import file_hash, write_rows
 from quizglass_export.finetuning.training.examples import HELD_OUT, TRAIN, TrainingExample, objectives
 from quizglass_export.scoring.answers import normalise
@@ -38,7 +38,13 @@ _DECISIVE = {
 """Options that what is kept between sittings hangs on."""
 
 
-class DataOptions(ModelOptions):
+class OutOptions(Options):
+    """Where to."""
+
+    out: Path = Field(description="folder for what comes of it")
+
+
+class QuestionOptions(OutOptions):
     """Which questions."""
 
     data: tuple[Path, ...] = Field(description="files of the questions")
@@ -46,7 +52,18 @@ class DataOptions(ModelOptions):
     pictures: Path | None = Field(None, description="folder in which pictures are looked for")
     split: str = Field("", description="only questions of this split")
     limit: int | None = Field(None, ge=1, description="at most so many questions")
-    out: Path = Field(description="folder for what comes of it")
+
+
+class PartsOptions(Options):
+    """How many questions are kept back."""
+
+    held_out: float = Field(0.05, ge=0, lt=1, description="share of the questions that is kept to measure on")
+    seed: int = Field(0, ge=0, description="of what is drawn")
+
+
+class DataOptions(QuestionOptions, ModelOptions):
+    """Which questions models are asked, and who judges what they say."""
+
     judge: str = Field(
         "exact",
         description="exact: equal after normalisation to a gold answer; contains: its words stand in one sentence; or "
@@ -54,15 +71,13 @@ class DataOptions(ModelOptions):
     )
 
 
-class AnnotationOptions(DataOptions):
-    """Which questions, and how many are kept back to measure on."""
+class AnnotationOptions(DataOptions, PartsOptions):
+    """Which questions models are asked, and how many are kept back to measure on."""
 
-    held_out: float = Field(0.05, ge=0, lt=1, description="share of the questions that is kept to measure on")
     chunk: int = Field(64, ge=1, description="questions between two savings")
-    seed: int = Field(0, ge=0, description="of what is drawn")
 
 
-def go_on(options: DataOptions, client: Client | None = None, *, apart_from: Sequence[str] = ()) -> None:
+def go_on(options: OutOptions, client: Client | None = None, *, apart_from: Sequence[str] = ()) -> None:
     """Note in `out` what answers hang on, so that those of another model, prompt or question are never taken for these.
 
     Files may be added to `data`; those that answers were kept of must still be there, and as they were. Nothing is lost
@@ -77,9 +92,10 @@ def go_on(options: DataOptions, client: Client | None = None, *, apart_from: Seq
         ExportError: `out` was begun with other options; names them.
     """
     said = options.model_dump(mode="json", include=_DECISIVE - {*apart_from})
-    if "prompts" in said:
+    if isinstance(options, ModelOptions) and "prompts" in said:
         said["prompts"] = {name: file_hash(path) for name, path in template_files(options.prompts).items()}
-    said["data"] = [file_hash(path) for path in _files(options) if path.is_file()]
+    if isinstance(options, QuestionOptions):
+        said["data"] = [file_hash(path) for path in _files(options) if path.is_file()]
     if client is not None:
         with suppress(ClientError):  # what was kept can be scored without it, and what was not is asked of it soon
             said["server"] = client.capabilities().bundle
@@ -94,17 +110,17 @@ def _other(name: str, before: Any, now: Any) -> bool:
     return not set(before) <= set(now) if name == "data" else bool(before != now)
 
 
-def _files(options: DataOptions) -> list[Path]:
+def _files(options: QuestionOptions) -> list[Path]:
     """The files of the questions, those of a folder one by one."""
     return [file for path in options.data for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
 
 
-def _keeps_answers(options: DataOptions) -> bool:
-    questions = {path.absolute() for path in options.data}
+def _keeps_answers(options: OutOptions) -> bool:
+    questions = {path.absolute() for path in options.data} if isinstance(options, QuestionOptions) else set()
     return any(file.stat().st_size for file in options.out.glob("*.jsonl") if file.absolute() not in questions)
 
 
-def read_questions(options: DataOptions) -> dict[str, Sample]:
+def read_questions(options: QuestionOptions) -> dict[str, Sample]:
     """Samples by id, in order.
 
     Raises:

@@ -13,6 +13,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from quizglass_export.errors import ExportError
 
+SIZE = r"^[1-9][0-9]{0,4}x[1-9][0-9]{0,4}$"
+"""Of a picture, such as 448x448."""
+DEVICE = "^(auto|cpu|cuda)$"
+
 
 class Options(BaseModel):
     """A group of options; fields have descriptions, which become the help of their flags."""

@@ -39,6 +39,7 @@ from quizglass_export.finetuning.recipes.qa_dragon import (
 )
 from quizglass_export.finetuning.recipes.questions import held_out_ids
 from quizglass_export.finetuning.recipes.reranker import RerankerAnnotation, RerankerTraining
+from quizglass_export.finetuning.shared.options import Options
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.training.trainer import train
 from quizglass_export.scoring.certainty import Line, best_line
@@ -359,6 +360,11 @@ def test_a_domain_router_learns_a_data_sets_domains_and_can_be_exported(tmp_path
     head = load_file(out / "classifier.safetensors")
     assert head["weight"].shape == (2, 32)
     assert head["weight"].abs().sum() > 0
+
+
+@pytest.mark.parametrize("kind", [RerankerAnnotation, domain_router.DomainRouterTraining])
+def test_where_no_model_is_asked_there_is_no_option_of_one(kind: type[Options]) -> None:
+    assert not {"judge", "prompts", "max_tokens", "device", "key_variable", "logprobs"} & kind.model_fields.keys()
 
 
 def test_a_domain_router_is_measured_on_other_things_than_it_was_fitted_on() -> None:

@@ -23,6 +23,7 @@ from safetensors.torch import load_file, save_file
 from quizglass_export.checkpoints.merge import merge_adapter
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.models.checkpoint import load
+from quizglass_export.finetuning.recipes.cogplanner import CogPlannerTraining
 from quizglass_export.finetuning.recipes.core_mmrag import CoReTraining
 from quizglass_export.finetuning.training import time_limit
 from quizglass_export.finetuning.training import trainer as training
@@ -68,7 +69,8 @@ def example(name: str, **more: Any) -> dict[str, Any]:
 
 
 def settings(base: Path, data: Path, out: Path, **more: Any) -> Training:
-    how = {"steps": 4, "accumulation": 2, "evaluate_every": 2, "rank": 4, "alpha": 8, "picture": "56x56"}
+    how = {"steps": 4, "accumulation": 2, "evaluate_every": 2, "picture": "56x56"}
+    how |= {} if more.get("full") else {"rank": 4, "alpha": 8}
     return Training(checkpoint=base, data=data, out=out, **{"learning_rate": 1e-2, **how, **more})
 
 
@@ -374,6 +376,35 @@ def test_a_wrong_line_is_named(line: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "train.jsonl").write_text(line + "\n")
     with pytest.raises(ExportError, match=message):
         read_examples(tmp_path / "train.jsonl")
+
+
+@pytest.mark.parametrize(
+    "said", [{"rank": 8}, {"alpha": 16}, {"dropout": 0.1}, {"layers": "attention"}, {"half": True}, {"bfloat16": True}]
+)
+def test_what_is_said_of_an_adapter_is_refused_where_all_weights_are_trained(
+    said: dict[str, Any], data: Path, tmp_path: Path
+) -> None:
+    folders = {"checkpoint": tmp_path, "data": data, "out": tmp_path}
+    (name,) = said
+    with pytest.raises(ValidationError, match=f"--{name}: is of adapters; --full trains all weights"):
+        Training(**folders, full=True, **said)
+    with pytest.raises(ValidationError, match=f"--{name}: is of adapters"):
+        CogPlannerTraining(**folders, **said)
+    assert CogPlannerTraining(**folders, full=False, **said).full is False
+
+
+@pytest.mark.parametrize("more", [{"without": ("sft",)}, {"only": ("sft",)}])
+def test_the_baseline_has_one_objective(more: dict[str, Any], data: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="--baseline: has one objective"):
+        CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path, baseline=True, **more)
+    with pytest.raises(ValidationError, match="without"):
+        CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path, without=3)
+
+
+def test_a_picture_has_two_sides(data: Path, tmp_path: Path) -> None:
+    for size in ("0x0", "448x", "448x0", "9999999x1"):
+        with pytest.raises(ValidationError, match="picture"):
+            Training(checkpoint=tmp_path, data=data, out=tmp_path, picture=size)
 
 
 def test_an_objective_that_the_recipe_lacks_is_refused(data: Path, tmp_path: Path) -> None:
