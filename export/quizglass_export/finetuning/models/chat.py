@@ -67,7 +67,10 @@ class Prompts:
         """A template's text in the model's format; ExportError where there is none of that name."""
         if task not in self._files:
             raise ExportError(f"{self._folder}: no template {task}{_SUFFIX}; copy it there")
-        text = self._files[task].read_text(encoding="utf-8")
+        try:
+            text = self._files[task].read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ExportError(f"{self._files[task]}: not UTF-8: {error.reason} at byte {error.start}") from error
         return text if self._tokenizer is None else _converted(text, self._tokenizer)
 
     def template(self, task: str) -> PromptTemplate:

@@ -12,7 +12,7 @@ from typing import Any, TextIO, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from quizglass_export.errors import ExportError
+from quizglass_export.errors import ExportError, reason
 
 Row = TypeVar("Row")
 Item = TypeVar("Item")
@@ -25,7 +25,12 @@ class Record(BaseModel):
 
 
 def read_rows(path: Path, kind: type[Row]) -> list[Row]:
-    """Every line of a file as a record or a dataclass.
+    """Every line of a file as a record or a dataclass; raises as `placed_rows`."""
+    return [row for _, row in placed_rows(path, kind)]
+
+
+def placed_rows(path: Path, kind: type[Row]) -> list[tuple[str, Row]]:
+    """Every line of a file that is not empty, as "FILE:LINE" and a record or a dataclass.
 
     Raises:
         ExportError: cannot be read, or a line is no JSON or lacks a field; names file, line and field.
@@ -41,11 +46,9 @@ def read_rows(path: Path, kind: type[Row]) -> list[Row]:
         if not line.strip():
             continue
         try:
-            rows.append(adapter.validate_json(line))
+            rows.append((f"{path}:{number}", adapter.validate_json(line)))
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            field = ".".join(map(str, first["loc"]))
-            raise ExportError(f"{path}:{number}: {field + ': ' if field else ''}{first['msg']}") from None
+            raise ExportError(f"{path}:{number}: {reason(error)}") from None
     return rows
 
 

@@ -91,13 +91,17 @@ def _trainer(
         device=settings.device,
     )
     loaded.prompts.save(settings.out / PROMPTS)
+    rows = ExampleRows(loaded, examples, settings.data)
+    measured = ExampleRows(loaded, held_out, settings.data)
+    rows.check()
+    measured.check()
     trainer = _AnswerTrainer(
         settings=settings,
         model=_trainable(loaded, settings),
         args=_arguments(settings, len(held_out), loaded, quiet=quiet),
         data_collator=partial(collated, loaded.inputs),
-        train_dataset=ExampleRows(loaded, examples, settings.data),
-        eval_dataset=ExampleRows(loaded, held_out, settings.data) if held_out else None,
+        train_dataset=rows,
+        eval_dataset=measured if held_out else None,
         compute_metrics=lambda result: {"right": float(result.predictions.mean())},
         callbacks=[Diary(limit=settings.minutes)],
     )

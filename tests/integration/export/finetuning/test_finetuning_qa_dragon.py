@@ -304,7 +304,7 @@ def test_answers_that_no_line_can_be_fitted_on_are_named(more: dict[str, Any], m
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"features": {"doubt": 1.0}}, "turns.jsonl:1: features: Value error, no_answer is missing; annotate again"),
+        ({"features": {"doubt": 1.0}}, "turns.jsonl:1: features: no_answer is missing; annotate again"),
         ({"branch": "left"}, "turns.jsonl:1: branch: Input should be 'direct', 'verify' or 'rag'"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -192,6 +192,51 @@ def test_what_is_left_of_a_model_that_was_being_written_is_not_taken_for_one(
         assert (tmp_path / "out" / "model" / name).read_bytes() == (base / name).read_bytes()
 
 
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:500])
+
+
+def resized(path: Path) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"hidden_size": 128, "text_config": None}))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("model.safetensors", cut, "vl: its weights cannot be read: "),
+        ("tokenizer.json", cut, "vl: its tokenizer cannot be read: "),
+        ("tokenizer_config.json", cut, "vl: its tokenizer cannot be read: "),
+        ("config.json", resized, "vl: its weights cannot be read: "),
+    ],
+)
+def test_a_damaged_checkpoint_is_named(
+    name: str, change: Callable[[Path], None], message: str, base: Path, data: Path, tmp_path: Path
+) -> None:
+    damaged = tmp_path / "damaged" / "vl"
+    shutil.copytree(base, damaged)
+    if name == "tokenizer_config.json":
+        (damaged / name).write_text("{" * 600)
+    change(damaged / name)
+    with pytest.raises(ExportError, match=message):
+        train(settings(damaged, data, tmp_path / "out"), "planner")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"task": "nothing", "labels": []}, r"no template nothing\.jinja"),
+        ({"target": "two words", "labels": ["two words"]}, r"data: example 'late': label 'two words' is \d+ tokens"),
+    ],
+)
+def test_an_example_that_cannot_be_filled_ends_a_run_before_its_first_step(
+    more: dict[str, Any], message: str, base: Path, data: Path, tmp_path: Path
+) -> None:
+    rows(data / "train.jsonl", [*examples(), example("late", **{"target": " A", **more})])
+    with pytest.raises(ExportError, match=message):
+        train(settings(base, data, tmp_path / "out"), "planner")
+    assert not list((tmp_path / "out" / "progress").glob("checkpoint-*"))
+
+
 def test_a_run_that_never_began_can_be_begun_otherwise(base: Path, data: Path, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="--picture 55x55"):
         train(settings(base, data, tmp_path / "out", steps=1, picture="55x55"), "planner")
@@ -366,6 +411,14 @@ def test_objectives_can_be_left_out(base: Path, data: Path, tmp_path: Path) -> N
     [
         ('{"id": "a"}', r"train.jsonl:1: objective: Field required"),
         ("nonsense", r"train.jsonl:1: Invalid JSON"),
+        (
+            "\n\n" + json.dumps(example("a", target="x", pictures=["no.png"])),
+            r"train.jsonl:3: pictures: .*no.png is missing",
+        ),
+        (
+            json.dumps(example("a", values={"qestion": "Who?"})),
+            r"train.jsonl:1: values: 'qestion' is nothing that a prompt may name; there are question, history",
+        ),
         (json.dumps(example("a", target=" E", labels=LETTERS)), r"train.jsonl:1: target: ' E' is none of the labels"),
         (json.dumps(example("a", target="x", pictures=["no.png"])), r"train.jsonl:1: pictures: .*no.png is missing"),
         (json.dumps(example("a", target="x", wrong=1)), r"train.jsonl:1: wrong: Extra inputs"),
