@@ -14,6 +14,7 @@ from typing import Any
 from quizglass_export.datasets.benchmarks import BENCHMARKS, read_samples
 from quizglass_export.datasets.formats.plain import write_line
 from quizglass_export.datasets.reading.errors import DatasetError
+from quizglass_export.datasets.reading.pictures import EXTENSIONS
 from quizglass_export.datasets.reading.sample import Sample, SamplePicture
 from quizglass_export.directory import check_free, fresh_directory, place
 from quizglass_export.errors import ExportError
@@ -75,7 +76,8 @@ def _put(picture: SamplePicture, stem: str, folder: Path, names: dict[Path, str]
         return names[picture.path]
     if not picture.at_hand:
         return None
-    name = f"pictures/{stem}{PurePosixPath(picture.name).suffix or '.jpg'}"
+    ending = PurePosixPath(picture.name).suffix
+    name = f"pictures/{stem}{ending if ending in EXTENSIONS else '.jpg'}"
     if picture.path is not None:
         place(picture.path, folder / name)
         names[picture.path] = name

@@ -18,7 +18,7 @@ from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.reporting import report
 from quizglass_export.reporting.papers import systems
 from quizglass_export.reporting.sample_scores import Answered, Scorers
-from quizglass_export.reporting.scored import scored
+from quizglass_export.reporting.scored import benchmark_of, scored
 from quizglass_export.scoring.costs import TurnCost
 from quizglass_export.scoring.endpoint import KEY_VARIABLE, ChatEndpoint, EndpointError
 from quizglass_export.scoring.judge import ModelJudge
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     except (DatasetError, EndpointError, ValueError, OSError) as error:
         print(f"quizglass-export score: {error}", file=sys.stderr)
         return 2
-    lines = report.beside_papers(results, args.paper, args.name)
+    lines = report.beside_papers(results, args.paper, benchmark_of(samples, args.name))
     if args.json:
         print(report.as_record(lines, dataset=args.name, questions=len(samples)))
     else:

@@ -30,6 +30,12 @@ def scored(row: str, samples: Sequence[Sample], answers: Sequence[Answered], sco
     return [*measured(row, scores, costs), *measured(row, whole), *_unseen(row, turns)]
 
 
+def benchmark_of(samples: Sequence[Sample], name: str) -> str:
+    """The benchmark that questions are of: as they say themselves, where all say the same, else `name`."""
+    said = {sample.dataset for sample in samples}
+    return said.pop() or name if len(said) == 1 else name
+
+
 def _conversations(turns: Sequence[_Turn]) -> Iterator[float]:
     """Truthfulness of each conversation that can be judged: of one with a private answer nobody can say."""
     for session, group in groupby(turns, lambda turn: turn[0].session):

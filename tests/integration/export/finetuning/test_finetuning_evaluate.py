@@ -66,6 +66,7 @@ def test_a_model_is_measured_under_each_condition(
         assert found["planning-agent: both", "plan share"] == 100
         assert found["both", "recall@1"] == 0
         assert found["both", "recall@5"] == 100
+        assert ("oracle", "recall@5") not in found, "what is recorded was not looked for"
         asked = len(chat.bodies)
         assert main(["evaluate", *flags, *policies]) == 0
         said = capsys.readouterr().out

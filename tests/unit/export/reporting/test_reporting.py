@@ -105,6 +105,18 @@ def test_grades_that_are_all_nought_are_no_shares_of_one() -> None:
     assert (row.value, row.low, row.high) == (0, 0, 0), "by bootstrap, as of any other grades"
 
 
+def test_questions_that_were_written_as_plain_lines_stand_beside_their_benchmark_s_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = {"id": "1", "question": "Who?", "answers": ["Ana"], "dataset": "crag-mm"}
+    path = files.write_lines(tmp_path / "q.jsonl", [asked])
+    answers = files.write_lines(tmp_path / "a.jsonl", [{"id": "1", "answer": "Ana"}])
+    given = ["score", "plain", str(path), "--answers", f"qa-dragon={answers}", "--paper", "qa-dragon", "--json"]
+    assert main(given) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert {row["paper"]["value"] for row in rows if row["measured"] and row["paper"]} == {21.31, 24.78}
+
+
 def test_papers_figures_name_their_table_and_known_benchmarks() -> None:
     assert systems() == ("planning-agent", "cogplanner", "qa-dragon", "core-mmrag")
     figures = paper_figures()
