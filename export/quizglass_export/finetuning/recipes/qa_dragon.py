@@ -58,7 +58,7 @@ from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import Record, each_kept
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_export.finetuning.training.settings import Training
-from quizglass_export.scoring.answers import refuses
+from quizglass_export.scoring.answers import exact_match, refuses
 from quizglass_export.search_router import FEATURES
 from quizglass_server.domain.state import Draft
 from quizglass_server.policies.qa_dragon import Branch, Judgement, Parts, QADragon, Same, Subject
@@ -331,7 +331,7 @@ def _judgements(sample: Sample, turn: DragonTurn, other: Sample) -> Iterator[tup
         yield Judgement.SUPPORTED, right, sample.evidence
         own = not turn.answer_right and not refuses(turn.answer)  # one that says nothing contradicts nothing
         wrong = turn.answer if own else other.answer
-        if wrong and wrong not in sample.answers:
+        if wrong and not exact_match(wrong, sample.answer, sample.answers):
             yield Judgement.CONTRADICTED, wrong, sample.evidence
         if len(sample.claims) > 1:
             yield Judgement.INCOMPLETE, sample.claims[0], sample.evidence

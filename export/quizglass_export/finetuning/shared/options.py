@@ -77,7 +77,9 @@ def _table(path: Path, section: str) -> Mapping[str, Any]:
         raise ExportError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise ExportError(f"{path}: not valid TOML: {error}") from None
-    table = values.get(section, {})
+    if section not in values:
+        raise ExportError(f"{path}: {section}: missing; options stand in a table [{section}]")
+    table = values[section]
     if not isinstance(table, dict):
         raise ExportError(f"{path}: {section}: must be a table")
     return table

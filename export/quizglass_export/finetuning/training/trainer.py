@@ -32,7 +32,7 @@ from quizglass_export.finetuning.training.examples import (
 from quizglass_export.finetuning.training.rows import ExampleRows, collated
 from quizglass_export.finetuning.training.sampler import SimilarLengths
 from quizglass_export.finetuning.training.settings import Training
-from quizglass_export.finetuning.training.time_limit import Diary, falling, peak_memory
+from quizglass_export.finetuning.training.time_limit import Diary, falling, peak_memory, time_is_up
 from quizglass_export.roles.shared.entry import GENERAL_PROMPTS
 from quizglass_export.starter.model.precision import has_tiles
 
@@ -130,7 +130,7 @@ def _run(trainer: Any, last: Path | None) -> None:
     """Train from the last checkpoint. One that is already at the end would be taken a step further, so it is not."""
     if last is not None:
         state = transformers.TrainerState.load_from_json(str(last / STATE))
-        if state.global_step >= state.max_steps:
+        if state.global_step >= state.max_steps or time_is_up(state):
             trainer._load_from_checkpoint(str(last))
             trainer.state = state
             trainer._load_callback_state()

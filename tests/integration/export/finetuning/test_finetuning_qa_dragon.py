@@ -193,6 +193,13 @@ def test_an_answer_that_says_nothing_contradicts_nothing() -> None:
     assert [(each.target, each.values["answer"]) for each in made] == [(" A", "7"), (" C", "8"), (" B", "7")]
 
 
+def test_another_writing_of_a_right_answer_contradicts_nothing() -> None:
+    silent = DragonTurn(**turn(0.55), answer="I don't know")
+    sample, other = Sample("1", "?", ("7 Years",), evidence=("It is 7.",)), Sample("2", "?", ("7 years.",))
+    made = [each for each in dragon_examples(sample, silent, other, ()) if each.task == "verifier"]
+    assert [each.target for each in made] == [" A"]
+
+
 def test_without_a_server_the_recorded_evidence_is_searched(data: Path, tmp_path: Path) -> None:
     run(data, tmp_path / "out", None)
     made = read(tmp_path / "out" / "train.jsonl")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -25,6 +26,7 @@ from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.models.checkpoint import load
 from quizglass_export.finetuning.recipes.cogplanner import CogPlannerTraining
 from quizglass_export.finetuning.recipes.core_mmrag import CoReTraining
+from quizglass_export.finetuning.shared.options import read_options
 from quizglass_export.finetuning.training import time_limit
 from quizglass_export.finetuning.training import trainer as training
 from quizglass_export.finetuning.training.examples import TrainingExample, mixed, read_examples
@@ -311,7 +313,10 @@ def test_a_time_limit_ends_a_run_with_the_rate_near_nought(base: Path, data: Pat
     assert rates == sorted(rates, reverse=True)
     assert rates[0] == pytest.approx(1e-2, rel=0.05)
     assert rates[-1] <= 2e-3
-    assert (tmp_path / "out" / "adapter" / "adapter_model.safetensors").is_file()
+    before = adapter(tmp_path / "out")
+    (tmp_path / "out" / "training.json").unlink()  # killed between the last step and the end
+    assert train(settings(base, data, tmp_path / "out", minutes=0.95, steps=50), "planner")["steps"] == 10
+    assert all(torch.equal(tensor, before[key]) for key, tensor in adapter(tmp_path / "out").items())
 
 
 @pytest.mark.usefixtures("six_seconds_a_step")
@@ -452,6 +457,13 @@ def test_the_baseline_has_one_objective(more: dict[str, Any], data: Path, tmp_pa
         CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path, baseline=True, **more)
     with pytest.raises(ValidationError, match="without"):
         CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path, without=3)
+
+
+def test_a_file_of_options_for_something_else_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "planner.toml"
+    file.write_text("[tarin]\nrank = 8\n")
+    with pytest.raises(ExportError, match=r"planner\.toml: train: missing; options stand in a table \[train\]"):
+        read_options(Training, Namespace(config=file), "train")
 
 
 def test_a_picture_has_two_sides(data: Path, tmp_path: Path) -> None:
