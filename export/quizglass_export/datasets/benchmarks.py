@@ -71,9 +71,11 @@ def read_samples(
         limit: at most so many.
 
     Raises:
-        DatasetError: unknown name, no files, no such folder, or a file that is not in the benchmark's format;
-            readers raise while they are read.
+        DatasetError: unknown name, no files, no such folder, a limit below 0, or a file that is not in the benchmark's
+            format; readers raise while they are read.
     """
+    if limit is not None and limit < 0:
+        raise DatasetError(f"--limit {limit}: expected 0 or more")
     if (benchmark := BENCHMARKS.get(name)) is None:
         raise DatasetError(f"{name}: no such benchmark; choose from {', '.join(BENCHMARKS)}")
     if not paths:

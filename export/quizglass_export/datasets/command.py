@@ -14,6 +14,7 @@ from typing import Any
 from quizglass_export.datasets.benchmarks import BENCHMARKS, read_samples
 from quizglass_export.datasets.formats.plain import write_line
 from quizglass_export.datasets.reading.errors import DatasetError
+from quizglass_export.datasets.reading.pictures import EXTENSIONS
 from quizglass_export.datasets.reading.sample import Sample, SamplePicture
 from quizglass_export.directory import check_free, fresh_directory, place
 from quizglass_export.errors import ExportError
@@ -40,8 +41,6 @@ def run(args: argparse.Namespace) -> int:
     """Read, count, write. Returns 0, or 2 when a file cannot be read or the folder not be written."""
     counts = Counts()
     try:
-        if args.limit is not None and args.limit < 0:
-            raise DatasetError(f"--limit {args.limit}: expected 0 or more")
         samples = read_samples(args.name, args.paths, pictures=args.pictures, split=args.split, limit=args.limit)
         if args.out is None:
             for _ in counts.counting(samples):
@@ -77,7 +76,8 @@ def _put(picture: SamplePicture, stem: str, folder: Path, names: dict[Path, str]
         return names[picture.path]
     if not picture.at_hand:
         return None
-    name = f"pictures/{stem}{PurePosixPath(picture.name).suffix or '.jpg'}"
+    ending = PurePosixPath(picture.name).suffix
+    name = f"pictures/{stem}{ending if ending in EXTENSIONS else '.jpg'}"
     if picture.path is not None:
         place(picture.path, folder / name)
         names[picture.path] = name

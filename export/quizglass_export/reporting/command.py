@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import Field
@@ -18,7 +18,7 @@ from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.reporting import report
 from quizglass_export.reporting.papers import systems
 from quizglass_export.reporting.sample_scores import Answered, Scorers
-from quizglass_export.reporting.scored import scored
+from quizglass_export.reporting.scored import benchmark_of, scored
 from quizglass_export.scoring.costs import TurnCost
 from quizglass_export.scoring.endpoint import KEY_VARIABLE, ChatEndpoint, EndpointError
 from quizglass_export.scoring.judge import ModelJudge
@@ -26,9 +26,6 @@ from quizglass_export.scoring.judge import ModelJudge
 HELP = "score answers to a benchmark's questions, beside a paper's own table"
 _ANSWERS = """answers of a system, JSON lines of {"id", "answer"} and, where known, "refused", "found" (entry ids, best
 first), "image_searches", "text_searches", "prompt_tokens", "answer_tokens", "seconds"; more than one may be given"""
-
-
-_COSTS = ("image_searches", "text_searches", "prompt_tokens", "answer_tokens", "seconds")
 
 
 class _AnswerLine(Published):
@@ -43,9 +40,8 @@ class _AnswerLine(Published):
     seconds: float | None = Field(None, ge=0, allow_inf_nan=False)
 
     def answered(self) -> Answered:
-        """As it is scored; its cost is known when one part of it is."""
-        parts = {name: value for name in _COSTS if (value := getattr(self, name)) is not None}
-        cost = TurnCost(**parts) if parts else None
+        """As it is scored."""
+        cost = TurnCost(self.image_searches, self.text_searches, self.prompt_tokens, self.answer_tokens, self.seconds)
         entries = None if self.found is None else tuple(self.found)
         return Answered(self.id, self.answer, self.refused, entries, cost)
 
@@ -67,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Score and print. Returns 0, or 2 when a file or an endpoint does not do."""
     try:
-        samples = list(read_samples(args.name, args.paths, split=args.split, limit=args.limit))
+        samples = _samples(args)
         scorers = _scorers(args)
         results: list[report.Measured] = []
         for row_file in args.answers:
@@ -78,12 +74,24 @@ def run(args: argparse.Namespace) -> int:
     except (DatasetError, EndpointError, ValueError, OSError) as error:
         print(f"quizglass-export score: {error}", file=sys.stderr)
         return 2
-    lines = report.beside_papers(results, args.paper, args.name)
+    lines = report.beside_papers(results, args.paper, benchmark_of(samples, args.name))
     if args.json:
         print(report.as_record(lines, dataset=args.name, questions=len(samples)))
     else:
         report.show(lines, f"{args.name}, {len(samples):,} questions", Console())
     return 0
+
+
+def _samples(args: argparse.Namespace) -> list[Sample]:
+    samples: dict[str, Sample] = {}
+    for sample in read_samples(args.name, args.paths, split=args.split, limit=args.limit):
+        if sample.id in samples:
+            raise DatasetError(f"{sample.place}: id: {sample.id!r} is there twice; score the files one by one")
+        samples[sample.id] = sample
+    if not samples:
+        of = f" of the split {args.split!r}" if args.split else ""
+        raise DatasetError(f"{', '.join(map(str, args.paths))}: no questions{of} to score")
+    return list(samples.values())
 
 
 def _scorers(args: argparse.Namespace) -> Scorers:
@@ -101,12 +109,13 @@ def _scorers(args: argparse.Namespace) -> Scorers:
 
 
 def _answers(path: Path) -> dict[str, Answered]:
-    return {line.id: line.answered() for line in _lines(path)}
-
-
-def _lines(path: Path) -> Iterator[_AnswerLine]:
+    answers: dict[str, Answered] = {}
     for place, record in json_lines(path):
-        yield checked(_AnswerLine, record, place)
+        line = checked(_AnswerLine, record, place)
+        if line.id in answers:
+            raise DatasetError(f"{place}: id: {line.id!r} is there twice")
+        answers[line.id] = line.answered()
+    return answers
 
 
 def _scored(

@@ -12,13 +12,15 @@ from rich.console import Console
 from rich.table import Table
 
 from quizglass_export.reporting.papers import PaperFigure, paper_figures
-from quizglass_export.scoring.costs import TurnCost, mean_cost
+from quizglass_export.scoring.costs import TurnCost, cost_figures
 from quizglass_export.scoring.intervals import confidence_interval, wilson_interval
 
 _OF_HUNDRED = ("BLEU", "judge")
 """Metrics that are told of 100 already."""
-_SAME = {"accuracy": ("judge", "relaxed", "vqa", "exact")}
-"""What a paper calls accuracy is the first of these that was measured."""
+SPLITS_TOGETHER = "relaxed, harmonic mean of both"
+"""InfoSeek's final score, which papers call its accuracy on all."""
+_SAME = {"accuracy": ("judge", SPLITS_TOGETHER, "relaxed", "vqa", "exact"), "relaxed": (SPLITS_TOGETHER, "relaxed")}
+"""What a paper calls so is the first of these that was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,32 +57,20 @@ def measured(row: str, scores: Sequence[Mapping[str, float]], costs: Iterable[Tu
     for each in scores:
         for name, value in each.items():
             by_metric.setdefault(name, []).append(value)
-    return [*(_mean(row, name, values) for name, values in by_metric.items()), *_costs(row, list(costs))]
+    figures = cost_figures(list(costs))
+    return [
+        *(_mean(row, name, values) for name, values in by_metric.items()),
+        *(Measured(row, figure.name, figure.value, figure.count, unit=figure.unit) for figure in figures),
+    ]
 
 
 def _mean(row: str, metric: str, values: list[float]) -> Measured:
-    if set(values) <= {0.0, 1.0}:
+    if metric not in _OF_HUNDRED and set(values) <= {0.0, 1.0}:
         low, high = wilson_interval(int(sum(values)), len(values))
     else:
         low, high = confidence_interval(values)
     scale = 1 if metric in _OF_HUNDRED else 100
     return Measured(row, metric, scale * fmean(values), len(values), scale * low, scale * high)
-
-
-def _costs(row: str, costs: list[TurnCost]) -> list[Measured]:
-    if not costs:
-        return []
-    mean = mean_cost(costs)
-    figures = (
-        ("image searches", mean.image_searches, "a turn"),
-        ("text searches", mean.text_searches, "a turn"),
-        ("search time at 6.4 s and 1.4 s", mean.search_s, "s"),
-        ("prompt tokens of all models", mean.prompt_tokens, "a turn"),
-        ("answer tokens", mean.answer_tokens, "a turn"),
-        ("latency p50", mean.p50, "s"),
-        ("latency p95", mean.p95, "s"),
-    )
-    return [Measured(row, metric, value, len(costs), unit=unit) for metric, value, unit in figures]
 
 
 def beside_papers(results: Sequence[Measured], systems: Sequence[str] = (), dataset: str = "") -> list[ReportLine]:

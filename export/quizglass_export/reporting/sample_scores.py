@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.scoring.answers import exact_match, overlap, refuses, token_accuracy, token_f1, truthfulness
@@ -31,7 +31,7 @@ class Answered:
     """Whether it said that it does not know; None: read from the answer."""
     found: tuple[str, ...] | None = None
     """Ids or addresses of the entries that it found, best first."""
-    cost: TurnCost | None = None
+    cost: TurnCost = field(default_factory=TurnCost)
 
     @property
     def refuses(self) -> bool:

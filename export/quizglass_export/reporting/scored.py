@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from statistics import harmonic_mean
 
 from quizglass_export.datasets.reading.sample import Sample
-from quizglass_export.reporting.report import Measured, measured
+from quizglass_export.reporting.report import SPLITS_TOGETHER, Measured, measured
 from quizglass_export.reporting.sample_scores import Answered, Scorers, is_right, sample_scores
 from quizglass_export.scoring.answers import conversation_truthfulness
 
@@ -25,7 +26,14 @@ def scored(row: str, samples: Sequence[Sample], answers: Sequence[Answered], sco
     scores = [sample_scores(sample, each, scorers) for sample, each in zip(samples, answers, strict=True)]
     turns = list(zip(samples, answers, scores, strict=True))
     whole = [{"truthfulness of conversations": each} for each in _conversations(turns)]
-    return [*measured(row, scores, [each.cost for each in answers if each.cost]), *measured(row, whole)]
+    costs = [each.cost for each in answers]
+    return [*measured(row, scores, costs), *measured(row, whole), *_unseen(row, turns)]
+
+
+def benchmark_of(samples: Sequence[Sample], name: str) -> str:
+    """The benchmark that questions are of: as they say themselves, where all say the same, else `name`."""
+    said = {sample.dataset for sample in samples}
+    return said.pop() or name if len(said) == 1 else name
 
 
 def _conversations(turns: Sequence[_Turn]) -> Iterator[float]:
@@ -34,6 +42,25 @@ def _conversations(turns: Sequence[_Turn]) -> Iterator[float]:
         of_one = list(group)
         if session and all("truthfulness" in scores for *_, scores in of_one):
             yield conversation_truthfulness(_outcome(*turn) for turn in of_one)
+
+
+def _unseen(row: str, turns: Sequence[_Turn]) -> list[Measured]:
+    """Of InfoSeek its two parts, and what its script calls the final score: their harmonic mean."""
+    parts = [
+        measured(row, [{f"relaxed, unseen {what}": scores["relaxed"]} for scores in _of_split(turns, end)])
+        for what, end in (("questions", "unseen_question"), ("entities", "unseen_entity"))
+    ]
+    if not all(parts):
+        return []
+    (questions,), (entities,) = parts
+    together = harmonic_mean([questions.value, entities.value])
+    return [questions, entities, Measured(row, SPLITS_TOGETHER, together, questions.count + entities.count)]
+
+
+def _of_split(turns: Sequence[_Turn], end: str) -> Iterator[dict[str, float]]:
+    for sample, _, scores in turns:
+        if sample.dataset == "infoseek" and sample.split.endswith(end) and "relaxed" in scores:
+            yield scores
 
 
 def _outcome(sample: Sample, answered: Answered, scores: dict[str, float]) -> tuple[bool, bool]:

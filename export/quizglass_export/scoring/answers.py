@@ -13,7 +13,7 @@ _REFUSALS = ("i don't know", "i do not know", "i don’t know", "i dont know")
 
 
 def normalise(text: str) -> str:
-    """Lower case, without punctuation, articles and surplus space (the usual rule of extractive QA)."""
+    """Lower case, without punctuation, articles and surplus space: extractive QA's rule, but a mark leaves a space."""
     plain = _PUNCTUATION.sub(" ", _APOSTROPHE.sub("", text.lower()))
     return " ".join(_ARTICLES.sub(" ", plain).split())
 

@@ -23,20 +23,30 @@ class Bem:
         """Load the ONNX file and the words.
 
         Raises:
-            ValueError: one of the files is missing, or the model has other inputs than `input_ids` and `segment_ids`.
+            ValueError: one of the files is missing or damaged, the model has other inputs than `input_ids` and
+                `segment_ids`, or onnxruntime is not installed.
         """
-        import onnxruntime
+        try:
+            import onnxruntime
+        except ModuleNotFoundError:
+            raise ValueError("BEM needs onnxruntime; pip install 'quizglass[cpu]'") from None
         from tokenizers import BertWordPieceTokenizer
 
         for path in (model, vocabulary):
             if not path.is_file():
                 raise ValueError(f"{path}: missing; BEM needs its ONNX file and BERT's vocab.txt")
-        self._session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+        try:
+            self._session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime's errors have no base of their own
+            raise ValueError(f"{model}: not a model that onnxruntime reads: {error}") from error
         names = {each.name for each in self._session.get_inputs()}
         if names != set(_INPUTS):
             expected = " and ".join(_INPUTS)
             raise ValueError(f"{model}: inputs {', '.join(sorted(names))}; expected {expected}")
-        self._tokenizer = BertWordPieceTokenizer(str(vocabulary), lowercase=True)
+        try:
+            self._tokenizer = BertWordPieceTokenizer(str(vocabulary), lowercase=True)
+        except Exception as error:  # nor have those of tokenizers
+            raise ValueError(f"{vocabulary}: not BERT's vocab.txt: {error}") from error
 
     def __call__(self, question: str, reference: str, candidate: str) -> float:
         """0 to 1, from [CLS] candidate [SEP] reference [SEP] question [SEP], cut to 512 tokens."""

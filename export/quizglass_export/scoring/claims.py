@@ -42,7 +42,8 @@ def claim_score(answer: Sequence[str], gold: Sequence[str], supports: Supports) 
     """
     if not gold:
         raise ValueError("gold: no claims; claim recall is of questions whose claims are known")
-    said, told = " ".join(answer), " ".join(gold)
+    # A line each: claims without full stops must not become one sentence that says what none of them does.
+    said, told = "\n".join(answer), "\n".join(gold)
     right = sum(supports(told, claim) for claim in answer)
     return ClaimScore(right / len(answer) if answer else 0.0, sum(supports(said, claim) for claim in gold) / len(gold))
 

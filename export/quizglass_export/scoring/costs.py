@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -14,47 +14,51 @@ IMAGE_SEARCH_S, TEXT_SEARCH_S = 6.4, 1.4
 
 @dataclass(frozen=True, slots=True)
 class TurnCost:
-    """One turn."""
+    """One turn; None is what nobody told of it."""
 
-    image_searches: int = 0
-    text_searches: int = 0
-    prompt_tokens: int = 0
+    image_searches: int | None = None
+    text_searches: int | None = None
+    prompt_tokens: int | None = None
     """Of all models."""
-    answer_tokens: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class MeanCost:
-    """Of a turn, on average; latency by its median and its 95th percentile, in seconds."""
-
-    image_searches: float
-    text_searches: float
-    prompt_tokens: float
-    answer_tokens: float
-    p50: float
-    p95: float
+    answer_tokens: int | None = None
+    seconds: float | None = None
 
     @property
-    def search_s(self) -> float:
+    def search_s(self) -> float | None:
         """Seconds of searching at the planning agent's tariff."""
+        if self.image_searches is None or self.text_searches is None:
+            return None
         return self.image_searches * IMAGE_SEARCH_S + self.text_searches * TEXT_SEARCH_S
 
 
-def mean_cost(turns: Sequence[TurnCost]) -> MeanCost:
-    """Over all turns.
+@dataclass(frozen=True, slots=True)
+class CostFigure:
+    """One figure over the turns that tell what it is of."""
 
-    Raises:
-        ValueError: no turns.
-    """
-    if not turns:
-        raise ValueError("turns: none; there is nothing to average")
-    p50, p95 = (float(each) for each in np.quantile([turn.seconds for turn in turns], (0.5, 0.95)))
-    return MeanCost(
-        fmean(turn.image_searches for turn in turns),
-        fmean(turn.text_searches for turn in turns),
-        fmean(turn.prompt_tokens for turn in turns),
-        fmean(turn.answer_tokens for turn in turns),
-        p50,
-        p95,
-    )
+    name: str
+    value: float
+    unit: str
+    """"a turn" or "s"."""
+    count: int
+    """How many turns tell it."""
+
+
+_FIGURES: tuple[tuple[str, str, Callable[[TurnCost], float | None], Callable[[Sequence[float]], float]], ...] = (
+    ("image searches", "a turn", lambda turn: turn.image_searches, fmean),
+    ("text searches", "a turn", lambda turn: turn.text_searches, fmean),
+    (f"search time at {IMAGE_SEARCH_S} s and {TEXT_SEARCH_S} s", "s", lambda turn: turn.search_s, fmean),
+    ("prompt tokens of all models", "a turn", lambda turn: turn.prompt_tokens, fmean),
+    ("answer tokens", "a turn", lambda turn: turn.answer_tokens, fmean),
+    ("latency p50", "s", lambda turn: turn.seconds, lambda values: float(np.quantile(values, 0.5))),
+    ("latency p95", "s", lambda turn: turn.seconds, lambda values: float(np.quantile(values, 0.95))),
+)
+
+
+def cost_figures(turns: Sequence[TurnCost]) -> list[CostFigure]:
+    """Means, and of the latency its median and its 95th percentile; no figure of what no turn tells."""
+    figures = []
+    for name, unit, told, over in _FIGURES:
+        values = [value for turn in turns if (value := told(turn)) is not None]
+        if values:
+            figures.append(CostFigure(name, over(values), unit, len(values)))
+    return figures

@@ -12,13 +12,14 @@ Equivalence = Callable[[str, str, str], float]
 """Probability, 0 to 1, that two answers to a question say the same: (question, reference, candidate)."""
 MULTI_ANSWER = "multi_answer"
 _MARKS = str.maketrans("", "", string.punctuation + "‘’´`")
+_ANSWERS = {"true": "yes", "entailment": "yes", "false": "no", "contradiction": "no"}
 _OPENING = re.compile(r"\bthe answer is\b")
 
 
 def encyclopedic_match(answer: str, references: Sequence[str], answer_type: str = "") -> bool:
     """Whether an answer equals a reference; of several answers (`&&`) at least half of all that either names."""
     if answer_type != MULTI_ANSWER:
-        return any(_normalised(answer) == _normalised(each) for each in references)
+        return _normalised(answer) in filter(None, map(_normalised, references))
     named = _parts(re.sub(r" and | & ", ",", answer).split(","))
     wanted = [_parts(reference.split("&&")) for reference in references]
     return any(2 * len(named & each) >= len(named | each) for each in wanted if each)
@@ -40,4 +41,5 @@ def _parts(texts: Sequence[str]) -> set[str]:
 
 
 def _normalised(text: str) -> str:
-    return vqa_normalised(_OPENING.sub(" ", text.lower().translate(_MARKS)))
+    words = vqa_normalised(_OPENING.sub(" ", text.lower().translate(_MARKS))).split()
+    return " ".join(_ANSWERS.get(word, word) for word in words)

@@ -10,6 +10,7 @@ import numpy as np
 
 _LEVEL = 0.95
 _RESAMPLES = 2000
+_MOST_PICKS = 1 << 20
 
 
 def confidence_interval(values: Sequence[float]) -> tuple[float, float]:
@@ -25,8 +26,11 @@ def confidence_interval(values: Sequence[float]) -> tuple[float, float]:
         raise ValueError("values: no scores to average; pass one per question")
     scores = np.asarray(values, dtype=np.float64)
     rng = np.random.default_rng(0)
-    picks = rng.integers(0, len(scores), (_RESAMPLES, len(scores)), dtype=np.int32)
-    means = scores[picks].mean(axis=1)
+    # A part of the resamples at a time: those of 200,000 questions together are 5 GB.
+    at_once = max(1, _MOST_PICKS // len(scores))
+    parts = [min(at_once, _RESAMPLES - begun) for begun in range(0, _RESAMPLES, at_once)]
+    picks = (rng.integers(0, len(scores), (part, len(scores)), dtype=np.int32) for part in parts)
+    means = np.concatenate([scores[each].mean(axis=1) for each in picks])
     edge = (1 - _LEVEL) / 2
     low, high = np.quantile(means, (edge, 1 - edge))
     return float(low), float(high)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Sequence
 
-from quizglass_export.scoring.answers import exact_match
-
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
+_MARKS = str.maketrans("", "", string.punctuation)
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
 _RANGE_DASH = re.compile(r"(?<=\d)-")
 
 
@@ -23,7 +24,7 @@ def relaxed_match(answer: str, accepted: Sequence[str], limits: tuple[float, flo
     An answer without a number is wrong where one is expected; the published script takes it for 0.
     """
     if limits is None:
-        return bool(accepted) and exact_match(answer, accepted[0], accepted[1:])
+        return _normalised(answer) in map(_normalised, accepted)
     numbers = numbers_in(answer)
     if not numbers:
         return False
@@ -35,6 +36,11 @@ def relaxed_match(answer: str, accepted: Sequence[str], limits: tuple[float, flo
         return True
     shared = max(0.0, min(high, second) - max(low, first))
     return 2 * shared >= (high - low) + (second - first) - shared
+
+
+def _normalised(text: str) -> str:
+    """As the published script does it: marks go and leave no space, so that "U.S." is "US"."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_MARKS)).split())
 
 
 def numbers_in(text: str) -> list[float]:

@@ -1,7 +1,7 @@
 """VQA accuracy (Antol et al., ICCV 2015): an answer beside those of ten people, with its own normalisation.
 
-As visualqa.org's evaluation computes it, with its known oddities: a full stop goes unless a digit follows, and all is
-normalised only where the ten do not agree.
+As visualqa.org's evaluation computes it since 2021 (GT-Vision-Lab/VQA, `vqaEval.py`), with its known oddities: a full
+stop goes unless a digit follows, and answer and votes are normalised only where the ten do not agree.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def vqa_accuracy(answer: str, votes: Sequence[str]) -> float:
     """
     if not votes:
         raise ValueError("votes: VQA accuracy needs the answers of several people (VQAv2 has ten)")
-    said, people = answer.replace("\n", " ").replace("\t", " ").strip(), list(votes)
+    said, *people = (text.replace("\n", " ").replace("\t", " ").strip() for text in (answer, *votes))
     if len(set(people)) > 1:
-        said, people = vqa_normalised(said), [_without_marks(vote) for vote in people]
+        said, *people = map(vqa_normalised, (said, *people))
     same = people.count(said)
     scores = [min(1.0, (same - (vote == said)) / 3) for vote in people]
     return sum(scores) / len(scores)

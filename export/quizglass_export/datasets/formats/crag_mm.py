@@ -12,6 +12,7 @@ and by `SESSION_ID.jpg` and alike. A turn is a sample whose history has the gold
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,11 +20,12 @@ from typing import Any
 
 from quizglass_export.datasets.reading.errors import DatasetError
 from quizglass_export.datasets.reading.files import TableFile
-from quizglass_export.datasets.reading.pictures import EXTENSIONS, PictureFolder
+from quizglass_export.datasets.reading.pictures import EXTENSIONS, PictureFolder, last_of_address
 from quizglass_export.datasets.reading.record import Published, checked, shown
 from quizglass_export.datasets.reading.sample import Sample, SamplePicture
 
 _LABELS = ("domain", "query_category", "dynamism", "image_quality")
+_SHARD = re.compile(r"-\d+-of-\d+$")
 _UNKNOWN = ("i don't know", "i dont know")
 
 
@@ -52,10 +54,16 @@ class _CragAnswer(Published):
 def read(paths: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
     """A sample a turn, conversations in the order of the files."""
     for path in paths:
-        split = path.name.partition(".")[0].partition("-")[0]  # validation-00000-of-00002.parquet
+        split = _split(path)
         for place, row, features in TableFile(path).rows():
             conversation = checked(_Conversation, row, place)
             yield from _turns(conversation, _labels(features), _picture(conversation, pictures, place), split, place)
+
+
+def _split(path: Path) -> str:
+    """Of `validation-00000-of-00002.parquet`, `NAME-validation.arrow` and `validation/data-00000-of-00001.arrow`."""
+    last = _SHARD.sub("", path.stem).rpartition("-")[2]
+    return path.absolute().parent.name if last == "data" else last
 
 
 def _turns(
@@ -121,7 +129,8 @@ def _named(value: object, names: Sequence[str]) -> str:
 
 def _picture(conversation: _Conversation, pictures: PictureFolder, place: str) -> SamplePicture:
     image, url = conversation.image, conversation.image_url or ""
-    name = url.rpartition("/")[2] or conversation.session_id
+    stored = last_of_address(url)
+    name = stored or conversation.session_id
     if isinstance(image, dict):
         data, path = image.get("bytes"), image.get("path")
         if isinstance(data, bytes):
@@ -131,4 +140,4 @@ def _picture(conversation: _Conversation, pictures: PictureFolder, place: str) -
     elif image is not None:
         raise DatasetError(f"{place}: image: expected an object with bytes and path, not {shown(image)}")
     by_id = (f"{conversation.session_id}{end}" for end in EXTENSIONS)
-    return pictures.picture(name, [*([name] if url else []), *by_id], url=url)
+    return pictures.picture(name, [*([stored] if stored else []), *by_id], url=url)

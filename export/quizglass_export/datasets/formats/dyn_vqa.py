@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from quizglass_export.datasets.reading.errors import DatasetError
 from quizglass_export.datasets.reading.files import json_lines
-from quizglass_export.datasets.reading.pictures import EXTENSIONS, PictureFolder
+from quizglass_export.datasets.reading.pictures import EXTENSIONS, PictureFolder, last_of_address
 from quizglass_export.datasets.reading.record import Published, checked, shown
 from quizglass_export.datasets.reading.sample import Sample, SamplePicture
 
@@ -66,10 +65,7 @@ def _wordings(answers: Iterable[Any], place: str) -> Iterator[str]:
 
 
 def _picture(question: _DynQuestion, pictures: PictureFolder) -> SamplePicture:
-    try:
-        name = unquote(urlsplit(question.image_url).path).rpartition("/")[2]
-    except ValueError:  # an address that is none
-        name = ""
+    name = last_of_address(question.image_url)
     names = [name] if name else []
     by_id = (f"{question.question_id}{end}" for end in EXTENSIONS)
     return pictures.picture(name or question.question_id, [*names, *by_id], url=question.image_url)

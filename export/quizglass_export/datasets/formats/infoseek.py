@@ -12,6 +12,7 @@ published archives.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -115,9 +116,12 @@ def _range(item: dict[str, Any], place: str) -> tuple[float, float]:
     if len(numbers) != 2 or not all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers):
         raise DatasetError(f"{place}: answer_eval.range: expected two numbers, not {shown(limits)}")
     try:
-        return float(numbers[0]), float(numbers[1])
+        low, high = float(numbers[0]), float(numbers[1])
     except OverflowError:
-        raise DatasetError(f"{place}: answer_eval.range: expected numbers below 1e308") from None
+        low = high = math.inf
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise DatasetError(f"{place}: answer_eval.range: expected numbers below 1e308, not {shown(limits)}")
+    return low, high
 
 
 def _picture(image_id: str, pictures: PictureFolder) -> SamplePicture:

@@ -23,7 +23,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, FiniteFloat
 
 from quizglass_export.datasets.reading.errors import DatasetError
 from quizglass_export.datasets.reading.files import json_lines
@@ -69,7 +69,7 @@ class _PlainQuestion(Published):
     hops: list[_PlainHop] = Field(default_factory=list)
     hop_count: int | None = None
     answer_type: str = ""
-    answer_range: list[float] | None = None
+    answer_range: list[FiniteFloat] | None = None
     votes: list[str] = Field(default_factory=list)
     choices: list[str] = Field(default_factory=list)
     claims: list[str] = Field(default_factory=list)

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
 
 from quizglass_export.datasets.reading.sample import SamplePicture
 
 EXTENSIONS = (".jpg", ".jpeg", ".JPEG", ".JPG", ".png", ".PNG", ".webp")
+
+
+def last_of_address(url: str) -> str:
+    """The last part of an address, under which a picture that was stored may be found; empty where it has none."""
+    try:
+        return unquote(urlsplit(url).path).rpartition("/")[2]
+    except ValueError:  # an address that is none
+        return ""
 
 
 class PictureFolder:

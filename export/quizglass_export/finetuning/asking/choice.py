@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from quizglass_export.errors import ExportError
-from quizglass_export.finetuning.shared.options import Options
+from quizglass_export.finetuning.shared.options import DEVICE, SIZE, Options
 
 if TYPE_CHECKING:
     from quizglass_export.finetuning.asking.interface import AskedModel
@@ -20,9 +20,9 @@ class ModelOptions(Options):
     """How models are asked."""
 
     prompts: Path | None = Field(None, description="directory of prompt templates; default: those for general models")
-    picture: str = Field("448x448", pattern=r"^\d+x\d+$", description="size that pictures are stretched to")
-    max_tokens: int = Field(1024, ge=16, description="longest prompt, without further pictures")
-    device: str = Field("auto", pattern="^(auto|cpu|cuda)$", description="where checkpoints run: auto, cpu or cuda")
+    picture: str = Field("448x448", pattern=SIZE, description="size that pictures are stretched to")
+    max_tokens: int = Field(1024, ge=16, description="longest prompt of a checkpoint, without further pictures")
+    device: str = Field("auto", pattern=DEVICE, description="where checkpoints run: auto, cpu or cuda")
     ask_batch: int = Field(8, ge=1, description="prompts that a checkpoint is asked at once")
     parallel: int = Field(8, ge=1, description="requests to an endpoint under way at once")
     key_variable: str = Field("OPENAI_API_KEY", description="environment variable that has the endpoint's key")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import base64
+import logging
 import math
-import mimetypes
+import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from PIL import Image
 
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Written
@@ -20,6 +23,7 @@ from quizglass_export.scoring.endpoint import ChatEndpoint, EndpointError
 from quizglass_server.models.prompts import SegmentKind
 
 _TOP = 20
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +57,15 @@ class EndpointModel:
             return list(pool.map(lambda ask: self._write(ask, most_tokens), asks))
 
     def choose(self, asks: Sequence[Ask], labels: Sequence[str]) -> list[list[float]]:
-        """Probability of each label by the endpoint's own; 1 for the letter it answers where it tells none."""
+        """Probability of each label by the endpoint's own; 1 for the letter it answers where it tells none.
+
+        Where it answers none of them all are as likely, and the log says how often.
+        """
         with ThreadPoolExecutor(self.parallel) as pool:
-            return list(pool.map(lambda ask: self._choose(ask, labels), asks))
+            shares = list(pool.map(lambda ask: self._choose(ask, labels), asks))
+        if unsaid := shares.count([]):
+            _log.warning("%s: %d of %d choices named none of%s", self.name, unsaid, len(shares), ",".join(labels))
+        return [share or [1 / len(labels)] * len(labels) for share in shares]
 
     def _write(self, ask: Ask, most_tokens: int) -> Written:
         began = time.perf_counter()
@@ -64,12 +74,13 @@ class EndpointModel:
         return Written(
             str(choice["message"]["content"] or "").strip(),
             tuple(math.exp(min(token["logprob"], 0)) for token in _tokens(choice)),
-            int(usage.get("prompt_tokens", 0)),
-            int(usage.get("completion_tokens", 0)),
+            int(usage.get("prompt_tokens") or 0),
+            int(usage.get("completion_tokens") or 0),
             time.perf_counter() - began,
         )
 
     def _choose(self, ask: Ask, labels: Sequence[str]) -> list[float]:
+        """Empty where it named no label."""
         choice = self._complete(ask, max_tokens=1, **self._telling(top_logprobs=_TOP))["choices"][0]
         weights = {label.strip(): 0.0 for label in labels}
         for first in _tokens(choice)[:1]:
@@ -77,10 +88,10 @@ class EndpointModel:
                 if (name := str(each["token"]).strip()) in weights:
                     weights[name] += math.exp(min(each["logprob"], 0))
         if not sum(weights.values()):
-            said = str(choice["message"]["content"] or "").strip()
-            weights = {name: float(said.startswith(name)) for name in weights}
+            said = re.split(r"\W", str(choice["message"]["content"] or "").strip(), maxsplit=1)[0]
+            weights = {name: float(said == name) for name in weights}  # "Answer" is no A
         total = sum(weights.values())
-        return [weight / total if total else 1 / len(weights) for weight in weights.values()]
+        return [weight / total for weight in weights.values()] if total else []
 
     def _telling(self, **how: Any) -> dict[str, Any]:
         return {"logprobs": True, **how} if self.logprobs else {}
@@ -101,5 +112,6 @@ def _tokens(choice: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _data_url(path: Path) -> str:
     read_picture(path)  # a file that is none is an error of its own
-    kind = mimetypes.guess_type(path.name)[0] or "image/jpeg"
+    with Image.open(path) as image:  # by its content: pictures of archives are all called .jpg
+        kind = "image/jpeg" if image.format == "MPO" else Image.MIME.get(image.format or "", "image/jpeg")
     return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"

@@ -39,7 +39,7 @@ from quizglass_export.reporting.papers import PaperFigure, systems
 from quizglass_export.reporting.report import Measured, ReportLine, beside_papers, measured
 from quizglass_export.reporting.report import show as show_lines
 from quizglass_export.reporting.sample_scores import Answered, Scorers
-from quizglass_export.reporting.scored import scored
+from quizglass_export.reporting.scored import benchmark_of, scored
 from quizglass_export.scoring.answers import refuses
 from quizglass_export.scoring.costs import TurnCost
 from quizglass_export.scoring.judge import ModelJudge
@@ -84,8 +84,8 @@ class GivenTurn(Record):
     id: str
     answer: str
     refused: bool
-    found: tuple[str, ...] = ()
-    """Entries, best first, each once."""
+    found: tuple[str, ...] | None = ()
+    """Entries, best first, each once; None where they were not looked for but recorded."""
     image_searches: int = 0
     text_searches: int = 0
     prompt_tokens: int = 0
@@ -103,12 +103,13 @@ class GivenTurn(Record):
 
 def evaluate(options: Evaluation, progress: Progress) -> dict[str, Any]:
     """Ask every policy every question, keep `ROW.jsonl` of each, and score; goes on where it was stopped."""
-    go_on(options, apart_from=("judge",))
     loaded: dict[str, AskedModel] = {}
     samples = read_questions(options)
     results = []
     with ExitStack() as opened:
         client = opened.enter_context(Client(options.server, timeout=options.budget)) if options.server else None
+        # Judges ask nothing that is kept, and what a server is asked it fills into its own prompts.
+        go_on(options, client, apart_from=("judge",) if options.answerer else ("judge", "prompts"))
         scorers = _scorers(options, loaded)
         for policy in options.policies:
             ask = _asking(options, policy, client, loaded)
@@ -123,7 +124,7 @@ def evaluate(options: Evaluation, progress: Progress) -> dict[str, Any]:
             answers = [turns[name].answered() for name in samples]
             results += scored(policy, list(samples.values()), answers, scorers)
             results += _plans(policy, turns)
-    lines = beside_papers(results, options.paper, options.dataset)
+    lines = beside_papers(results, options.paper, benchmark_of(list(samples.values()), options.dataset))
     return {"dataset": options.dataset, "questions": len(samples), "table": [asdict(line) for line in lines]}
 
 
@@ -178,6 +179,7 @@ def _offline(
     search: EvidenceSearch = RecordedSearch(sample.image_answer, sample.evidence, (*sample.entries, "")[0])
     if client is not None and policy != ORACLE:
         search = ServerSearch(client, folder)
+    recorded = isinstance(search, RecordedSearch)
     models = OfflineModels(model, search, deciders)
     picture = picture_file(sample, folder)
     turn = OfflineTurn(models, sample.question, picture, sample.history, printed_words(sample))
@@ -187,7 +189,7 @@ def _offline(
         id=sample.id,
         answer="" if draft.refused else draft.text,
         refused=bool(draft.refused) or refuses(draft.text),
-        found=tuple(dict.fromkeys(item.entry_id for item in turn.evidence)),
+        found=None if recorded else tuple(dict.fromkeys(item.entry_id for item in turn.evidence)),
         image_searches=calls["image_search"],
         text_searches=calls["text_search"],
         prompt_tokens=turn.spent.prompt_tokens,

@@ -15,15 +15,19 @@ from safetensors.numpy import save_file
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.directory import check_free, fresh_directory, place
 from quizglass_export.errors import ExportError
-from quizglass_export.finetuning.recipes.questions import AnnotationOptions, read_questions, thing_of
+from quizglass_export.finetuning.recipes.questions import PartsOptions, QuestionOptions, inseparable, read_questions
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.logistic_regression import held_back, regression
 
 
-class DomainRouterTraining(AnnotationOptions):
+class DomainRouterTraining(QuestionOptions, PartsOptions):
     """QA-Dragon's domain router: a head over BLIP-2's Q-Former, fitted on a data set's own domains."""
 
     checkpoint: Path = Field(description="BLIP-2 for image-text retrieval, as transformers writes it")
+    held_out: float = Field(
+        0.05, gt=0, lt=1, description="share of the things asked about that is measured on, then fitted on too"
+    )
+    ask_batch: int = Field(8, ge=1, description="questions and pictures that are read at once")
     decay: float = Field(1e-4, ge=0, description="weight of the squared weights in the loss")
     replace: bool = Field(False, description="replace what --out has")
 
@@ -38,9 +42,10 @@ def fit(options: DomainRouterTraining, progress: Progress) -> dict[str, Any]:
     if len(labels) < 2:
         raise ExportError(f"{options.data[0]}: domain: questions of at least two domains are needed, with pictures")
     check_free(options.out, options.replace)
-    states = q_former_states(options, options.checkpoint, samples, progress.phase("looking", len(samples)))
+    tick = progress.phase("looking", len(samples))
+    states = q_former_states(options.checkpoint, samples, options.ask_batch, options.out, tick)
     wanted = np.array([labels.index(sample.domain) for sample in samples])
-    tested = _held_out(samples, options.held_out or 0.1, options.seed)
+    tested = _held_out(samples, options.held_out, options.seed)
     trained = tested if tested.all() else ~tested
     weights, bias = regression(states[trained], wanted[trained], len(labels), options.decay)
     right = (states[tested] @ weights.T + bias).argmax(1) == wanted[tested]
@@ -61,8 +66,8 @@ def fit(options: DomainRouterTraining, progress: Progress) -> dict[str, Any]:
 
 
 def _held_out(samples: Sequence[Sample], share: float, seed: int) -> NDArray[np.bool_]:
-    """bool [N]: the samples that are measured on, whole things, so that none is in both parts where there are two."""
-    things = [thing_of(sample) for sample in samples]
-    names = sorted(set(things))
+    """bool [N]: the samples that are measured on, whole groups, so that none is in both parts where there are two."""
+    groups = inseparable(samples)
+    names = sorted(set(groups))
     _, drawn = held_back(len(names), share, seed)
-    return np.isin(things, [names[place] for place in drawn])
+    return np.isin(groups, [names[place] for place in drawn])

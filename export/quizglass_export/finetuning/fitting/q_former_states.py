@@ -13,7 +13,7 @@ from quizglass_export.checkpoints.source import Source
 from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.finetuning.models.inputs import read_picture
-from quizglass_export.finetuning.recipes.questions import AnnotationOptions, picture_file
+from quizglass_export.finetuning.recipes.questions import picture_file
 from quizglass_export.finetuning.shared.records import chunks
 from quizglass_export.graphs.q_former import QFormerClassifier
 from quizglass_export.logistic_regression import Floats
@@ -25,14 +25,15 @@ _MOST_WORDS = 64
 
 
 def q_former_states(
-    options: AnnotationOptions, checkpoint: Path, samples: Sequence[Sample], tick: Callable[[int], None]
+    checkpoint: Path, samples: Sequence[Sample], batch: int, beside: Path, tick: Callable[[int], None]
 ) -> Floats:
     """The mean of the query states of each question and its picture, float64 [N, H].
 
     Args:
-        options: how many are read at once, and beside which folder pictures of archives are put.
         checkpoint: BLIP-2 for image-text retrieval, as transformers writes it.
         samples: questions that have pictures.
+        batch: how many are read at once.
+        beside: pictures of archives are put into `PATH.pictures`.
         tick: told how many more are read.
 
     Raises:
@@ -49,8 +50,8 @@ def q_former_states(
     reader = QFormerClassifier(model, torch.eye(width), torch.zeros(width)).eval()  # the states themselves
     longest = min(_MOST_WORDS, int(model.config.qformer_config.max_position_embeddings))
     rows = []
-    for part in chunks(list(samples), options.ask_batch):
-        files = [picture_file(sample, options.out.with_name(f"{options.out.name}.pictures")) for sample in part]
+    for part in chunks(list(samples), batch):
+        files = [picture_file(sample, beside.with_name(f"{beside.name}.pictures")) for sample in part]
         pixels = pixels_of([read_picture(path) for path in files if path is not None], spec)
         words = words_of(tokenizer, [sample.question for sample in part], longest)
         with torch.no_grad():

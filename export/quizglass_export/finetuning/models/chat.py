@@ -47,11 +47,9 @@ class Prompts:
     def __init__(self, folder: Path | None = None, tokenizer: Any = None, *, sees: bool = True) -> None:
         self.sees = sees
         self._folder = folder or GENERAL_PROMPTS
-        own = {path.stem: path for path in OWN_PROMPTS.glob(f"*{_SUFFIX}")}
-        served = {path.stem: path for path in sorted(self._folder.glob(f"*{_SUFFIX}"))}
-        if not served:
+        self._files, self._served = template_files(folder), tuple(_in(self._folder))
+        if not self._served:
             raise ExportError(f"{self._folder}: no templates; give a directory with TASK{_SUFFIX} files")
-        self._files, self._served = own | served, tuple(served)
         self._tokenizer = None if tokenizer is None or _speaks_chatml(tokenizer) else tokenizer
         if self._tokenizer is not None and not getattr(tokenizer, "chat_template", None):
             raise ExportError(
@@ -69,7 +67,10 @@ class Prompts:
         """A template's text in the model's format; ExportError where there is none of that name."""
         if task not in self._files:
             raise ExportError(f"{self._folder}: no template {task}{_SUFFIX}; copy it there")
-        text = self._files[task].read_text(encoding="utf-8")
+        try:
+            text = self._files[task].read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ExportError(f"{self._files[task]}: not UTF-8: {error.reason} at byte {error.start}") from error
         return text if self._tokenizer is None else _converted(text, self._tokenizer)
 
     def template(self, task: str) -> PromptTemplate:
@@ -96,6 +97,15 @@ class Prompts:
         folder.mkdir(parents=True, exist_ok=True)
         for task in self._served:
             (folder / f"{task}{_SUFFIX}").write_text(self.source(task), encoding="utf-8")
+
+
+def template_files(folder: Path | None) -> dict[str, Path]:
+    """Every template by its task: those of a folder (None: for general models), and those that annotation asks by."""
+    return _in(OWN_PROMPTS) | _in(folder or GENERAL_PROMPTS)
+
+
+def _in(folder: Path) -> dict[str, Path]:
+    return {path.stem: path for path in sorted(folder.glob(f"*{_SUFFIX}"))}
 
 
 def chat_messages(prompt: Prompt, pictures: Mapping[int, str]) -> list[dict[str, Any]]:

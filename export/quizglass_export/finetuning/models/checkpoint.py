@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,18 +72,20 @@ def load(
         adapter: a PEFT adapter beside it, not merged.
 
     Raises:
-        ExportError: a file is missing or of an architecture that bundles cannot carry, a size does not fit, or there is
-            no GPU where one was asked for.
+        ExportError: a file is missing, damaged or of an architecture that bundles cannot carry, a size does not fit, or
+            there is no GPU where one was asked for.
     """
     config = _config(folder)
     kind = config["model_type"]
-    own = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    with _read(folder, "its tokenizer"):
+        own = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     filled = Prompts(prompts, own, sees=kind in VISION_CLASSES)
     place = chosen_device(device)
     kinds: Any = getattr(transformers, VISION_CLASSES[kind]) if kind in VISION_CLASSES else None
-    model = (kinds or transformers.AutoModelForCausalLM).from_pretrained(
-        folder, dtype="auto" if place.type == "cuda" else torch.float32, local_files_only=True
-    )
+    with _read(folder, "its weights"):
+        model = (kinds or transformers.AutoModelForCausalLM).from_pretrained(
+            folder, dtype="auto" if place.type == "cuda" else torch.float32, local_files_only=True
+        )
     if adapter is not None:
         model = load_adapted(model, adapter)
     maker = _inputs(folder, config, picture, max_tokens)
@@ -90,6 +94,15 @@ def load(
     except PromptError as error:
         raise ExportError(f"{folder / TOKENIZER}: {error}") from error
     return Loaded(folder, model.to(place).eval(), filled, maker, stop)
+
+
+@contextmanager
+def _read(folder: Path, what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # transformers' own fail in many ways
+        told = " ".join(str(error).split())
+        raise ExportError(f"{folder}: {what} cannot be read: {told[:500]}") from error
 
 
 def _config(folder: Path) -> dict[str, Any]:

@@ -2,29 +2,66 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from quizglass_export.errors import ExportError
+from quizglass_server.decoding.errors import OutOfMemory, Refused
+from quizglass_server.decoding.header import read_header
+from quizglass_server.decoding.rgb import checked, decode_bytes
 from quizglass_server.domain.turns import RGB
 from quizglass_server.models import vision_inputs
 from quizglass_server.models.fields import Patched
 from quizglass_server.models.fitting import encode_within
 from quizglass_server.models.prompts import Prompt, PromptTokenizer, SegmentKind
 
+MOST_PIXELS = 178_956_970
+"""Of a picture; Pillow refuses more by itself, unless a server's decoder has run in the process."""
+
 
 def read_picture(path: Path) -> RGB:
-    """A picture file's pixels; ExportError that names it where it is none."""
+    """A picture file's pixels as a server decodes them, upright and with white behind what is transparent.
+
+    Raises:
+        ExportError: it is none, or damaged; names it.
+    """
     try:
-        with Image.open(path) as image:
-            return np.asarray(image.convert("RGB"))
-    except (OSError, UnidentifiedImageError) as error:
+        encoded = path.read_bytes()
+        width, height, pixels = checked(lambda: _decoded(encoded))
+    except (OSError, Refused, OutOfMemory) as error:
         raise ExportError(f"{path}: not a readable picture: {error}") from error
+    return np.frombuffer(pixels, np.uint8).reshape(height, width, 3)
+
+
+def _decoded(encoded: bytes) -> tuple[int, int, bytes]:
+    """Width, height and pixels; of formats that servers do not take those of the first frame, as clients send it."""
+    try:
+        header = read_header(encoded)
+    except Refused:
+        encoded = _first_frame(encoded)
+        header = read_header(encoded)
+    _check_size(header.width, header.height)
+    return decode_bytes(encoded, header)
+
+
+def _first_frame(encoded: bytes) -> bytes:
+    """As PNG."""
+    png = io.BytesIO()
+    with Image.open(io.BytesIO(encoded)) as image:
+        _check_size(*image.size)
+        image.convert("RGBA").save(png, "PNG")
+    return png.getvalue()
+
+
+def _check_size(width: int, height: int) -> None:
+    if width * height > MOST_PIXELS:
+        raise Refused(f"{width} x {height} pixels are more than {MOST_PIXELS:,}; resize it")
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,11 +104,11 @@ class Trace(Record):
 
 def annotate(options: CogPlannerAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `traces.jsonl` and the examples; goes on where it was stopped."""
-    go_on(options)
     loaded: dict[str, AskedModel] = {}
     samples = with_answers(read_questions(options))
     model = asked_model(options.answerer, options, loaded) if options.answerer else None
     with Client(options.server, timeout=options.budget) as client:
+        go_on(options, client)
         tracer = _Tracer(options, client, make_judge(options, loaded), model)
         traces = each_kept(
             options.out / "traces.jsonl",

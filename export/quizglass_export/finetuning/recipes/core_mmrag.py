@@ -70,9 +70,14 @@ class CoReTraining(Training):
     @model_validator(mode="before")
     @classmethod
     def _baseline_or_not(cls, data: dict[str, Any]) -> dict[str, Any]:
-        if data.get("baseline"):
-            return {**data, "only": (ONE_STAGE,)}
-        return {**data, "without": tuple({*data.get("without", ()), ONE_STAGE} - set(data.get("only", ())))}
+        without, only = data.get("without", ()), data.get("only", ())
+        if not isinstance(without, list | tuple) or not isinstance(only, list | tuple):
+            return data  # which is an error of its own
+        if not data.get("baseline"):
+            return {**data, "without": tuple({*without, ONE_STAGE} - {*only})}
+        if without or only:
+            raise ValueError("--baseline: has one objective; leave out --without and --only")
+        return {**data, "only": (ONE_STAGE,)}
 
 
 class Conditions(Record):
@@ -113,11 +118,11 @@ class Conditions(Record):
 
 def annotate(options: CoReAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `conditions.jsonl` and the examples; goes on where it was stopped."""
-    go_on(options)
     loaded: dict[str, AskedModel] = {}
     samples = {name: each for name, each in with_answers(read_questions(options)).items() if each.pictures}
     model, judge = asked_model(options.answerer, options, loaded), make_judge(options, loaded)
     with Client(options.server) as client:
+        go_on(options, client)
         search = ServerSearch(client, options.out / "pictures")
         run = each_kept(
             options.out / "conditions.jsonl",

@@ -23,8 +23,9 @@ from quizglass_export.everyday.wording import questions
 from quizglass_export.finetuning.asking.choice import MODEL_HELP, ModelOptions, asked_model
 from quizglass_export.finetuning.asking.interface import Ask
 from quizglass_export.finetuning.recipes.everyday_notes import NoteMaker, about_invented, recalled
+from quizglass_export.finetuning.recipes.questions import OutOptions, go_on
 from quizglass_export.finetuning.shared.progress import Progress
-from quizglass_export.finetuning.shared.records import write_rows
+from quizglass_export.finetuning.shared.records import Record, each_kept, write_rows
 from quizglass_export.finetuning.training.examples import HELD_OUT, TRAIN, TrainingExample, objectives
 from quizglass_export.finetuning.training.settings import Training
 from quizglass_export.scoring.answers import refuses
@@ -35,7 +36,7 @@ BASE_PROMPTS = PROMPTS.with_name("base")
 _CHUNK, _RECALL_TOKENS = 128, 24
 
 
-class NotesAnnotation(ModelOptions):
+class NotesAnnotation(ModelOptions, OutOptions):
     """Options of `annotate everyday-generator`."""
 
     workdir: Path = Field(Path("work/everyday"), description="where `quizglass-export everyday fetch` put its files")
@@ -49,6 +50,13 @@ class NotesAnnotation(ModelOptions):
     held_out: float = Field(0.05, gt=0, lt=1, description="share of the things that is kept to measure on")
     most_held_out: int = Field(300, ge=1, description="examples to measure on, at most")
     seed: int = Field(0, ge=0, description="of what is drawn")
+
+
+class Recalled(Record):
+    """What the base said of a fact without any note."""
+
+    id: str
+    text: str
 
 
 class NotesTraining(Training):
@@ -75,7 +83,7 @@ class NotesTraining(Training):
 
 
 def annotate(options: NotesAnnotation, progress: Progress) -> dict[str, Any]:
-    """Write `train.jsonl` and `held-out.jsonl`; takes a second where no base is asked.
+    """Write `train.jsonl` and `held-out.jsonl`; takes a second where no base is asked, else goes on where it stopped.
 
     Raises:
         ExportError: the packages' facts are not there, or the base is not.
@@ -116,15 +124,20 @@ def _known(options: NotesAnnotation, facts: Sequence[Fact], progress: Progress) 
     """Whether the base says a fact by heart, asked in its first wording; empty where no base is to be asked."""
     if not options.answerer:
         return {}
-    base, known = asked_model(options.answerer, options, {}), {}
-    tick = progress.phase("asking the base", len(facts))
-    for at in range(0, len(facts), _CHUNK):
-        some = facts[at : at + _CHUNK]
-        written = base.write([Ask("recall", {"question": questions(fact)[0]}) for fact in some], _RECALL_TOKENS)
-        for fact, each in zip(some, written, strict=True):
-            known[fact] = contains_words(each.text, fact.value) and not refuses(each.text)
-        tick(len(some))
-    return known
+    base = asked_model(options.answerer, options, {})
+    go_on(options)
+    ids = {f"{fact.kind}/{fact.thing}/{fact.name}: {fact.value}": fact for fact in facts}
+
+    def asked(some: list[tuple[str, Fact]]) -> list[Recalled]:
+        written = base.write([Ask("recall", {"question": questions(fact)[0]}) for _, fact in some], _RECALL_TOKENS)
+        return [Recalled(id=name, text=each.text) for (name, _), each in zip(some, written, strict=True)]
+
+    tick = progress.phase("asking the base", len(ids))
+    pairs = {name: (name, fact) for name, fact in ids.items()}
+    said = each_kept(options.out / "recalled.jsonl", Recalled, pairs, asked, chunk=_CHUNK, tick=tick)
+    return {
+        fact: contains_words(said[name].text, fact.value) and not refuses(said[name].text) for name, fact in ids.items()
+    }
 
 
 def _both(maker: NoteMaker, fact: Fact) -> Iterator[TrainingExample]:

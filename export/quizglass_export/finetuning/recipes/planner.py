@@ -103,6 +103,8 @@ def annotate(options: PlannerAnnotation, progress: Progress) -> dict[str, Any]:
     samples = with_answers(read_questions(options))
     folder = options.out / "pictures"
     writer = None if options.writer == RECORDED else asked_model(options.writer, options, loaded)
+    answerer = asked_model(options.answerer, options, loaded)
+    judge = make_judge(options, loaded)
     parts = each_kept(
         options.out / "decomposed.jsonl",
         Decomposition,
@@ -111,8 +113,6 @@ def annotate(options: PlannerAnnotation, progress: Progress) -> dict[str, Any]:
         chunk=options.chunk,
         tick=progress.phase("decomposing", len(samples)),
     )
-    answerer = asked_model(options.answerer, options, loaded)
-    judge = make_judge(options, loaded)
     probes = each_kept(
         options.out / "probes.jsonl",
         Probe,

@@ -18,12 +18,15 @@ verifier), so every prompt is filled as it will be served. What is right is know
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from enum import Enum
+from itertools import chain, islice
+from operator import itemgetter
 from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
@@ -55,7 +58,7 @@ from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import Record, each_kept
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_export.finetuning.training.settings import Training
-from quizglass_export.scoring.answers import refuses
+from quizglass_export.scoring.answers import exact_match, refuses
 from quizglass_export.search_router import FEATURES
 from quizglass_server.domain.state import Draft
 from quizglass_server.policies.qa_dragon import Branch, Judgement, Parts, QADragon, Same, Subject
@@ -126,11 +129,11 @@ class DragonTurn(Record):
 
 def annotate(options: DragonAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `turns.jsonl` and the examples; goes on where it was stopped."""
-    go_on(options)
     loaded: dict[str, AskedModel] = {}
     samples = with_answers(read_questions(options))
     with ExitStack() as opened:
         client = opened.enter_context(Client(options.server)) if options.server else None
+        go_on(options, client)
         runner = _PolicyRuns(options, client, loaded)
         turns = each_kept(
             options.out / TURNS,
@@ -140,13 +143,15 @@ def annotate(options: DragonAnnotation, progress: Progress) -> dict[str, Any]:
             chunk=options.chunk,
             tick=progress.phase("running", len(samples)),
         )
-    every = list(samples.values())
+    held_out = held_out_ids(samples.values(), options.held_out, options.seed)
+    others = _others([samples[name] for name in turns if name in held_out])
+    others |= _others([samples[name] for name in turns if name not in held_out])
     examples = [
         example
-        for index, (name, turn) in enumerate(turns.items())
-        for example in dragon_examples(samples[name], turn, _other(index, every), _pictures(samples[name], options))
+        for name, turn in turns.items()
+        for example in dragon_examples(samples[name], turn, others[name], _pictures(samples[name], options))
     ]
-    counts = write_examples(examples, held_out_ids(samples.values(), options.held_out, options.seed), options.out)
+    counts = write_examples(examples, held_out, options.out)
     done = list(turns.values())
     return {
         "branches": dict(Counter(turn.branch.value for turn in done)),
@@ -326,7 +331,7 @@ def _judgements(sample: Sample, turn: DragonTurn, other: Sample) -> Iterator[tup
         yield Judgement.SUPPORTED, right, sample.evidence
         own = not turn.answer_right and not refuses(turn.answer)  # one that says nothing contradicts nothing
         wrong = turn.answer if own else other.answer
-        if wrong and wrong not in sample.answers:
+        if wrong and not exact_match(wrong, sample.answer, sample.answers):
             yield Judgement.CONTRADICTED, wrong, sample.evidence
         if len(sample.claims) > 1:
             yield Judgement.INCOMPLETE, sample.claims[0], sample.evidence
@@ -334,14 +339,16 @@ def _judgements(sample: Sample, turn: DragonTurn, other: Sample) -> Iterator[tup
         yield Judgement.UNSUPPORTED, right, other.evidence
 
 
-def _other(index: int, every: Sequence[Sample]) -> Sample:
-    """A question about another thing, with evidence where any has some; itself where all are about the same."""
-    sample = every[index]
-    for step in range(1, len(every)):
-        each = every[(index + step) % len(every)]
-        if each.evidence and each.answers != sample.answers and not set(each.entries) & set(sample.entries):
-            return each
-    return replace(sample, evidence=())
+def _others(every: Sequence[Sample]) -> dict[str, Sample]:
+    """To each question, by id, the next one about another thing that has evidence; where none has, itself without."""
+    telling = [(place, each) for place, each in enumerate(every) if each.evidence]
+    others = {}
+    for index, sample in enumerate(every):
+        first = bisect(telling, index, key=itemgetter(0))
+        behind = (each for _, each in chain(islice(telling, first, None), islice(telling, first)))
+        fit = (each for each in behind if each.answers != sample.answers and not {*each.entries} & {*sample.entries})
+        others[sample.id] = next(fit, replace(sample, evidence=()))
+    return others
 
 
 def _shown_signs(values: Mapping[str, float]) -> list[str]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from pydantic import Field
 
+from quizglass_client import Client, ClientError
+from quizglass_export.checkpoints.files import read_json
 from quizglass_export.datasets.benchmarks import BENCHMARKS, read_samples
 from quizglass_export.datasets.reading.errors import DatasetError
 from quizglass_export.datasets.reading.sample import Sample
@@ -19,8 +22,9 @@ from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.asking.choice import MODEL_HELP, ModelOptions, asked_model
 from quizglass_export.finetuning.asking.interface import AskedModel
 from quizglass_export.finetuning.asking.judge import AnswerJudge, ContainsJudge, ExactJudge, GradingJudge
-from quizglass_export.finetuning.shared.options import flag
-from quizglass_export.finetuning.shared.records import write_rows
+from quizglass_export.finetuning.models.chat import template_files
+from quizglass_export.finetuning.shared.options import Options, flag
+from quizglass_export.finetuning.shared.records import file_hash, write_rows
 from quizglass_export.finetuning.training.examples import HELD_OUT, TRAIN, TrainingExample, objectives
 from quizglass_export.scoring.answers import normalise
 from quizglass_server.domain.turns import Evidence
@@ -34,7 +38,13 @@ _DECISIVE = {
 """Options that what is kept between sittings hangs on."""
 
 
-class DataOptions(ModelOptions):
+class OutOptions(Options):
+    """Where to."""
+
+    out: Path = Field(description="folder for what comes of it")
+
+
+class QuestionOptions(OutOptions):
     """Which questions."""
 
     data: tuple[Path, ...] = Field(description="files of the questions")
@@ -42,7 +52,18 @@ class DataOptions(ModelOptions):
     pictures: Path | None = Field(None, description="folder in which pictures are looked for")
     split: str = Field("", description="only questions of this split")
     limit: int | None = Field(None, ge=1, description="at most so many questions")
-    out: Path = Field(description="folder for what comes of it")
+
+
+class PartsOptions(Options):
+    """How many questions are kept back."""
+
+    held_out: float = Field(0.05, ge=0, lt=1, description="share of the questions that is kept to measure on")
+    seed: int = Field(0, ge=0, description="of what is drawn")
+
+
+class DataOptions(QuestionOptions, ModelOptions):
+    """Which questions models are asked, and who judges what they say."""
+
     judge: str = Field(
         "exact",
         description="exact: equal after normalisation to a gold answer; contains: its words stand in one sentence; or "
@@ -50,31 +71,56 @@ class DataOptions(ModelOptions):
     )
 
 
-class AnnotationOptions(DataOptions):
-    """Which questions, and how many are kept back to measure on."""
+class AnnotationOptions(DataOptions, PartsOptions):
+    """Which questions models are asked, and how many are kept back to measure on."""
 
-    held_out: float = Field(0.05, ge=0, lt=1, description="share of the things asked about that is kept to measure on")
     chunk: int = Field(64, ge=1, description="questions between two savings")
-    seed: int = Field(0, ge=0, description="of what is drawn")
 
 
-def go_on(options: DataOptions, *, apart_from: Sequence[str] = ()) -> None:
-    """Note in `out` what answers hang on, so that those of another model or prompt are never taken for these.
+def go_on(options: OutOptions, client: Client | None = None, *, apart_from: Sequence[str] = ()) -> None:
+    """Note in `out` what answers hang on, so that those of another model, prompt or question are never taken for these.
+
+    Files may be added to `data`; those that answers were kept of must still be there, and as they were. Nothing is lost
+    to other options where no answer was kept yet.
+
+    Args:
+        options: of the command.
+        client: of the server that answers or searches.
+        apart_from: options on which what is kept does not hang.
 
     Raises:
         ExportError: `out` was begun with other options; names them.
     """
     said = options.model_dump(mode="json", include=_DECISIVE - {*apart_from})
+    if isinstance(options, ModelOptions) and "prompts" in said:
+        said["prompts"] = {name: file_hash(path) for name, path in template_files(options.prompts).items()}
+    if isinstance(options, QuestionOptions):
+        said["data"] = [file_hash(path) for path in _files(options) if path.is_file()]
+    if client is not None:
+        with suppress(ClientError):  # what was kept can be scored without it, and what was not is asked of it soon
+            said["server"] = client.capabilities().bundle
     path = options.out / "begun.json"
-    if not path.is_file():
-        write_rows(path, [said])
-        return
-    before = json.loads(path.read_text(encoding="utf-8"))
-    if changed := [flag(name) for name, value in said.items() if before.get(name) != value]:
+    before = read_json(path) if path.is_file() and _keeps_answers(options) else {}
+    if changed := [flag(name) for name, value in said.items() if name in before and _other(name, before[name], value)]:
         raise ExportError(f"{options.out}: begun with another {', '.join(changed)}; choose another --out, or delete it")
+    write_rows(path, [before | said])
 
 
-def read_questions(options: DataOptions) -> dict[str, Sample]:
+def _other(name: str, before: Any, now: Any) -> bool:
+    return not set(before) <= set(now) if name == "data" else bool(before != now)
+
+
+def _files(options: QuestionOptions) -> list[Path]:
+    """The files of the questions, those of a folder one by one."""
+    return [file for path in options.data for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
+
+
+def _keeps_answers(options: OutOptions) -> bool:
+    questions = {path.absolute() for path in options.data} if isinstance(options, QuestionOptions) else set()
+    return any(file.stat().st_size for file in options.out.glob("*.jsonl") if file.absolute() not in questions)
+
+
+def read_questions(options: QuestionOptions) -> dict[str, Sample]:
     """Samples by id, in order.
 
     Raises:
@@ -156,31 +202,59 @@ def with_answers(samples: Mapping[str, Sample]) -> dict[str, Sample]:
     return {name: sample for name, sample in samples.items() if sample.answerable and sample.answers}
 
 
-def thing_of(sample: Sample) -> str:
-    """What a question is about: its entry, else its session, its picture or itself."""
-    shown = tuple(each.name for each in sample.pictures if each.name)
-    return (sample.entries or (sample.session,) * bool(sample.session) or shown or (sample.id,))[0]
+def inseparable(samples: Sequence[Sample]) -> list[str]:
+    """Of each sample the name of its group: samples of one group have an entry or a session in common, or one between.
+
+    A question with several lookups has several entries, and a later turn of a session tells the answers before it.
+    Where there is neither, the picture makes the group, or the question itself.
+    """
+    above: dict[str, str] = {}
+
+    def top(name: str) -> str:
+        while (other := above.setdefault(name, name)) != name:
+            above[name] = name = above[other]
+        return name
+
+    firsts = []
+    for sample in samples:
+        first, *rest = _about(sample)
+        firsts.append(first)
+        for name in rest:
+            above[top(name)] = top(first)
+    return [top(first) for first in firsts]
+
+
+def _about(sample: Sample) -> list[str]:
+    shared = [f"entry {entry}" for entry in sample.entries] + [f"session {sample.session}"] * bool(sample.session)
+    shown = [f"picture {each.name}" for each in sample.pictures if each.name]
+    return shared or shown[:1] or [f"question {sample.id}"]
 
 
 def held_out_ids(samples: Iterable[Sample], share: float, seed: int) -> set[str]:
-    """Ids of the samples to measure on: whole things, so that nothing asked about is in both parts."""
+    """Ids of the samples to measure on: whole groups, so that nothing asked about is in both parts.
+
+    Groups are drawn until the share of the samples is reached; one that is larger than what is missing is trained on.
+    """
+    every = list(samples)
     groups: dict[str, list[str]] = {}
-    for sample in samples:
-        groups.setdefault(thing_of(sample), []).append(sample.id)
-    names = sorted(groups)
-    drawn = random.Random(seed).sample(names, round(share * len(names)))
-    return {name for thing in drawn for name in groups[thing]}
+    for group, sample in zip(inseparable(every), every, strict=True):
+        groups.setdefault(group, []).append(sample.id)
+    drawn: set[str] = set()
+    for name in random.Random(seed).sample(sorted(groups), len(groups)):
+        if len(drawn) + len(groups[name]) <= round(share * len(every)):
+            drawn |= {*groups[name]}
+    return drawn
 
 
 def write_examples(examples: Sequence[TrainingExample], held_out: set[str], out: Path) -> dict[str, dict[str, int]]:
-    """Write `train.jsonl` and `held-out.jsonl`; an example belongs to the sample that its id begins with ("7//act-1").
+    """Write `train.jsonl` and `held-out.jsonl`; an example's id is that of its sample, "//" and more ("7//act-1").
 
     Returns:
         Of each part the examples by objective.
     """
     parts = {
-        TRAIN: [each for each in examples if each.id.partition("//")[0] not in held_out],
-        HELD_OUT: [each for each in examples if each.id.partition("//")[0] in held_out],
+        TRAIN: [each for each in examples if each.id.rpartition("//")[0] not in held_out],
+        HELD_OUT: [each for each in examples if each.id.rpartition("//")[0] in held_out],
     }
     if not parts[TRAIN]:
         raise ExportError(f"{out / TRAIN}: nothing to train on came of the annotation")

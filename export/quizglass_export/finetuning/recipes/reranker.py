@@ -17,7 +17,8 @@ from quizglass_client import Client
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.finetuning.asking.searching import RecordedSearch, ServerSearch
 from quizglass_export.finetuning.recipes.questions import (
-    AnnotationOptions,
+    PartsOptions,
+    QuestionOptions,
     go_on,
     held_out_ids,
     is_gold,
@@ -35,12 +36,14 @@ from quizglass_server.steps.prompt_values import line
 YES, NO = (text for _, text in RELEVANCE_LABELS)
 
 
-class RerankerAnnotation(AnnotationOptions):
-    """Options of `annotate reranker`; no model is asked, so its options have no effect."""
+class RerankerAnnotation(QuestionOptions, PartsOptions):
+    """Options of `annotate reranker`, which asks no model."""
 
     server: str = Field(description="address of the running server whose text search brings the passages")
     candidates: int = Field(24, ge=2, le=100, description="passages that are looked at for each query")
     negatives: int = Field(4, ge=1, description="hard negatives for each query")
+    parallel: int = Field(8, ge=1, description="searches under way at once")
+    chunk: int = Field(64, ge=1, description="questions between two savings")
 
 
 class RerankerTraining(Training):
@@ -63,11 +66,11 @@ class Ranked(Record):
 
 def annotate(options: RerankerAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `ranked.jsonl` and the examples; goes on where it was stopped."""
-    go_on(options)
     samples = {
         name: sample for name, sample in read_questions(options).items() if sample.gold_query or not sample.pictures
     }
     with Client(options.server) as client:
+        go_on(options, client)
         search = ServerSearch(client, options.out / "pictures")
 
         def ranked(some: Sequence[Sample]) -> list[Ranked]:

@@ -51,12 +51,12 @@ class JudgedAnswer(Record):
 
 def annotate(options: ServedAnswersAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `turns.jsonl`; goes on where it was stopped. Of questions that nothing answers no answer is right."""
-    go_on(options)
     samples = {
         name: sample for name, sample in read_questions(options).items() if sample.answers or not sample.answerable
     }
     judge = make_judge(options, {})
     with Client(options.server, timeout=options.budget) as client:
+        go_on(options, client)
 
         def judged(some: Sequence[Sample]) -> list[JudgedAnswer]:
             with ThreadPoolExecutor(options.parallel) as pool:

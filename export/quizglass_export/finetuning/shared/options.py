@@ -13,6 +13,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from quizglass_export.errors import ExportError
 
+SIZE = r"^[1-9][0-9]{0,4}x[1-9][0-9]{0,4}$"
+"""Of a picture, such as 448x448."""
+DEVICE = "^(auto|cpu|cuda)$"
+
 
 class Options(BaseModel):
     """A group of options; fields have descriptions, which become the help of their flags."""
@@ -73,7 +77,9 @@ def _table(path: Path, section: str) -> Mapping[str, Any]:
         raise ExportError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise ExportError(f"{path}: not valid TOML: {error}") from None
-    table = values.get(section, {})
+    if section not in values:
+        raise ExportError(f"{path}: {section}: missing; options stand in a table [{section}]")
+    table = values[section]
     if not isinstance(table, dict):
         raise ExportError(f"{path}: {section}: must be a table")
     return table

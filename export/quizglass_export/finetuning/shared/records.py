@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from quizglass_export.errors import ExportError
+from quizglass_export.errors import ExportError, reason
 
 Row = TypeVar("Row")
 Item = TypeVar("Item")
@@ -23,7 +25,12 @@ class Record(BaseModel):
 
 
 def read_rows(path: Path, kind: type[Row]) -> list[Row]:
-    """Every line of a file as a record or a dataclass.
+    """Every line of a file as a record or a dataclass; raises as `placed_rows`."""
+    return [row for _, row in placed_rows(path, kind)]
+
+
+def placed_rows(path: Path, kind: type[Row]) -> list[tuple[str, Row]]:
+    """Every line of a file that is not empty, as "FILE:LINE" and a record or a dataclass.
 
     Raises:
         ExportError: cannot be read, or a line is no JSON or lacks a field; names file, line and field.
@@ -39,21 +46,26 @@ def read_rows(path: Path, kind: type[Row]) -> list[Row]:
         if not line.strip():
             continue
         try:
-            rows.append(adapter.validate_json(line))
+            rows.append((f"{path}:{number}", adapter.validate_json(line)))
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            field = ".".join(map(str, first["loc"]))
-            raise ExportError(f"{path}:{number}: {field + ': ' if field else ''}{first['msg']}") from None
+            raise ExportError(f"{path}:{number}: {reason(error)}") from None
     return rows
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[TextIO]:
+    """A file to write, which takes the place of `path` when all is written; until then `path` is as it was."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.new")
+    with scratch.open("w", encoding="utf-8") as file:
+        yield file
+    scratch.replace(path)
 
 
 def write_rows(path: Path, rows: Iterable[Record | Mapping[str, Any]]) -> None:
     """Write a file whole, or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.name}.new")
-    with scratch.open("w", encoding="utf-8") as file:
+    with written_whole(path) as file:
         file.writelines(_line(row) for row in rows)
-    scratch.replace(path)
 
 
 def _line(row: Record | Mapping[str, Any]) -> str:
@@ -68,9 +80,9 @@ def kept_rows(path: Path, kind: type[Kept]) -> dict[str, Kept]:
     """What an earlier sitting finished, by `id`; a last line that a kill cut off is removed."""
     if not path.exists():
         return {}
-    whole, end, cut = path.read_bytes().rpartition(b"\n")
-    if cut:
-        path.write_bytes(whole + end)
+    content = path.read_bytes()
+    if len(content) > (whole := content.rfind(b"\n") + 1):
+        os.truncate(path, whole)  # nothing is written anew, which a second kill could leave half done
     return {str(getattr(row, "id")): row for row in read_rows(path, kind)}  # noqa: B009 - records with an id
 
 

@@ -6,12 +6,13 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
 from quizglass_export.errors import ExportError
-from quizglass_export.finetuning.shared.records import Record, read_rows
+from quizglass_export.finetuning.shared.records import Record, placed_rows
+from quizglass_server.models.prompts import EMPTY
 
 TRAIN, HELD_OUT = "train.jsonl", "held-out.jsonl"
 
@@ -33,6 +34,19 @@ class TrainingExample(Record):
     labels: tuple[str, ...] = ()
     """What is chosen from; empty: a text is written."""
 
+    @field_validator("values")
+    @classmethod
+    def _known(cls, values: dict[str, Any]) -> dict[str, Any]:
+        if unknown := sorted(set(values) - set(EMPTY)):
+            raise ValueError(f"{unknown[0]!r} is nothing that a prompt may name; there are {', '.join(EMPTY)}")
+        return values
+
+    @model_validator(mode="after")
+    def _one_of_the_labels(self) -> Self:
+        if self.labels and self.target not in self.labels:
+            raise ValueError(f"target: {self.target!r} is none of the labels")
+        return self
+
     def picture_paths(self, folder: Path) -> tuple[Path, ...]:
         """Its pictures, found from the folder of its file."""
         return tuple(folder / name for name in self.pictures)
@@ -46,13 +60,12 @@ def read_examples(
     Raises:
         ExportError: a line is wrong (names file, line and field), or nothing is left.
     """
-    rows = read_rows(path, TrainingExample)
-    chosen = [row for row in rows if row.objective not in without and (not only or row.objective in only)]
-    for number, row in enumerate(rows, 1):
-        if row.labels and row.target not in row.labels:
-            raise ExportError(f"{path}:{number}: target: {row.target!r} is none of the labels")
+    placed = placed_rows(path, TrainingExample)
+    for place, row in placed:
         if missing := [name for name in row.pictures if not (path.parent / name).is_file()]:
-            raise ExportError(f"{path}:{number}: pictures: {path.parent / missing[0]} is missing")
+            raise ExportError(f"{place}: pictures: {path.parent / missing[0]} is missing")
+    rows = [row for _, row in placed]
+    chosen = [row for row in rows if row.objective not in without and (not only or row.objective in only)]
     if needed and not chosen:
         there = ", ".join(sorted({row.objective for row in rows}))
         raise ExportError(f"{path}: no examples to train on{'; there are ' + there if there else ''}")

@@ -44,13 +44,19 @@ class ExampleRows(Dataset[TokenRow]):
         """Tokens of each."""
         return [len(self[index].ids) for index in range(len(self))]
 
+    def check(self) -> None:
+        """Make one row of each task with its labels, so that a template or a label that is wrong ends no run midway."""
+        kinds = {(example.task, example.labels): index for index, example in enumerate(self._examples)}
+        for index in kinds.values():
+            self[index]
+
     def _row(self, example: TrainingExample) -> TokenRow:
         pictures = example.picture_paths(self._folder)
         try:
             prompt = self._loaded.prompts.fill(example.task, example.values, len(pictures))
             return self._loaded.inputs.row(prompt, pictures, answer_ids(self._loaded, prompt, example))
         except PromptError as error:
-            raise ExportError(f"{example.id}: {error}") from error
+            raise ExportError(f"{self._folder}: example {example.id!r}: {error}") from error
 
 
 def collated(inputs: InputMaker, rows: Sequence[TokenRow]) -> dict[str, torch.Tensor]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from quizglass_export.finetuning.shared.options import Options
+from quizglass_export.finetuning.shared.options import DEVICE, SIZE, Options, flag
 
 FULL_RATE, ADAPTER_RATE = 2e-5, 1e-4
 """Learning rates of full fine-tuning and of adapters (planning-agent paper, section 5.3)."""
+
+_OF_ADAPTERS = ("rank", "alpha", "dropout", "layers", "half", "bfloat16")
 
 
 class Training(Options):
@@ -46,10 +48,10 @@ class Training(Options):
     only: tuple[str, ...] = Field((), description="objectives to train on alone")
     general: Path | None = Field(None, description="JSONL of general examples, mixed 1:1 with the others")
     prompts: Path | None = Field(None, description="directory of prompt templates; default: those for general models")
-    picture: str = Field("448x448", pattern=r"^\d+x\d+$", description="size of pictures, as the bundle will have it")
+    picture: str = Field("448x448", pattern=SIZE, description="size of pictures, as the bundle will have it")
     max_tokens: int = Field(1024, ge=16, description="longest prompt; the longest data of a longer one is cut")
     checkpointing: bool = Field(True, description="compute activations again in the backward pass: less memory, slower")
-    device: str = Field("auto", pattern="^(auto|cpu|cuda)$", description="auto, cpu or cuda")
+    device: str = Field("auto", pattern=DEVICE, description="auto, cpu or cuda")
     seed: int = Field(0, ge=0, description="of the adapter's weights and the order of examples")
 
     @field_validator("without", "only")
@@ -58,6 +60,13 @@ class Training(Options):
         if unknown := sorted(set(names) - set(cls.objectives)):
             raise ValueError(f"{unknown[0]!r} is no objective; there are {', '.join(cls.objectives) or 'none'}")
         return tuple(sorted(set(names)))  # a run that goes on compares its options
+
+    @model_validator(mode="after")
+    def _adapter_or_all(self) -> Self:
+        """What is said of an adapter is not passed over where there is none."""
+        if self.full and (said := [flag(name) for name in _OF_ADAPTERS if name in self.model_fields_set]):
+            raise ValueError(f"{said[0]}: is of adapters; --full trains all weights")
+        return self
 
     @model_validator(mode="before")
     @classmethod

@@ -44,6 +44,13 @@ class Diary(transformers.TrainerCallback, ExportableState):  # type: ignore[misc
         return {"args": {"limit": self.limit}, "attributes": {"minutes": self.minutes, "peak": self.peak}}
 
 
+def time_is_up(state: transformers.TrainerState) -> bool:
+    """Whether the run that a checkpoint's state is of ended by its time limit."""
+    diary = state.stateful_callbacks.get(Diary.__name__)
+    limit = diary["args"]["limit"] if isinstance(diary, dict) else 0.0
+    return bool(limit) and diary["attributes"]["minutes"] >= limit
+
+
 def rate_share(progress: float, settings: Training) -> float:
     """The learning rate as a share of the peak, at a share of the run: it rises in the warm-up and falls to 0."""
     if progress < settings.warm_up:

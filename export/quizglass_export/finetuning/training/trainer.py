@@ -14,12 +14,13 @@ import transformers
 from peft import LoraConfig, get_peft_model
 from peft.tuners.tuners_utils import BaseTunerLayer
 from torch.nn import functional
-from transformers.trainer_utils import get_last_checkpoint
 
-from quizglass_export.checkpoints.files import ADAPTER_CONFIG, TRAINING, read_json
+from quizglass_export.checkpoints.files import ADAPTER_CONFIG, TRAINING, read_json, weight_files
+from quizglass_export.directory import fresh_directory
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.models.checkpoint import Loaded, load, picture_size
-from quizglass_export.finetuning.shared.records import file_hash
+from quizglass_export.finetuning.shared.records import file_hash, written_whole
+from quizglass_export.finetuning.training.begun import STATE, check_begun, last_checkpoint
 from quizglass_export.finetuning.training.examples import (
     HELD_OUT,
     TRAIN,
@@ -31,7 +32,7 @@ from quizglass_export.finetuning.training.examples import (
 from quizglass_export.finetuning.training.rows import ExampleRows, collated
 from quizglass_export.finetuning.training.sampler import SimilarLengths
 from quizglass_export.finetuning.training.settings import Training
-from quizglass_export.finetuning.training.time_limit import Diary, falling, peak_memory
+from quizglass_export.finetuning.training.time_limit import Diary, falling, peak_memory, time_is_up
 from quizglass_export.roles.shared.entry import GENERAL_PROMPTS
 from quizglass_export.starter.model.precision import has_tiles
 
@@ -62,15 +63,18 @@ def train(settings: Training, recipe: str, *, quiet: bool = True) -> dict[str, A
         examples = mixed(examples, general, settings.seed)
     facts = _facts(settings, recipe)
     progress = settings.out / PROGRESS
-    _check_begun(progress, facts)
-    if (written := settings.out / TRAINING).is_file():
-        return read_json(written)
+    last = last_checkpoint(progress)
+    finished = (settings.out / TRAINING).is_file()
+    check_begun(progress, facts, anything=finished or last is not None)
+    if finished:
+        return read_json(settings.out / TRAINING)
     trainer = _trainer(settings, examples, held_out, quiet=quiet)
-    _run(trainer, get_last_checkpoint(str(progress)))
+    _run(trainer, last)
     measured = trainer.evaluate() if held_out else {}
     _save(trainer, settings)
     facts |= _measured(trainer, measured) | {"examples": objectives(examples)}
-    written.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    with written_whole(settings.out / TRAINING) as file:
+        file.write(json.dumps(facts, indent=1) + "\n")
     return facts
 
 
@@ -87,13 +91,17 @@ def _trainer(
         device=settings.device,
     )
     loaded.prompts.save(settings.out / PROMPTS)
+    rows = ExampleRows(loaded, examples, settings.data)
+    measured = ExampleRows(loaded, held_out, settings.data)
+    rows.check()
+    measured.check()
     trainer = _AnswerTrainer(
         settings=settings,
         model=_trainable(loaded, settings),
         args=_arguments(settings, len(held_out), loaded, quiet=quiet),
         data_collator=partial(collated, loaded.inputs),
-        train_dataset=ExampleRows(loaded, examples, settings.data),
-        eval_dataset=ExampleRows(loaded, held_out, settings.data) if held_out else None,
+        train_dataset=rows,
+        eval_dataset=measured if held_out else None,
         compute_metrics=lambda result: {"right": float(result.predictions.mean())},
         callbacks=[Diary(limit=settings.minutes)],
     )
@@ -118,16 +126,16 @@ def _diary(trainer: Any) -> Diary:
     return next(each for each in trainer.callback_handler.callbacks if isinstance(each, Diary))
 
 
-def _run(trainer: Any, last: str | None) -> None:
+def _run(trainer: Any, last: Path | None) -> None:
     """Train from the last checkpoint. One that is already at the end would be taken a step further, so it is not."""
     if last is not None:
-        state = transformers.TrainerState.load_from_json(str(Path(last) / "trainer_state.json"))
-        if state.global_step >= state.max_steps:
-            trainer._load_from_checkpoint(last)
+        state = transformers.TrainerState.load_from_json(str(last / STATE))
+        if state.global_step >= state.max_steps or time_is_up(state):
+            trainer._load_from_checkpoint(str(last))
             trainer.state = state
             trainer._load_callback_state()
             return
-    trainer.train(resume_from_checkpoint=last)
+    trainer.train(resume_from_checkpoint=None if last is None else str(last))
 
 
 class _AnswerTrainer(transformers.Trainer):  # type: ignore[misc]
@@ -252,7 +260,11 @@ def _facts(settings: Training, recipe: str) -> dict[str, Any]:
     return {
         "recipe": recipe,
         "config": config,
-        "base": {"name": settings.checkpoint.name, "config_sha256": file_hash(_config_file(settings))},
+        "base": {
+            "name": settings.checkpoint.name,
+            "config_sha256": file_hash(_config_file(settings)),
+            "weights_sha256": {path.name: file_hash(path) for path in weight_files(settings.checkpoint)},
+        },
         "data": {name: file_hash(path) for name, path in files.items() if path is not None and path.is_file()},
         "prompts": {path.name: file_hash(path) for path in sorted(prompts.glob("*.jinja"))},
         "versions": {name: version(name) for name in ("torch", "transformers", "peft", "accelerate")},
@@ -267,36 +279,31 @@ def _config_file(settings: Training) -> Path:
     return path
 
 
-def _check_begun(progress: Path, facts: dict[str, Any]) -> None:
-    """Keep what a run is made of beside its progress, and refuse to go on with another."""
-    begun = progress / "begun.json"
-    if begun.is_file():
-        before = json.loads(begun.read_text(encoding="utf-8"))
-        for part in ("recipe", "config", "base", "data", "prompts"):
-            if before[part] != facts[part]:
-                old, new = before[part], facts[part]
-                keys = [key for key in old | new if old.get(key) != new.get(key)] if isinstance(new, dict) else [old]
-                what = f"{part} ({', '.join(keys)})"
-                raise ExportError(f"{progress}: begun with another {what}; choose another --out, or delete it")
-        return
-    progress.mkdir(parents=True, exist_ok=True)
-    begun.write_text(json.dumps(facts), encoding="utf-8")
-
-
 def _save(trainer: Any, settings: Training) -> None:
-    if settings.full:
-        trainer.save_model(str(settings.out / MODEL))
-        for path in settings.checkpoint.iterdir():  # the tokenizer and what goes with it, byte by byte
-            target = settings.out / MODEL / path.name
-            if path.suffix in _BESIDE and not path.name.endswith(".index.json") and not target.exists():
-                shutil.copyfile(path, target)
-        return
+    """Write the adapter or the model, whole or not at all."""
+    with fresh_directory(settings.out / (MODEL if settings.full else ADAPTER)) as folder:
+        if settings.full:
+            _save_model(trainer, settings.checkpoint, folder)
+        else:
+            _save_adapter(trainer, settings, folder)
+
+
+def _save_model(trainer: Any, base: Path, folder: Path) -> None:
+    trainer.save_model(str(folder))
+    (folder / "training_args.bin").unlink(missing_ok=True)  # which names this machine's paths; training.json has them
+    for path in base.iterdir():  # the tokenizer and what goes with it, byte by byte
+        target = folder / path.name
+        if path.suffix in _BESIDE and not path.name.endswith(".index.json") and not target.exists():
+            shutil.copyfile(path, target)
+
+
+def _save_adapter(trainer: Any, settings: Training, folder: Path) -> None:
     if settings.half:
         for parameter in trainer.model.parameters():
             parameter.data = parameter.data.half() if parameter.requires_grad else parameter.data
-    trainer.model.save_pretrained(settings.out / ADAPTER)
-    (settings.out / ADAPTER / "README.md").unlink(missing_ok=True)  # an empty form that names this machine's paths
-    path = settings.out / ADAPTER / ADAPTER_CONFIG
+    trainer.model.save_pretrained(folder)
+    (folder / "README.md").unlink(missing_ok=True)  # an empty form that names this machine's paths
+    path = folder / ADAPTER_CONFIG
     config = json.loads(path.read_text(encoding="utf-8"))
     config["base_model_name_or_path"] = settings.checkpoint.name  # the folder can move, and names no machine
     path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")

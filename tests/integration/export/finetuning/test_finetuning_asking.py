@@ -17,7 +17,7 @@ from quizglass_export.finetuning.models.chat import OWN_PROMPTS, Prompts, chat_m
 from quizglass_export.finetuning.models.checkpoint import load
 from quizglass_server.models.prompts import SegmentKind, load_template
 from tests.support.bundles.tiny_models import write_generator, write_tokenizer
-from tests.support.finetuning import checkpoint, picture
+from tests.support.finetuning import ChatServer, checkpoint, picture
 
 torch.set_num_threads(1)
 LETTERS = letters(4)
@@ -73,6 +73,17 @@ def test_a_gguf_file_answers_about_a_picture_with_its_probabilities(tmp_path: Pa
     assert all(sum(row) == pytest.approx(1) for row in shares)
     seen, blind = model.choose([plans[1], Ask("plan", plans[1].values)], LETTERS)
     assert seen != blind, "the picture is looked at"
+
+
+def test_an_endpoint_s_letter_is_a_letter_and_no_beginning_of_a_word(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = iter(["Answer", "B.", "B", "the"])
+    with ChatServer(lambda text: next(said)) as chat:
+        model = asked_model(f"{chat.url}#m", ModelOptions(logprobs=False, parallel=1), {})
+        shares = model.choose([Ask("plan", {"question": "Who?"})] * 4, LETTERS)
+    assert shares == [[0.25] * 4, [0, 1, 0, 0], [0, 1, 0, 0], [0.25] * 4]
+    assert "m: 2 of 4 choices named none of A, B, C, D" in caplog.text
 
 
 def test_a_gguf_file_without_its_tokenizer_is_refused(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def test_a_model_is_measured_under_each_condition(
         assert found["planning-agent: both", "plan share"] == 100
         assert found["both", "recall@1"] == 0
         assert found["both", "recall@5"] == 100
+        assert ("oracle", "recall@5") not in found, "what is recorded was not looked for"
         asked = len(chat.bodies)
         assert main(["evaluate", *flags, *policies]) == 0
         said = capsys.readouterr().out
@@ -81,7 +82,15 @@ def test_a_served_bundle_is_measured(data: Path, tmp_path: Path, capsys: pytest.
             client.add_entries([Entry("boat", "Boat", "a red boat", text="The boat is red.", pictures=(png(),))])
         flags = ["--data", str(data), "--out", str(tmp_path / "out"), "--server", server.target]
         assert main(["evaluate", *flags, "--policies", "none", "both", "--json"]) == 0
-    found = measured(capsys.readouterr().out)
+        found = measured(capsys.readouterr().out)
+        begun = tmp_path / "out" / "begun.json"
+        told = json.loads(begun.read_text())
+        begun.write_text(json.dumps(told | {"server": "another bundle 1"}))
+        assert main(["evaluate", *flags, "--policies", "none", "both", "--json"]) == 2
+        assert "out: begun with another --server; choose another --out" in capsys.readouterr().err
+        begun.write_text(json.dumps(told))
+    assert main(["evaluate", *flags, "--policies", "none", "both", "--json"]) == 0, "all was kept"
+    assert measured(capsys.readouterr().out) == found
     assert found["both", "image searches"] == 1
     assert found["none", "image searches"] == 0
     assert found["both", "recall@1"] == 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 from threading import Barrier
@@ -18,6 +19,7 @@ from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.recipes import planner
 from quizglass_export.finetuning.recipes.planner import PLANS, PlannerAnnotation, Probe, annotate, balanced, plan_of
 from quizglass_export.finetuning.shared.progress import Progress
+from quizglass_export.roles.shared.entry import GENERAL_PROMPTS
 from tests.support.finetuning import ChatServer, checkpoint, picture, rows
 
 torch.set_num_threads(1)
@@ -116,6 +118,31 @@ def test_answers_of_another_model_are_not_taken_for_these(tmp_path: Path) -> Non
         other = options(data, tmp_path / "out", server, answerer=f"{server.url}#weak", picture="56x56", parallel=2)
         with pytest.raises(ExportError, match="out: begun with another --picture, --answerer; choose another --out"):
             annotate(other, Progress(quiet=True))
+
+
+def test_answers_to_other_questions_or_prompts_are_not_taken_for_these(tmp_path: Path) -> None:
+    with ChatServer(knowing) as server:
+        data, added, prompts = questions(tmp_path), tmp_path / "added.jsonl", tmp_path / "prompts"
+        shutil.copytree(GENERAL_PROMPTS, prompts)
+        annotate(options(data, tmp_path / "out", server, prompts=prompts), Progress(quiet=True))
+        asked = len(server.bodies)
+        added.write_text(data.read_text().splitlines()[0].replace('"0"', '"7"') + "\n")
+        how = options(data, tmp_path / "out", server, prompts=prompts)
+        more = how.model_copy(update={"data": (data, added)})
+        annotate(more, Progress(quiet=True))
+        assert len(server.bodies) > asked, "files may be added"
+        (prompts / "answer.jinja").write_text((prompts / "answer.jinja").read_text() + " ")
+        data.write_text(data.read_text().replace("years", "months"))
+        with pytest.raises(ExportError, match="out: begun with another --prompts, --data; choose another --out"):
+            annotate(more, Progress(quiet=True))
+
+
+def test_an_annotation_that_kept_nothing_can_be_begun_otherwise(tmp_path: Path) -> None:
+    with ChatServer(knowing) as server:
+        wrong = options(questions(tmp_path), tmp_path / "out", server, answerer=str(tmp_path / "nothing"))
+        with pytest.raises(ExportError, match="no such model"):
+            annotate(wrong, Progress(quiet=True))
+        annotate(options(questions(tmp_path), tmp_path / "out", server), Progress(quiet=True))
 
 
 def test_what_is_recorded_is_not_asked_for(tmp_path: Path) -> None:

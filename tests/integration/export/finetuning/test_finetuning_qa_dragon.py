@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from safetensors.torch import load_file
 from quizglass.values import Origin
 from quizglass_export.checkpoints.merge import merge_adapter
 from quizglass_export.cli import main
+from quizglass_export.datasets.benchmarks import read_samples
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.fitting import domain_router, search_router, verifier_line
@@ -35,7 +37,9 @@ from quizglass_export.finetuning.recipes.qa_dragon import (
     dragon_examples,
     subject_of,
 )
+from quizglass_export.finetuning.recipes.questions import held_out_ids
 from quizglass_export.finetuning.recipes.reranker import RerankerAnnotation, RerankerTraining
+from quizglass_export.finetuning.shared.options import Options
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.training.trainer import train
 from quizglass_export.scoring.certainty import Line, best_line
@@ -103,7 +107,8 @@ def model(text: str) -> str:
 def run(data: Path, out: Path, stage: Stage | None, **more: Any) -> dict[str, Any]:
     with ChatServer(model) as chat:
         server = {"server": stage.target} if stage else {}
-        options = DragonAnnotation(data=(data,), out=out, answerer=f"{chat.url}#m", held_out=0, **server, **more)
+        how = {"held_out": 0, **server, **more}
+        options = DragonAnnotation(data=(data,), out=out, answerer=f"{chat.url}#m", **how)
         return annotate(options, QUIET)
 
 
@@ -173,11 +178,26 @@ def test_a_writer_says_what_nobody_recorded(stage: Stage, unrecorded: Path, tmp_
     assert [made[f"lost//entity-{number}"]["target"] for number in (0, 1)] == [" A", " B"]
 
 
+def test_what_is_measured_on_is_no_evidence_in_training(data: Path, tmp_path: Path) -> None:
+    every = list(read_samples("plain", [data]))
+    seed = next(seed for seed in count() if held_out_ids(every, 0.25, seed) == {"other"})
+    run(data, tmp_path / "out", None, held_out=0.25, seed=seed)
+    assert "3 km" in (tmp_path / "out" / "held-out.jsonl").read_text()
+    assert "3 km" not in (tmp_path / "out" / "train.jsonl").read_text()
+
+
 def test_an_answer_that_says_nothing_contradicts_nothing() -> None:
     silent = DragonTurn(**turn(0.55), answer="I don't know", reason="Nothing tells.")
     sample, other = Sample("1", "?", ("7",), evidence=("It is 7.",)), Sample("2", "?", ("8",), evidence=("It is 8.",))
     made = [each for each in dragon_examples(sample, silent, other, ()) if each.task == "verifier"]
     assert [(each.target, each.values["answer"]) for each in made] == [(" A", "7"), (" C", "8"), (" B", "7")]
+
+
+def test_another_writing_of_a_right_answer_contradicts_nothing() -> None:
+    silent = DragonTurn(**turn(0.55), answer="I don't know")
+    sample, other = Sample("1", "?", ("7 Years",), evidence=("It is 7.",)), Sample("2", "?", ("7 years.",))
+    made = [each for each in dragon_examples(sample, silent, other, ()) if each.task == "verifier"]
+    assert [each.target for each in made] == [" A"]
 
 
 def test_without_a_server_the_recorded_evidence_is_searched(data: Path, tmp_path: Path) -> None:
@@ -291,7 +311,7 @@ def test_answers_that_no_line_can_be_fitted_on_are_named(more: dict[str, Any], m
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"features": {"doubt": 1.0}}, "turns.jsonl:1: features: Value error, no_answer is missing; annotate again"),
+        ({"features": {"doubt": 1.0}}, "turns.jsonl:1: features: no_answer is missing; annotate again"),
         ({"branch": "left"}, "turns.jsonl:1: branch: Input should be 'direct', 'verify' or 'rag'"),
     ],
 )
@@ -347,6 +367,11 @@ def test_a_domain_router_learns_a_data_sets_domains_and_can_be_exported(tmp_path
     head = load_file(out / "classifier.safetensors")
     assert head["weight"].shape == (2, 32)
     assert head["weight"].abs().sum() > 0
+
+
+@pytest.mark.parametrize("kind", [RerankerAnnotation, domain_router.DomainRouterTraining])
+def test_where_no_model_is_asked_there_is_no_option_of_one(kind: type[Options]) -> None:
+    assert not {"judge", "prompts", "max_tokens", "device", "key_variable", "logprobs"} & kind.model_fields.keys()
 
 
 def test_a_domain_router_is_measured_on_other_things_than_it_was_fitted_on() -> None:

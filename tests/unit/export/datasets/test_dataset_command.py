@@ -45,6 +45,14 @@ def test_what_was_written_as_plain_lines_reads_back_the_same(tmp_path: Path, nam
         assert [p.read() for p in old.pictures if p.at_hand] == [p.read() for p in new.pictures if p.at_hand]
 
 
+def test_no_name_of_a_picture_names_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = next(row for row in files.crag_rows(columns=True) if row["image"])
+    named = row | {"image": {"bytes": files.PIXEL, "path": "a.j\0pg"}}
+    paths = [str(path) for path in files.crag_mm(tmp_path, rows=[named])]
+    assert main(["dataset", "crag-mm", *paths, "--out", str(tmp_path / "out")]) == 0
+    assert {path.suffix for path in (tmp_path / "out" / "pictures").iterdir()} == {".jpg"}
+
+
 def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = files.write_lines(tmp_path / "q.jsonl", [files.PLAIN[1], {"id": 5}])
     assert main(["dataset", "plain", str(path), "--out", str(tmp_path / "out")]) == 2

@@ -147,6 +147,12 @@ def test_a_table_with_flipped_bytes_is_read_or_named(kind: str, seed: int, bytes
             {"data_id": "a", "image_id": "oven_1", "question": "?", "answer_eval": [{"range": [1]}]},
             r"q\.jsonl:2: answer_eval\.range: expected two numbers, not \[1\]",
         ),
+        (
+            "infoseek",
+            {"data_id": "a", "image_id": "oven_1", "question": "?", "answer_eval": [{"range": [1, float("nan")]}]},
+            r"q\.jsonl:2: answer_eval\.range: expected numbers below 1e308, not \[1, nan\]",
+        ),
+        ("plain", {"id": "1", "question": "?", "answer_range": [1.0, float("inf")]}, r"q\.jsonl:2: answer_range\.1: "),
         ("dyn-vqa", {"image_url": "u", "question": "?", "question_id": "1"}, r"q\.jsonl:2: answer: .*required"),
         ("cogbench", {"id": "1", "query": "?", "answer": "a", "rounds": [{"action": "web"}]}, r"rounds\.0\.action"),
         ("plain", {"id": "1", "question": "?", "answer_range": [1.0]}, r"q\.jsonl:2: answer_range: expected two"),

@@ -78,6 +78,32 @@ def test_crag_mm_reads_both_layouts_and_all_kinds_of_file(tmp_path: Path, column
     assert dog.pictures[0].url == "https://host.example/pictures/dog.jpg"
 
 
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        ("crag-mm-single-turn-public-validation.arrow", "validation"),
+        ("crag-mm-multi-turn-public-public_test-00000-of-00002.arrow", "public_test"),
+        ("validation/data-00000-of-00001.arrow", "validation"),
+        ("test.arrow", "test"),
+    ],
+)
+def test_crag_mm_s_split_is_read_from_every_name_that_a_file_gets(tmp_path: Path, name: str, split: str) -> None:
+    (written,) = files.crag_mm(tmp_path, kind="stream")
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    written.rename(path)
+    assert {sample.split for sample in read("crag-mm", tmp_path, [path])} == {split}
+
+
+def test_a_stored_picture_is_found_whatever_stands_behind_its_address(tmp_path: Path) -> None:
+    rows = files.crag_rows(columns=True)
+    changed = [
+        row | {"image_url": "https://host.example/pictures/d%6Fg.jpg?size=2"} for row in rows if row["image_url"]
+    ]
+    (dog,) = read("crag-mm", tmp_path, files.crag_mm(tmp_path, rows=changed))
+    assert (dog.pictures[0].name, dog.pictures[0].at_hand) == ("dog.jpg", True)
+
+
 def test_a_table_names_the_extra_that_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = files.crag_mm(tmp_path)
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)

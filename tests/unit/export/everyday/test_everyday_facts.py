@@ -87,6 +87,13 @@ def test_what_the_base_knows_by_heart_is_taught_and_what_it_does_not_is_not_gues
     others = [each for each in taught if "koala/food" not in each.id]
     assert others
     assert {each.target for each in others} == {ABSTAIN}
+    kept, first = out / "recalled.jsonl", (out / "train.jsonl").read_bytes()
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[: whole.index(b"\n") + 9])  # killed while it wrote the second
+    everyday_generator.annotate(options, Progress(quiet=True))
+    assert (kept.read_bytes(), (out / "train.jsonl").read_bytes()) == (whole, first)
+    monkeypatch.setattr(Base, "write", lambda *_: pytest.fail("all was asked"))
+    everyday_generator.annotate(options, Progress(quiet=True))
 
 
 @pytest.mark.parametrize("kind", invented.kinds(), ids=lambda kind: kind.sentences[0])

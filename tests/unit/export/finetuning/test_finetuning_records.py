@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass_export.errors import ExportError
-from quizglass_export.finetuning.shared.records import Record, each_kept, read_rows, write_rows
+from quizglass_export.finetuning.shared.records import Record, each_kept, kept_rows, read_rows, write_rows
 
 TEXTS = st.lists(
     st.text(max_size=12) | st.sampled_from(["a\u2028b", "a\u2029b", "a\x85b", "a\x1cb", "a\r\nb"]), max_size=4
@@ -64,6 +64,21 @@ def test_a_wrong_line_is_named(content: bytes, message: str, tmp_path: Path) -> 
     (tmp_path / "said.jsonl").write_bytes(content)
     with pytest.raises(ExportError, match=re.escape(message)):
         read_rows(tmp_path / "said.jsonl", Said)
+
+
+def test_what_is_kept_is_not_written_anew_when_a_cut_line_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "said.jsonl"
+    path.write_text('{"id": "1", "text": "a"}\n{"id": "2", "te', encoding="utf-8")
+
+    def killed(self: Path, content: bytes) -> int:
+        with self.open("wb"):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_bytes", killed)
+    assert kept_rows(path, Said) == {"1": Said(id="1", text="a")}
+    assert path.read_text(encoding="utf-8") == '{"id": "1", "text": "a"}\n'
 
 
 def test_rows_are_written_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+import shutil
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,12 +19,14 @@ from hypothesis import given
 from hypothesis import settings as unhurried
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from quizglass_export.checkpoints.merge import merge_adapter
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.models.checkpoint import load
+from quizglass_export.finetuning.recipes.cogplanner import CogPlannerTraining
 from quizglass_export.finetuning.recipes.core_mmrag import CoReTraining
+from quizglass_export.finetuning.shared.options import read_options
 from quizglass_export.finetuning.training import time_limit
 from quizglass_export.finetuning.training import trainer as training
 from quizglass_export.finetuning.training.examples import TrainingExample, mixed, read_examples
@@ -67,7 +71,8 @@ def example(name: str, **more: Any) -> dict[str, Any]:
 
 
 def settings(base: Path, data: Path, out: Path, **more: Any) -> Training:
-    how = {"steps": 4, "accumulation": 2, "evaluate_every": 2, "rank": 4, "alpha": 8, "picture": "56x56"}
+    how = {"steps": 4, "accumulation": 2, "evaluate_every": 2, "picture": "56x56"}
+    how |= {} if more.get("full") else {"rank": 4, "alpha": 8}
     return Training(checkpoint=base, data=data, out=out, **{"learning_rate": 1e-2, **how, **more})
 
 
@@ -150,6 +155,106 @@ def test_an_interrupted_run_ends_with_the_weights_of_an_uninterrupted_one(
     torch.testing.assert_close(parts, whole, rtol=1e-3, atol=1e-4)
 
 
+def test_what_a_kill_left_of_a_checkpoint_is_not_taken_for_one(
+    base: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(settings(base, data, tmp_path / "whole"), "planner")
+    save = transformers.TrainerState.save_to_json
+
+    def killed(self: Any, path: str) -> None:
+        if self.global_step == 4:
+            Path(path).write_text('{"global_step": 4, "max_')
+            raise Killed
+        save(self, path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(transformers.TrainerState, "save_to_json", killed)
+        with pytest.raises(Killed):
+            train(settings(base, data, tmp_path / "parts"), "planner")
+    facts = train(settings(base, data, tmp_path / "parts"), "planner")
+    assert facts["steps"] == 4
+    torch.testing.assert_close(adapter(tmp_path / "parts"), adapter(tmp_path / "whole"), rtol=1e-3, atol=1e-4)
+
+
+def test_what_is_left_of_a_model_that_was_being_written_is_not_taken_for_one(
+    base: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(source: Path, target: Path) -> None:
+        Path(target).write_bytes(Path(source).read_bytes()[:10])
+        raise Killed
+
+    how = settings(base, data, tmp_path / "out", full=True, steps=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(training.shutil, "copyfile", killed)
+        with pytest.raises(Killed):
+            train(how, "planner")
+    assert not (tmp_path / "out" / "model").exists()
+    train(how, "planner")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        assert (tmp_path / "out" / "model" / name).read_bytes() == (base / name).read_bytes()
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:500])
+
+
+def resized(path: Path) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"hidden_size": 128, "text_config": None}))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("model.safetensors", cut, "vl: its weights cannot be read: "),
+        ("tokenizer.json", cut, "vl: its tokenizer cannot be read: "),
+        ("tokenizer_config.json", cut, "vl: its tokenizer cannot be read: "),
+        ("config.json", resized, "vl: its weights cannot be read: "),
+    ],
+)
+def test_a_damaged_checkpoint_is_named(
+    name: str, change: Callable[[Path], None], message: str, base: Path, data: Path, tmp_path: Path
+) -> None:
+    damaged = tmp_path / "damaged" / "vl"
+    shutil.copytree(base, damaged)
+    if name == "tokenizer_config.json":
+        (damaged / name).write_text("{" * 600)
+    change(damaged / name)
+    with pytest.raises(ExportError, match=message):
+        train(settings(damaged, data, tmp_path / "out"), "planner")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"task": "nothing", "labels": []}, r"no template nothing\.jinja"),
+        ({"target": "two words", "labels": ["two words"]}, r"data: example 'late': label 'two words' is \d+ tokens"),
+    ],
+)
+def test_an_example_that_cannot_be_filled_ends_a_run_before_its_first_step(
+    more: dict[str, Any], message: str, base: Path, data: Path, tmp_path: Path
+) -> None:
+    rows(data / "train.jsonl", [*examples(), example("late", **{"target": " A", **more})])
+    with pytest.raises(ExportError, match=message):
+        train(settings(base, data, tmp_path / "out"), "planner")
+    assert not list((tmp_path / "out" / "progress").glob("checkpoint-*"))
+
+
+def test_a_run_that_never_began_can_be_begun_otherwise(base: Path, data: Path, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="--picture 55x55"):
+        train(settings(base, data, tmp_path / "out", steps=1, picture="55x55"), "planner")
+    assert train(settings(base, data, tmp_path / "out", steps=1), "planner")["config"]["picture"] == "56x56"
+
+
+def test_another_base_of_the_same_name_and_config_is_another(base: Path, data: Path, tmp_path: Path) -> None:
+    train(settings(base, data, tmp_path / "out", steps=1), "planner")
+    other = tmp_path / "other" / base.name
+    shutil.copytree(base, other)
+    weights = load_file(other / "model.safetensors")
+    save_file({name: tensor + 1 for name, tensor in weights.items()}, other / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ExportError, match=r"begun with another base \(weights_sha256\)"):
+        train(settings(other, data, tmp_path / "out", steps=1), "planner")
+
+
 def test_a_finished_run_is_not_taken_further(base: Path, data: Path, tmp_path: Path) -> None:
     first = train(settings(base, data, tmp_path / "out"), "planner")
     assert train(settings(base, data, tmp_path / "out"), "planner") == first
@@ -208,7 +313,10 @@ def test_a_time_limit_ends_a_run_with_the_rate_near_nought(base: Path, data: Pat
     assert rates == sorted(rates, reverse=True)
     assert rates[0] == pytest.approx(1e-2, rel=0.05)
     assert rates[-1] <= 2e-3
-    assert (tmp_path / "out" / "adapter" / "adapter_model.safetensors").is_file()
+    before = adapter(tmp_path / "out")
+    (tmp_path / "out" / "training.json").unlink()  # killed between the last step and the end
+    assert train(settings(base, data, tmp_path / "out", minutes=0.95, steps=50), "planner")["steps"] == 10
+    assert all(torch.equal(tensor, before[key]) for key, tensor in adapter(tmp_path / "out").items())
 
 
 @pytest.mark.usefixtures("six_seconds_a_step")
@@ -286,6 +394,7 @@ def test_full_tuning_writes_a_checkpoint(base: Path, data: Path, tmp_path: Path)
     assert not torch.equal(tuned.model.visual.patch_embed.proj.weight, old.model.visual.patch_embed.proj.weight)
     copied = tmp_path / "out" / "model" / "tokenizer.json"
     assert copied.read_bytes() == (base / "tokenizer.json").read_bytes()
+    assert not (copied.parent / "training_args.bin").exists(), "no path of this machine"
     assert Training(checkpoint=base, data=data, out=tmp_path, full=True).learning_rate == FULL_RATE
 
 
@@ -307,6 +416,14 @@ def test_objectives_can_be_left_out(base: Path, data: Path, tmp_path: Path) -> N
     [
         ('{"id": "a"}', r"train.jsonl:1: objective: Field required"),
         ("nonsense", r"train.jsonl:1: Invalid JSON"),
+        (
+            "\n\n" + json.dumps(example("a", target="x", pictures=["no.png"])),
+            r"train.jsonl:3: pictures: .*no.png is missing",
+        ),
+        (
+            json.dumps(example("a", values={"qestion": "Who?"})),
+            r"train.jsonl:1: values: 'qestion' is nothing that a prompt may name; there are question, history",
+        ),
         (json.dumps(example("a", target=" E", labels=LETTERS)), r"train.jsonl:1: target: ' E' is none of the labels"),
         (json.dumps(example("a", target="x", pictures=["no.png"])), r"train.jsonl:1: pictures: .*no.png is missing"),
         (json.dumps(example("a", target="x", wrong=1)), r"train.jsonl:1: wrong: Extra inputs"),
@@ -317,6 +434,42 @@ def test_a_wrong_line_is_named(line: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "train.jsonl").write_text(line + "\n")
     with pytest.raises(ExportError, match=message):
         read_examples(tmp_path / "train.jsonl")
+
+
+@pytest.mark.parametrize(
+    "said", [{"rank": 8}, {"alpha": 16}, {"dropout": 0.1}, {"layers": "attention"}, {"half": True}, {"bfloat16": True}]
+)
+def test_what_is_said_of_an_adapter_is_refused_where_all_weights_are_trained(
+    said: dict[str, Any], data: Path, tmp_path: Path
+) -> None:
+    folders = {"checkpoint": tmp_path, "data": data, "out": tmp_path}
+    (name,) = said
+    with pytest.raises(ValidationError, match=f"--{name}: is of adapters; --full trains all weights"):
+        Training(**folders, full=True, **said)
+    with pytest.raises(ValidationError, match=f"--{name}: is of adapters"):
+        CogPlannerTraining(**folders, **said)
+    assert CogPlannerTraining(**folders, full=False, **said).full is False
+
+
+@pytest.mark.parametrize("more", [{"without": ("sft",)}, {"only": ("sft",)}])
+def test_the_baseline_has_one_objective(more: dict[str, Any], data: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="--baseline: has one objective"):
+        CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path, baseline=True, **more)
+    with pytest.raises(ValidationError, match="without"):
+        CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path, without=3)
+
+
+def test_a_file_of_options_for_something_else_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "planner.toml"
+    file.write_text("[tarin]\nrank = 8\n")
+    with pytest.raises(ExportError, match=r"planner\.toml: train: missing; options stand in a table \[train\]"):
+        read_options(Training, Namespace(config=file), "train")
+
+
+def test_a_picture_has_two_sides(data: Path, tmp_path: Path) -> None:
+    for size in ("0x0", "448x", "448x0", "9999999x1"):
+        with pytest.raises(ValidationError, match="picture"):
+            Training(checkpoint=tmp_path, data=data, out=tmp_path, picture=size)
 
 
 def test_an_objective_that_the_recipe_lacks_is_refused(data: Path, tmp_path: Path) -> None:

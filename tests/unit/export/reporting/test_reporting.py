@@ -37,6 +37,24 @@ def test_each_benchmark_is_scored_by_its_own_rule(tmp_path: Path) -> None:
     assert "truthfulness" not in scores(caption, "A baby.")
 
 
+def test_infoseek_s_final_score_is_the_harmonic_mean_of_its_two_parts() -> None:
+    splits = ["val_unseen_question"] * 3 + ["val_unseen_entity"]
+    samples = [Sample(str(n), "Who?", ("Ana",), dataset="infoseek", split=split) for n, split in enumerate(splits)]
+    answers = [Answered(sample.id, said) for sample, said in zip(samples, ["Ana", "Ben", "Ben", "Ana"], strict=True)]
+    results = scored("core-mmrag", samples, answers, Scorers())
+    rows = {row.metric: row for row in results}
+    assert rows["relaxed"].value == pytest.approx(50)
+    assert rows["relaxed, unseen questions"].value == pytest.approx(100 / 3)
+    assert (rows["relaxed, unseen entities"].value, rows["relaxed, unseen entities"].count) == (100, 1)
+    assert rows["relaxed, harmonic mean of both"].value == pytest.approx(50)
+    beside = {
+        line.metric for line in beside_papers(results, ["core-mmrag"], "infoseek") if line.measured and line.paper
+    }
+    assert beside == {"relaxed, harmonic mean of both"}
+    rows = {row.metric: row for row in scored("core-mmrag", samples[:3], answers[:3], Scorers())}
+    assert not [metric for metric in rows if "unseen" in metric or "both" in metric]
+
+
 def test_claims_are_scored_where_they_are_known() -> None:
     sample = Sample("1", "Tell me about it.", ("It is red. Ana made it.",), claims=("It is red.", "Ana made it."))
     result = scores(sample, "Ana made it. It is old.")
@@ -73,6 +91,30 @@ def test_means_have_intervals_and_costs_have_units() -> None:
     assert exact.low < 50 < exact.high
     assert f1.value == 75
     assert [(row.metric, row.unit) for row in rows[2:4]] == [("image searches", "a turn"), ("text searches", "a turn")]
+
+
+def test_what_no_answer_tells_has_no_figure() -> None:
+    rows = {row.metric: row for row in measured("both", [], [TurnCost(seconds=0.5), TurnCost(2), TurnCost()])}
+    assert set(rows) == {"image searches", "latency p50", "latency p95"}
+    assert (rows["image searches"].value, rows["image searches"].count) == (2, 1)
+    assert (rows["latency p50"].value, rows["latency p50"].count) == (0.5, 1)
+
+
+def test_grades_that_are_all_nought_are_no_shares_of_one() -> None:
+    (row,) = measured("both", [{"judge": 0.0}] * 8)
+    assert (row.value, row.low, row.high) == (0, 0, 0), "by bootstrap, as of any other grades"
+
+
+def test_questions_that_were_written_as_plain_lines_stand_beside_their_benchmark_s_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = {"id": "1", "question": "Who?", "answers": ["Ana"], "dataset": "crag-mm"}
+    path = files.write_lines(tmp_path / "q.jsonl", [asked])
+    answers = files.write_lines(tmp_path / "a.jsonl", [{"id": "1", "answer": "Ana"}])
+    given = ["score", "plain", str(path), "--answers", f"qa-dragon={answers}", "--paper", "qa-dragon", "--json"]
+    assert main(given) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert {row["paper"]["value"] for row in rows if row["measured"] and row["paper"]} == {21.31, 24.78}
 
 
 def test_papers_figures_name_their_table_and_known_benchmarks() -> None:
@@ -149,3 +191,28 @@ def test_an_answer_that_is_missing_or_wrong_is_named(tmp_path: Path, capsys: pyt
     assert "expected URL#MODEL" in capsys.readouterr().err
     assert main(["score", "plain", path, "--answers", f"both={file}", "--bem", str(tmp_path)]) == 2
     assert "bem.onnx: missing" in capsys.readouterr().err
+    files.write_lines(file, [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}, {"id": "p-1", "answer": ""}])
+    assert main(["score", "plain", path, "--answers", f"both={file}"]) == 2
+    assert "a.jsonl:3: id: 'p-1' is there twice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--split", "vall"], "no questions of the split 'vall' to score"),
+        (["--limit", "-1"], "--limit -1: expected 0 or more"),
+        (["--limit", "0"], "no questions to score"),
+    ],
+)
+def test_a_score_of_no_questions_is_none(
+    more: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(files.plain(tmp_path)[0])
+    assert main(["score", "plain", path, "--answers", f"both={path}", *more]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_questions_of_one_id_are_not_scored_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(files.plain(tmp_path)[0])
+    assert main(["score", "plain", path, path, "--answers", f"both={path}"]) == 2
+    assert "id: 'p-1' is there twice; score the files one by one" in capsys.readouterr().err

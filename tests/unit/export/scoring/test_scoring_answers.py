@@ -1,5 +1,7 @@
 """Judging answers."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,6 +53,16 @@ def test_interval_holds_the_mean_and_narrows_with_more_scores() -> None:
     wide, narrow = confidence_interval(few), confidence_interval(many)
     assert wide[0] < 0.5 < wide[1]
     assert narrow[1] - narrow[0] < wide[1] - wide[0]
+
+
+def test_an_interval_of_many_scores_takes_little_memory() -> None:
+    tracemalloc.start()
+    try:
+        confidence_interval([0.5, 1.0] * 5_000)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 40 << 20, "2,000 resamples of 10,000 scores at once would be 240 MB"
 
 
 def test_interval_of_nothing_is_refused() -> None:

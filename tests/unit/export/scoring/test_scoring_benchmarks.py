@@ -35,6 +35,8 @@ def test_vqa_accuracy_counts_the_other_nine(answer: str, score: float) -> None:
 def test_vqa_accuracy_normalises_only_where_people_differ() -> None:
     assert vqa_accuracy("2", ["two"] * 10) == 0.0
     assert vqa_accuracy("two", ["2"] * 9 + ["3"]) == 1.0
+    assert vqa_accuracy("a dog", ["a dog"] * 2 + ["dog"] * 2 + ["The Dog"] * 2 + ["cat"] * 4) == 1.0
+    assert vqa_accuracy("yes", ["yes\n"] * 10) == 1.0
     with pytest.raises(ValueError, match="votes"):
         vqa_accuracy("2", [])
 
@@ -84,6 +86,12 @@ def test_relaxed_accuracy_of_texts_and_times() -> None:
     assert not relaxed_match("France", ())
 
 
+def test_relaxed_accuracy_takes_marks_out_as_the_published_script_does() -> None:
+    assert relaxed_match("the U.S.", ("US",))
+    assert relaxed_match("Rock'n'roll", ("rocknroll",))
+    assert not relaxed_match("Saint-Denis", ("Saint Denis",)), "a hyphen leaves no space"
+
+
 def test_numbers_of_a_text() -> None:
     assert numbers_in("1,234.5 and -3e2, 5-7, v1.2.3, .5") == [1234.5, -300.0, 5.0, 7.0, 1.2, 0.3, 0.5]
 
@@ -96,6 +104,9 @@ def test_any_text_is_right_or_wrong(answer: str, low: float, high: float) -> Non
 def test_encyclopedic_vqa_by_words() -> None:
     assert encyclopedic_match("The answer is: two Metres", ["2 metres"])
     assert not encyclopedic_match("3 metres", ["2 metres", "5 metres"])
+    assert encyclopedic_match("True.", ["yes"])
+    assert encyclopedic_match("no", ["It is so", "false"])
+    assert not encyclopedic_match("", ["The"]), "nothing is left of the reference"
     assert encyclopedic_match("Ana, Ben and Cy", ["Ana&&Ben"], "multi_answer")
     assert not encyclopedic_match("Ana", ["Ana&&Ben&&Cy"], "multi_answer")
     assert not encyclopedic_match("Ana", ["&&"], "multi_answer")
@@ -145,6 +156,13 @@ def test_bem_says_what_it_needs(tmp_path: Path) -> None:
     _equivalence_model(tmp_path / "bem.onnx", ("input_ids", "token_type_ids"))
     (tmp_path / "vocab.txt").write_text("[CLS]\n[SEP]\n[UNK]")
     with pytest.raises(ValueError, match="expected input_ids and segment_ids"):
+        Bem(tmp_path / "bem.onnx", tmp_path / "vocab.txt")
+    _equivalence_model(tmp_path / "bem.onnx")
+    (tmp_path / "vocab.txt").write_text("who\n[SEP]\n[UNK]")
+    with pytest.raises(ValueError, match=r"vocab\.txt: not BERT's vocab\.txt: cls_token"):
+        Bem(tmp_path / "bem.onnx", tmp_path / "vocab.txt")
+    (tmp_path / "bem.onnx").write_bytes(b"no model")
+    with pytest.raises(ValueError, match=r"bem\.onnx: not a model that onnxruntime reads"):
         Bem(tmp_path / "bem.onnx", tmp_path / "vocab.txt")
 
 

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from quizglass_export.scoring.claims import claim_score, contains_words, sentences
-from quizglass_export.scoring.costs import TurnCost, mean_cost
+from quizglass_export.scoring.costs import TurnCost, cost_figures
 from quizglass_export.scoring.endpoint import ChatEndpoint, EndpointError
 from quizglass_export.scoring.judge import ModelJudge, scaled
 from quizglass_export.scoring.texts import rouge_l, sentence_bleu
@@ -35,6 +35,13 @@ def test_claims_that_are_known_one_by_one_need_no_judge() -> None:
     score = claim_score(said, gold, contains_words)
     assert (score.precision, score.recall) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
     assert score.f1 == pytest.approx(2 / 3)
+
+
+def test_claims_without_full_stops_stand_apart() -> None:
+    gold = ["The tower is red", "the bridge is blue"]
+    assert claim_score(["The tower is blue"], gold, contains_words).precision == 0
+    assert claim_score(gold, ["the tower is blue"], contains_words).recall == 0
+    assert claim_score(gold, gold, contains_words).f1 == 1
 
 
 def test_no_claims_no_precision() -> None:
@@ -151,9 +158,9 @@ def test_only_http_is_asked() -> None:
 
 def test_costs_of_turns() -> None:
     turns = [TurnCost(1, 0, 100, 4, 0.1), TurnCost(0, 2, 300, 6, 0.3)]
-    mean = mean_cost(turns)
-    assert (mean.image_searches, mean.text_searches, mean.prompt_tokens, mean.answer_tokens) == (0.5, 1, 200, 5)
-    assert mean.p50 == pytest.approx(0.2)
-    assert mean.search_s == pytest.approx(0.5 * 6.4 + 1.4)
-    with pytest.raises(ValueError, match="turns: none"):
-        mean_cost([])
+    mean = {figure.name: figure.value for figure in cost_figures(turns)}
+    assert (mean["image searches"], mean["text searches"]) == (0.5, 1)
+    assert (mean["prompt tokens of all models"], mean["answer tokens"]) == (200, 5)
+    assert mean["latency p50"] == pytest.approx(0.2)
+    assert mean["search time at 6.4 s and 1.4 s"] == pytest.approx(0.5 * 6.4 + 1.4)
+    assert cost_figures([]) == []
