@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from quizglass_export.long_work import STOPPED, stopping
 from quizglass_export.starter import STAGES as BASE_STAGES
 
 HELP = "train the starter models stage by stage; goes on where it stopped"
@@ -104,24 +104,22 @@ def run(args: argparse.Namespace) -> int:
     further = args.checkpoints is not None
     stages = args.stages or list(FURTHER_STAGES if further else STAGES)
     minutes = args.minutes or (FURTHER_MINUTES if further else MINUTES)
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that a sitting that is ended is noted
     try:
-        _train(
-            args.workdir,
-            args.checkpoints,
-            stages,
-            budgets(minutes, FURTHER_STAGES if further else STAGES),
-            args.threads,
-            args.device,
-        )
+        with stopping():  # so that a sitting that is ended is noted
+            _train(
+                args.workdir,
+                args.checkpoints,
+                stages,
+                budgets(minutes, FURTHER_STAGES if further else STAGES),
+                args.threads,
+                args.device,
+            )
     except (ValueError, OSError) as error:
         print(f"quizglass-export starter: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("quizglass-export starter: stopped; the same command goes on from here", file=sys.stderr)
-        return 130
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        return STOPPED
     print(f"next: quizglass-export pack-checkpoints --from {args.workdir} --out CHECKPOINTS")
     return 0
 

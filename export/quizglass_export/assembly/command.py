@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markdown import Markdown
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+from quizglass_export.long_work import STOPPED, progress, stopping
 
 if TYPE_CHECKING:
     from quizglass_export.assembly.carry_out import Built
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
 
 BUILD_HELP = "merge, export and check checkpoints, and write a bundle if everything agrees with PyTorch"
 PACK_HELP = "convert trained checkpoints to half precision, without training state"
-_COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-STOPPED = 130
 
 
 def add_build_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,9 +94,9 @@ def run_build(args: argparse.Namespace) -> int:
     from quizglass_server.errors import BundleError
     from quizglass_server.models.prompts import PromptError
 
-    stop_cleanly()
     try:
-        return _build(args)
+        with stopping():
+            return _build(args)
     except (ExportError, BundleError, PromptError, OSError) as error:
         return _fail("build", error)
     except KeyboardInterrupt:
@@ -217,9 +213,8 @@ def run_pack(args: argparse.Namespace) -> int:
     from quizglass_export.checkpoints.files import Checkpoints
     from quizglass_export.errors import ExportError
 
-    stop_cleanly()
     try:
-        with progress(Checkpoints(args.source).parts()) as advance:
+        with stopping(), progress(Checkpoints(args.source).parts()) as advance:
             size = pack(args.source, args.out, replace=args.replace, advance=advance)
     except (ExportError, OSError) as error:
         return _fail("pack-checkpoints", error)
@@ -233,21 +228,3 @@ def run_pack(args: argparse.Namespace) -> int:
 def _fail(command: str, reason: object, status: int = 2) -> int:
     print(f"quizglass-export {command}: {reason}", file=sys.stderr)
     return status
-
-
-@contextmanager
-def progress(names: Sequence[str]) -> Iterator[Callable[[str], None]]:
-    """A bar on standard error for steps of these names; gives what is to be called with each as it starts."""
-    with Progress(*_COLUMNS, console=Console(stderr=True)) as bars:
-        task = bars.add_task("reading", total=len(names), completed=-1)
-        yield lambda step: bars.update(task, advance=1, description=step)
-        bars.update(task, completed=len(names), description="done")
-
-
-def stop_cleanly() -> None:
-    """Let SIGTERM unwind like Ctrl-C, so that unfinished directories are removed."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, interrupt)

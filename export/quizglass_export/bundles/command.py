@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from quizglass_export.assembly.command import STOPPED, progress, stop_cleanly
+from quizglass_export.long_work import STOPPED, progress, stopping
 
 if TYPE_CHECKING:
     from quizglass_export.assembly.plan import Plan
@@ -71,18 +70,15 @@ def _reporting(run: Command) -> Command:
         from quizglass_server.errors import BundleError
         from quizglass_server.models.prompts import PromptError
 
-        before = signal.getsignal(signal.SIGTERM)
-        stop_cleanly()
         try:
-            return run(args)
+            with stopping():
+                return run(args)
         except (ExportError, BundleError, PromptError, OSError) as error:
             print(f"quizglass-export {args.command}: {error}", file=sys.stderr)
             return 2
         except KeyboardInterrupt:
             print(f"quizglass-export {args.command}: stopped; nothing was written", file=sys.stderr)
             return STOPPED
-        finally:
-            signal.signal(signal.SIGTERM, before)
 
     return wrapped
 

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from quizglass_export.long_work import STOPPED
+
 if TYPE_CHECKING:
     from quizglass_export.finetuning.shared.options import Options
 
@@ -17,7 +19,6 @@ HELP = {
     "train": "train an adapter, or a whole model, by a recipe of the papers",
     "evaluate": "run policies of a server or of a model over a benchmark, beside the papers' own tables",
 }
-_STOPPED = 130
 Report = dict[str, Any]
 Run = Callable[[Any, Any], Report]
 """From options and progress to what came of it."""
@@ -71,7 +72,7 @@ def _run(args: argparse.Namespace, kind: type[Options], run: Run, show: Callable
         return 2
     except KeyboardInterrupt:
         print(f"quizglass-export {args.command}: stopped; the same command goes on from here", file=sys.stderr)
-        return _STOPPED
+        return STOPPED
     if args.json:
         print(json.dumps(report, indent=1))
     else:
