@@ -11,6 +11,7 @@ from grpc_status import rpc_status
 from quizglass import values
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, types_pb2
 from quizglass_server.session.dialogue.token import LONGEST, Sessions
+from tests.support.clock import Clock
 from tests.support.rpc_fakes import Stage, png, serve_stage
 
 KEY, OTHER = b"\1" * 32, b"\2" * 32
@@ -19,21 +20,14 @@ FIRST, COST = "How much does the boat on the left cost?", "45 crowns"
 RED, BLUE = (png(colour=colour) for colour in ("red", "blue"))
 
 
-class Clock:
-    now = 1_000_000.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(1_000_000.0)
 
 
 def server(folder, *keys, clock=None):
     stage = Stage(folder)
-    stage.services = replace(stage.services, sessions=Sessions(keys or (KEY,), TTL, clock or Clock()))
+    stage.services = replace(stage.services, sessions=Sessions(keys or (KEY,), TTL, clock or Clock(1_000_000.0)))
     return serve_stage(stage)
 
 

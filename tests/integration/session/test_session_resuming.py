@@ -29,6 +29,7 @@ from quizglass.values import AnswerDelta, Done, FinishReason
 from quizglass_server.errors import Overloaded, SessionForged, SessionUnknown
 from quizglass_server.session.dialogue.following import Spoken
 from quizglass_server.session.dialogue.token import Sessions
+from tests.support.clock import Clock
 from tests.support.rpc_fakes import Gate, Stage, png, serve_stage, serving
 from tests.support.sessions.session_links import (
     HOLDER,
@@ -53,17 +54,10 @@ async def stage(tmp_path):
         yield stage
 
 
-class Clock:
-    now = 1_000_000.0
-
-    def __call__(self):
-        return self.now
-
-
 def keyed(folder, *keys, clock=None, ttl=60, **settings):
     """A server whose states can be read by others with the same key."""
     stage = Stage(folder, **settings)
-    stage.services = replace(stage.services, sessions=Sessions(keys or (KEY,), ttl, clock or Clock()))
+    stage.services = replace(stage.services, sessions=Sessions(keys or (KEY,), ttl, clock or Clock(1_000_000.0)))
     return serve_stage(stage)
 
 
@@ -273,7 +267,7 @@ def forged(state):
     ],
 )
 async def test_a_state_that_is_not_to_be_used_is_told(tmp_path, spoil, holder, later, reason):
-    clock = Clock()
+    clock = Clock(1_000_000.0)
     async with keyed(tmp_path, clock=clock) as one, opened(one.target) as (before, session):
         await before.say(question("a", "Count."))
         await before.done("a")
@@ -296,7 +290,7 @@ async def test_a_token_of_a_turn_is_no_state_and_a_state_no_token(tmp_path):
 
 
 async def test_a_clock_that_jumps_changes_nothing_but_what_expires(tmp_path):
-    clock = Clock()
+    clock = Clock(1_000_000.0)
     async with keyed(tmp_path, clock=clock) as stage, opened(stage.target) as (before, session):
         await before.say(question("a"))
         await before.done("a")

@@ -8,18 +8,11 @@ from quizglass.session import DeviceState, Heat, LinkQuality, Posture
 from quizglass_server.config.options import LinkOptions
 from quizglass_server.session.directory import PING_S, session_limits
 from quizglass_server.session.posture import HOLD_S, DevicePosture
+from tests.support.clock import Clock
 
 ORDER = [Posture.NORMAL, Posture.CONSERVE, Posture.RESERVE]
 BATTERY = {0: 100, 1: 30, 2: 10}
 LEVELS = st.tuples(*[st.integers(0, 2)] * 3)
-
-
-class Clock:
-    def __init__(self):
-        self.now = 100.0
-
-    def __call__(self):
-        return self.now
 
 
 def device(clock):
@@ -32,7 +25,7 @@ def state(battery, heat, link):
 
 @given(st.lists(st.tuples(LEVELS, st.floats(0.0, 30.0)), min_size=1, max_size=30))
 def test_it_worsens_at_once_and_recovers_only_after_a_while_in_which_all_was_better(steps):
-    clock = Clock()
+    clock = Clock(100.0)
     posture, level, better_since = device(clock), 0, None
     for levels, pause in steps:
         clock.now += pause
@@ -57,7 +50,7 @@ def test_it_worsens_at_once_and_recovers_only_after_a_while_in_which_all_was_bet
 
 @given(st.lists(st.integers(26, 34), min_size=1, max_size=40))
 def test_a_battery_that_wavers_about_its_bound_is_announced_once(charges):
-    clock = Clock()
+    clock = Clock(100.0)
     posture, changes = device(clock), []
     for percent in charges:
         clock.now += HOLD_S + 1
@@ -67,7 +60,7 @@ def test_a_battery_that_wavers_about_its_bound_is_announced_once(charges):
 
 
 def test_each_posture_has_its_limits_and_one_line_that_says_why():
-    posture = device(Clock())
+    posture = device(Clock(100.0))
     assert (posture.limits.frame_side, posture.limits.look_ahead, posture.limits.answer_words) == (672, True, 0)
     change = posture.tell(DeviceState(28, None, Heat.WARM))
     assert change.reason == (
@@ -81,7 +74,7 @@ def test_each_posture_has_its_limits_and_one_line_that_says_why():
 
 
 def test_a_battery_that_is_charged_counts_one_step_less():
-    posture = device(Clock())
+    posture = device(Clock(100.0))
     assert posture.tell(DeviceState(20, charging=True)) is None
     assert posture.tell(DeviceState(5)).posture is Posture.CONSERVE
     assert posture.tell(DeviceState(charging=False)).posture is Posture.RESERVE

@@ -11,6 +11,7 @@ from quizglass_server.errors import InvalidInput, SessionExpired, SessionForged,
 from quizglass_server.session.dialogue import token as token_module
 from quizglass_server.session.dialogue.following import Dialogue, Spoken
 from quizglass_server.session.dialogue.token import LONGEST, Sessions
+from tests.support.clock import Clock
 
 KEY, OTHER = bytes(range(32)), bytes(32)
 TTL = 3600
@@ -21,20 +22,13 @@ DIALOGUE = (
 )
 
 
-class Clock:
-    now = 1_000_000.5
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1_000_000.5)
 
 
 def sessions(*keys: bytes, clock: Clock | None = None) -> Sessions:
-    return Sessions(keys or (KEY,), TTL, clock or Clock())
+    return Sessions(keys or (KEY,), TTL, clock or Clock(1_000_000.5))
 
 
 TOKEN = sessions().seal(DIALOGUE)

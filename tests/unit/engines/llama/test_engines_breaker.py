@@ -7,22 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass_server.engines.llama.process.breaker import Breaker, BreakerOptions, BreakerState
+from tests.support.clock import Clock
 
 CLOSED, OPEN, HALF_OPEN = BreakerState.CLOSED, BreakerState.OPEN, BreakerState.HALF_OPEN
 OPTIONS = BreakerOptions(deaths=3, window_s=60.0, pause_s=30.0, longest_pause=4.0)
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1000.0)
 
 
 @pytest.fixture
@@ -90,7 +83,7 @@ def test_a_start_while_it_is_closed_is_no_probe(breaker: Breaker) -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(["died", "steady", "probe"]), st.floats(0, 100)), max_size=60))
 def test_it_waits_only_within_its_limits_and_is_open_only_after_deaths(steps: list[tuple[str, float]]) -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     breaker = Breaker(OPTIONS, clock)
     for step, seconds in steps:
         clock.now += seconds

@@ -8,16 +8,7 @@ torch = pytest.importorskip("torch")
 
 from quizglass_export.starter.loop import schedule as schedules  # noqa: E402
 from quizglass_export.starter.loop.schedule import Schedule, optimiser, resume, save_progress  # noqa: E402
-
-
-class Clock:
-    """A clock that the test turns on."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.support.clock import Clock  # noqa: E402
 
 
 @pytest.fixture
