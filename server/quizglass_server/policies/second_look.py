@@ -23,13 +23,14 @@ async def answer_or_look_again(state: State, tools: Tools, *, looked_up: bool, s
         searched: whether texts were searched for by what that showed.
     """
     draft, told = await tools.attempt(state)
-    if told or (looked_up and searched):
-        return draft if told else tools.tell(draft)
-    with tools.extra_round(*STEPS) as fits:
-        further = await _rest(state, tools, looked_up=looked_up, searched=searched) if fits else state
-        if (further.seen, further.found) != (state.seen, state.found):
-            again = await tools.answer(further)
-            return again if again.text else tools.tell(draft)
+    if told:
+        return draft
+    if not (looked_up and searched):
+        with tools.extra_round(*STEPS) as fits:
+            further = await _rest(state, tools, looked_up=looked_up, searched=searched) if fits else state
+            if (further.seen, further.found) != (state.seen, state.found):
+                again = await tools.answer(further)
+                return again if again.text else tools.tell(draft)
     return tools.tell(draft)
 
 
