@@ -20,6 +20,7 @@ from quizglass_export.gguf.drift import drift
 from quizglass_export.gguf.jobs import GenerationJob, generate, logits, quantise
 from quizglass_export.gguf.text import write_text_gguf
 from quizglass_export.gguf.vision import write_vision_gguf
+from quizglass_export.long_work import stopping
 from quizglass_export.roles.generator import check_length, check_tokens
 from quizglass_server.models.fields import Patched
 from quizglass_server.models.prompts import Prompt, PromptTokenizer, Segment, SegmentKind
@@ -154,7 +155,7 @@ def test_a_file_that_llama_cpp_cannot_load_is_an_error_and_not_a_crash(tokenizer
 
 
 def test_a_stopped_build_leaves_no_llama_cpp_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stops = "import os, signal, time\nos.kill(os.getppid(), signal.SIGINT)\ntime.sleep(60)\n"
+    stops = "import os, signal, time\nos.kill(os.getppid(), signal.SIGTERM)\ntime.sleep(60)\n"
     (tmp_path / "endless.py").write_text(stops)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(llama_jobs, "_WORKER", "endless")
@@ -162,7 +163,7 @@ def test_a_stopped_build_leaves_no_llama_cpp_behind(tmp_path: Path, monkeypatch:
     popen = subprocess.Popen
     monkeypatch.setattr(subprocess, "Popen", lambda *args, **more: started.append(popen(*args, **more)) or started[0])
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), stopping():
         generate(GenerationJob(tmp_path / "m.gguf", None, [], [0], None, 64, 1))
     assert started[0].poll() == -signal.SIGKILL
 
