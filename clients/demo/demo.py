@@ -4,7 +4,7 @@ Draws a small world, imports it, asks one question for each plan, one about prin
 dialogue, one that nothing answers, and one under the policy of each other system, then two of which the second stands
 on what the first left in its session, and shows each answer as it streams. Then it prints where the server's page is;
 on a terminal the server goes on until it is interrupted. Ends with status 1 if anything failed or an answer is not the
-right one.
+right one, and with 130 if it is stopped before.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from quizglass_client import Answer, Client, ClientError, Event
 from quizglass_client.local import LocalServer
 from quizglass_client.terminal.page import show_page
 from quizglass_client.terminal.show import TurnView
+from quizglass_export.long_work import STOPPED, stopping
 from quizglass_export.pocketworld.dataset import FORMAT, SCENE_SIZE, build_world, write_entries
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.questions import ABSTAIN, Question, make_questions, make_unknowable
@@ -79,6 +80,14 @@ def main() -> int:
     parser.add_argument("--workdir", type=Path, default=Path(".run/demo"))
     parser.add_argument("--end", action="store_true", help="end after the questions, on a terminal too")
     args = parser.parse_args()
+    try:
+        with stopping():
+            return _run(args)
+    except KeyboardInterrupt:
+        return STOPPED
+
+
+def _run(args: argparse.Namespace) -> int:
     console = Console()
     console.print(Rule("quizglass demo"))
     folder = args.workdir / f"world-{SEED}-{FORMAT}"
