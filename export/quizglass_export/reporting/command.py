@@ -103,7 +103,7 @@ def _scorers(args: argparse.Namespace) -> Scorers:
         judge = ModelJudge(ChatEndpoint(url, model, key_variable=args.judge_key))
     if args.bem is None:
         return Scorers(judge)
-    from quizglass_export.scoring.bem import Bem
+    from quizglass_export.scoring.benchmarks.bem import Bem
 
     return Scorers(judge, Bem(args.bem / "bem.onnx", args.bem / "vocab.txt"))
 

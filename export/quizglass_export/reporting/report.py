@@ -17,9 +17,14 @@ from quizglass_export.scoring.intervals import confidence_interval, wilson_inter
 
 _OF_HUNDRED = ("BLEU", "judge")
 """Metrics that are told of 100 already."""
+CIDER = "CIDEr"
+"""Told times 100, as papers do; a good caption's is about 100, and it may be more."""
 SPLITS_TOGETHER = "relaxed, harmonic mean of both"
 """InfoSeek's final score, which papers call its accuracy on all."""
-_SAME = {"accuracy": ("judge", SPLITS_TOGETHER, "relaxed", "vqa", "exact"), "relaxed": (SPLITS_TOGETHER, "relaxed")}
+_SAME = {
+    "accuracy": ("judge", SPLITS_TOGETHER, "relaxed", "vqa", "multiple choice", "exact"),
+    "relaxed": (SPLITS_TOGETHER, "relaxed"),
+}
 """What a paper calls so is the first of these that was measured."""
 
 
@@ -65,12 +70,12 @@ def measured(row: str, scores: Sequence[Mapping[str, float]], costs: Iterable[Tu
 
 
 def _mean(row: str, metric: str, values: list[float]) -> Measured:
-    if metric not in _OF_HUNDRED and set(values) <= {0.0, 1.0}:
+    if metric not in (*_OF_HUNDRED, CIDER) and set(values) <= {0.0, 1.0}:
         low, high = wilson_interval(int(sum(values)), len(values))
     else:
         low, high = confidence_interval(values)
-    scale = 1 if metric in _OF_HUNDRED else 100
-    return Measured(row, metric, scale * fmean(values), len(values), scale * low, scale * high)
+    scale, unit = (1 if metric in _OF_HUNDRED else 100), ("" if metric == CIDER else "%")
+    return Measured(row, metric, scale * fmean(values), len(values), scale * low, scale * high, unit)
 
 
 def beside_papers(results: Sequence[Measured], systems: Sequence[str] = (), dataset: str = "") -> list[ReportLine]:

@@ -37,6 +37,32 @@ def test_each_benchmark_is_scored_by_its_own_rule(tmp_path: Path) -> None:
     assert "truthfulness" not in scores(caption, "A baby.")
 
 
+def test_a_multiple_choice_is_right_by_its_options(tmp_path: Path) -> None:
+    telling, pointing = read_samples("visual7w", files.visual7w(tmp_path))
+    assert telling.asked == "What color is the car? Choose one of these: Blue. | Green. | Red. | Silver."
+    right = scores(telling, "The car is red.")
+    assert (right["multiple choice"], right["exact"], right["truthfulness"]) == (1, 0, 1)
+    assert scores(telling, "Blue.")["multiple choice"] == 0
+    assert scores(pointing, "cup at 1, 2, 30 x 40")["multiple choice"] == 1
+    assert "multiple choice" not in scores(Sample("1", "Who?", ("Ana",)), "Ana")
+    assert Sample("1", "Who?", ("Ana",)).asked == "Who?"
+    rows = beside_papers(scored("none", [telling], [Answered(telling.id, "red")], Scorers()))
+    assert ("multiple choice", 100) in [(row.metric, row.measured.value) for row in rows if row.measured]
+
+
+def test_captions_are_scored_together() -> None:
+    samples = [
+        Sample(str(n), "Describe it.", (said, "A dog."), dataset="nocaps", answer_type="caption")
+        for n, said in enumerate(["A red car.", "A blue boat."])
+    ]
+    answers = [Answered("0", "A red car."), Answered("1", "A dog.")]
+    found = {row.metric: row for row in scored("none", samples, answers, Scorers())}
+    # One of two references says it, and what both pictures are said to show weighs nothing.
+    assert (found["CIDEr"].value, found["CIDEr"].count, found["CIDEr"].unit) == (pytest.approx(375 / 2), 2, "")
+    assert found["CIDEr"].low is not None
+    assert "CIDEr" not in {row.metric for row in scored("none", samples[:1], answers[:1], Scorers())}
+
+
 def test_infoseek_s_final_score_is_the_harmonic_mean_of_its_two_parts() -> None:
     splits = ["val_unseen_question"] * 3 + ["val_unseen_entity"]
     samples = [Sample(str(n), "Who?", ("Ana",), dataset="infoseek", split=split) for n, split in enumerate(splits)]
