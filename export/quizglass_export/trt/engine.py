@@ -170,14 +170,20 @@ def write_context_model(
     settings.add_session_config_entry("ep.context_embed_mode", "1")
     given = options(_TENSORRT, input_ranges(model, limits), None)
     given |= {f"trt_{flag}_enable": "1" for flag in flags}
-    session = onnxruntime.InferenceSession(str(model), settings, providers=[(_TENSORRT, given), NAMES["cpu"]])
-    running = session.get_providers()
-    if not running or running[0] != _TENSORRT or not scratch.is_file():
+    try:
+        session = onnxruntime.InferenceSession(str(model), settings, providers=[(_TENSORRT, given), NAMES["cpu"]])
+        running = session.get_providers()
+        if not running or running[0] != _TENSORRT or not scratch.is_file():
+            raise ExportError(
+                f"{model}: ONNX Runtime fell back to {running[0] if running else 'nothing'}; no engine was built"
+            )
+        scratch.replace(out)
+    except ExportError:
+        raise
+    except Exception as error:  # onnxruntime's errors have no base of their own
+        raise ExportError(f"{model}: ONNX Runtime built no engine: {error}") from error
+    finally:
         scratch.unlink(missing_ok=True)
-        raise ExportError(
-            f"{model}: ONNX Runtime fell back to {running[0] if running else 'nothing'}; no engine was built"
-        )
-    scratch.replace(out)
     return out
 
 
