@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.panel import Panel
 from rich.rule import Rule
 
@@ -103,11 +104,11 @@ def _run(args: argparse.Namespace) -> int:
             failures = _ask_everything(server.target, world, folder, console)
             _say_what_next(console, folder)
             for failure in failures:
-                console.print(f"[red]Not as expected:[/] {failure}")
+                console.print(f"[red]Not as expected:[/] {escape(failure)}")
             stay = sys.stdin.isatty() and not args.end
             show_page(console, server.web, later="make serve has it on http://127.0.0.1:50062", stay=stay)
     except (ClientError, subprocess.CalledProcessError) as error:
-        console.print(f"[red]The demo failed:[/] {error}")
+        console.print(f"[red]The demo failed:[/] {escape(str(error))}")
         return 1
     return 1 if failures else 0
 

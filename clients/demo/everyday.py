@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.panel import Panel
 from rich.rule import Rule
 
@@ -60,7 +61,7 @@ def _run(args: argparse.Namespace, console: Console) -> int:
         _say_what_is_untrained(console, args.adapters)
         right = _serve_and_ask(bundle, args, console, began)
     except (ExportError, ClientError, subprocess.CalledProcessError, OSError) as error:
-        console.print(f"[red]The demo failed:[/] {error}", highlight=False)
+        console.print(f"[red]The demo failed:[/] {escape(str(error))}", highlight=False)
         return 1
     return 0 if right >= args.least else 1
 

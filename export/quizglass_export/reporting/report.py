@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from quizglass_export.reporting.papers import PaperFigure, paper_figures
 from quizglass_export.scoring.costs import TurnCost, cost_figures
@@ -124,7 +125,7 @@ def show(lines: Sequence[ReportLine], title: str, console: Console) -> None:
         ours, paper = line.measured, line.paper
         interval = f"{ours.low:.1f} to {ours.high:.1f}" if ours and ours.low is not None else ""
         table.add_row(
-            line.row,
+            Text(line.row),  # named on a command line: brackets are no markup
             line.metric,
             f"{ours.value:.4g} {ours.unit}" if ours else "not measured",
             interval,

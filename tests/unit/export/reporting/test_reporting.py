@@ -238,6 +238,26 @@ def test_a_score_of_no_questions_is_none(
     assert message in capsys.readouterr().err
 
 
+def test_a_row_is_shown_as_it_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(files.plain(tmp_path)[0])
+    file = files.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}])
+    assert main(["score", "plain", path, "--answers", f"a [b] [/c]={file}"]) == 0
+    assert "a [b] [/c]" in capsys.readouterr().out
+
+
+def test_a_stopped_score_says_so_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("quizglass_export.reporting.command.scored", stopped)
+    path = str(files.plain(tmp_path)[0])
+    file = files.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}])
+    assert main(["score", "plain", path, "--answers", f"both={file}"]) == 130
+    assert capsys.readouterr().err == "quizglass-export score: stopped\n"
+
+
 def test_questions_of_one_id_are_not_scored_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(files.plain(tmp_path)[0])
     assert main(["score", "plain", path, path, "--answers", f"both={path}"]) == 2
