@@ -148,7 +148,7 @@ def _external(tensor: TensorProto) -> dict[str, str]:
 def _bytes(tensor: TensorProto) -> int:
     if tensor.data_type == TensorProto.STRING:
         return sum(map(len, tensor.string_data))
-    bits = _PACKED.get(tensor.data_type) or 8 * helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
+    bits: int = _PACKED.get(tensor.data_type) or 8 * helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
     return -(-prod(tensor.dims) * bits // 8)
 
 
