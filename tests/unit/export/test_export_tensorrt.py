@@ -59,6 +59,11 @@ def test_operators_are_told_apart_by_what_is_documented(tmp_path: Path) -> None:
     assert check_operators(graph(tmp_path / "n.onnx", helper.make_node("Relu", ["x"], ["y"]))).fits
 
 
+def test_a_constant_may_be_a_number_of_its_own(tmp_path: Path) -> None:
+    nodes = helper.make_node("Constant", [], ["axis"], value_int=0), helper.make_node("CumSum", ["x", "axis"], ["y"])
+    assert check_operators(graph(tmp_path / "m.onnx", *nodes)).fits
+
+
 def test_profiles_follow_the_graphs_axes(tmp_path: Path) -> None:
     relu = helper.make_node("Relu", ["x"], ["y"])
     path = graph(tmp_path / "m.onnx", relu, axes=("batch", "sequence", 7))
