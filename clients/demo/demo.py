@@ -91,14 +91,13 @@ def main() -> int:
 def _run(args: argparse.Namespace) -> int:
     console = Console()
     console.print(Rule("quizglass demo"))
-    folder = args.workdir / f"world-{SEED}-{FORMAT}"
+    folder, log = args.workdir / f"world-{SEED}-{FORMAT}", args.workdir / "server.log"
     world = build_world(SEED, NEW_THINGS, core=True, format=FORMAT)
-    if not (folder / "entries.jsonl").exists():
-        console.print(f"Drawing the starter world: {len(world.things)} things, their makers and people")
-        write_entries(world, folder)
-    log = args.workdir / "server.log"
-    console.print(f"Starting quizglass-server on {args.bundle} (log: {log})")
     try:
+        if not (folder / "entries.jsonl").exists():
+            console.print(f"Drawing the starter world: {len(world.things)} things, their makers and people")
+            write_entries(world, folder)
+        console.print(f"Starting quizglass-server on {args.bundle} (log: {log})")
         with LocalServer(args.bundle, folder / "knowledge", flags=["--web-port", "0"], log=log) as server:
             _import(server.target, folder)
             failures = _ask_everything(server.target, world, folder, console)
@@ -107,7 +106,7 @@ def _run(args: argparse.Namespace) -> int:
                 console.print(f"[red]Not as expected:[/] {escape(failure)}")
             stay = sys.stdin.isatty() and not args.end
             show_page(console, server.web, later="make serve has it on http://127.0.0.1:50062", stay=stay)
-    except (ClientError, subprocess.CalledProcessError) as error:
+    except (ClientError, subprocess.CalledProcessError, OSError) as error:
         console.print(f"[red]The demo failed:[/] {escape(str(error))}")
         return 1
     return 1 if failures else 0

@@ -3,11 +3,15 @@
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from clients.demo import everyday
+from quizglass_export.pocketworld.dataset import build_world, files, write_entries
+from quizglass_export.pocketworld.world import World
 from tests.support.processes import running
 
 
@@ -33,3 +37,24 @@ def test_the_everyday_demo_ends_quietly_while_it_fetches(
     monkeypatch.setattr(everyday, "build_bundle", interrupted)
     assert everyday.main(["--workdir", str(tmp_path)]) == 130
     assert capsys.readouterr().err == ""
+
+
+def test_a_world_that_was_half_written_is_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world, entries = build_world(7, 12), files._entries
+
+    def interrupted(world: World) -> Iterator[dict[str, Any]]:
+        yield next(iter(entries(world)))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files, "_entries", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_entries(world, tmp_path)
+    assert not (tmp_path / "entries.jsonl").exists()
+
+
+def test_the_demo_says_what_it_cannot_write(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    command = [sys.executable, "clients/demo/demo.py", "--workdir", str(tmp_path / "file")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "The demo failed: [Errno 20] Not a directory" in done.stdout
