@@ -51,7 +51,8 @@ def run(args: argparse.Namespace) -> int:
         if args.batch < 1:
             raise ExportError(f"--batch {args.batch}: must be 1 or more")
         bundle = Bundle.load(args.bundle)
-        graphs = _graphs(bundle, args.role)
+        if not (graphs := _graphs(bundle, args.role)):
+            raise ExportError(f"{args.bundle}: none of its roles runs on ONNX Runtime")
         found = {name: told for file, graph in graphs.items() for name, told in _told(bundle, file, graph, args)}
     except (ExportError, BundleError, OSError) as error:
         print(f"quizglass-export tensorrt: {error}", file=sys.stderr)

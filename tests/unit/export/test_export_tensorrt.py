@@ -245,6 +245,11 @@ def test_a_graph_that_no_engine_can_be_built_for_ahead_of_time_is_left_out(
     assert len(list((tmp_path / "engines").glob("image_encoder_*.engine"))) == 1
 
 
+def test_a_bundle_without_onnx_models_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["tensorrt", str(write_bundle(tmp_path / "bundle", ("generator",)))]) == 2
+    assert "bundle: none of its roles runs on ONNX Runtime" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
