@@ -148,8 +148,8 @@ def test_a_model_that_sees_takes_no_adapters_in_gguf(tmp_path: Path) -> None:
         plan_role(tmp_path, "generator", spec, {})
 
 
-def copied(base: Path, target: Path, *, alignment: int = 32, languages: Sequence[str] = ()) -> Path:
-    """A GGUF file with another alignment, or with languages."""
+def copied(base: Path, target: Path, *, alignment: int = 32, languages: Sequence[str] = (), files: int = 1) -> Path:
+    """A GGUF file with another alignment, with languages, or as the first of several files."""
     reader = gguf.GGUFReader(base)
     writer = gguf.GGUFWriter(str(target), "llama")
     if alignment != 32:
@@ -160,6 +160,8 @@ def copied(base: Path, target: Path, *, alignment: int = 32, languages: Sequence
             writer.add_key_value(name, field.contents(), field.types[0], sub_type=inner)
     if languages:
         writer.add_languages(list(languages))
+    if files != 1:
+        writer.add_uint16("split.count", files)
     for tensor in reader.tensors:
         writer.add_tensor(tensor.name, tensor.data)
     finish(writer)
@@ -223,3 +225,9 @@ def test_one_tensor_at_a_time_is_in_memory(tmp_path: Path, monkeypatch: pytest.M
     whole = (tmp_path / "out.gguf").stat().st_size
     assert whole > 24 << 20
     assert peak < whole / 6
+
+
+def test_one_of_several_files_of_a_model_is_refused_before_anything_is_built(tmp_path: Path) -> None:
+    base = copied(write_llama(tmp_path / "base.gguf"), tmp_path / "m-00001-of-00003.gguf", files=3)
+    with pytest.raises(ExportError, match=r"m-00001-of-00003\.gguf: is one of 3 files; join them with .*--merge"):
+        plan_role(tmp_path, "generator", {"model": base, "context": 256}, {})
