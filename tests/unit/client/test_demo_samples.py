@@ -1,0 +1,19 @@
+"""The page's sample pictures show the world that the demo imports, with questions that the demo asks."""
+
+import json
+
+import numpy as np
+from PIL import Image
+
+from clients.demo.samples import OUT, samples
+
+
+def test_the_pages_pictures_are_of_the_demos_world() -> None:
+    listed = json.loads((OUT / "samples.json").read_text())
+    drawn = list(samples())
+    assert [(each["alt"], each["questions"]) for each in listed] == [(alt, [question]) for _, alt, question in drawn]
+    for each, (picture, _, _) in zip(listed, drawn, strict=True):
+        with Image.open(OUT / each["file"]) as image:
+            kept = np.asarray(image.convert("RGB"), np.int16)
+        # Versions of Pillow may round a blend or a letter's edge differently.
+        assert np.abs(kept - np.asarray(picture.convert("RGB"), np.int16)).mean() < 1, each["file"]
