@@ -11,21 +11,33 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from demo import NEW_THINGS, SCENES, SEED, fitting, questions
+from demo import NEW_THINGS, POOL, SCENES, SEED, fitting, questions
 
 from quizglass_export.pocketworld.dataset import FORMAT, SCENE_SIZE, build_world
 from quizglass_export.pocketworld.draw import draw_scene
+from quizglass_export.pocketworld.questions import make_questions
 from quizglass_export.pocketworld.scenes import Scene
 
 OUT = Path(__file__).parents[2] / "server" / "quizglass_server" / "web" / "static" / "samples"
-SHOWN = (0, 1, 2, 3, 5, 7)
-"""Parts of the demo: one for each plan, words in a picture, and what no source knows."""
+SHOWN = (
+    SCENES[0],
+    replace(SCENES[1], which=5),
+    SCENES[2],
+    SCENES[3],
+    SCENES[5],
+    replace(SCENES[7], which=5),
+)
+"""Parts of the demo: one for each plan, words in a picture, and what no source knows.
+
+Where the page would have the demo's own picture taken again, another one that the starter gets right.
+"""
 
 
 def main() -> int:
@@ -42,9 +54,10 @@ def main() -> int:
 
 def samples() -> Iterator[tuple[Image.Image, str, str]]:
     """Of each: the picture, what it looks like, and the question."""
-    pool = questions(build_world(SEED, NEW_THINGS, core=True, format=FORMAT))
-    for place in SHOWN:
-        question = fitting(SCENES[place], pool)[SCENES[place].which]
+    world = build_world(SEED, NEW_THINGS, core=True, format=FORMAT)
+    pool = [*questions(world), *make_questions(world, 4 * POOL, SEED, unseen_share=0.5, format=FORMAT)]
+    for part in SHOWN:
+        question = fitting(part, pool)[part.which]
         yield draw_scene(question.scene, SCENE_SIZE), _described(question.scene), question.text
 
 

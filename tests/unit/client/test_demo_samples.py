@@ -6,6 +6,8 @@ import numpy as np
 from PIL import Image
 
 from clients.demo.samples import OUT, samples
+from quizglass.session import CaptureFault
+from quizglass_server.coaching.coach import CaptureCoach
 
 
 def test_the_pages_pictures_are_of_the_demos_world() -> None:
@@ -14,6 +16,7 @@ def test_the_pages_pictures_are_of_the_demos_world() -> None:
     assert [(each["alt"], each["questions"]) for each in listed] == [(alt, [question]) for _, alt, question in drawn]
     for each, (picture, _, _) in zip(listed, drawn, strict=True):
         with Image.open(OUT / each["file"]) as image:
-            kept = np.asarray(image.convert("RGB"), np.int16)
+            kept = np.asarray(image.convert("RGB"))
         # Versions of Pillow may round a blend or a letter's edge differently.
-        assert np.abs(kept - np.asarray(picture.convert("RGB"), np.int16)).mean() < 1, each["file"]
+        assert np.abs(kept.astype(int) - np.asarray(picture.convert("RGB"), int)).mean() < 1, each["file"]
+        assert CaptureCoach().judge(kept).fault is CaptureFault.NONE, each["file"]
