@@ -357,6 +357,17 @@ def test_absurd_headers_are_refused(tmp_path: Path, content: bytes, message: str
         read_gguf(path)
 
 
+def test_arrays_are_bounded_together(tmp_path: Path) -> None:
+    count = 5 << 20
+    keys = b"".join(
+        struct.pack("<Q", 1) + name + struct.pack("<IIQ", 9, 0, count) + bytes(count) for name in (b"a", b"b")
+    )
+    path = tmp_path / "m.gguf"
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 2) + keys)
+    with pytest.raises(ExportError, match=rf"{count} items of b; at most {(1 << 23) - count} are read"):
+        read_gguf(path)
+
+
 @settings(max_examples=150, deadline=None)
 @given(places=st.lists(st.tuples(st.integers(0, 4000), st.integers(0, 255)), max_size=4), cut=st.integers(0, 40_000))
 def test_damaged_headers_are_read_or_refused(
