@@ -148,8 +148,8 @@ def _external(tensor: TensorProto) -> dict[str, str]:
 def _bytes(tensor: TensorProto) -> int:
     if tensor.data_type == TensorProto.STRING:
         return sum(map(len, tensor.string_data))
-    bits: int = _PACKED.get(tensor.data_type) or 8 * helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
-    return -(-prod(tensor.dims) * bits // 8)
+    bits = _PACKED.get(tensor.data_type) or 8 * helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
+    return int(-(-prod(tensor.dims) * bits // 8))
 
 
 def _axes(value: Any) -> list[int | str]:

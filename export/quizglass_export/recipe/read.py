@@ -63,7 +63,8 @@ def _key(place: Sequence[str | int], values: Any, *, missing: bool) -> str:
     """The key of a recipe at a place of pydantic's, which also names the kinds of values that it tried there."""
     parts = []
     for part in place:
-        if isinstance(values, dict | list) and part in (values if isinstance(values, dict) else range(len(values))):
+        keys = values if isinstance(values, dict) else range(len(values)) if isinstance(values, list) else ()
+        if part in keys:
             values = values[part]
             parts.append(str(part))
     return ".".join([*parts, str(place[-1])] if missing else parts)
