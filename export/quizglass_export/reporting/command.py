@@ -70,6 +70,8 @@ def run(args: argparse.Namespace) -> int:
             row, equals, file = row_file.partition("=")
             if not equals or not file:
                 raise DatasetError(f"--answers {row_file}: expected ROW=FILE, e.g. both=both.jsonl")
+            if any(each.row == row for each in results):
+                raise DatasetError(f"--answers {row_file}: the row {row!r} is there twice; give each system a name")
             results += _scored(row, samples, _answers(Path(file)), scorers, file)
     except (DatasetError, EndpointError, ValueError, OSError) as error:
         print(f"quizglass-export score: {error}", file=sys.stderr)

@@ -245,6 +245,13 @@ def test_a_row_is_shown_as_it_is_named(tmp_path: Path, capsys: pytest.CaptureFix
     assert "a [b] [/c]" in capsys.readouterr().out
 
 
+def test_two_systems_of_one_name_are_not_one_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(files.plain(tmp_path)[0])
+    file = files.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}])
+    assert main(["score", "plain", path, *(["--answers", f"both={file}"] * 2)]) == 2
+    assert "the row 'both' is there twice" in capsys.readouterr().err
+
+
 def test_a_stopped_score_says_so_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
