@@ -3,6 +3,7 @@
 import asyncio
 import io
 import os
+import resource
 import signal
 import struct
 import zlib
@@ -328,6 +329,24 @@ async def test_a_process_that_died_while_idle_is_noticed(decoder: PictureDecoder
         os.kill(pid, signal.SIGKILL)
         await asyncio.to_thread(os.waitid, os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     assert (await decoder.decode(usual(), FIELD)).width == 900
+
+
+async def test_a_server_without_descriptors_does_not_wait_for_the_end_of_a_process_that_lives(
+    decoder: PictureDecoder,
+) -> None:
+    picture = usual()
+    await asyncio.to_thread(bytes)  # a thread that may wait, as servers have
+    decoder.start()
+    before = decoder.pids
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        with pytest.raises(Overloaded, match="no memory to decode"):
+            await decoder.decode(picture, FIELD)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert (await decoder.decode(picture, FIELD)).width == 900
+    assert decoder.pids == before
 
 
 async def test_pixels_are_counted_until_nobody_has_them(decoder: PictureDecoder, work: WorkMemory) -> None:
