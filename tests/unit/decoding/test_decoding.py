@@ -1,6 +1,7 @@
 """Pictures decoded in processes of their own: equal pixels, bounded time and memory, and ended when nobody waits."""
 
 import asyncio
+import errno
 import io
 import os
 import resource
@@ -21,10 +22,12 @@ from quizglass_server.config.options import PictureLimits
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding import decoder as decoder_module
 from quizglass_server.decoding import process as process_module
+from quizglass_server.decoding import rgb, worker
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.decoding.errors import OutOfMemory, Refused
 from quizglass_server.decoding.header import KEPT_PIXELS, read_header
 from quizglass_server.decoding.pictures import decode_picture, is_quick
+from quizglass_server.decoding.rgb import Decoded
 from quizglass_server.decoding.structure import MOST_SCANS, count_scans
 from quizglass_server.errors import BudgetExceeded, InvalidPicture, Overloaded
 from quizglass_server.scheduling.deadline import due_within
@@ -306,6 +309,15 @@ async def test_too_little_memory_is_no_fault_of_the_picture() -> None:
         assert (await process.decode(data, read_header(data).memory(len(data)))).width == 2000
     finally:
         process.end()
+
+
+def test_a_system_without_room_for_the_pixels_makes_no_damaged_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int, _data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(worker.os, "write", full)
+    with pytest.raises(OutOfMemory):
+        rgb.checked(lambda: worker._written(Decoded(1, 1, iter([b"rgb"]))))
 
 
 async def test_a_process_that_the_system_ends_for_want_of_memory_is_no_fault_of_the_picture(
