@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -13,6 +14,16 @@ from quizglass_server.scheduling.memory import ELBOW_BYTES, Reservation, WorkMem
 TOTAL = 320
 LARGE = TOTAL - TOTAL // 8
 """What is left to sizes that are not small."""
+
+
+class Garbage:
+    """What nobody refers to and a collector alone finds; it then releases memory."""
+
+    def __init__(self, release: Callable[[], None]) -> None:
+        self.me, self.release = self, release
+
+    def __del__(self) -> None:
+        self.release()
 
 
 @pytest.fixture
@@ -136,15 +147,28 @@ async def test_it_is_given_back_from_other_threads_and_by_the_collector(work: Wo
     await asyncio.to_thread(held.release)
     (await waiting).release()
 
-    class Owner:
-        def __init__(self, release: Callable[[], None]) -> None:
-            self.me, self.release = self, release
-
-        def __del__(self) -> None:
-            self.release()
-
-    Owner((await work.reserve(LARGE)).release)
+    Garbage((await work.reserve(LARGE)).release)
     gc.collect()
+    assert work.used == 0
+
+
+class CollectedMeanwhile(WorkMemory):
+    """A collector's run comes in the middle of an admission, as Python may do at any call."""
+
+    @property
+    def largest(self) -> int:
+        gc.collect()
+        return super().largest
+
+
+def test_what_the_collector_gives_back_in_the_middle_of_an_admission_blocks_nobody() -> None:
+    work = CollectedMeanwhile(TOTAL, headroom=lambda: None)
+    assert work._take(100)
+    Garbage(Reservation(work, 100).release)
+    admitting = threading.Thread(target=lambda: work._take(LARGE), daemon=True)
+    admitting.start()
+    admitting.join(60)
+    assert not admitting.is_alive()
     assert work.used == 0
 
 
