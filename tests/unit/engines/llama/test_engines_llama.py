@@ -24,7 +24,14 @@ from quizglass_server.engines.llama.native.errors import LoadFailed
 from quizglass_server.engines.llama.native.logs import LlamaLog
 from quizglass_server.engines.llama.native.model import NativeModel, start_backend
 from quizglass_server.engines.llama.native.options import LoadOptions
-from tests.support.bundles.tiny_models import HEIGHT, WIDTH, vocabulary, write_generator
+from tests.support.bundles.tiny_models import (
+    HEIGHT,
+    WIDTH,
+    vocabulary,
+    write_foreign_projector,
+    write_generator,
+    write_llama,
+)
 from tests.support.engines.engine_runs import Given, drive, finish, never, picture, prompt
 
 CONTEXT = 512
@@ -261,3 +268,17 @@ def test_damaged_files_are_named(options: LoadOptions, tmp_path: Path, field: st
     changed = replace(options, model=path) if field == "model" else replace(options, projector=path)
     with pytest.raises(LoadFailed, match=rf"{field}\.gguf"):
         NativeModel(changed, LOG)
+
+
+@pytest.mark.parametrize(("kind", "reason"), [("idefics3", "112 x 112 into 17"), ("gemma3", "both directions")])
+def test_projectors_whose_pictures_would_be_read_wrongly_are_refused(tmp_path: Path, kind: str, reason: str) -> None:
+    model, projector = write_llama(tmp_path / "model.gguf"), write_foreign_projector(tmp_path / f"{kind}.gguf", kind)
+    with pytest.raises(LoadFailed, match=rf"{kind}\.gguf: cannot be served: .*{reason}"):
+        NativeModel(LoadOptions(model, projector, WIDTH, HEIGHT, 512), LOG)
+
+
+def test_a_context_without_room_for_any_prompt_is_named(options: LoadOptions) -> None:
+    with closing(NativeModel(replace(options, context=20), LOG)) as model:
+        engine = Engine(model, [], COSTS)
+        with pytest.raises(LoadFailed, match=r"model\.gguf: the context is too small"):
+            engine.warm_up()
