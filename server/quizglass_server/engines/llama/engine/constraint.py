@@ -80,20 +80,25 @@ class GrammarFollower:
             raise ConstraintRefused(f"constraint grammar cannot be used: {model.last_error()}")
         self._handle = handle
         self._ends = model.ends
+        self._end = int(llama.llama_vocab_eos(model.vocab))
         weakref.finalize(self, llama.llama_sampler_free, handle)
 
+    def complete(self) -> bool:
+        """Whether the answer may end here."""
+        return self._end < 0 or len(self._allowed(np.array([self._end]))) > 0
+
     def pick(self, row: Row) -> int | None:
-        """The likeliest token allowed next; None when the answer is complete, or nothing is allowed."""
+        """The likeliest token allowed next; None when that is the end, or nothing is allowed."""
         for tokens in _tried(row):
             allowed = self._allowed(tokens)
             if len(allowed):
-                return int(allowed[row.logits[allowed].argmax()])
+                token = int(allowed[row.logits[allowed].argmax()])
+                return None if self._ends(token) else token
         return None
 
     def accept(self, token: int) -> None:
         """The answer goes on with a token that was picked."""
-        if not self._ends(token):
-            llama.llama_sampler_accept(self._handle, token)
+        llama.llama_sampler_accept(self._handle, token)
 
     def _allowed(self, tokens: NDArray[np.int64]) -> NDArray[np.int32]:
         """Those of the tokens that the grammar allows next."""
