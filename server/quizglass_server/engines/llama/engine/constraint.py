@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 import weakref
 from collections.abc import Iterator, Sequence
+from time import thread_time
 from unicodedata import normalize
 
 import llama_cpp.llama_cpp as llama
@@ -24,8 +26,17 @@ MAX_LABELS = 64
 _MAX_CHARACTERS = 32 << 10
 _MAX_NESTING = 64
 """Of brackets: llama.cpp's parser recurses, and a stack that overflows ends the process."""
+_COUNTS = ("minLength", "maxLength", "minItems", "maxItems")
+_MOST_REPEATED = 1000
+"""Of what a schema counts: it becomes as many nested brackets, of which llama.cpp's parser takes fewer than 2000."""
+_MOST_GRAMMAR = 1 << 20
+"""Characters of the grammar that a schema becomes."""
 _CANDIDATES = 64
 """Likeliest tokens that are tried before all of them are."""
+_PICK_S = 1.0
+"""On a core: a token that takes longer to pick is the last one, since others wait, and the next takes longer still."""
+_PATTERN_PARTS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\{[^}]*\}|[()]", re.DOTALL)
+"""Of a regular expression: escapes, classes, counts, and where groups begin and end."""
 
 _TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
@@ -88,7 +99,18 @@ class GrammarFollower:
         return self._end < 0 or len(self._allowed(np.array([self._end]))) > 0
 
     def pick(self, row: Row) -> int | None:
-        """The likeliest token allowed next; None when that is the end, or nothing is allowed."""
+        """The likeliest token allowed next; None when that is the end, or nothing is allowed.
+
+        Raises:
+            ConstraintRefused: it takes too long.
+        """
+        began = thread_time()
+        token = self._likeliest(row)
+        if thread_time() - began > _PICK_S:
+            raise ConstraintRefused("constraint takes too long to follow; make it less ambiguous")
+        return token
+
+    def _likeliest(self, row: Row) -> int | None:
         for tokens in _tried(row):
             allowed = self._allowed(tokens)
             if len(allowed):
@@ -126,13 +148,54 @@ def _schema_grammar(text: str) -> str:
     try:
         if not isinstance(schema := json.loads(text), dict):
             raise ConstraintRefused("constraint json_schema is not a JSON object")
+        _check_counts(schema)
         # Accents may also be written as JSON's escapes.
-        return str(json_schema_to_gbnf(normalize("NFC", json.dumps(schema, ensure_ascii=False))))
+        grammar = str(json_schema_to_gbnf(normalize("NFC", json.dumps(schema, ensure_ascii=False))))
     except json.JSONDecodeError as error:
         raise ConstraintRefused(f"constraint json_schema is not JSON: {error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, IndexError, AssertionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, AssertionError, re.error) as error:
         # The converter raises whatever its walk over the schema stumbles over.
         raise ConstraintRefused(f"constraint json_schema cannot be used: {type(error).__name__}: {error}") from None
+    if len(grammar) > _MOST_GRAMMAR:
+        raise ConstraintRefused(
+            f"constraint json_schema: {len(grammar)} characters as a grammar; {_MOST_GRAMMAR} at most"
+        )
+    return grammar
+
+
+def _check_counts(schema: object) -> None:
+    """Refuse what the converter would write out at any length, and what would be followed for ever."""
+    pending = [schema]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, list):
+            pending += part
+        elif isinstance(part, dict):
+            pending += part.values()
+            for key in _COUNTS:
+                _check_count(key, part.get(key))
+            if isinstance(pattern := part.get("pattern"), str):
+                _check_pattern(pattern)
+
+
+def _check_count(what: str, count: object) -> None:
+    if isinstance(count, int) and count > _MOST_REPEATED:
+        raise ConstraintRefused(f"constraint json_schema: {what} is {count}; {_MOST_REPEATED} at most")
+
+
+def _check_pattern(pattern: str) -> None:
+    """Of a text that is divided among repetitions which may be empty, every way to divide it would be followed."""
+    opened: list[int] = []
+    for part in _PATTERN_PARTS.finditer(pattern):
+        if part[0] == "(":
+            opened.append(part.start())
+        elif part[0] == ")" and opened:
+            group, behind = pattern[opened.pop() : part.end()], pattern[part.end() : part.end() + 1]
+            if behind in ("*", "+", "{") and re.fullmatch(group, "") is not None:
+                raise ConstraintRefused(f"constraint json_schema: the pattern {pattern!r} repeats what may be empty")
+        elif part[0].startswith("{"):
+            for number in part[0][1:-1].split(","):
+                _check_count(f"a repetition in the pattern {pattern!r}", int(number or 0))
 
 
 def _nesting(text: str) -> int:

@@ -231,7 +231,11 @@ class Engine:
                 continue
             if suspects and request in suspects:
                 self.scheduler.suspects.remove(request)
-            reason = request.kind.take(request, row)
+            try:
+                reason = request.kind.take(request, row)
+            except RequestRefused as error:
+                self._fail(request, error)
+                continue
             if reason is None:
                 self.scheduler.sort_in(request)
             elif isinstance(request.kind, Choice):
