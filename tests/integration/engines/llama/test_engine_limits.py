@@ -17,8 +17,10 @@ from quizglass_server.engines.llama.costs.cost_model import Costs
 from quizglass_server.engines.llama.engine import constraint as constraint_module
 from quizglass_server.engines.llama.engine import engine as engine_module
 from quizglass_server.engines.llama.engine import requests as requests_module
+from quizglass_server.engines.llama.engine.constraint import follower
 from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.engine.requests import Request
+from quizglass_server.engines.llama.engine.sampling import Row
 from quizglass_server.engines.llama.link.prompt import (
     Busy,
     Constraint,
@@ -247,6 +249,12 @@ def schema(**of_a_text: object) -> Constraint:
         (schema(pattern="^((a?){0,30}){0,30}$"), "repeats what may be empty"),
         (schema(pattern=r"^[(](\d*|[)]x?)+$"), "repeats what may be empty"),
         (schema(pattern="^(a**)+$"), "cannot be used"),
+        # With these llama.cpp's converter never comes to an end, or writes a grammar of something else.
+        (schema(pattern='^"|]]$'), "closes nothing"),
+        (schema(pattern="^[a]}$"), "closes nothing"),
+        (schema(const="two\nlines"), "control character"),
+        (schema(enum=["a", 'a "b"']), "a quote"),
+        (Constraint("json_schema", '{"properties": {"a\\\\b": {"type": "null"}}}'), "a backslash"),
     ],
 )
 def test_constraints_that_cannot_be_understood_are_named(engine: Engine, constraint: Constraint, reason: str) -> None:
@@ -263,6 +271,17 @@ def test_usual_lengths_and_patterns_are_kept_to(engine: Engine, constraint: Cons
     drive(engine, engine.builder.generation(prompt("What?"), 4, constraint=constraint, sink=given))
     assert given.texts[0] == '"'
     assert given.finished.reason in ("length", "stop")
+
+
+@pytest.mark.parametrize("character", ["\n", "\t", "\0", "\x1f"])
+def test_texts_in_json_have_no_control_characters(engine: Engine, character: str) -> None:
+    text = follower(engine.model, schema(minLength=1))
+    for token in engine.model.tokenise('"', special=False):
+        text.accept(token)
+    logits = np.zeros(engine.model.vocabulary, np.float32)
+    (wanted,) = engine.model.tokenise(character, special=False)
+    logits[wanted] = 1
+    assert text.pick(Row(logits, wanted, 0.0)) not in (None, wanted)
 
 
 def test_an_answer_whose_constraint_takes_too_long_fails_alone(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

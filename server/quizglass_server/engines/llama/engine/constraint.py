@@ -6,8 +6,6 @@ A constraint follows one answer. The likeliest token that it allows is picked; p
 from __future__ import annotations
 
 import ctypes
-import json
-import re
 import weakref
 from collections.abc import Iterator, Sequence
 from time import thread_time
@@ -15,10 +13,10 @@ from unicodedata import normalize
 
 import llama_cpp.llama_cpp as llama
 import numpy as np
-from llama_cpp.llama_grammar import json_schema_to_gbnf
 from numpy.typing import NDArray
 
 from quizglass_server.engines.llama.engine.sampling import Row
+from quizglass_server.engines.llama.engine.schema_grammar import schema_grammar
 from quizglass_server.engines.llama.link.prompt import Constraint, ConstraintRefused, RequestRefused
 from quizglass_server.engines.llama.native.model import NativeModel
 
@@ -26,18 +24,10 @@ MAX_LABELS = 64
 _MAX_CHARACTERS = 32 << 10
 _MAX_NESTING = 64
 """Of brackets: llama.cpp's parser recurses, and a stack that overflows ends the process."""
-_COUNTS = ("minLength", "maxLength", "minItems", "maxItems")
-_MOST_REPEATED = 1000
-"""Of what a schema counts: it becomes as many nested brackets, of which llama.cpp's parser takes fewer than 2000."""
-_MOST_GRAMMAR = 1 << 20
-"""Characters of the grammar that a schema becomes."""
 _CANDIDATES = 64
 """Likeliest tokens that are tried before all of them are."""
 _PICK_S = 1.0
 """On a core: a token that takes longer to pick is the last one, since others wait, and the next takes longer still."""
-_PATTERN_PARTS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\{[^}]*\}|[()]", re.DOTALL)
-"""Of a regular expression: escapes, classes, counts, and where groups begin and end."""
-
 _TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
 
@@ -53,7 +43,7 @@ def follower(model: NativeModel, constraint: Constraint) -> GrammarFollower:
     if _nesting(text) > _MAX_NESTING:
         raise ConstraintRefused(f"constraint {constraint.kind} nests brackets deeper than {_MAX_NESTING}")
     if constraint.kind == "json_schema":
-        text = _schema_grammar(text)
+        text = schema_grammar(text)
     return GrammarFollower(model, text)
 
 
@@ -142,60 +132,6 @@ def _tried(row: Row) -> Iterator[NDArray[np.int64]]:
     if count > _CANDIDATES:
         yield np.argpartition(row.logits, count - _CANDIDATES)[-_CANDIDATES:]
     yield np.arange(count)
-
-
-def _schema_grammar(text: str) -> str:
-    try:
-        if not isinstance(schema := json.loads(text), dict):
-            raise ConstraintRefused("constraint json_schema is not a JSON object")
-        _check_counts(schema)
-        # Accents may also be written as JSON's escapes.
-        grammar = str(json_schema_to_gbnf(normalize("NFC", json.dumps(schema, ensure_ascii=False))))
-    except json.JSONDecodeError as error:
-        raise ConstraintRefused(f"constraint json_schema is not JSON: {error}") from None
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, AssertionError, re.error) as error:
-        # The converter raises whatever its walk over the schema stumbles over.
-        raise ConstraintRefused(f"constraint json_schema cannot be used: {type(error).__name__}: {error}") from None
-    if len(grammar) > _MOST_GRAMMAR:
-        raise ConstraintRefused(
-            f"constraint json_schema: {len(grammar)} characters as a grammar; {_MOST_GRAMMAR} at most"
-        )
-    return grammar
-
-
-def _check_counts(schema: object) -> None:
-    """Refuse what the converter would write out at any length, and what would be followed for ever."""
-    pending = [schema]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, list):
-            pending += part
-        elif isinstance(part, dict):
-            pending += part.values()
-            for key in _COUNTS:
-                _check_count(key, part.get(key))
-            if isinstance(pattern := part.get("pattern"), str):
-                _check_pattern(pattern)
-
-
-def _check_count(what: str, count: object) -> None:
-    if isinstance(count, int) and count > _MOST_REPEATED:
-        raise ConstraintRefused(f"constraint json_schema: {what} is {count}; {_MOST_REPEATED} at most")
-
-
-def _check_pattern(pattern: str) -> None:
-    """Of a text that is divided among repetitions which may be empty, every way to divide it would be followed."""
-    opened: list[int] = []
-    for part in _PATTERN_PARTS.finditer(pattern):
-        if part[0] == "(":
-            opened.append(part.start())
-        elif part[0] == ")" and opened:
-            group, behind = pattern[opened.pop() : part.end()], pattern[part.end() : part.end() + 1]
-            if behind in ("*", "+", "{") and re.fullmatch(group, "") is not None:
-                raise ConstraintRefused(f"constraint json_schema: the pattern {pattern!r} repeats what may be empty")
-        elif part[0].startswith("{"):
-            for number in part[0][1:-1].split(","):
-                _check_count(f"a repetition in the pattern {pattern!r}", int(number or 0))
 
 
 def _nesting(text: str) -> int:
