@@ -247,9 +247,12 @@ def schema(**of_a_text: object) -> Constraint:
         (Constraint("json_schema", json.dumps({"anyOf": [LONG_TEXT] * 500})), "characters as a grammar"),
         # These are compiled at once and then followed for hours.
         (schema(pattern="^((a?){0,30}){0,30}$"), "repeats what may be empty"),
-        (schema(pattern=r"^[(](\d*|[)]x?)+$"), "repeats what may be empty"),
+        (schema(pattern=r"^[(]([0-9]*|[)]x?)+$"), "repeats what may be empty"),
         (schema(pattern="^(a**)+$"), "cannot be used"),
         # With these llama.cpp's converter never comes to an end, or writes a grammar of something else.
+        (schema(pattern=r"^\d{4}$"), r"has \\d, which grammars do not know"),
+        (schema(pattern=r"^a\.b$"), r"has \\\., which grammars do not know; write a class, such as"),
+        (schema(pattern=r"^[a\-z]$"), r"has \\-, which grammars do not know"),
         (schema(pattern='^"|]]$'), "closes nothing"),
         (schema(pattern="^[a]}$"), "closes nothing"),
         (schema(const="two\nlines"), "control character"),

@@ -21,6 +21,10 @@ _MOST_GRAMMAR = 1 << 20
 """Characters of the grammar that a schema becomes."""
 _PATTERN_PARTS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\{[^}]*\}|[()\]}]", re.DOTALL)
 """Of a regular expression: escapes, classes, counts, where groups begin and end, and brackets that close nothing."""
+_ESCAPES = frozenset('xuUtrn\\"[]')
+"""Characters that a grammar knows behind a backslash."""
+_PUNCTUATION = frozenset("()|{}*+?")
+"""Those that the converter writes without one, outside classes."""
 _CHARACTER = re.compile(r'^char ::= \[\^"\\\\', re.MULTILINE)
 """The converter's rule of a text's characters, which forgets that JSON has control characters only as escapes."""
 
@@ -84,6 +88,11 @@ def _check_pattern(pattern: str) -> None:
     where = f"constraint json_schema: the pattern {pattern!r}"
     opened: list[int] = []
     for part in _PATTERN_PARTS.finditer(pattern):
+        known = _ESCAPES if part[0].startswith("[") else _ESCAPES | _PUNCTUATION
+        if unknown := [escape for escape in re.findall(r"\\(.)", part[0], re.DOTALL) if escape not in known]:
+            raise ConstraintRefused(
+                f"{where} has \\{unknown[0]}, which grammars do not know; write a class, such as [0-9] or [.]"
+            )
         if part[0] == "(":
             opened.append(part.start())
         elif part[0] == ")" and opened:
