@@ -20,6 +20,7 @@ from quizglass_server.engines.llama.link.prompt import (
     TextPart,
     Usage,
 )
+from quizglass_server.engines.llama.native import model as model_module
 from quizglass_server.engines.llama.native.errors import LoadFailed
 from quizglass_server.engines.llama.native.logs import LlamaLog
 from quizglass_server.engines.llama.native.model import NativeModel, start_backend
@@ -145,6 +146,14 @@ def test_an_answer_ends_at_a_stop_token(model: NativeModel) -> None:
     assert finished.reason == "stop"
     assert len(pieces) == finished.usage.generated_tokens <= 3
     assert stop not in [piece.text for piece in pieces]
+
+
+def test_long_tokens_are_whole(options: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_module, "_PIECE_BYTES", 1)
+    with closing(NativeModel(options, LOG)) as model:
+        ids = [model.tokenise(text, special=False) for text in (" A", " yes", "a")]
+        assert [model.piece(token) for (token,) in ids] == [b" A", b" yes", b"a"]
+        assert model.piece(vocabulary().index("<|im_end|>")) == b""
 
 
 def test_the_last_token_costs_no_further_step(engine: Engine) -> None:

@@ -113,9 +113,14 @@ class NativeModel:
     def piece(self, token: int) -> bytes:
         """UTF-8 bytes of a token, perhaps half a character; empty for control tokens."""
         if (text := self._pieces.get(token)) is None:
-            length = int(llama.llama_token_to_piece(self.vocab, token, self._piece, _PIECE_BYTES, 0, False))
-            text = self._pieces[token] = self._piece.raw[:length] if length > 0 else b""
+            if (length := self._read_piece(token)) < 0:  # there was no room; it says how much it takes
+                self._piece = ctypes.create_string_buffer(-length)
+                length = self._read_piece(token)
+            text = self._pieces[token] = self._piece.raw[:length]
         return text
+
+    def _read_piece(self, token: int) -> int:
+        return int(llama.llama_token_to_piece(self.vocab, token, self._piece, len(self._piece), 0, False))
 
     def ends(self, token: int) -> bool:
         """Whether the model itself ends with this token."""
