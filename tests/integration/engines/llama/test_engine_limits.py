@@ -115,6 +115,23 @@ def test_a_deadline_that_cannot_be_met_is_refused_at_once(model: NativeModel) ->
     finish(engine)
 
 
+def test_what_an_engine_refuses_everybody_for_is_tried_again_at_times(model: NativeModel) -> None:
+    """It may have learnt that when the machine was busy; if nothing ever ran, nothing would show that it is not so."""
+    engine, given, refusals = Engine(model, [], SLOW), Given(), 0
+    while not engine.pending:
+        soon = Urgency(deadline=monotonic() + 60.0)
+        try:
+            engine.submit(engine.builder.generation(prompt("x" * 100, seed=None), 4, soon, sink=given))
+        except TooLate:
+            refusals += 1
+            assert refusals < 100
+    assert refusals
+    finish(engine)
+    assert len(given.texts) == 4
+    with pytest.raises(TooLate):
+        engine.submit(engine.builder.generation(prompt("y" * 100, seed=None), 4, soon, sink=Given()))
+
+
 @pytest.mark.parametrize("left", ["cancelled", "late"])
 def test_nobody_is_behind_requests_that_nobody_waits_for(model: NativeModel, left: str) -> None:
     """They leave with the next step: whoever comes before that is alone, and is told so where time does not suffice."""
