@@ -20,11 +20,13 @@ from quizglass_server.engines.llama.link.prompt import (
     TextPart,
     Usage,
 )
+from quizglass_server.engines.llama.native import known_model
 from quizglass_server.engines.llama.native import model as model_module
 from quizglass_server.engines.llama.native.errors import LoadFailed
 from quizglass_server.engines.llama.native.logs import LlamaLog
 from quizglass_server.engines.llama.native.model import NativeModel, start_backend
 from quizglass_server.engines.llama.native.options import LoadOptions
+from quizglass_server.engines.llama.native.proof import prove_model
 from tests.support.bundles.tiny_models import (
     HEIGHT,
     WIDTH,
@@ -284,6 +286,14 @@ def test_projectors_whose_pictures_would_be_read_wrongly_are_refused(tmp_path: P
     model, projector = write_llama(tmp_path / "model.gguf"), write_foreign_projector(tmp_path / f"{kind}.gguf", kind)
     with pytest.raises(LoadFailed, match=rf"{kind}\.gguf: cannot be served: .*{reason}"):
         NativeModel(LoadOptions(model, projector, WIDTH, HEIGHT, 512), LOG)
+
+
+def test_a_model_without_a_tokenizer_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "mute.gguf"
+    path.write_bytes(known_model.gguf())
+    model = NativeModel(LoadOptions(path, None, 0, 0, CONTEXT), LOG)
+    with closing(model), pytest.raises(LoadFailed, match=r"mute\.gguf: has no tokenizer"):
+        prove_model(model)
 
 
 def test_a_context_without_room_for_any_prompt_is_named(options: LoadOptions) -> None:

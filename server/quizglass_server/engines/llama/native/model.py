@@ -88,6 +88,11 @@ class NativeModel:
         return buffer.value.decode("utf-8", "replace")
 
     @property
+    def reads_text(self) -> bool:
+        """Whether the file has a tokenizer, without which `tokenise` aborts the process."""
+        return int(llama.llama_vocab_type(self.vocab)) != llama.LLAMA_VOCAB_TYPE_NONE
+
+    @property
     def executor(self) -> str:
         """What the model runs on: cpu or gpu."""
         return "gpu" if llama.llama_supports_gpu_offload() else "cpu"
