@@ -209,6 +209,7 @@ class NativeModel:
         llama.llama_model_free(self._model)
 
     def _load_model(self) -> int:
+        self._log.begin()
         params = llama.llama_model_default_params()
         params.n_gpu_layers = -1 if llama.llama_supports_gpu_offload() else 0
         params.use_extra_bufts = self.options.extra_buffers
@@ -239,11 +240,12 @@ class NativeModel:
             raise LoadFailed(f"{options.model.name}: recurrent and hybrid models cannot be served")
         if (most := int(llama.llama_max_parallel_sequences())) < params.n_seq_max:
             raise LoadFailed(f"{params.n_seq_max} sequences; llama.cpp takes {most}: keep fewer prompts or batch fewer")
+        self._log.begin()
         return self._loaded(llama.llama_init_from_model(self._model, params))
 
     def _loaded(self, handle: int | None) -> int:
         if not handle:
-            raise LoadFailed(f"{self.options.model.name}: llama.cpp cannot load this model: {self._log.last()}")
+            raise LoadFailed(f"{self.options.model.name}: llama.cpp cannot load this model: {self._log.first()}")
         return int(handle)
 
     def _watch_abort_flag(self) -> None:

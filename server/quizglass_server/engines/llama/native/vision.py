@@ -101,9 +101,10 @@ class Projector:
         params.n_threads = threads
         # The picture comes in its final size: no limit may make llama.cpp resize it again.
         params.image_min_tokens, params.image_max_tokens = 1, 1 << 16
+        self._log.begin()
         context = mtmd.mtmd_init_from_file(str(path).encode(), model, params)
         if not context:
-            raise LoadFailed(f"{path.name}: llama.cpp cannot load this projector: {self._log.last()}")
+            raise LoadFailed(f"{path.name}: llama.cpp cannot load this projector: {self._log.first()}")
         if not mtmd.mtmd_support_vision(context):
             raise LoadFailed(f"{path.name}: a projector without vision; build the bundle again")
         return int(context)
