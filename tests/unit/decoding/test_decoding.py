@@ -4,7 +4,6 @@ import asyncio
 import errno
 import io
 import os
-import resource
 import signal
 import struct
 import zlib
@@ -32,7 +31,7 @@ from quizglass_server.decoding.structure import MOST_SCANS, count_scans
 from quizglass_server.errors import BudgetExceeded, InvalidPicture, Overloaded
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.memory import WorkMemory
-from tests.support.processes import computing
+from tests.support.processes import computing, no_descriptors
 
 LIMITS = PictureLimits()
 FIELD = "frames[0].encoded"
@@ -350,13 +349,8 @@ async def test_a_server_without_descriptors_does_not_wait_for_the_end_of_a_proce
     await asyncio.to_thread(bytes)  # a thread that may wait, as servers have
     decoder.start()
     before = decoder.pids
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
-    try:
-        with pytest.raises(Overloaded, match="no memory to decode"):
-            await decoder.decode(picture, FIELD)
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with no_descriptors(), pytest.raises(Overloaded, match="no memory to decode"):
+        await decoder.decode(picture, FIELD)
     assert (await decoder.decode(picture, FIELD)).width == 900
     assert decoder.pids == before
 
