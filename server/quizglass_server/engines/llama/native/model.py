@@ -90,7 +90,7 @@ class NativeModel:
     @property
     def reads_text(self) -> bool:
         """Whether the file has a tokenizer, without which `tokenise` aborts the process."""
-        return int(llama.llama_vocab_type(self.vocab)) != llama.LLAMA_VOCAB_TYPE_NONE
+        return bool(llama.llama_vocab_type(self.vocab) != llama.LLAMA_VOCAB_TYPE_NONE)
 
     @property
     def executor(self) -> str:
