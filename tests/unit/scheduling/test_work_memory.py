@@ -16,8 +16,8 @@ LARGE = TOTAL - TOTAL // 8
 """What is left to sizes that are not small."""
 
 
-class Garbage:
-    """What nobody refers to and a collector alone finds; it then releases memory."""
+class Turn:
+    """Refers to itself, as a turn that has ended does, and gives back what it held when Python finds out."""
 
     def __init__(self, release: Callable[[], None]) -> None:
         self.me, self.release = self, release
@@ -140,6 +140,21 @@ async def test_what_is_only_kept_makes_room(work: WorkMemory) -> None:
         assert asked == [200]
 
 
+async def test_turns_that_have_ended_hold_up_nobody(work: WorkMemory) -> None:
+    Turn((await work.reserve(LARGE)).release)
+    with due_within(1.0):
+        (await work.reserve(LARGE)).release()
+
+
+async def test_who_waits_gets_what_turns_leave_that_end_meanwhile(work: WorkMemory) -> None:
+    turn, kept = Turn((await work.reserve(100)).release), await work.reserve(100)
+    waiting = asyncio.create_task(work.reserve(LARGE))
+    await asyncio.sleep(0)
+    del turn
+    work.keepers.append(lambda _: kept.release())
+    (await waiting).release()
+
+
 async def test_it_is_given_back_from_other_threads_and_by_the_collector(work: WorkMemory) -> None:
     held = await work.reserve(LARGE)
     waiting = asyncio.create_task(work.reserve(LARGE))
@@ -147,7 +162,7 @@ async def test_it_is_given_back_from_other_threads_and_by_the_collector(work: Wo
     await asyncio.to_thread(held.release)
     (await waiting).release()
 
-    Garbage((await work.reserve(LARGE)).release)
+    Turn((await work.reserve(LARGE)).release)
     gc.collect()
     assert work.used == 0
 
@@ -164,7 +179,7 @@ class CollectedMeanwhile(WorkMemory):
 def test_what_the_collector_gives_back_in_the_middle_of_an_admission_blocks_nobody() -> None:
     work = CollectedMeanwhile(TOTAL, headroom=lambda: None)
     assert work._take(100)
-    Garbage(Reservation(work, 100).release)
+    Turn(Reservation(work, 100).release)
     admitting = threading.Thread(target=lambda: work._take(LARGE), daemon=True)
     admitting.start()
     admitting.join(60)
