@@ -281,6 +281,7 @@ def test_damaged_files_are_named_with_what_is_wrong(
     elif damage == "cut":
         path.write_bytes(getattr(options, field).read_bytes()[:-5000])
     changed = replace(options, model=path) if field == "model" else replace(options, projector=path)
+    LOG.attach()  # other tests have logs of their own
     with pytest.raises(LoadFailed, match=rf"{field}\.gguf: .*{why}"):
         NativeModel(changed, LOG)
 
