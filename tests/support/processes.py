@@ -1,10 +1,15 @@
-"""The processes that a process started, as the system tells it."""
+"""The processes that a process started, as the system tells it, and a process that can open nothing more."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from quizglass_server import descriptors
 
 
 def children(pid: int) -> list[int]:
@@ -71,3 +76,22 @@ def _read(pid: int, name: str) -> bytes:
         return Path(f"/proc/{pid}/{name}").read_bytes()
     except OSError:
         return b""
+
+
+@contextmanager
+def no_descriptors(left: int = 0) -> Iterator[None]:
+    """Nothing more can be opened than so many."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors.in_use() + 60, hard))
+    taken: list[int] = []
+    try:
+        with suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        for _ in range(left):
+            os.close(taken.pop())
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for each in taken:
+            os.close(each)

@@ -91,16 +91,17 @@ class DecoderProcess:
             Refused: the file cannot be used.
             OutOfMemory: it took more.
             Lost: the process died.
-            OSError: it cannot be started.
+            OSError: it cannot be started, or given the file.
         """
         self.start()
         assert self._link is not None
         link = self._link
+        file = _in_memory(encoded)
         try:
-            _send(link, encoded, REQUEST.pack(len(encoded), memory, CPU_S))
+            _send(link, REQUEST.pack(len(encoded), memory, CPU_S), file)
             await _readable(link)
             answer, files, *_ = socket.recv_fds(link, ANSWER.size + MOST_WORDS, 1)
-        except OSError as error:
+        except (BrokenPipeError, ConnectionResetError) as error:
             raise await self._died() from error
         except BaseException:
             self.end()
@@ -135,13 +136,22 @@ class DecoderProcess:
         return Refused(DAMAGED) if status < 0 else Lost(f"exit status {status}")
 
 
-def _send(link: socket.socket, encoded: bytes, request: bytes) -> None:
-    """Hand a file over: its bytes lie in memory that both can see, so that the message itself is never too long."""
+def _in_memory(encoded: bytes) -> int:
+    """A descriptor of memory with a file's bytes, so that the message that hands it over is never too long."""
     file = os.memfd_create("picture", os.MFD_CLOEXEC)
     try:
         view = memoryview(encoded)
         while view:
             view = view[os.write(file, view) :]
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
+def _send(link: socket.socket, request: bytes, file: int) -> None:
+    """Hand a descriptor over and close it."""
+    try:
         socket.send_fds(link, [request], [file])
     finally:
         os.close(file)

@@ -78,7 +78,8 @@ def checked(make: Callable[[], Made]) -> Made:
     except UnidentifiedImageError as error:
         raise Refused(f"not a picture; send {', '.join(FORMATS)}") from error
     except Exception as error:
-        if _MEMORY_ERROR in str(error):
+        # The system's own errors have a number: they say nothing of the file.
+        if _MEMORY_ERROR in str(error) or (isinstance(error, OSError) and error.errno):
             raise OutOfMemory from error
         # Parsers of damaged files raise anything: struct.error, IndexError, zlib.error, ...
         raise Refused(DAMAGED) from error

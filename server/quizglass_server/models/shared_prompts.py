@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
+from quizglass_server.errors import BundleError
 from quizglass_server.models.batching import LIMITS, UNPADDED, prompt_ranges
 from quizglass_server.models.loading import Loading
 from quizglass_server.models.prompts import Prompt, SegmentKind
@@ -59,7 +60,7 @@ class SharingScorer:
         """Load a text scorer.
 
         Raises:
-            BundleError: its file is damaged.
+            BundleError: its file is damaged, or takes a past of another form.
         """
         signature = Signature("logits", prompt_ranges(spec.max_tokens), free=frozenset(("past", "keep")))
         path = loading.files.path(spec.model)
@@ -72,8 +73,7 @@ class SharingScorer:
         self._alike = session.notes.get(ROWS) == ALONE
         """Whether a run may hold rows of one shape only."""
         if self.shares:
-            layers, _, _, heads, _, size = session.shape("past")
-            self._dims = (int(layers), int(heads), int(size))
+            self._dims = _dimensions(session)
         limits = UNPADDED if self._alike else LIMITS
         self.batcher = Batcher[PromptPart, PartResult](loading.pool, self.run, len, limits, prompts=True)
         """Runs parts together with those of other callers."""
@@ -116,6 +116,18 @@ class SharingScorer:
             if part.past is not None:
                 pasts[:, :, row, :, : part.past.shape[3]] = part.past
         return pasts
+
+
+def _dimensions(session: OnnxSession) -> tuple[int, int, int]:
+    """Layers, heads and size of a head, as the input `past` declares them: [L, 2, B, H, P, D]."""
+    shape = session.shape("past")
+    match [size if isinstance(size, int) else None for size in shape]:
+        case [int(layers), _, _, int(heads), _, int(size)]:
+            return layers, heads, size
+    raise BundleError(
+        f"{session.name}: past has shape {shape}, not [layers, 2, batch, heads, length, size] with numbers for layers, "
+        "heads and size; export it again"
+    )
 
 
 def _before(part: PromptPart) -> int:

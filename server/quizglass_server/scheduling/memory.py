@@ -68,7 +68,8 @@ class WorkMemory:
         self._given_back = 0
         self._last_trim = 0.0
         self._last_collection = -_COLLECT_EVERY_S
-        self._lock = threading.Lock()
+        # Its holder may collect garbage, and give back what that held.
+        self._lock = threading.RLock()
         self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.keepers: list[Callable[[int], None]] = []

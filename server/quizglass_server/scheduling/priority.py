@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from enum import IntEnum
+from enum import Enum
 
 
-class Priority(IntEnum):
-    """Lower goes first."""
+class Priority(Enum):
+    """What somebody waits for, and what can wait for all of that."""
 
-    TURN = 1
+    TURN = "turn"
     """A part of a turn or a search."""
-    BACKGROUND = 2
+    BACKGROUND = "background"
     """Imports and warm-up."""
 
 

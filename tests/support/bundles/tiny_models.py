@@ -150,22 +150,28 @@ def _random_tensors(writer: gguf.GGUFWriter, random: np.random.Generator, scale:
     return put
 
 
-def _write_vision(path: Path, random: np.random.Generator) -> None:
+def _vision_tower(path: Path, kind: str, side: int, mean: list[float], std: list[float]) -> gguf.GGUFWriter:
+    """A file that says how large its vision tower is."""
     writer = gguf.GGUFWriter(path, "clip")
     writer.add_type(gguf.GGUFType.MMPROJ)
     writer.add_file_type(gguf.LlamaFileType.ALL_F32)
     writer.add_clip_has_vision_encoder(True)
-    writer.add_clip_projector_type(gguf.VisionProjectorType.QWEN25VL)
+    writer.add_clip_projector_type(kind)
     writer.add_vision_projection_dim(EMBEDDING)
-    writer.add_vision_image_size(560)
+    writer.add_vision_image_size(side)
     writer.add_vision_patch_size(PATCH)
     writer.add_vision_embedding_length(VISION)
     writer.add_vision_feed_forward_length(VISION_FEED_FORWARD)
     writer.add_vision_block_count(VISION_LAYERS)
     writer.add_vision_head_count(VISION_HEADS)
-    writer.add_vision_image_mean(MEAN)
-    writer.add_vision_image_std(STD)
+    writer.add_vision_image_mean(mean)
+    writer.add_vision_image_std(std)
     writer.add_vision_attention_layernorm_eps(1e-6)
+    return writer
+
+
+def _write_vision(path: Path, random: np.random.Generator) -> None:
+    writer = _vision_tower(path, gguf.VisionProjectorType.QWEN25VL, 560, MEAN, STD)
     writer.add_vision_use_silu(True)
     writer.add_vision_n_wa_pattern(0)
     writer.add_vision_spatial_merge_size(MERGE)
@@ -190,6 +196,35 @@ def _write_vision(path: Path, random: np.random.Generator) -> None:
         put(f"{name}.weight", rows, merged)
         put(f"{name}.bias", rows)
     _finish(writer)
+
+
+def write_foreign_projector(path: Path, kind: str) -> Path:
+    """A SigLIP of random weights as mmproj for `write_llama`; `kind` is llama.cpp's name: idefics3 or gemma3."""
+    random, merge, ones, zeros = np.random.default_rng(2), 2, np.ones(VISION, np.float32), np.zeros(VISION, np.float32)
+    writer = _vision_tower(path, kind, WIDTH, [0.5] * 3, [0.5] * 3)
+    writer.add_vision_use_gelu(True)
+    writer.add_vision_projector_scale_factor(merge)
+    writer.add_uint32("clip.vision.preproc_image_size", 4 * WIDTH)
+    put = _random_tensors(writer, random, 0.2)
+    put("v.patch_embd.weight", VISION, 3, PATCH, PATCH)
+    put("v.patch_embd.bias", VISION)
+    put("v.position_embd.weight", (WIDTH // PATCH) ** 2, VISION)
+    for norm in ("v.post_ln", *(f"v.blk.{index}.{name}" for index in range(VISION_LAYERS) for name in ("ln1", "ln2"))):
+        writer.add_tensor(f"{norm}.weight", ones)
+        writer.add_tensor(f"{norm}.bias", zeros)
+    for index in range(VISION_LAYERS):
+        sizes = dict.fromkeys(("attn_q", "attn_k", "attn_v", "attn_out"), (VISION, VISION))
+        sizes |= {"ffn_up": (VISION_FEED_FORWARD, VISION), "ffn_down": (VISION, VISION_FEED_FORWARD)}
+        for part, (rows, columns) in sizes.items():
+            put(f"v.blk.{index}.{part}.weight", rows, columns)
+            put(f"v.blk.{index}.{part}.bias", rows)
+    if kind == "gemma3":
+        put("mm.input_projection.weight", VISION, EMBEDDING)
+        writer.add_tensor("mm.soft_emb_norm.weight", ones)
+    else:
+        put("mm.model.fc.weight", EMBEDDING, VISION * merge * merge)
+    _finish(writer)
+    return path
 
 
 def _finish(writer: gguf.GGUFWriter) -> None:

@@ -1,6 +1,7 @@
 """Pictures decoded in processes of their own: equal pixels, bounded time and memory, and ended when nobody waits."""
 
 import asyncio
+import errno
 import io
 import os
 import signal
@@ -20,15 +21,17 @@ from quizglass_server.config.options import PictureLimits
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding import decoder as decoder_module
 from quizglass_server.decoding import process as process_module
+from quizglass_server.decoding import rgb, worker
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.decoding.errors import OutOfMemory, Refused
 from quizglass_server.decoding.header import KEPT_PIXELS, read_header
 from quizglass_server.decoding.pictures import decode_picture, is_quick
+from quizglass_server.decoding.rgb import Decoded
 from quizglass_server.decoding.structure import MOST_SCANS, count_scans
 from quizglass_server.errors import BudgetExceeded, InvalidPicture, Overloaded
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.memory import WorkMemory
-from tests.support.processes import computing
+from tests.support.processes import computing, no_descriptors
 
 LIMITS = PictureLimits()
 FIELD = "frames[0].encoded"
@@ -307,6 +310,15 @@ async def test_too_little_memory_is_no_fault_of_the_picture() -> None:
         process.end()
 
 
+def test_a_system_without_room_for_the_pixels_makes_no_damaged_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int, _data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(worker.os, "write", full)
+    with pytest.raises(OutOfMemory):
+        rgb.checked(lambda: worker._written(Decoded(1, 1, iter([b"rgb"]))))
+
+
 async def test_a_process_that_the_system_ends_for_want_of_memory_is_no_fault_of_the_picture(
     decoder: PictureDecoder, work: WorkMemory
 ) -> None:
@@ -328,6 +340,19 @@ async def test_a_process_that_died_while_idle_is_noticed(decoder: PictureDecoder
         os.kill(pid, signal.SIGKILL)
         await asyncio.to_thread(os.waitid, os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     assert (await decoder.decode(usual(), FIELD)).width == 900
+
+
+async def test_a_server_without_descriptors_does_not_wait_for_the_end_of_a_process_that_lives(
+    decoder: PictureDecoder,
+) -> None:
+    picture = usual()
+    await asyncio.to_thread(bytes)  # a thread that may wait, as servers have
+    decoder.start()
+    before = decoder.pids
+    with no_descriptors(), pytest.raises(Overloaded, match="no memory to decode"):
+        await decoder.decode(picture, FIELD)
+    assert (await decoder.decode(picture, FIELD)).width == 900
+    assert decoder.pids == before
 
 
 async def test_pixels_are_counted_until_nobody_has_them(decoder: PictureDecoder, work: WorkMemory) -> None:

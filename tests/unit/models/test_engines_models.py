@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from quizglass_server.bundle.files import Bundle
@@ -221,6 +222,36 @@ def test_a_reranker_gives_a_logit_for_each_of_its_labels(tmp_path: Path, bundle:
     (root / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(BundleError, match=r"reranker/model\.onnx: gives values of shape \[1, 2\].*says \[1, 3\]"):
         loaded(Bundle.load(root), pool, "reranker")
+
+
+def changed(bundle: Bundle, root: Path, model: onnx.ModelProto) -> Bundle:
+    """The bundle with another reranker."""
+    shutil.copytree(bundle.root, root)
+    content, name = model.SerializeToString(), "reranker/model.onnx"
+    (root / name).write_bytes(content)
+    manifest = json.loads((root / "manifest.json").read_text())
+    manifest["files"][name] = {"sha256": sha256(content).hexdigest(), "bytes": len(content)}
+    (root / "manifest.json").write_text(json.dumps(manifest))
+    return Bundle.load(root)
+
+
+@pytest.mark.parametrize("shape", [["layers", 2, "batch", 2, "length", 4], [1, 2, "batch"]])
+def test_a_past_of_another_form_is_named(tmp_path: Path, bundle: Bundle, pool: EnginePool, shape: list[object]) -> None:
+    model = onnx.load(bundle.path("reranker/model.onnx"))
+    past = onnx.helper.make_tensor_value_info("past", onnx.TensorProto.FLOAT, shape)
+    model.graph.input.extend([past, onnx.helper.make_tensor_value_info("keep", onnx.TensorProto.INT64, [])])
+    with pytest.raises(BundleError, match=r"reranker/model\.onnx: past has shape"):
+        loaded(changed(bundle, tmp_path / "other", model), pool, "reranker")
+
+
+def test_a_model_that_gives_no_rows_is_named(tmp_path: Path, bundle: Bundle, pool: EnginePool) -> None:
+    model = onnx.load(bundle.path("reranker/model.onnx"))
+    (last,) = (node for node in model.graph.node if "logits" in node.output)
+    last.output[list(last.output).index("logits")] = "rows"
+    model.graph.node.append(onnx.helper.make_node("ReduceSum", ["rows"], ["logits"], keepdims=0))
+    del model.graph.output[0].type.tensor_type.shape.dim[:]
+    with pytest.raises(BundleError, match=r"reranker/model\.onnx: logits is a single number"):
+        loaded(changed(bundle, tmp_path / "other", model), pool, "reranker")
 
 
 def test_labels_must_be_plans(tmp_path: Path, bundle: Bundle, pool: EnginePool) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -13,6 +14,16 @@ from quizglass_server.scheduling.memory import ELBOW_BYTES, Reservation, WorkMem
 TOTAL = 320
 LARGE = TOTAL - TOTAL // 8
 """What is left to sizes that are not small."""
+
+
+class Turn:
+    """Refers to itself, as a turn that has ended does, and gives back what it held when Python finds out."""
+
+    def __init__(self, release: Callable[[], None]) -> None:
+        self.me, self.release = self, release
+
+    def __del__(self) -> None:
+        self.release()
 
 
 @pytest.fixture
@@ -129,16 +140,6 @@ async def test_what_is_only_kept_makes_room(work: WorkMemory) -> None:
         assert asked == [200]
 
 
-class Turn:
-    """Refers to itself, as a turn that has ended does, and gives back what it held when Python finds out."""
-
-    def __init__(self, release: Callable[[], None]) -> None:
-        self.me, self.release = self, release
-
-    def __del__(self) -> None:
-        self.release()
-
-
 async def test_turns_that_have_ended_hold_up_nobody(work: WorkMemory) -> None:
     Turn((await work.reserve(LARGE)).release)
     with due_within(1.0):
@@ -163,6 +164,26 @@ async def test_it_is_given_back_from_other_threads_and_by_the_collector(work: Wo
 
     Turn((await work.reserve(LARGE)).release)
     gc.collect()
+    assert work.used == 0
+
+
+class CollectedMeanwhile(WorkMemory):
+    """A collector's run comes in the middle of an admission, as Python may do at any call."""
+
+    @property
+    def largest(self) -> int:
+        gc.collect()
+        return super().largest
+
+
+def test_what_the_collector_gives_back_in_the_middle_of_an_admission_blocks_nobody() -> None:
+    work = CollectedMeanwhile(TOTAL, headroom=lambda: None)
+    assert work._take(100)
+    Turn(Reservation(work, 100).release)
+    admitting = threading.Thread(target=lambda: work._take(LARGE), daemon=True)
+    admitting.start()
+    admitting.join(60)
+    assert not admitting.is_alive()
     assert work.used == 0
 
 

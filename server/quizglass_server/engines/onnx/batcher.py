@@ -126,23 +126,26 @@ class Batcher(Generic[Row, Result]):
         for request in waiting:
             _fail(request, error)
 
-    def _serve(self, least: Priority) -> None:
-        """Run one batch of what is at least this urgent, and see to it that what is left over is run."""
-        self._prepare(least)
+    def _serve(self, priority: Priority) -> None:
+        """Run one batch of what is this urgent, and see to it that what is left over is run."""
+        self._prepare(priority)
         with self._lock:
-            batch = self._take(least)
-            left = min((place.request.priority for place in self._places), default=None)
-        if left is not None:
-            self._post(left)
+            batch = self._take(priority)
+            left = any(place.request.priority is priority for place in self._places)
+        if left:
+            self._post(priority)
         if batch:
             self._run(batch)
 
-    def _prepare(self, least: Priority) -> None:
-        """Prepare the most urgent requests, as many as one run could hold."""
+    def _prepare(self, priority: Priority) -> None:
+        """Prepare the oldest requests that are this urgent, as many as one run could hold.
+
+        Each of them came with a job of its own, so that those which are left have one too.
+        """
         with self._lock:
-            waiting = sorted((r for r in self._unprepared if not r.future.done()), key=lambda r: r.priority)
-            chosen = [request for request in waiting if request.priority <= least][: self._limits.rows]
-            self._unprepared = [request for request in waiting if request not in chosen]
+            self._unprepared = [request for request in self._unprepared if not request.future.done()]
+            chosen = [request for request in self._unprepared if request.priority is priority][: self._limits.rows]
+            self._unprepared = [request for request in self._unprepared if request not in chosen]
         for request in chosen:
             try:
                 request.rows = rows = request.prepare()
@@ -155,14 +158,13 @@ class Batcher(Generic[Row, Result]):
             with self._lock:
                 self._places += places
 
-    def _take(self, least: Priority) -> list[_Place[Row, Result]]:
-        """The oldest of the most urgent rows, and rows as urgent of like length. Called with the lock held."""
+    def _take(self, priority: Priority) -> list[_Place[Row, Result]]:
+        """The oldest row that is this urgent, and others of like length. Called with the lock held."""
         self._places = [place for place in self._places if not place.request.future.done()]
-        allowed = [place for place in self._places if place.request.priority <= least]
-        if not allowed:
+        peers = [place for place in self._places if place.request.priority is priority]
+        if not peers:
             return []
-        head = min(allowed, key=lambda place: place.request.priority)
-        peers = [place for place in allowed if place.request.priority == head.request.priority]
+        head = peers[0]
         peers.sort(key=lambda place: place.length)
         batch = self._around(peers, peers.index(head))
         taken = {id(place) for place in batch}

@@ -1,14 +1,13 @@
-"""The threads that run ONNX models: what goes first is decided when a thread is free, not when work is handed in."""
+"""The threads that run ONNX models: some for turns, and others, for background work, on cores that no turn wants."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
-from heapq import heappop, heappush
-from itertools import count
 from threading import Condition, Thread
 from typing import TypeVar
 
@@ -17,16 +16,15 @@ from quizglass_server.scheduling.cores import give_way
 from quizglass_server.scheduling.priority import Priority, current_priority
 
 T = TypeVar("T")
-_Job = tuple[Priority, int, Callable[[], None], Callable[[], bool]]
-"""Priority, order of arrival, the work, and what drops it."""
+_Job = tuple[Callable[[], None], Callable[[], bool]]
+"""The work, and what drops it."""
 
 
 class _Lane:
-    """Threads that work off one queue, the most urgent first; `behind` is how often they give way to other threads."""
+    """Threads that work off one queue in order; `behind` is how often they give way to other threads."""
 
     def __init__(self, name: str, threads: int, behind: int) -> None:
-        self._jobs: list[_Job] = []
-        self._order = count()
+        self._jobs: deque[_Job] = deque()
         self._changed = Condition()
         self._closed = False
         self._behind = behind
@@ -34,21 +32,21 @@ class _Lane:
         for thread in self._threads:
             thread.start()
 
-    def put(self, priority: Priority, work: Callable[[], None], drop: Callable[[], bool]) -> None:
+    def put(self, work: Callable[[], None], drop: Callable[[], bool]) -> None:
         """Queue work. Raises EngineFailed when it is closed."""
         with self._changed:
             if self._closed:
                 raise EngineFailed("the engines are closed; the server is stopping")
-            heappush(self._jobs, (priority, next(self._order), work, drop))
+            self._jobs.append((work, drop))
             self._changed.notify()
 
     def drop(self) -> None:
         """Begin nothing more."""
         with self._changed:
             self._closed = True
-            dropped, self._jobs = self._jobs, []
+            dropped, self._jobs = self._jobs, deque()
             self._changed.notify_all()
-        for _, _, _, drop in dropped:
+        for _, drop in dropped:
             drop()
 
     def join(self) -> None:
@@ -60,7 +58,7 @@ class _Lane:
         for _ in range(self._behind):
             give_way()
         while (job := self._next()) is not None:
-            job[2]()
+            job[0]()
             # Nothing of the work may stay alive while this thread waits.
             del job
 
@@ -68,7 +66,7 @@ class _Lane:
         with self._changed:
             while not self._closed:
                 if self._jobs:
-                    return heappop(self._jobs)
+                    return self._jobs.popleft()
                 self._changed.wait()
         return None
 
@@ -76,9 +74,8 @@ class _Lane:
 class EnginePool:
     """A few threads for engines, so that no model ever runs on the event loop.
 
-    The most urgent work goes first, and what is equally urgent in order of arrival. Background work has threads of its
-    own, one less than there are for turns and at least one, of a lower priority: no turn waits for it to end, and it
-    gets the cores that no turn wants.
+    Work goes in order of arrival. Background work has threads of its own, one less than there are for turns and at
+    least one, of a lower priority: no turn waits for it to end.
     """
 
     def __init__(self, workers: int) -> None:
@@ -98,7 +95,7 @@ class EnginePool:
         future: Future[T] = Future()
         at = current_priority() if priority is None else priority
         lane = self._background if at is Priority.BACKGROUND else self._turns
-        lane.put(at, partial(_fulfil, future, partial(contextvars.copy_context().run, work)), future.cancel)
+        lane.put(partial(_fulfil, future, partial(contextvars.copy_context().run, work)), future.cancel)
         return future
 
     async def run(self, work: Callable[[], T]) -> T:

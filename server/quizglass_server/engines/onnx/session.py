@@ -125,6 +125,7 @@ class OnnxSession:
         """Run the model, and add the time to the current stage's engine time.
 
         Raises:
+            BundleError: the output has no rows.
             EngineFailed: a shape is out of range, or ONNX Runtime failed.
         """
         return self.run_for([self._output], inputs)[0]
@@ -133,6 +134,7 @@ class OnnxSession:
         """The same for several outputs.
 
         Raises:
+            BundleError: an output has no rows.
             EngineFailed: a shape is out of range, or ONNX Runtime failed.
         """
         for name, value in inputs.items():
@@ -144,6 +146,9 @@ class OnnxSession:
                 results = self._session.run(list(outputs), dict(inputs))
         except Exception as error:
             raise EngineFailed(f"{self.name}: ONNX Runtime failed; see the server's log") from error
+        for output, result in zip(outputs, results, strict=True):
+            if not np.ndim(result):
+                raise BundleError(f"{self.name}: {output} is a single number, not one row for each of its inputs")
         return [np.asarray(result, dtype=np.float32) for result in results]
 
 

@@ -9,8 +9,10 @@ from typing import cast
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from quizglass_server.engines.llama.engine.engine import Engine
+from quizglass_server.engines.llama.engine.sampling import Row, Sampler
 from quizglass_server.engines.llama.link.prompt import Constraint, RequestRefused, Usage
 from quizglass_server.engines.llama.native.model import NativeModel
 from tests.support.engines.engine_runs import SMALL_PIECES, Given, drive, finish, prompt
@@ -56,6 +58,27 @@ def test_a_constraint_is_kept(engine: Engine, constraint: Constraint, matches: s
     assert given.finished.reason == "stop"
     assert re.fullmatch(matches, "".join(given.texts))
     assert beside.finished
+
+
+@pytest.mark.parametrize(
+    ("grammar", "said"), [('root ::= "a" "\\n" "b"', "a\nb"), ('root ::= "a" ("\\n" "b")? "\\n"?', "a")]
+)
+def test_a_text_that_ends_answers_ends_none_that_is_not_complete(
+    starter_model: NativeModel, grammar: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, given = Engine(starter_model, [*STOP, "\n"], SMALL_PIECES), Given()
+    (newline,) = starter_model.tokenise("\n", special=True)
+    row_of = Sampler._row
+
+    def wants_newline(sampler: Sampler, logits: NDArray[np.float32]) -> Row:
+        logits[newline] = logits.max() + 20
+        return row_of(sampler, logits)
+
+    monkeypatch.setattr(Sampler, "_row", wants_newline)
+    drive(engine, engine.builder.generation(ASKED[1], 20, constraint=Constraint("grammar", grammar), sink=given))
+    assert given.finished.reason == "stop"
+    assert "".join(given.texts) == said
+    engine.close()
 
 
 def test_a_schema_is_kept(engine: Engine) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import gc
 import json
 import os
-import resource
 import signal
 import sys
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ from quizglass_server.engines.llama.process.spawn import spawn
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from tests.integration.engines.llama.test_server_engine_faults import HEALTH, outcome, served, statuses
 from tests.support.engines.generator_process import kill, started, texts, tiny_options, until
-from tests.support.processes import generator_of
+from tests.support.processes import generator_of, no_descriptors
 
 SPAWNS = int(os.environ.get("QUIZGLASS_TEST_SPAWNS", "40"))
 RESTARTS = int(os.environ.get("QUIZGLASS_TEST_KILLS", "4"))
@@ -41,25 +40,6 @@ def in_use() -> int:
     """Descriptors, without those that only garbage of earlier tests has open."""
     gc.collect()
     return descriptors.in_use()
-
-
-@contextmanager
-def no_descriptors(left: int = 0) -> Iterator[None]:
-    """Nothing more can be opened than so many."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors.in_use() + 60, hard))
-    taken: list[int] = []
-    try:
-        with suppress(OSError):
-            while True:
-                taken.append(os.open(os.devnull, os.O_RDONLY))
-        for _ in range(left):
-            os.close(taken.pop())
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        for each in taken:
-            os.close(each)
 
 
 @pytest.mark.parametrize("left", range(0, 11, 2))

@@ -11,10 +11,11 @@ from hashlib import sha256
 import pytest
 
 from quizglass_server.engines.llama.child.service import to_failure
+from quizglass_server.engines.llama.link import frames
 from quizglass_server.engines.llama.link.frames import Answering
 from quizglass_server.engines.llama.link.pixels import PixelStore
 from quizglass_server.engines.llama.link.prompt import Finished, Part, PicturePart, TextPart, Urgency, Usage
-from quizglass_server.engines.llama.process.client import GeneratorClient
+from quizglass_server.engines.llama.process.client import GeneratorClient, PromptRefused
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
 
 PIXELS = bytes(range(12))
@@ -104,3 +105,15 @@ async def test_a_call_is_over_with_its_last_response_and_is_not_cancelled(
     process.over.set()
     assert await generated(client) == [Finished("stop", Usage(1))]
     assert process.cancelled == 0
+
+
+async def test_a_prompt_that_is_too_much_for_a_message_is_refused_and_costs_nobody_the_process(
+    client: GeneratorClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as small:
+        small.setattr(frames, "_MOST_BYTES", 100)
+        with pytest.raises(PromptRefused, match="at most can be sent"):
+            await generated(client)
+        with pytest.raises(PromptRefused, match="at most can be sent"):
+            await client.choose(PROMPT, ["a"])
+    assert await generated(client) == [Finished("stop", Usage(1))]

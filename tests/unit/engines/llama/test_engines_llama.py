@@ -20,11 +20,21 @@ from quizglass_server.engines.llama.link.prompt import (
     TextPart,
     Usage,
 )
+from quizglass_server.engines.llama.native import known_model
+from quizglass_server.engines.llama.native import model as model_module
 from quizglass_server.engines.llama.native.errors import LoadFailed
 from quizglass_server.engines.llama.native.logs import LlamaLog
 from quizglass_server.engines.llama.native.model import NativeModel, start_backend
 from quizglass_server.engines.llama.native.options import LoadOptions
-from tests.support.bundles.tiny_models import HEIGHT, WIDTH, vocabulary, write_generator
+from quizglass_server.engines.llama.native.proof import prove_model
+from tests.support.bundles.tiny_models import (
+    HEIGHT,
+    WIDTH,
+    vocabulary,
+    write_foreign_projector,
+    write_generator,
+    write_llama,
+)
 from tests.support.engines.engine_runs import Given, drive, finish, never, picture, prompt
 
 CONTEXT = 512
@@ -140,6 +150,14 @@ def test_an_answer_ends_at_a_stop_token(model: NativeModel) -> None:
     assert stop not in [piece.text for piece in pieces]
 
 
+def test_long_tokens_are_whole(options: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_module, "_PIECE_BYTES", 1)
+    with closing(NativeModel(options, LOG)) as model:
+        ids = [model.tokenise(text, special=False) for text in (" A", " yes", "a")]
+        assert [model.piece(token) for (token,) in ids] == [b" A", b" yes", b"a"]
+        assert model.piece(vocabulary().index("<|im_end|>")) == b""
+
+
 def test_the_last_token_costs_no_further_step(engine: Engine) -> None:
     complete(engine, prompt("What is this?"), tokens=1)
     before = engine.stats().decode_steps
@@ -251,13 +269,40 @@ def test_stop_texts_must_be_tokens(model: NativeModel) -> None:
 
 
 @pytest.mark.parametrize("field", ["model", "projector"])
-@pytest.mark.parametrize("damage", ["missing", "nonsense", "cut"])
-def test_damaged_files_are_named(options: LoadOptions, tmp_path: Path, field: str, damage: str) -> None:
+@pytest.mark.parametrize(
+    ("damage", "why"), [("missing", "No such file"), ("nonsense", "version"), ("cut", r"tensor (mm|'blk)")]
+)
+def test_damaged_files_are_named_with_what_is_wrong(
+    options: LoadOptions, tmp_path: Path, field: str, damage: str, why: str
+) -> None:
     path = tmp_path / f"{field}.gguf"
     if damage == "nonsense":
         path.write_bytes(b"GGUF" + b"\xff" * 200)
     elif damage == "cut":
         path.write_bytes(getattr(options, field).read_bytes()[:-5000])
     changed = replace(options, model=path) if field == "model" else replace(options, projector=path)
-    with pytest.raises(LoadFailed, match=rf"{field}\.gguf"):
+    LOG.attach()  # other tests have logs of their own
+    with pytest.raises(LoadFailed, match=rf"{field}\.gguf: .*{why}"):
         NativeModel(changed, LOG)
+
+
+@pytest.mark.parametrize(("kind", "reason"), [("idefics3", "112 x 112 into 17"), ("gemma3", "both directions")])
+def test_projectors_whose_pictures_would_be_read_wrongly_are_refused(tmp_path: Path, kind: str, reason: str) -> None:
+    model, projector = write_llama(tmp_path / "model.gguf"), write_foreign_projector(tmp_path / f"{kind}.gguf", kind)
+    with pytest.raises(LoadFailed, match=rf"{kind}\.gguf: cannot be served: .*{reason}"):
+        NativeModel(LoadOptions(model, projector, WIDTH, HEIGHT, 512), LOG)
+
+
+def test_a_model_without_a_tokenizer_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "mute.gguf"
+    path.write_bytes(known_model.gguf())
+    model = NativeModel(LoadOptions(path, None, 0, 0, CONTEXT), LOG)
+    with closing(model), pytest.raises(LoadFailed, match=r"mute\.gguf: has no tokenizer"):
+        prove_model(model)
+
+
+def test_a_context_without_room_for_any_prompt_is_named(options: LoadOptions) -> None:
+    with closing(NativeModel(replace(options, context=20), LOG)) as model:
+        engine = Engine(model, [], COSTS)
+        with pytest.raises(LoadFailed, match=r"model\.gguf: the context is too small"):
+            engine.warm_up()

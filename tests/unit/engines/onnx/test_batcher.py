@@ -191,6 +191,21 @@ async def test_urgent_rows_take_no_background_rows_along(pool: EnginePool) -> No
     assert [len(run) for run in model.runs if run not in (["first"], ["ask"])] == [8, 8, 4]
 
 
+async def test_background_work_that_meets_as_many_turns_as_fill_a_run_is_not_forgotten(pool: EnginePool) -> None:
+    """The turns wait for their own busy thread while the background's is free."""
+    busy, go_on = threading.Event(), threading.Event()
+    pool.submit(lambda: busy.set() or go_on.wait(30))
+    await asyncio.to_thread(busy.wait, 30)
+    batcher = Batcher(pool, Model(), len, BatchLimits(tokens=100, rows=2))
+    turns = [batcher.submit(words(row)) for row in ("now", "too")]
+    with at_priority(Priority.BACKGROUND):
+        imported = batcher.submit(words("passage"))
+        pool.submit(lambda: None).result(30)  # the background's thread has met all three
+    go_on.set()
+    assert [turn.result(30) for turn in turns] == [["NOW"], ["TOO"]]
+    assert imported.result(30) == ["PASSAGE"]
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 async def test_no_turn_waits_for_background_work(workers: int) -> None:
     pool = EnginePool(workers)

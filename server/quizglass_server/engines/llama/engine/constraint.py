@@ -6,17 +6,17 @@ A constraint follows one answer. The likeliest token that it allows is picked; p
 from __future__ import annotations
 
 import ctypes
-import json
 import weakref
 from collections.abc import Iterator, Sequence
+from time import thread_time
 from unicodedata import normalize
 
 import llama_cpp.llama_cpp as llama
 import numpy as np
-from llama_cpp.llama_grammar import json_schema_to_gbnf
 from numpy.typing import NDArray
 
 from quizglass_server.engines.llama.engine.sampling import Row
+from quizglass_server.engines.llama.engine.schema_grammar import schema_grammar
 from quizglass_server.engines.llama.link.prompt import Constraint, ConstraintRefused, RequestRefused
 from quizglass_server.engines.llama.native.model import NativeModel
 
@@ -26,7 +26,8 @@ _MAX_NESTING = 64
 """Of brackets: llama.cpp's parser recurses, and a stack that overflows ends the process."""
 _CANDIDATES = 64
 """Likeliest tokens that are tried before all of them are."""
-
+_PICK_S = 1.0
+"""On a core: a token that takes longer to pick is the last one, since others wait, and the next takes longer still."""
 _TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
 
@@ -42,7 +43,7 @@ def follower(model: NativeModel, constraint: Constraint) -> GrammarFollower:
     if _nesting(text) > _MAX_NESTING:
         raise ConstraintRefused(f"constraint {constraint.kind} nests brackets deeper than {_MAX_NESTING}")
     if constraint.kind == "json_schema":
-        text = _schema_grammar(text)
+        text = schema_grammar(text)
     return GrammarFollower(model, text)
 
 
@@ -80,20 +81,36 @@ class GrammarFollower:
             raise ConstraintRefused(f"constraint grammar cannot be used: {model.last_error()}")
         self._handle = handle
         self._ends = model.ends
+        self._end = int(llama.llama_vocab_eos(model.vocab))
         weakref.finalize(self, llama.llama_sampler_free, handle)
 
+    def complete(self) -> bool:
+        """Whether the answer may end here."""
+        return self._end < 0 or len(self._allowed(np.array([self._end]))) > 0
+
     def pick(self, row: Row) -> int | None:
-        """The likeliest token allowed next; None when the answer is complete, or nothing is allowed."""
+        """The likeliest token allowed next; None when that is the end, or nothing is allowed.
+
+        Raises:
+            ConstraintRefused: it takes too long.
+        """
+        began = thread_time()
+        token = self._likeliest(row)
+        if thread_time() - began > _PICK_S:
+            raise ConstraintRefused("constraint takes too long to follow; make it less ambiguous")
+        return token
+
+    def _likeliest(self, row: Row) -> int | None:
         for tokens in _tried(row):
             allowed = self._allowed(tokens)
             if len(allowed):
-                return int(allowed[row.logits[allowed].argmax()])
+                token = int(allowed[row.logits[allowed].argmax()])
+                return None if self._ends(token) else token
         return None
 
     def accept(self, token: int) -> None:
         """The answer goes on with a token that was picked."""
-        if not self._ends(token):
-            llama.llama_sampler_accept(self._handle, token)
+        llama.llama_sampler_accept(self._handle, token)
 
     def _allowed(self, tokens: NDArray[np.int64]) -> NDArray[np.int32]:
         """Those of the tokens that the grammar allows next."""
@@ -115,19 +132,6 @@ def _tried(row: Row) -> Iterator[NDArray[np.int64]]:
     if count > _CANDIDATES:
         yield np.argpartition(row.logits, count - _CANDIDATES)[-_CANDIDATES:]
     yield np.arange(count)
-
-
-def _schema_grammar(text: str) -> str:
-    try:
-        if not isinstance(schema := json.loads(text), dict):
-            raise ConstraintRefused("constraint json_schema is not a JSON object")
-        # Accents may also be written as JSON's escapes.
-        return str(json_schema_to_gbnf(normalize("NFC", json.dumps(schema, ensure_ascii=False))))
-    except json.JSONDecodeError as error:
-        raise ConstraintRefused(f"constraint json_schema is not JSON: {error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, IndexError, AssertionError) as error:
-        # The converter raises whatever its walk over the schema stumbles over.
-        raise ConstraintRefused(f"constraint json_schema cannot be used: {type(error).__name__}: {error}") from None
 
 
 def _nesting(text: str) -> int:

@@ -24,7 +24,7 @@ from quizglass_server.engines.llama.engine.requests import LastGiven, Request
 from quizglass_server.engines.llama.engine.runner import Runner
 from quizglass_server.engines.llama.engine.sampling import Row
 from quizglass_server.engines.llama.engine.scheduler import Plan, Scheduler
-from quizglass_server.engines.llama.link.prompt import Busy, EngineStats, TooLate
+from quizglass_server.engines.llama.link.prompt import Busy, EngineStats, RequestRefused, TooLate
 from quizglass_server.engines.llama.native.errors import DecodeFailed, LoadFailed
 from quizglass_server.engines.llama.native.model import DECODED, NativeModel
 from quizglass_server.engines.llama.prefixes.cache import Prefixes
@@ -133,12 +133,16 @@ class Engine:
         Raises:
             LoadFailed: the model does not work.
         """
-        sink = LastGiven()
-        self.submit(self.builder.generation(self.builder.example(), 2, sink=sink))
+        sink, name = LastGiven(), self.model.options.model.name
+        try:
+            example = self.builder.generation(self.builder.example(), 2, sink=sink)
+        except RequestRefused as error:
+            raise LoadFailed(f"{name}: the context is too small for any prompt: {error}") from error
+        self.submit(example)
         while self.pending:
             self.step()
         if isinstance(sink.item, BaseException):
-            raise LoadFailed(f"{self.model.options.model.name}: the model does not work: {sink.item}")
+            raise LoadFailed(f"{name}: the model does not work: {sink.item}")
         self.prefixes.forget_kept()
 
     def close(self) -> None:
@@ -227,7 +231,11 @@ class Engine:
                 continue
             if suspects and request in suspects:
                 self.scheduler.suspects.remove(request)
-            reason = request.kind.take(request, row)
+            try:
+                reason = request.kind.take(request, row)
+            except RequestRefused as error:
+                self._fail(request, error)
+                continue
             if reason is None:
                 self.scheduler.sort_in(request)
             elif isinstance(request.kind, Choice):

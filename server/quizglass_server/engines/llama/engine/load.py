@@ -18,6 +18,8 @@ from quizglass_server.engines.llama.prefixes.cache import Prefixes
 _MIN_RETRY_S = 0.05
 _RECENT = 0.2
 """Weight of the last answer, or step, in what is usual."""
+_FORGIVE = 0.9
+"""By how much less an estimate counts each time that it alone has a request refused, until a step tells more."""
 
 
 class Load:
@@ -33,6 +35,8 @@ class Load:
         self._queue = queue
         self._usual = 0.0
         self._drift = 1.0
+        self._trust = 1.0
+        """In estimates: where every request is refused, no step is run that would show that they are wrong by now."""
 
     @property
     def pending(self) -> int:
@@ -53,6 +57,7 @@ class Load:
             left = request.urgency.deadline - monotonic()
             alone, needed = self._needed_s(request)
             if alone > left:
+                self._trust *= _FORGIVE if left > 0 else 1.0
                 raise TooLate(f"the answer would take {alone:.2f} s and {max(left, 0):.2f} s are left")
             if needed > left:
                 raise Busy(
@@ -90,11 +95,12 @@ class Load:
 
     def note_step(self, expected_us: float, spent_us: float) -> None:
         """A step has taken so long: prompts are longer than those measured, and the machine may do other things."""
+        self._trust = 1.0
         self._drift += _RECENT * (max(1.0, spent_us / expected_us) - self._drift)
 
     def _needed_s(self, request: Request) -> tuple[float, float]:
         """Until a new request's answer is complete, alone and behind those that are there."""
-        costs = self._scheduler.costs
+        costs, to_s = self._scheduler.costs, self._trust / 1e6
         known = self._prefixes.known(request.units, request.length)
         own = request.units.cells(request.length) - request.units.cells(known)
         prompt = costs.prompt(own)
@@ -105,7 +111,7 @@ class Load:
         tokens = request.kind.expected_tokens(self._usual)
         reading = [each for each in ahead if not each.writing]
         behind = (prompt + tokens * costs.step(together)) * self._drift + self._work_us(reading)
-        return (prompt + tokens * costs.step(1)) * self._drift / 1e6, behind / 1e6
+        return (prompt + tokens * costs.step(1)) * self._drift * to_s, behind * to_s
 
     def _work_us(self, requests: list[Request] | tuple[Request, ...]) -> float:
         """Until all of these would be complete."""

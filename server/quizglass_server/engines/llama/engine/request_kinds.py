@@ -43,10 +43,8 @@ class Generation:
 
     def take(self, request: Request, row: Row) -> str | None:
         """Sample one token and hand it over."""
-        token: int | None = row.best
-        if self._constraint is not None:
-            token = self._constraint.pick(row)
-        if token is None or self._ends(token):
+        token = self._next(row)
+        if token is None:
             return "stop"
         if self._constraint is not None:
             self._constraint.accept(token)
@@ -60,6 +58,15 @@ class Generation:
             return "length"
         request.append(token)
         return None
+
+    def _next(self, row: Row) -> int | None:
+        """The token that the answer goes on with; None when it ends."""
+        if self._constraint is None:
+            return None if self._ends(row.best) else row.best
+        # A text that ends answers, such as a newline, may be needed in the middle of what is asked for.
+        if self._ends(row.best) and self._constraint.complete():
+            return None
+        return self._constraint.pick(row)
 
     def result(self, reason: str, usage: Usage) -> Finished:
         """See `RequestKind`."""

@@ -44,7 +44,11 @@ class RequestKind(Protocol):
     """Whether it is given the logits after its last unit, whenever that is read."""
 
     def take(self, request: Request, row: Row) -> str | None:
-        """Receive logits; why the request has ended, None when it goes on."""
+        """Receive logits; why the request has ended, None when it goes on.
+
+        Raises:
+            RequestRefused: it cannot go on.
+        """
         ...
 
     def result(self, reason: str, usage: Usage) -> object | None:

@@ -58,12 +58,12 @@ class Runner:
         return code, logits
 
     def picture(self, request: Request, count: int) -> int:
-        """Read the next `count` rows of a picture; all of them where they see each other in both directions."""
+        """Read the next `count` rows of a picture, as far as it has so many."""
         lease, embedding, projector = request.lease, request.embedding, self._model.projector
         if lease is None or embedding is None or projector is None:
             raise DecodeFailed("a picture was to be read before it was encoded")
         start = request.picture_rows
-        end = len(embedding) if projector.whole else min(len(embedding), start + count)
+        end = min(len(embedding), start + count)
         positions = projector.positions(lease.position)[:, start:end]
         code = self._decode(EmbeddingBatch(embedding[start:end], positions, lease.sequence))
         if code != DECODED:

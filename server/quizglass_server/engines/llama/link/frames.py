@@ -51,6 +51,10 @@ class LinkLost(Exception):
     """The connection ended before the call did."""
 
 
+class FrameTooLarge(Exception):
+    """What was to be sent is more than a frame may hold; nothing of it was."""
+
+
 class CallFailed(Exception):
     """The other end says that the call failed; `failure` is what it said."""
 
@@ -119,9 +123,12 @@ class Frames(asyncio.Protocol, ABC):
 
         Raises:
             TypeError: the value cannot be sent.
+            FrameTooLarge: it is too much.
         """
         if self._transport is not None:
             payload = b"" if value is None else encode(value)
+            if len(payload) > _MOST_BYTES:
+                raise FrameTooLarge(f"{len(payload) >> 20} MiB at once; {_MOST_BYTES >> 20} at most can be sent")
             self._transport.write(_HEADER.pack(len(payload), number, kind) + payload)
 
     def close(self) -> None:
@@ -197,6 +204,7 @@ class Link(Frames):
 
         Raises:
             TypeError: an argument cannot be sent.
+            FrameTooLarge: they are too much.
         """
         number = next(self._numbers) & 0xFFFFFFFF
         call = Call(self, number)

@@ -33,6 +33,14 @@ class LlamaLog:
         mtmd.mtmd_log_set(self._callback, None)
         mtmd.mtmd_helper_log_set(self._callback, None)
 
+    def begin(self) -> None:
+        """Forget what was, so that `first` tells of what begins now."""
+        self._recent.clear()
+
+    def first(self) -> str:
+        """The first error, one line: of what fails as a whole it is the reason, and the others are what follows."""
+        return self._recent[0] if self._recent else "no reason was logged"
+
     def last(self) -> str:
         """The last error, one line; says so when there was none."""
         return self._recent[-1] if self._recent else "no reason was logged"

@@ -88,6 +88,11 @@ class NativeModel:
         return buffer.value.decode("utf-8", "replace")
 
     @property
+    def reads_text(self) -> bool:
+        """Whether the file has a tokenizer, without which `tokenise` aborts the process."""
+        return bool(llama.llama_vocab_type(self.vocab) != llama.LLAMA_VOCAB_TYPE_NONE)
+
+    @property
     def executor(self) -> str:
         """What the model runs on: cpu or gpu."""
         return "gpu" if llama.llama_supports_gpu_offload() else "cpu"
@@ -113,9 +118,14 @@ class NativeModel:
     def piece(self, token: int) -> bytes:
         """UTF-8 bytes of a token, perhaps half a character; empty for control tokens."""
         if (text := self._pieces.get(token)) is None:
-            length = int(llama.llama_token_to_piece(self.vocab, token, self._piece, _PIECE_BYTES, 0, False))
-            text = self._pieces[token] = self._piece.raw[:length] if length > 0 else b""
+            if (length := self._read_piece(token)) < 0:  # there was no room; it says how much it takes
+                self._piece = ctypes.create_string_buffer(-length)
+                length = self._read_piece(token)
+            text = self._pieces[token] = self._piece.raw[:length]
         return text
+
+    def _read_piece(self, token: int) -> int:
+        return int(llama.llama_token_to_piece(self.vocab, token, self._piece, len(self._piece), 0, False))
 
     def ends(self, token: int) -> bool:
         """Whether the model itself ends with this token."""
@@ -199,6 +209,7 @@ class NativeModel:
         llama.llama_model_free(self._model)
 
     def _load_model(self) -> int:
+        self._log.begin()
         params = llama.llama_model_default_params()
         params.n_gpu_layers = -1 if llama.llama_supports_gpu_offload() else 0
         params.use_extra_bufts = self.options.extra_buffers
@@ -229,11 +240,12 @@ class NativeModel:
             raise LoadFailed(f"{options.model.name}: recurrent and hybrid models cannot be served")
         if (most := int(llama.llama_max_parallel_sequences())) < params.n_seq_max:
             raise LoadFailed(f"{params.n_seq_max} sequences; llama.cpp takes {most}: keep fewer prompts or batch fewer")
+        self._log.begin()
         return self._loaded(llama.llama_init_from_model(self._model, params))
 
     def _loaded(self, handle: int | None) -> int:
         if not handle:
-            raise LoadFailed(f"{self.options.model.name}: llama.cpp cannot load this model: {self._log.last()}")
+            raise LoadFailed(f"{self.options.model.name}: llama.cpp cannot load this model: {self._log.first()}")
         return int(handle)
 
     def _watch_abort_flag(self) -> None:

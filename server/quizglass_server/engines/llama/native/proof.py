@@ -81,8 +81,11 @@ def prove_model(model: NativeModel) -> None:
     """Read a few tokens together and the last of them singly; whatever is in the model's memory is forgotten.
 
     Raises:
+        LoadFailed: it has no tokenizer.
         Nonsense: logits are not numbers, or the two ways differ.
     """
+    if not model.reads_text:
+        raise LoadFailed(f"{model.options.model.name}: has no tokenizer; export it again")
     tokens = model.tokenise(_TEXT, special=False)[:_TOKENS]
     if len(tokens) < _TOKENS:
         tokens = [token % model.vocabulary for token in range(_TOKENS)]

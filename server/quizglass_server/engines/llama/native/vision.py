@@ -101,9 +101,10 @@ class Projector:
         params.n_threads = threads
         # The picture comes in its final size: no limit may make llama.cpp resize it again.
         params.image_min_tokens, params.image_max_tokens = 1, 1 << 16
+        self._log.begin()
         context = mtmd.mtmd_init_from_file(str(path).encode(), model, params)
         if not context:
-            raise LoadFailed(f"{path.name}: llama.cpp cannot load this projector: {self._log.last()}")
+            raise LoadFailed(f"{path.name}: llama.cpp cannot load this projector: {self._log.first()}")
         if not mtmd.mtmd_support_vision(context):
             raise LoadFailed(f"{path.name}: a projector without vision; build the bundle again")
         return int(context)
@@ -111,25 +112,40 @@ class Projector:
     def _measure(self) -> None:
         """Tokenise a blank picture once: it stands in for every picture of that size."""
         width, height = self._size
-        chunks, image = self._chunks(bytes(width * height * 3))
+        try:
+            chunks, image = self._chunks(bytes(width * height * 3))
+        except DecodeFailed as error:
+            raise LoadFailed(f"{self.name}: {error}") from error
         before: list[int] = []
         after: list[int] = []
-        side = before
+        side, pieces = before, 0
         for index in range(mtmd.mtmd_input_chunks_size(chunks)):
             chunk = mtmd.mtmd_input_chunks_get(chunks, index)
-            if chunk == image:
-                side = after
+            if mtmd.mtmd_input_chunk_get_type(chunk) == _IMAGE_CHUNK:
+                side, pieces = after, pieces + 1
                 continue
             count = ctypes.c_size_t()
             ids = mtmd.mtmd_input_chunk_get_tokens_text(chunk, ctypes.byref(count))
             side.extend(ids[: count.value])
+        self._check_form(image, pieces, [*before, *after])
         tokens = int(mtmd.mtmd_input_chunk_get_n_tokens(image))
         positions = int(mtmd.mtmd_input_chunk_get_n_pos(image))
         self.slot = PictureSlot(tuple(before), tuple(after), tokens, positions)
-        self.whole = bool(mtmd.mtmd_decode_use_non_causal(self._context, image))
-        """Its rows see each other in both directions: the picture cannot be decoded in pieces."""
         self._relative, self._moves = self._layout(image, tokens)
         mtmd.mtmd_input_chunks_free(chunks)
+
+    def _check_form(self, image: int, pieces: int, around: list[int]) -> None:
+        """Refuse what would be read without an error, and wrongly."""
+        width, height = self._size
+        if pieces > 1:
+            wrong = f"it cuts a picture of {width} x {height} into {pieces}, and would show one of them"
+        elif mtmd.mtmd_decode_use_non_causal(self._context, image):
+            wrong = "the parts of its pictures see each other in both directions"
+        elif min(around, default=0) < 0:
+            wrong = "the model has no tokens for the beginning and the end of its pictures"
+        else:
+            return
+        raise LoadFailed(f"{self.name}: cannot be served: {wrong}; take a model of Qwen2-VL's family")
 
     def _layout(self, image: int, tokens: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
         """Positions of a picture at 0, [4 or 1, tokens], and which rows of them move with its start."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, NoReturn
 
-from quizglass_server.engines.llama.link.frames import Call, CallFailed, Link, LinkLost
+from quizglass_server.engines.llama.link.frames import Call, CallFailed, FrameTooLarge, Link, LinkLost
 from quizglass_server.engines.llama.link.pixels import Sent
 from quizglass_server.engines.llama.link.prompt import (
     Constraint,
@@ -160,7 +160,10 @@ class GeneratorClient:
     @contextmanager
     def _called(self, urgency: Urgency, method: str, *arguments: object) -> Iterator[Call]:
         """A call, cancelled when its user leaves, with the server's own errors."""
-        call = self._link.call(method, *arguments)
+        try:
+            call = self._link.call(method, *arguments)
+        except FrameTooLarge as error:
+            raise PromptRefused(f"its texts and pictures are {error}") from None
         timer = None
         if urgency.deadline is not None:
             late = BudgetExceeded("the time ran out before the generator answered")
