@@ -4,6 +4,9 @@ import asyncio
 import errno
 import json
 import os
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -109,6 +112,59 @@ async def test_a_damaged_snapshot_is_not_restored(tmp_path: Path) -> None:
     with pytest.raises(KnowledgeFailed, match="has no knowledge"):
         snapshot(tmp_path / "nowhere", tmp_path / "copy2")
     assert len(await ids(store)) == 60
+
+
+async def test_what_was_copied_is_what_has_to_be_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, copy = tmp_path / "store", tmp_path / "copy"
+    await filled(store)
+    snapshot(store, copy)
+    copied = shutil.copyfile
+
+    def while_it_changes(source: Path, target: Path) -> None:  # as a server that runs on the source might
+        copied(source, target)
+        if target.name == FILE:
+            flip(target, b"Text 30.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copyfile", while_it_changes)
+        with pytest.raises(KnowledgeFailed, match=f"{copy} is not whole, nothing was changed"):
+            restore(copy, store)
+    assert len(await ids(store)) == 60
+
+
+async def test_a_snapshot_that_may_only_be_read_becomes_a_store_that_can_be_written(tmp_path: Path) -> None:
+    await filled(tmp_path / "store")
+    snapshot(tmp_path / "store", tmp_path / "copy")
+    (tmp_path / "copy" / "more").mkdir()
+    for path in [*(tmp_path / "copy").rglob("*"), tmp_path / "copy"]:
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    restore(tmp_path / "copy", tmp_path / "new")
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "new").iterdir()}
+    assert modes == {FILE: 0o600, "marker": 0o600, "lock": 0o600, "graphs": 0o700} | dict.fromkeys(
+        modes.keys() & {f"{FILE}-wal"}, 0o600
+    )
+    assert len(await ids(tmp_path / "new")) == 60
+
+
+@pytest.mark.parametrize("task", ["verify", "snapshot", "restore"])
+def test_a_store_of_an_earlier_version_is_named_as_that(tmp_path: Path, capsys, task: str) -> None:
+    (tmp_path / "old").mkdir()
+    with closing(sqlite3.connect(tmp_path / "old" / FILE)) as connection:
+        connection.executescript((Path(__file__).parents[2] / "support" / "knowledge_v1.sql").read_text("utf-8"))
+    target = [] if task == "verify" else [str(tmp_path / "target")]
+    assert command.main([task, str(tmp_path / "old"), *target]) in (1, 4)
+    said = "".join(capsys.readouterr())
+    assert "is of an earlier version, without checksums; start the server on it once" in said
+
+
+async def test_where_somebody_stands_no_snapshot_is_put(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    await filled(tmp_path / "store")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert command.main(["snapshot", str(tmp_path / "store"), "."]) == 4
+    assert "give a directory that does not exist yet" in capsys.readouterr().err
 
 
 async def test_a_copy_that_fails_leaves_nothing_that_takes_room(

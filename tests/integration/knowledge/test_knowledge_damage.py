@@ -111,6 +111,42 @@ async def test_an_emptied_truth_is_not_taken_for_a_new_one(tmp_path: Path) -> No
             salvage(tmp_path)
 
 
+async def test_a_log_without_its_database_is_replayed_into_no_other(tmp_path: Path) -> None:
+    working, crashed = tmp_path / "working", tmp_path / "crashed"
+    base = await open_base(working)
+    await base.add(stream(pictured(f"e{number}", text="Text. " * 200) for number in range(50)))
+    await base.compact()  # the log is empty now
+    await base.add(stream([pictured("later", text="Text.")]))
+    shutil.copytree(working, crashed)
+    await base.close()
+    (crashed / FILE).unlink()
+    with pytest.raises(KnowledgeFailed, match=f"held 2 commits; .* delete marker and {FILE}-wal"):
+        await open_base(crashed)
+    (crashed / "marker").unlink()
+    with pytest.raises(KnowledgeFailed, match=f"its write-ahead log is there; .* delete {FILE}-wal"):
+        await open_base(crashed)
+    (crashed / f"{FILE}-wal").unlink()
+    base = await open_base(crashed)
+    assert (base.count(), await base.list("", 9)) == (0, [])
+    await base.close()
+    assert inspect(crashed) == []
+
+
+async def test_a_table_that_lacks_rows_of_its_index_is_refused_at_the_start(tmp_path: Path) -> None:
+    await filled(tmp_path, 3)
+    hidden = "WHERE type = 'index' AND tbl_name = 'chunks'"
+    with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        indexes = connection.execute(f"SELECT * FROM sqlite_master {hidden}").fetchall()
+        connection.execute(f"DELETE FROM sqlite_master {hidden}")
+    with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
+        connection.execute("DELETE FROM chunks")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.executemany("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", indexes)
+    with pytest.raises(KnowledgeFailed, match="table chunks lacks rows; it is damaged"):
+        await open_base(tmp_path)
+
+
 def test_a_directory_that_may_not_be_written_is_refused_and_named() -> None:
     """In a process of its own, which gives up the right to write everywhere."""
     with tempfile.TemporaryDirectory() as folder:

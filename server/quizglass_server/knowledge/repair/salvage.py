@@ -7,6 +7,7 @@ a picture that is not sound itself is reported. The file before is kept.
 
 from __future__ import annotations
 
+import logging
 import secrets
 import shutil
 import sqlite3
@@ -35,7 +36,10 @@ from quizglass_server.knowledge.database.schema import (
     schema_version,
 )
 from quizglass_server.knowledge.database.writer import DatabaseWriter
+from quizglass_server.knowledge.repair.inspection import is_outdated
 from quizglass_server.knowledge.repair.swapping import clear, swap, whole_length
+
+_log = logging.getLogger(__name__)
 
 LOST = "lost"
 """Space of rows whose vector has to be made again."""
@@ -56,6 +60,7 @@ _KEY = {"entries": "number", "chunks": "label", "pictures": "label"}
 _BEYOND = 4096  # numbers tried beyond the highest one that can be read
 _IF_UNKNOWN = 1 << 20
 _TOGETHER = 64  # entries a commit
+_NAMED = 20  # of what was lost, in the log
 _EMPTY = np.empty(0, np.float32)
 
 Spaces = dict[VectorKind, str]
@@ -119,13 +124,13 @@ def _salvaged(directory: Path, fresh: Path, step: Callable[[int], None]) -> Salv
 
 def migrate(directory: Path) -> None:
     """Bring the tables of version 1 up to date; a newer store is left alone. Raises KnowledgeFailed."""
-    path = directory / FILE
-    if is_new(path):
+    if not is_outdated(directory):
         return
-    with closing(connect(path, write=False)) as connection, explained(path):
-        outdated = schema_version(connection, FILE) == 1
-    if outdated:
-        salvage(directory)
+    done = salvage(directory)
+    lost = [*done.lost, *([f"{done.nameless} entries without a name"] if done.nameless else [])]
+    if lost:
+        about = {"lost": lost[:_NAMED], "how_many": len(lost), "the_files_before": str(done.kept_as)}
+        _log.warning("the knowledge store was of an earlier version, and not all of it was sound", extra=about)
 
 
 def _fill(old: _Old, path: Path, step: Callable[[int], None]) -> Salvaged:
