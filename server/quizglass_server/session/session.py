@@ -57,6 +57,7 @@ from quizglass_server.errors import (
     NotLocal,
     Overloaded,
     QuizglassError,
+    SessionUnknown,
     Stopping,
     Superseded,
     reported,
@@ -213,10 +214,13 @@ class Session:
 
         Raises:
             Overloaded: nobody reads, as the client has no link.
+            SessionUnknown: the session has ended.
         """
-        while self._log.full and (link := self._link) is not None and link.behind:
+        while not self._ended and self._log.full and (link := self._link) is not None and link.behind:
             await link.progressed()
             self._log.make_room(link.written)
+        if self._ended:
+            raise SessionUnknown
         if self._log.full and self._link is None:
             raise Overloaded("too much of what was said waits to be read; attach to the session first", _RETRY_S)
 

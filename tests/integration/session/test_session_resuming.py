@@ -511,6 +511,20 @@ async def test_who_waits_for_a_link_to_be_read_is_told_when_it_is_gone(tmp_path)
                 await sending
 
 
+async def test_nor_does_anybody_wait_for_the_link_of_a_session_that_has_ended(tmp_path):
+    async with serving(tmp_path, session_unacknowledged_bytes=16 << 10) as stage:
+        session, link = stage.rpc.sessions.open(Open(HOLDER))
+        for _ in range(1000):
+            session.receive(Ack(1 << 40))
+        sending = asyncio.create_task(session.room())
+        await asyncio.sleep(0)
+        session.end()
+        session.detach(link)
+        async with asyncio.timeout(WAIT_S):
+            with pytest.raises(SessionUnknown):
+                await sending
+
+
 async def test_a_link_of_one_kind_takes_the_session_over_from_the_other(stage):
     channel, stub = sender(stage.target)
     async with channel, opened(stage.target) as (said, opening):
