@@ -153,6 +153,7 @@ class KnowledgeBase:
 
     async def picture(self, sha256: bytes) -> bytes:
         """A stored picture, encoded. Raises NotFound."""
+        await self._expire()
         return await self._store.read(lambda reader: reader.picture(sha256))
 
     async def delete(self, id: str) -> Deleted:

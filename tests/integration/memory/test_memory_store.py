@@ -105,6 +105,8 @@ async def test_sightings_that_expired_and_cannot_be_deleted_are_in_no_statistics
         wait(memory, 55)
         stats = await memory.stats()
         assert (stats.sightings, stats.oldest_time, stats.latest_time) == (1, start + 50, start + 50)
+        await asyncio.wrap_future(memory._store._indexes.rebuild())  # of all that is in the database
+        assert await ids(memory) == await ids(memory, RED) == ["late"]
 
 
 async def test_a_clock_that_was_set_back_prolongs_nothing(tmp_path):
