@@ -119,3 +119,11 @@ def test_an_address_in_use_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "find_spec", lambda name: None)
     (missing,) = serving.web("127.0.0.1", 0)
     assert "quizglass[web]" in missing.remedy
+
+
+def test_an_address_that_is_none_is_not_taken_for_one_in_use() -> None:
+    from quizglass_server.doctor import serving
+
+    told = serving.address("no.such.host.invalid", 0, "HTTP", "--web-port")
+    assert told.status is Status.WRONG
+    assert "--web-host" in told.remedy
