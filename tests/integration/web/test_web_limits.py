@@ -3,7 +3,7 @@
 import asyncio
 import json
 import socket
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 
 import pytest
 
@@ -193,6 +193,25 @@ async def test_the_largest_of_too_many_unfinished_bodies_is_given_up(tmp_path, m
             assert (answer.status, answer.headers["retry-after"]) == (503, "1")
             small.writer.close()
         assert (await ask(door, "POST", ASK, SOUND, STREAM)).status == 200
+
+
+async def test_bodies_whose_clients_pause_are_given_up_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(gate, "_DISCARDED_S", 0.1)
+    async with web_serving(tmp_path, message_bytes=300_000) as door, asyncio.timeout(60), AsyncExitStack() as wires:
+        pausing = []
+        for _ in range(5):  # of one size: none of them is the largest by itself
+            wire = await wires.enter_async_context(await Wire.to(door))
+            await wire.begin("POST", CHAT, {**JSON, "content-length": "1000000"})
+            await wire.say(bytes(90_000))
+            pausing.append(asyncio.create_task(wire.answer()))
+        for _ in range(2):
+            done, pausing = await asyncio.wait(pausing, return_when=asyncio.FIRST_COMPLETED)
+            assert {task.result().status for task in done} == {503}
+            if len(pausing) <= 3:
+                break
+        assert len(pausing) == 3, "they fit"
+        for task in pausing:
+            task.cancel()
 
 
 async def test_requests_at_once_are_bounded(door, monkeypatch):
