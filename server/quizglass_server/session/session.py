@@ -293,7 +293,8 @@ class Session:
             self._turns.interrupt(Cause.UNREAD)
 
     def failed(self, ask_id: str, message_id: int, error: Exception) -> None:
-        """A question is over with an error."""
+        """A question is over with an error; what was said of an answer by then is part of the dialogue."""
+        self._changed_state = True
         self.emit(self._notice(error, message_id, "ask", ask_id=ask_id, turn_over=True))
 
     def settled(self) -> None:
