@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,10 @@ from quizglass_server.knowledge.repair import backup
 from quizglass_server.knowledge.repair.backup import restore, snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
 from tests.support.knowledge.fakes import GRAPHS_EARLY, open_base, pictured, query_text, stream
+
+
+class Killed(BaseException):
+    """What nobody mends, as the end of the process."""
 
 
 async def filled(directory: Path, count: int = 60) -> None:
@@ -98,6 +102,34 @@ async def test_what_only_the_servers_user_could_read_is_so_when_it_is_restored(t
     restore(tmp_path / "copy", put_back)
     for directory in (store, put_back, tmp_path / "copy" / "graphs"):
         assert [path.name for path in directory.iterdir() if path.stat().st_mode & 0o077] == []
+
+
+@pytest.mark.parametrize("step", range(20))
+async def test_a_restoration_that_is_killed_leaves_no_empty_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    store, copy = tmp_path / "store", tmp_path / "copy"
+    await filled(store, 9)
+    snapshot(store, copy)
+    await filled(store, 11)
+    steps = iter(range(99))
+
+    def counted(do):
+        def wrapper(*arguments, **more):
+            if next(steps) == step:
+                raise Killed
+            return do(*arguments, **more)
+
+        return wrapper
+
+    with monkeypatch.context() as patch:
+        for place, name in ((Path, "replace"), (Path, "unlink"), (Path, "mkdir"), (shutil, "copyfile")):
+            patch.setattr(place, name, counted(getattr(place, name)))
+        with suppress(Killed):
+            restore(copy, store)
+    if any("restore a snapshot" in defect.message for defect in inspect(store)):
+        restore(copy, store)
+    assert len(await ids(store)) in (9, 11)
 
 
 async def test_a_damaged_snapshot_is_not_restored(tmp_path: Path) -> None:

@@ -76,6 +76,8 @@ def restore(source: Path, directory: Path) -> Path | None:
                 for name in reversed(_ENTRIES):
                     if (incoming / name).exists():
                         (incoming / name).replace(directory / name)
+                    elif name == MARKER:
+                        (directory / name).unlink(missing_ok=True)
             sync(directory)
     return kept
 
@@ -142,10 +144,14 @@ def _raise_if_damaged(copy: Path, source: Path) -> None:
 
 
 def _set_aside(directory: Path) -> Path | None:
+    """Keep the files of a store elsewhere. Its marker stays as well: nobody begins anew where this is interrupted."""
     present = [name for name in _ENTRIES if (directory / name).exists()]
     if not present:
         return None
     kept = numbered_folder(directory, "before-restore")
     for name in present:
-        (directory / name).replace(kept / name)
+        if name == MARKER:
+            shutil.copyfile(directory / name, kept / name)
+        else:
+            (directory / name).replace(kept / name)
     return kept

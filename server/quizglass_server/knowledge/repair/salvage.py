@@ -37,7 +37,7 @@ from quizglass_server.knowledge.database.schema import (
 )
 from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.repair.inspection import is_outdated
-from quizglass_server.knowledge.repair.swapping import clear, swap, whole_length
+from quizglass_server.knowledge.repair.swapping import clear, swap, undo_interrupted, whole_length
 
 _log = logging.getLogger(__name__)
 
@@ -95,6 +95,7 @@ def salvage(directory: Path, step: Callable[[int], None] = lambda _entries: None
         raise KnowledgeFailed(f"{FILE} is missing or empty: nothing can be repaired; restore a snapshot", file=FILE)
     with explained(path):
         clear(fresh)
+        undo_interrupted(directory)
     try:
         return _salvaged(directory, fresh, step)
     except BaseException:
@@ -123,7 +124,14 @@ def _salvaged(directory: Path, fresh: Path, step: Callable[[int], None]) -> Salv
 
 
 def migrate(directory: Path) -> None:
-    """Bring the tables of version 1 up to date; a newer store is left alone. Raises KnowledgeFailed."""
+    """Bring the tables of version 1 up to date; a newer store is left alone, but for a repair that was killed.
+
+    Raises:
+        KnowledgeFailed: it cannot be read or written.
+    """
+    if not is_new(directory / FILE):
+        with explained(directory / FILE):
+            undo_interrupted(directory)
     if not is_outdated(directory):
         return
     done = salvage(directory)
