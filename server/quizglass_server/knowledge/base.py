@@ -219,7 +219,7 @@ class KnowledgeBase:
         self._closed = True
         for task in self._background:
             task.cancel()
-            with suppress(asyncio.CancelledError):
+            with suppress(asyncio.CancelledError, Exception):  # the files are closed, whatever became of it
                 await task
         await asyncio.shield(asyncio.to_thread(self._opened.close))
 
@@ -296,9 +296,9 @@ class KnowledgeBase:
             await asyncio.sleep(_TIDY_S)
             try:
                 await self._expire(again=bool(self._hidden))
+                self._indexes.look_after(idle=self._changes == before)
             except Exception:
-                _log.exception("expired entries could not be deleted")
-            self._indexes.look_after(idle=self._changes == before)
+                _log.exception("expired entries could not be deleted, or new ones not be merged; it is tried again")
 
 
 def _answer_bytes(answer: Sequence[EntryHit | ChunkHit | Sequence[EntryHit]]) -> int:
