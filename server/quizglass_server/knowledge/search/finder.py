@@ -24,6 +24,7 @@ from quizglass_server.knowledge.search.ranking import (
     texts_wanted,
 )
 
+_FURTHER = 32  # times as many words' places are looked at then, which are ranked anyway
 _ATTEMPTS = 10  # searches again when a hit was deleted between the index and the database
 
 
@@ -96,7 +97,7 @@ class Finder:
             fitting = self._those_living(reader, labels, allowed, per_entry)
             if len(fitting) >= wide or len(labels) < fetch:
                 return fitting[:wide]
-            fetch *= 4  # what is gone or not allowed took the places
+            fetch *= _FURTHER  # what is gone or not allowed took the places
 
     def _those_living(
         self, reader: DatabaseReader, labels: Sequence[int], allowed: set[int] | None, per_entry: bool
