@@ -189,6 +189,13 @@ def test_a_store_of_an_earlier_version_is_named_as_that(tmp_path: Path, capsys, 
     assert "is of an earlier version, without checksums; start the server on it once" in said
 
 
+def test_a_directory_that_is_none_is_not_called_read_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    for place in ("nowhere", "file"):
+        assert command.main(["repair", str(tmp_path / place)]) == 4
+        assert f"{tmp_path / place}: it is no directory, or does not exist" in capsys.readouterr().err
+
+
 async def test_where_somebody_stands_no_snapshot_is_put(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:
