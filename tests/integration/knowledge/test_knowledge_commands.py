@@ -196,6 +196,18 @@ def test_a_directory_that_is_none_is_not_called_read_only(tmp_path: Path, capsys
         assert f"{tmp_path / place}: it is no directory, or does not exist" in capsys.readouterr().err
 
 
+async def test_a_snapshot_takes_no_files_from_elsewhere(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    await filled(store)
+    (store / "private").write_text("not the store's")
+    with closing(sqlite3.connect(store / FILE)) as connection, connection:
+        connection.execute("UPDATE graphs SET file = '../private' WHERE kind = 'catalog'")
+    snapshot(store, tmp_path / "copy")
+    assert not (tmp_path / "copy" / "private").exists()
+    assert {path.name.split("-")[0] for path in (tmp_path / "copy" / "graphs").iterdir()} == {"chunks", "pictures"}
+    assert len(await ids(store)) == len(await ids(tmp_path / "copy")) == 60
+
+
 async def test_where_somebody_stands_no_snapshot_is_put(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:

@@ -252,12 +252,12 @@ class DatabaseReader:
         return [number for (number,) in rows]
 
     def graph(self, name: str) -> GraphRecord | None:
-        """The index snapshot that belongs to this database."""
+        """The index snapshot that belongs to this database, a file beside others of its kind."""
         with explained(self._file):
             selected = "SELECT file, sha256, space, sequence FROM graphs WHERE kind = ?"
             row = self._db.execute(selected, (name,)).fetchone()
-        if row is None or [type(column) for column in row] != [str, str, str, int]:
-            return None
+        if row is None or [type(column) for column in row] != [str, str, str, int] or Path(row[0]).name != row[0]:
+            return None  # its row is altered, of which no checksum tells
         return GraphRecord(*row)
 
     def graphs(self) -> list[GraphRecord]:

@@ -84,7 +84,7 @@ class Snapshot:
                 path.unlink(missing_ok=True)
 
     def _loaded(self, record: GraphRecord, read: Callable[[Path], Loaded]) -> Loaded | None:
-        path = self._folder / Path(record.file).name
+        path = self._folder / record.file
         try:
             if record.space != self._space:
                 reason = "it was built otherwise, or of the vectors of another encoder"
