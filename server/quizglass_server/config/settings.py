@@ -58,6 +58,7 @@ from quizglass_server.config.sources import (
     refuse_unknown_variables,
 )
 
+_BEYOND_ASCII = re.compile(r"[^ -~]")
 _COLLECTIONS = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 
@@ -177,5 +178,10 @@ def as_toml(settings: Settings) -> str:
         if isinstance(value, tuple):
             value = ",".join(value)
         shown = value if isinstance(value, bool | int | float | str) else str(value or "")
-        lines.append(f"{unset}{name} = {json.dumps(shown)}")
+        lines.append(f"{unset}{name} = {_toml(shown)}")
     return "\n".join(lines) + "\n"
+
+
+def _toml(value: bool | int | float | str) -> str:
+    """As TOML writes it: like JSON, which has other escapes for what is not ASCII."""
+    return _BEYOND_ASCII.sub(lambda match: f"\\U{ord(match[0]):08x}", json.dumps(value, ensure_ascii=False))

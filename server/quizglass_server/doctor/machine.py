@@ -101,6 +101,9 @@ def memory(available: int, needed: int, limit: int | None, work: int = 0) -> Fin
 def disk(directory: Path, name: str) -> Finding:
     """Whether a directory, or the nearest one above it that exists, can be written and has room."""
     place = next(each for each in (directory.absolute(), *directory.absolute().parents) if _exists(each))
+    if not place.is_dir():
+        remedy = "name another directory, or move the file away"
+        return Finding(name, Status.WRONG, f"{place} is no directory", remedy, {"directory": str(directory)})
     free = shutil.disk_usage(place).free
     values = {"directory": str(directory), "free_bytes": free}
     text = f"{directory}: {free / _GIB:.1f} GiB free"

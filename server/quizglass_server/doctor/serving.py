@@ -29,6 +29,8 @@ def address(host: str, port: int, name: str = "address", flag: str = "--port") -
             trial.bind((host, port))
     except OSError as error:
         remedy = f"stop what listens there, or take another {flag} (0 takes a free one)"
+        if isinstance(error, socket.gaierror):
+            remedy = f"take another {flag.replace('port', 'host')}: an address of this machine, or 0.0.0.0 for all"
         return Finding(name, Status.WRONG, f"{host}:{port}: {error.strerror}", remedy, values)
     return Finding(name, Status.OK, f"{host}:{port} is free", "", values)
 

@@ -27,7 +27,7 @@ from quizglass_server.knowledge.database.clock import StoreClock
 from quizglass_server.knowledge.database.disk import meaning
 from quizglass_server.knowledge.database.lock import DirectoryLock
 from quizglass_server.knowledge.database.reader import DatabaseReader
-from quizglass_server.knowledge.database.row_cache import RowCache
+from quizglass_server.knowledge.database.row_cache import RowCache, entry_bytes
 from quizglass_server.knowledge.database.schema import FILE, is_writable
 from quizglass_server.knowledge.database.threads import StoreThreads
 from quizglass_server.knowledge.database.writer import DatabaseWriter
@@ -48,7 +48,7 @@ from quizglass_server.roles.text_encoder import TextEncoder
 _log = logging.getLogger(__name__)
 
 _TIDY_S = 15.0  # how often expired entries are looked for when nobody asks, and a pause after which nobody writes
-_ANSWERS = 256  # kept of searches that may be asked again, good as long as nothing is written in between
+_ANSWERS, _ANSWER_BYTES = 256, 32 << 20  # kept of searches that may be asked again, until something is written
 _ANY = SearchOptions()
 
 Hits = TypeVar("Hits")
@@ -75,7 +75,7 @@ class KnowledgeBase:
         self._idle_window = IdleWindow()
         self._closed = False
         self._hidden: set[int] = set()  # numbers of entries that have expired and could not be deleted
-        self._answers = BoundedCache[Hashable, Any](_ANSWERS)
+        self._answers = BoundedCache[Hashable, Any](_ANSWER_BYTES, _answer_bytes)
         self._row_cache = RowCache()
         self._background: list[asyncio.Task[None]] = []
         with ExitStack() as opened:
@@ -153,6 +153,7 @@ class KnowledgeBase:
 
     async def picture(self, sha256: bytes) -> bytes:
         """A stored picture, encoded. Raises NotFound."""
+        await self._expire()
         return await self._store.read(lambda reader: reader.picture(sha256))
 
     async def delete(self, id: str) -> Deleted:
@@ -218,7 +219,7 @@ class KnowledgeBase:
         self._closed = True
         for task in self._background:
             task.cancel()
-            with suppress(asyncio.CancelledError):
+            with suppress(asyncio.CancelledError, Exception):  # the files are closed, whatever became of it
                 await task
         await asyncio.shield(asyncio.to_thread(self._opened.close))
 
@@ -295,9 +296,15 @@ class KnowledgeBase:
             await asyncio.sleep(_TIDY_S)
             try:
                 await self._expire(again=bool(self._hidden))
+                self._indexes.look_after(idle=self._changes == before)
             except Exception:
-                _log.exception("expired entries could not be deleted")
-            self._indexes.look_after(idle=self._changes == before)
+                _log.exception("expired entries could not be deleted, or new ones not be merged; it is tried again")
+
+
+def _answer_bytes(answer: Sequence[EntryHit | ChunkHit | Sequence[EntryHit]]) -> int:
+    """Memory of an answer, in which entries are whole; at least its share of all."""
+    hits = (hit for each in answer for hit in (each if isinstance(each, Sequence) else (each,)))
+    return max(_ANSWER_BYTES // _ANSWERS, sum(entry_bytes(hit.entry) for hit in hits))
 
 
 def _locked(directory: Path) -> DirectoryLock:

@@ -45,24 +45,31 @@ class Converter:
         # One thread: the system ends the process with the thread that started it.
         self._thread = ThreadPoolExecutor(1, "knowledge-markup")
         self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
 
     async def blocks(self, text: str, text_format: str) -> list[Block]:
         """What a text consists of, in order; without its structure when that would take too much time or memory.
 
         Raises:
-            KnowledgeFailed: the process cannot be started.
+            KnowledgeFailed: the process cannot be started, or `close` has ended it.
         """
+        self._check_open()
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._converted, text, text_format)
 
     def close(self) -> None:
-        """End the process, after the text that it has. Blocks."""
-        self._thread.submit(self._end)
+        """End the process, whatever text it has: whoever still waits for one is told. Blocks."""
+        self._closed = True
+        if (process := self._process) is not None:
+            process.kill()
         self._thread.shutdown()
+        self._end()
 
     def _converted(self, text: str, text_format: str) -> list[Block]:
+        self._check_open()
         question = json.dumps([text, text_format]).encode("ascii") + b"\n"
         answer = self._answer(question)
         status = self._end() if not answer else None
+        self._check_open()  # `close` may have ended the process
         if status == 0:  # it had had nothing to do for a minute, and went while it was asked
             answer = self._answer(question)
             status = self._end() if not answer else None
@@ -71,6 +78,10 @@ class Converter:
         about = {"characters": len(text), "format": text_format, "status": status}
         _log.warning("markup that takes too much time or memory is read as plain text", extra=about)
         return plain(text, text_format)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise KnowledgeFailed("the process that converts Markdown and HTML is ended; the server is stopping")
 
     def _answer(self, question: bytes) -> bytes:
         """The line that answers; empty when the process ended instead."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -199,8 +200,13 @@ class SightingMemory:
         await self._make_room()
 
     async def _forget_old(self) -> None:
-        """Forget what is older than the options allow: those kept when they allowed more do not expire yet."""
-        await self._store.discard(Filter(time_until=max(1, int(self._store.now()) - self.options.memory_ttl_s)))
+        """Forget what is older than the options allow: those kept when they allowed more do not expire yet.
+
+        When they were seen is by the system's clock, which may be behind the store's after it was set back, and must
+        not expire anything by jumping ahead.
+        """
+        now = int(min(time.time(), self._store.now()))
+        await self._store.discard(Filter(time_until=max(1, now - self.options.memory_ttl_s)))
 
     async def _make_room(self) -> None:
         """Forget the oldest beyond the options' number and bytes."""

@@ -27,7 +27,7 @@ class SightingStore(KnowledgeBase):
         await self._expire()
 
         def read(reader: DatabaseReader) -> builtins.list[Entry]:
-            numbers = sorted(self._indexes.catalog.matching(filter_), reverse=True)[:limit]
+            numbers = sorted(self._indexes.catalog.matching(filter_) - self._hidden, reverse=True)[:limit]
             entries = reader.entries(numbers)
             return [entries[number] for number in numbers if number in entries]
 

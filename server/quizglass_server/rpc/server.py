@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -274,7 +275,16 @@ def _bind(server: grpc.aio.Server, host: str, port: int) -> int:
     try:
         return server.add_insecure_port(address)
     except RuntimeError as error:
+        if not _is_address(host):
+            raise SettingsError(f"host: there is no address {host}") from error
         raise SettingsError(f"port: cannot listen on {address}; is another server running there?") from error
+
+
+def _is_address(host: str) -> bool:
+    try:
+        return bool(socket.getaddrinfo(host, None))
+    except (OSError, ValueError):
+        return False
 
 
 def _useful_side(services: Services) -> int:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 
 from quizglass.convert import client_value, said_name, server_message, to_value
 from quizglass.session import Open
 from quizglass.v1 import session_pb2, session_pb2_grpc
 from quizglass_server.domain import checks
-from quizglass_server.errors import InvalidInput, QuizglassError, SessionUnknown, Unfinished
+from quizglass_server.errors import InvalidInput, QuizglassError, Unfinished
 from quizglass_server.rpc.transport.guard import Context, Guard
 from quizglass_server.rpc.transport.status import status_code
 from quizglass_server.session.directory import SessionDirectory
@@ -106,6 +106,5 @@ async def _read(messages: AsyncIterator[session_pb2.ClientMessage], session: Ses
             return
         if session.link is not link:
             return
-        with suppress(SessionUnknown):
-            session.receive(client_value(message), message.id)
+        session.receive(client_value(message), message.id)
         await session.room()

@@ -92,6 +92,7 @@ class SessionLink:
                 number = self._next
                 yield self._log.get(number)
                 self.written = number
+                self._log.wrote(number)
                 self._moved.set()
             elif self._finishing:
                 return

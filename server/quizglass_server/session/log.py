@@ -5,6 +5,7 @@ Knows neither what messages say nor how they are sent.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable
@@ -20,11 +21,12 @@ class Encoded(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Kept:
     message: Encoded
     size: int
-    at: float
+    written: float = math.inf
+    """When it was written to a link, the latest time; infinite: not yet."""
 
 
 class MessageLog:
@@ -58,12 +60,17 @@ class MessageLog:
     def add(self, message: Encoded) -> None:
         """Keep a message, whose number is the next."""
         size = message.ByteSize()
-        self._kept.append(_Kept(message, size, self._now()))
+        self._kept.append(_Kept(message, size))
         self._bytes += size
 
     def get(self, seq: int) -> Encoded:
         """The message of a number that is kept."""
         return self._kept[seq - self.first].message
+
+    def wrote(self, seq: int) -> None:
+        """The message of a number was written to a link."""
+        if seq >= self.first:  # else its client has acknowledged it meanwhile
+            self._kept[seq - self.first].written = self._now()
 
     def keeps_after(self, seq: int) -> bool:
         """Whether every message after that number is kept, if there was any."""
@@ -79,7 +86,7 @@ class MessageLog:
         A client that reads and never acknowledges loses nothing but the chance to resume from there.
         """
         too_old = self._now() - self._longest_s
-        self._drop(lambda number, kept: number <= written and (self.full or kept.at <= too_old))
+        self._drop(lambda number, kept: number <= written and (self.full or kept.written <= too_old))
 
     def _drop(self, goes: Callable[[int, _Kept], bool]) -> None:
         while self._kept and goes(self.first, self._kept[0]):

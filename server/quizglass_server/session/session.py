@@ -57,6 +57,7 @@ from quizglass_server.errors import (
     NotLocal,
     Overloaded,
     QuizglassError,
+    SessionUnknown,
     Stopping,
     Superseded,
     reported,
@@ -213,10 +214,13 @@ class Session:
 
         Raises:
             Overloaded: nobody reads, as the client has no link.
+            SessionUnknown: the session has ended.
         """
-        while self._log.full and (link := self._link) is not None and link.behind:
+        while not self._ended and self._log.full and (link := self._link) is not None and link.behind:
             await link.progressed()
             self._log.make_room(link.written)
+        if self._ended:
+            raise SessionUnknown
         if self._log.full and self._link is None:
             raise Overloaded("too much of what was said waits to be read; attach to the session first", _RETRY_S)
 
@@ -289,7 +293,8 @@ class Session:
             self._turns.interrupt(Cause.UNREAD)
 
     def failed(self, ask_id: str, message_id: int, error: Exception) -> None:
-        """A question is over with an error."""
+        """A question is over with an error; what was said of an answer by then is part of the dialogue."""
+        self._changed_state = True
         self.emit(self._notice(error, message_id, "ask", ask_id=ask_id, turn_over=True))
 
     def settled(self) -> None:

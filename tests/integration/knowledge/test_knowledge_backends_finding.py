@@ -122,6 +122,29 @@ async def test_one_result_an_entry(knowledge_store) -> None:
     assert sorted(hit.entry.id for hit in found) == ["a", "b"]
 
 
+async def test_others_have_their_place_beside_an_entry_of_many_chunks(knowledge_store) -> None:
+    text = "\n\n".join(f"The velmora has, as everybody knows, {n} doors and {n + 1} windows too." for n in range(90))
+    others = [pictured(name, title=name, text="One more thing.") for name in ("b", "c")]
+    await knowledge_store.add(stream([pictured("a", text=text), *others]))
+    near = await query_text("a: The velmora has, as everybody knows, 7 doors and 8 windows too.")
+    every = np.mean([await query_text(f"a: {each}") for each in text.split("\n\n")], axis=0)
+    for query, words in ((near, "velmora"), (every, "")):
+        found = await knowledge_store.search_texts(query, 3, words, SearchOptions(per_entry=True))
+        assert [hit.entry.id for hit in found][:1] == ["a"]
+        assert {hit.entry.id for hit in found} == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize("per_entry", [False, True])
+async def test_words_are_looked_for_among_what_passes_the_filter(knowledge_store, per_entry: bool) -> None:
+    text = "\n\n".join(f"A velmora, a velmora and once more a velmora of the {n}. kind." for n in range(90))
+    last = pictured("z", text="Of all those many things that anybody might have seen one is a velmora.", kind="car")
+    await knowledge_store.add(stream([pictured("a", text=text), last]))
+    cars = SearchOptions(Filter(kinds=("car",)), SearchMode.KEYWORDS, per_entry)
+    assert [hit.entry.id for hit in await knowledge_store.search_texts(None, 3, "velmora", cars)] == ["z"]
+    every = SearchOptions(mode=SearchMode.KEYWORDS, per_entry=True)
+    assert [hit.entry.id for hit in await knowledge_store.search_texts(None, 3, "velmora", every)] == ["a", "z"]
+
+
 async def test_near_duplicates_are_folded_when_asked_for(knowledge_place: Place) -> None:
     async def decode(encoded: bytes, field: str) -> Picture:
         """Bytes of the same first letter look nearly the same."""

@@ -4,6 +4,9 @@ import asyncio
 import errno
 import json
 import os
+import shutil
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,10 @@ from quizglass_server.knowledge.repair import backup
 from quizglass_server.knowledge.repair.backup import restore, snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
 from tests.support.knowledge.fakes import GRAPHS_EARLY, open_base, pictured, query_text, stream
+
+
+class Killed(BaseException):
+    """What nobody mends, as the end of the process."""
 
 
 async def filled(directory: Path, count: int = 60) -> None:
@@ -97,6 +104,34 @@ async def test_what_only_the_servers_user_could_read_is_so_when_it_is_restored(t
         assert [path.name for path in directory.iterdir() if path.stat().st_mode & 0o077] == []
 
 
+@pytest.mark.parametrize("step", range(20))
+async def test_a_restoration_that_is_killed_leaves_no_empty_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    store, copy = tmp_path / "store", tmp_path / "copy"
+    await filled(store, 9)
+    snapshot(store, copy)
+    await filled(store, 11)
+    steps = iter(range(99))
+
+    def counted(do):
+        def wrapper(*arguments, **more):
+            if next(steps) == step:
+                raise Killed
+            return do(*arguments, **more)
+
+        return wrapper
+
+    with monkeypatch.context() as patch:
+        for place, name in ((Path, "replace"), (Path, "unlink"), (Path, "mkdir"), (shutil, "copyfile")):
+            patch.setattr(place, name, counted(getattr(place, name)))
+        with suppress(Killed):
+            restore(copy, store)
+    if any("restore a snapshot" in defect.message for defect in inspect(store)):
+        restore(copy, store)
+    assert len(await ids(store)) in (9, 11)
+
+
 async def test_a_damaged_snapshot_is_not_restored(tmp_path: Path) -> None:
     store, copy = tmp_path / "store", tmp_path / "copy"
     await filled(store)
@@ -109,6 +144,78 @@ async def test_a_damaged_snapshot_is_not_restored(tmp_path: Path) -> None:
     with pytest.raises(KnowledgeFailed, match="has no knowledge"):
         snapshot(tmp_path / "nowhere", tmp_path / "copy2")
     assert len(await ids(store)) == 60
+
+
+async def test_what_was_copied_is_what_has_to_be_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, copy = tmp_path / "store", tmp_path / "copy"
+    await filled(store)
+    snapshot(store, copy)
+    copied = shutil.copyfile
+
+    def while_it_changes(source: Path, target: Path) -> None:  # as a server that runs on the source might
+        copied(source, target)
+        if target.name == FILE:
+            flip(target, b"Text 30.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copyfile", while_it_changes)
+        with pytest.raises(KnowledgeFailed, match=f"{copy} is not whole, nothing was changed"):
+            restore(copy, store)
+    assert len(await ids(store)) == 60
+
+
+async def test_a_snapshot_that_may_only_be_read_becomes_a_store_that_can_be_written(tmp_path: Path) -> None:
+    await filled(tmp_path / "store")
+    snapshot(tmp_path / "store", tmp_path / "copy")
+    (tmp_path / "copy" / "more").mkdir()
+    for path in [*(tmp_path / "copy").rglob("*"), tmp_path / "copy"]:
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    restore(tmp_path / "copy", tmp_path / "new")
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "new").iterdir()}
+    assert modes == {FILE: 0o600, "marker": 0o600, "lock": 0o600, "graphs": 0o700} | dict.fromkeys(
+        modes.keys() & {f"{FILE}-wal"}, 0o600
+    )
+    assert len(await ids(tmp_path / "new")) == 60
+
+
+@pytest.mark.parametrize("task", ["verify", "snapshot", "restore"])
+def test_a_store_of_an_earlier_version_is_named_as_that(tmp_path: Path, capsys, task: str) -> None:
+    (tmp_path / "old").mkdir()
+    with closing(sqlite3.connect(tmp_path / "old" / FILE)) as connection:
+        connection.executescript((Path(__file__).parents[2] / "support" / "knowledge_v1.sql").read_text("utf-8"))
+    target = [] if task == "verify" else [str(tmp_path / "target")]
+    assert command.main([task, str(tmp_path / "old"), *target]) in (1, 4)
+    said = "".join(capsys.readouterr())
+    assert "is of an earlier version, without checksums; start the server on it once" in said
+
+
+def test_a_directory_that_is_none_is_not_called_read_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    for place in ("nowhere", "file"):
+        assert command.main(["repair", str(tmp_path / place)]) == 4
+        assert f"{tmp_path / place}: it is no directory, or does not exist" in capsys.readouterr().err
+
+
+async def test_a_snapshot_takes_no_files_from_elsewhere(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    await filled(store)
+    (store / "private").write_text("not the store's")
+    with closing(sqlite3.connect(store / FILE)) as connection, connection:
+        connection.execute("UPDATE graphs SET file = '../private' WHERE kind = 'catalog'")
+    snapshot(store, tmp_path / "copy")
+    assert not (tmp_path / "copy" / "private").exists()
+    assert {path.name.split("-")[0] for path in (tmp_path / "copy" / "graphs").iterdir()} == {"chunks", "pictures"}
+    assert len(await ids(store)) == len(await ids(tmp_path / "copy")) == 60
+
+
+async def test_where_somebody_stands_no_snapshot_is_put(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    await filled(tmp_path / "store")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert command.main(["snapshot", str(tmp_path / "store"), "."]) == 4
+    assert "give a directory that does not exist yet" in capsys.readouterr().err
 
 
 async def test_a_copy_that_fails_leaves_nothing_that_takes_room(

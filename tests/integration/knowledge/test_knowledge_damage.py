@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ import pytest
 from bench.knowledge import damage
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.database.schema import FILE
+from quizglass_server.knowledge.repair import swapping
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
 from tests.support.knowledge.fakes import GRAPHS_EARLY, open_base, pictured, query_picture, query_text, stream
@@ -101,6 +102,47 @@ async def test_a_log_that_lost_commits_is_refused_until_the_loss_is_accepted(tmp
     await base.close()
 
 
+@pytest.mark.parametrize("again", ["repair", "start"])
+@pytest.mark.parametrize("step", range(8))
+async def test_a_repair_that_is_killed_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int, again: str
+) -> None:
+    working, crashed = tmp_path / "working", tmp_path / "crashed"
+    base = await open_base(working)
+    await base.add(stream([pictured("a", text="Text.")]))
+    await base.compact()
+    await base.add(stream([pictured("b", text="Text.")]))  # in the log alone
+    shutil.copytree(working, crashed)
+    await base.close()
+    (crashed / "marker").unlink()  # nothing tells of commits that are missing
+    steps = iter(range(99))
+
+    class Killed(BaseException):
+        pass
+
+    def counted(do):
+        def wrapper(*arguments, **more):
+            if next(steps) == step:
+                raise Killed
+            return do(*arguments, **more)
+
+        return wrapper
+
+    with monkeypatch.context() as patch:
+        patch.setattr(swapping, "_put_back", lambda *_: None)
+        patch.setattr(os, "link", counted(os.link))
+        for name in ("replace", "unlink", "rmdir"):
+            patch.setattr(Path, name, counted(getattr(Path, name)))
+        with suppress(Killed):
+            salvage(crashed)
+    if again == "repair":
+        assert salvage(crashed).lost == []
+    base = await open_base(crashed)
+    assert [entry.id for entry in await base.list("", 9)] == ["a", "b"]
+    await base.close()
+    assert inspect(crashed) == []
+
+
 async def test_an_emptied_truth_is_not_taken_for_a_new_one(tmp_path: Path) -> None:
     await filled(tmp_path, 3)
     for damaged in (lambda: os.truncate(tmp_path / FILE, 0), (tmp_path / FILE).unlink):
@@ -109,6 +151,42 @@ async def test_an_emptied_truth_is_not_taken_for_a_new_one(tmp_path: Path) -> No
             await open_base(tmp_path)
         with pytest.raises(KnowledgeFailed, match="nothing can be repaired"):
             salvage(tmp_path)
+
+
+async def test_a_log_without_its_database_is_replayed_into_no_other(tmp_path: Path) -> None:
+    working, crashed = tmp_path / "working", tmp_path / "crashed"
+    base = await open_base(working)
+    await base.add(stream(pictured(f"e{number}", text="Text. " * 200) for number in range(50)))
+    await base.compact()  # the log is empty now
+    await base.add(stream([pictured("later", text="Text.")]))
+    shutil.copytree(working, crashed)
+    await base.close()
+    (crashed / FILE).unlink()
+    with pytest.raises(KnowledgeFailed, match=f"held 2 commits; .* delete marker and {FILE}-wal"):
+        await open_base(crashed)
+    (crashed / "marker").unlink()
+    with pytest.raises(KnowledgeFailed, match=f"its write-ahead log is there; .* delete {FILE}-wal"):
+        await open_base(crashed)
+    (crashed / f"{FILE}-wal").unlink()
+    base = await open_base(crashed)
+    assert (base.count(), await base.list("", 9)) == (0, [])
+    await base.close()
+    assert inspect(crashed) == []
+
+
+async def test_a_table_that_lacks_rows_of_its_index_is_refused_at_the_start(tmp_path: Path) -> None:
+    await filled(tmp_path, 3)
+    hidden = "WHERE type = 'index' AND tbl_name = 'chunks'"
+    with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        indexes = connection.execute(f"SELECT * FROM sqlite_master {hidden}").fetchall()
+        connection.execute(f"DELETE FROM sqlite_master {hidden}")
+    with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
+        connection.execute("DELETE FROM chunks")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.executemany("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", indexes)
+    with pytest.raises(KnowledgeFailed, match="table chunks lacks rows; it is damaged"):
+        await open_base(tmp_path)
 
 
 def test_a_directory_that_may_not_be_written_is_refused_and_named() -> None:

@@ -2,10 +2,12 @@
 
 import asyncio
 import re
+import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from quizglass_server.config.options import MemoryOptions
 from quizglass_server.domain.sightings import Seen, Sighting, SightingFilter, SightingQuery
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import EngineFailed, KnowledgeFailed, KnowledgeLocked, NotFound, RoleMissing
+from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.repair.backup import snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
@@ -102,6 +105,8 @@ async def test_sightings_that_expired_and_cannot_be_deleted_are_in_no_statistics
         wait(memory, 55)
         stats = await memory.stats()
         assert (stats.sightings, stats.oldest_time, stats.latest_time) == (1, start + 50, start + 50)
+        await asyncio.wrap_future(memory._store._indexes.rebuild())  # of all that is in the database
+        assert await ids(memory) == await ids(memory, RED) == ["late"]
 
 
 async def test_a_clock_that_was_set_back_prolongs_nothing(tmp_path):
@@ -111,6 +116,16 @@ async def test_a_clock_that_was_set_back_prolongs_nothing(tmp_path):
     async with opened(tmp_path, memory_ttl_s=100) as memory:
         (hit,) = await memory.latest(ALL)
         assert 90 <= hit.sighting.expires_after <= 100
+        wait(memory, 101)
+        assert await ids(memory) == []
+
+
+async def test_a_clock_that_was_set_back_shortens_nothing_either(tmp_path):
+    async with opened(tmp_path, memory_ttl_s=100) as memory:
+        wait(memory, 1_000_000)
+        await keep(memory, "a")  # by the system's clock it was seen long ago
+    async with opened(tmp_path, memory_ttl_s=100) as memory:
+        assert await ids(memory) == ["a"]
         wait(memory, 101)
         assert await ids(memory) == []
 
@@ -347,6 +362,27 @@ async def test_its_files_are_verified_repaired_and_copied_as_those_of_knowledge(
         async with opened(folder) as memory:
             assert await ids(memory) == ["b", "a", "bare"]
             assert (await memory.thumbnail("a"))[:2] == b"\xff\xd8"
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+async def test_a_repair_keeps_every_sound_view_of_a_sighting(tmp_path, damaged):
+    views = [RED, BLUE, np.zeros((32, 32, 3), np.uint8)]
+
+    async def embed():
+        return await Eyes().embed([frame(view) for view in views])
+
+    async with opened(tmp_path) as memory:
+        memory.remember(replace(seen("a"), embed=embed))
+    if damaged:
+        with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
+            connection.execute("UPDATE pictures SET look = look + 1 WHERE position = 1")
+    assert salvage(tmp_path).lost == (["1 of 3 views of entry a"] if damaged else [])
+    async with opened(tmp_path) as memory:
+        await memory._store.settle()
+        scores = [await memory.by_picture(await Eyes().embed([frame(view)]), ALL) for view in views]
+        assert [hits[0].score > 0.99 for hits in scores] == [True, not damaged, True]
+        assert (await memory.thumbnail("a"))[:2] == b"\xff\xd8"
+    assert inspect(tmp_path) == []
 
 
 async def test_a_memory_that_cannot_be_opened_leaves_nothing_running(tmp_path, monkeypatch):

@@ -99,6 +99,14 @@ async def test_a_port_in_use_is_an_error_of_the_settings(stage, tmp_path):
         await start_rpc(second.services)
 
 
+async def test_an_address_that_is_none_is_not_taken_for_one_in_use(tmp_path):
+    stage = Stage(tmp_path)
+    settings = stage.services.settings.model_copy(update={"host": "no.such.host.invalid"})
+    object.__setattr__(stage.services, "settings", settings)
+    with pytest.raises(SettingsError, match=r"^host: there is no address no\.such"):
+        await start_rpc(stage.services)
+
+
 async def test_imports_beyond_the_limit_are_told_to_come_back(tmp_path):
     async with serving(tmp_path, max_turns=2) as stage, grpc.aio.insecure_channel(stage.target) as channel:
         begun, end = asyncio.Semaphore(0), asyncio.Event()

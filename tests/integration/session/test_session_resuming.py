@@ -26,7 +26,7 @@ from quizglass.session import (
 )
 from quizglass.v1 import session_pb2
 from quizglass.values import AnswerDelta, Done, FinishReason
-from quizglass_server.errors import Overloaded, SessionForged, SessionUnknown
+from quizglass_server.errors import EngineLost, Overloaded, SessionForged, SessionUnknown
 from quizglass_server.session.dialogue.following import Spoken
 from quizglass_server.session.dialogue.token import Sessions
 from tests.support.clock import Clock
@@ -249,6 +249,23 @@ async def test_the_dialogue_goes_on_on_another_server(tmp_path):
         await after.say(question("a", "And Tagrin?"))  # names begin anew
         await after.done("a")
     assert [past.question for past in two.assistant.turns[-1].history] == ["Count."]
+
+
+async def test_what_was_said_of_an_answer_that_failed_goes_on_on_another_server_too(tmp_path):
+    async def failing(turn, policy, budget):
+        yield AnswerDelta("One. Two. ")
+        raise EngineLost("the generator died")
+
+    async with keyed(tmp_path) as one, opened(one.target) as (before, session):
+        one.assistant.script = failing
+        await before.say(question("a", "Count."))
+        assert (await before.notice()).turn_over
+    async with keyed(tmp_path) as two, link(two.target) as after:
+        again = await after.open(session_id=session.session_id, last_seq=9, state=before.state)
+        assert again.restored is Restored.DIALOGUE
+        await after.say(question("b", "And then?"))
+        await after.done("b")
+    assert [(past.question, past.answer) for past in two.assistant.turns[-1].history] == [("Count.", "One. Two.")]
 
 
 def forged(state):
@@ -508,6 +525,20 @@ async def test_who_waits_for_a_link_to_be_read_is_told_when_it_is_gone(tmp_path)
         session.detach(link)
         async with asyncio.timeout(WAIT_S):
             with pytest.raises(Overloaded, match="attach to the session first"):
+                await sending
+
+
+async def test_nor_does_anybody_wait_for_the_link_of_a_session_that_has_ended(tmp_path):
+    async with serving(tmp_path, session_unacknowledged_bytes=16 << 10) as stage:
+        session, link = stage.rpc.sessions.open(Open(HOLDER))
+        for _ in range(1000):
+            session.receive(Ack(1 << 40))
+        sending = asyncio.create_task(session.room())
+        await asyncio.sleep(0)
+        session.end()
+        session.detach(link)
+        async with asyncio.timeout(WAIT_S):
+            with pytest.raises(SessionUnknown):
                 await sending
 
 

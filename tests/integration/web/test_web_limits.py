@@ -3,13 +3,15 @@
 import asyncio
 import json
 import socket
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 
 import pytest
 
 from quizglass_server.config.settings import Settings
 from quizglass_server.errors import SettingsError
 from quizglass_server.web.http import connection, gate, server
+from quizglass_server.web.http.asgi import body_of
+from quizglass_server.web.http.gate import Route
 from quizglass_server.web.http.server import WebServer
 from tests.support.rpc_fakes import EVENTS, Gate
 from tests.support.web import ASK, CAPABILITIES, CHAT, JSON, Wire, ask, enveloped, web_serving
@@ -193,6 +195,25 @@ async def test_the_largest_of_too_many_unfinished_bodies_is_given_up(tmp_path, m
         assert (await ask(door, "POST", ASK, SOUND, STREAM)).status == 200
 
 
+async def test_bodies_whose_clients_pause_are_given_up_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(gate, "_DISCARDED_S", 0.1)
+    async with web_serving(tmp_path, message_bytes=300_000) as door, asyncio.timeout(60), AsyncExitStack() as wires:
+        pausing = []
+        for _ in range(5):  # of one size: none of them is the largest by itself
+            wire = await wires.enter_async_context(await Wire.to(door))
+            await wire.begin("POST", CHAT, {**JSON, "content-length": "1000000"})
+            await wire.say(bytes(90_000))
+            pausing.append(asyncio.create_task(wire.answer()))
+        for _ in range(2):
+            done, pausing = await asyncio.wait(pausing, return_when=asyncio.FIRST_COMPLETED)
+            assert {task.result().status for task in done} == {503}
+            if len(pausing) <= 3:
+                break
+        assert len(pausing) == 3, "they fit"
+        for task in pausing:
+            task.cancel()
+
+
 async def test_requests_at_once_are_bounded(door, monkeypatch):
     monkeypatch.setattr(gate, "MOST_REQUESTS", 1)
     held = Gate()
@@ -282,9 +303,24 @@ async def test_a_port_is_taken_before_anything_is_served():
     web._socket.close()
 
 
-async def test_an_address_that_is_none_is_named_by_its_setting():
-    with pytest.raises(SettingsError, match=r"^web_host: .*no\.such\.host\.invalid"):
-        WebServer(lambda *_: None, "no.such.host.invalid", 0)
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "no..host"])
+async def test_an_address_that_is_none_is_named_by_its_setting(host):
+    with pytest.raises(SettingsError, match=f"web_host: there is no address {host} "):
+        WebServer(lambda *_: None, host, 0)
+
+
+async def test_a_failure_waits_for_nothing_more_where_the_whole_request_came(door, monkeypatch):
+    async def failing(scope, receive, send):
+        assert await body_of(receive) == b"{}"
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(gate, "_DISCARDED_S", 3600)
+    door.web._server.config.app._routes["/failing"] = Route(failing, most_bytes=9)
+    async with await Wire.to(door) as wire, asyncio.timeout(60):
+        answer = await wire.ask("POST", "/failing", b"{}", JSON)
+        assert answer.status == 500
+        assert "a bug" not in answer.json["error"]["message"]
+        assert (await wire.ask("GET", "/")).status == 200, "on the same connection"
 
 
 async def test_a_door_that_cannot_open_says_so_instead_of_waiting(monkeypatch):

@@ -123,6 +123,12 @@ def test_printed_settings_can_be_read_back(tmp_path: Path, capsys, monkeypatch) 
     assert '# engine_cache = ""' in printed
 
 
+def test_what_is_printed_is_read_back_whatever_the_letters(tmp_path: Path) -> None:
+    settings = load_settings({"bundle": 'modèle \U0001f453 "q"\x7f\\', "knowledge": "知識\t"}, environment={})
+    (tmp_path / "printed.toml").write_text(as_toml(settings), encoding="ascii")
+    assert load_settings({}, tmp_path / "printed.toml", {}) == settings
+
+
 def test_origins_are_read_in_any_case_and_printed_as_browsers_write_them(tmp_path: Path) -> None:
     given = {"web_origins": "https://Glasses.example:443/, http://10.0.0.5:8080"}
     settings = load_settings({**NEEDED, **given}, environment={})

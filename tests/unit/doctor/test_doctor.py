@@ -68,6 +68,13 @@ def test_a_directory_that_does_not_exist_yet_is_judged_by_the_one_above(tmp_path
     assert not (tmp_path / "to").exists()
 
 
+def test_a_file_in_the_place_of_a_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch(mode=0o755)
+    for place in (tmp_path / "file", tmp_path / "file" / "knowledge"):
+        finding = machine.disk(place, "knowledge")
+        assert (finding.status, finding.text) == (Status.WRONG, f"{tmp_path / 'file'} is no directory")
+
+
 def test_a_directory_that_may_not_even_be_looked_at_is_judged_by_the_one_above(tmp_path: Path) -> None:
     finding = machine.disk(tmp_path / ("x" * 300) / "knowledge", "knowledge")  # as one where permission is missing
     assert finding.status in (Status.OK, Status.SLOW)
@@ -119,3 +126,11 @@ def test_an_address_in_use_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "find_spec", lambda name: None)
     (missing,) = serving.web("127.0.0.1", 0)
     assert "quizglass[web]" in missing.remedy
+
+
+def test_an_address_that_is_none_is_not_taken_for_one_in_use() -> None:
+    from quizglass_server.doctor import serving
+
+    told = serving.address("no.such.host.invalid", 0, "HTTP", "--web-port")
+    assert told.status is Status.WRONG
+    assert "--web-host" in told.remedy

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import itertools
 import os
 from pathlib import Path
 
@@ -319,3 +320,27 @@ async def test_an_older_truth_is_refused_and_once_accepted_does_not_believe_late
     assert len(hits) == 120
     assert not any(hit.entry.id.startswith("lost") for hit in hits)
     await base.close()
+
+
+async def test_looking_after_a_store_goes_on_after_a_failure_and_ends_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quizglass_server.knowledge.base._TIDY_S", 0.001)
+    base, looks, again = await open_base(tmp_path), itertools.count(), asyncio.Event()
+
+    def look_after(*, idle: bool = False) -> None:
+        if next(looks) == 0:
+            raise RuntimeError("can't start new thread")
+        again.set()
+
+    monkeypatch.setattr(base._indexes, "look_after", look_after)
+    async with asyncio.timeout(60):
+        await again.wait()
+
+    async def failing() -> None:
+        raise RuntimeError("a bug")
+
+    base._background.append(asyncio.create_task(failing()))
+    await asyncio.sleep(0)
+    await base.close()
+    await (await open_base(tmp_path)).close()  # the directory is free

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -107,7 +108,8 @@ async def test_what_expires_while_nothing_can_be_written_is_hidden_and_deleted_l
     passed = [0.0]
     base = await open_base(tmp_path)
     base._clock._start, base._clock._counter = base._clock(), lambda: passed[0]
-    await base.add(stream([pictured("short", text="A velmora.", expires_after=60), pictured("long", text="A car.")]))
+    short = pictured("short", text="A velmora.", pictures=[b"s", b"both"], expires_after=60)
+    await base.add(stream([short, pictured("long", text="A car.", pictures=[b"both"])]))
 
     def full(writer: DatabaseWriter, jobs: object) -> None:
         raise KnowledgeFailed("the disk is full")
@@ -118,6 +120,9 @@ async def test_what_expires_while_nothing_can_be_written_is_hidden_and_deleted_l
         assert [entry.id for entry in await base.list("", 9)] == ["long"]
         with pytest.raises(NotFound):
             await base.get("short")
+        with pytest.raises(NotFound):
+            await base.picture(sha256(b"s").digest())
+        assert await base.picture(sha256(b"both").digest()) == b"both"
         assert base.count() == 1
 
     with monkeypatch.context() as patch:

@@ -1,8 +1,10 @@
 """Rows that are kept in memory: the same as those in the database, and gone with it."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +30,29 @@ def test_the_rows_found_last_stay() -> None:
     rows.keep(VectorKind.CHUNKS, {3: hit(3, "x" * 900)}, rows.removals)
     assert set(rows.found(VectorKind.CHUNKS, range(9))) == {0, 2, 3}
     assert rows.found(VectorKind.PICTURES, range(9)) == {}
+
+
+@pytest.mark.parametrize("letter", "aあ😀")
+def test_the_bound_is_of_bytes_whatever_the_script(letter: str) -> None:
+    rows = RowCache(most_bytes=1_000_000)
+    for number in range(40):
+        rows.keep(VectorKind.CHUNKS, {number: hit(number, letter * 50_000)}, rows.removals)
+    kept = rows.found(VectorKind.CHUNKS, range(40))
+    assert 500_000 < sum(sys.getsizeof(row.text) for row in kept.values()) <= 1_000_000
+
+
+async def test_answers_that_hold_long_entries_are_kept_up_to_a_bound_of_bytes(tmp_path: Path) -> None:
+    base = await open_base(tmp_path)
+    text = " ".join(f"w{number:05}" for number in range(28_500))
+    await base.add(stream(pictured(f"e{number}", text=text) for number in range(9)))
+    for number in range(64):
+        assert len(await base.search_texts(await query_text(f"q{number}"), 9)) == 9
+    assert 8 < len(base._answers) <= 32 * 1024 * 1024 // (9 * len(text))
+    short = SearchOptions(entries=("nothing",))
+    for number in range(300):
+        await base.search_texts(await query_text(f"q{number}"), 9, "", short)
+    assert len(base._answers) <= 256
+    await base.close()
 
 
 def test_what_was_removed_is_not_kept_by_who_read_it_before() -> None:

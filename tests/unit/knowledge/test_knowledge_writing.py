@@ -133,8 +133,9 @@ async def test_entries_of_concurrent_streams_are_all_there(tmp_path: Path) -> No
     await base.close()
 
 
-async def test_a_store_of_version_1_is_brought_up_to_date(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / FILE)) as old:
+def written_by_version_1(directory: Path) -> None:
+    """Two entries with a chunk and a picture each."""
+    with closing(sqlite3.connect(directory / FILE)) as old:
         old.executescript((Path(__file__).parents[2] / "support" / "knowledge_v1.sql").read_text())
         for number in (1, 5):
             row = (
@@ -162,6 +163,10 @@ async def test_a_store_of_version_1_is_brought_up_to_date(tmp_path: Path) -> Non
             )
         old.execute("UPDATE meta SET value = 7")
         old.commit()
+
+
+async def test_a_store_of_version_1_is_brought_up_to_date(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    written_by_version_1(tmp_path)
     base = await open_base(tmp_path)
     entries = await base.list("", 9)
     assert [entry.id for entry in entries] == ["e1", "e5"]
@@ -171,3 +176,14 @@ async def test_a_store_of_version_1_is_brought_up_to_date(tmp_path: Path) -> Non
     await base.close()
     assert inspect(tmp_path) == []
     assert (tmp_path / "before-repair-1" / FILE).exists()
+    assert "not all of it was sound" not in caplog.text
+
+
+async def test_what_a_store_of_version_1_has_lost_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    written_by_version_1(tmp_path)
+    with closing(sqlite3.connect(tmp_path / FILE)) as old, old:
+        old.execute("UPDATE picture_files SET encoded = x'00' WHERE encoded = x'35'")
+    await (await open_base(tmp_path)).close()
+    (told,) = [record for record in caplog.records if "not all of it was sound" in record.message]
+    assert vars(told)["lost"] == [f"a picture of entry e5 ({sha256(b'5').hexdigest()[:16]})"]
+    assert vars(told)["the_files_before"] == str(tmp_path / "before-repair-1")

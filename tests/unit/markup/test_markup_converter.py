@@ -98,6 +98,20 @@ async def test_that_it_cannot_be_started_is_said_and_refuses_nothing_for_ever(mo
         assert await converter.blocks(LONG, "markdown") == blocks(LONG, "markdown")
 
 
+async def test_a_text_that_is_converted_holds_nobody_up_who_closes():
+    with converting() as converter:
+        await converter.blocks(LONG, "markdown")
+        os.kill(converter._process.pid, signal.SIGSTOP)
+        text, next_one = (asyncio.create_task(converter.blocks(LONG, "markdown")) for _ in range(2))
+        await asyncio.sleep(0)  # both are with the thread now
+        async with asyncio.timeout(60):
+            await asyncio.to_thread(converter.close)
+        for waiting in (text, next_one, converter.blocks(LONG, "markdown")):
+            with pytest.raises(KnowledgeFailed, match="the server is stopping"):
+                await waiting
+        assert converter._process is None
+
+
 def test_the_process_ends_with_the_server_though_it_has_no_time_to_say_so():
     code = (
         "import asyncio\nfrom quizglass_server.markup.converter import Converter\n"

@@ -62,11 +62,34 @@ def test_a_log_lets_go_of_what_is_too_old():
     now = [0.0]
     log = MessageLog(1000, 60.0, lambda: now[0])
     log.add(Message())
+    log.wrote(1)
     now[0] = 61.0
     log.add(Message())
+    log.wrote(2)
     log.make_room(written=2)
     assert not log.keeps_after(0)
     assert log.keeps_after(1)
+
+
+async def test_what_waited_for_a_link_is_kept_as_long_as_what_did_not():
+    now = [0.0]
+    log = MessageLog(1000, 60.0, lambda: now[0])
+    log.add(Message())  # while the client is away
+    now[0] = 59.0
+    link = SessionLink(1, log, 0, lambda said, seq, state: Message())
+    sent = link.messages()
+    await anext(sent)
+    log.add(Message())
+    await anext(sent)  # the first counts as written
+    now[0] = 118.0
+    log.make_room(link.written)
+    assert log.keeps_after(0), "its client may come back and say that it never arrived"
+    now[0] = 119.0
+    log.make_room(link.written)
+    assert not log.keeps_after(0)
+    log.acknowledge(2)
+    link.finish()
+    assert [each async for each in sent] == []
 
 
 @pytest.mark.parametrize("acknowledged", [1, 2, 3])

@@ -52,8 +52,11 @@ class DirectoryLock:
         try:
             descriptor = os.open(path, flags | os.O_CLOEXEC, _PRIVATE)
         except OSError as error:
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            advice = FULL if full else f"cannot open {path.name} ({error.strerror}); make the directory writable"
+            advice = f"cannot open {path.name} ({error.strerror}); make the directory writable"
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                advice = FULL
+            elif not directory.is_dir():
+                advice = "it is no directory, or does not exist"
             raise KnowledgeFailed(f"knowledge directory {directory}: {advice}") from error
         self._descriptors.append(descriptor)
         try:

@@ -49,6 +49,10 @@ _LABELS = {
     VectorKind.PICTURES: "SELECT label, entry, space FROM pictures INDEXED BY pictures_in_space",
     VectorKind.CHUNKS: "SELECT label, entry, space FROM chunks INDEXED BY chunks_in_space",
 }
+_SHOWN = (  # 1: by an entry that lives, 0: by others alone, nothing: by none
+    "SELECT max(coalesce(expires = 0 OR expires > ?, 1)) FROM pictures LEFT JOIN entries ON number = entry"
+    " WHERE sha256 = ?"
+)
 _TOGETHER = 500  # values of one query
 _BATCH = 256  # entries read at once
 _VECTOR, _SPACE = 5, 4  # columns of both kinds
@@ -112,13 +116,13 @@ class DatabaseReader:
         return {number for (number,) in filter(None, rows)}
 
     def picture(self, sha256: bytes) -> bytes:
-        """A stored picture, encoded. Raises NotFound, KnowledgeFailed."""
-        with self.one_commit():
-            row = self._db.execute("SELECT encoded FROM picture_files WHERE sha256 = ?", (sha256,)).fetchone()
-            shown = self._db.execute("SELECT 1 FROM pictures WHERE sha256 = ? LIMIT 1", (sha256,)).fetchone()
+        """A stored picture of an entry that has not expired, encoded. Raises NotFound, KnowledgeFailed."""
+        with self.one_commit() as db:
+            row = db.execute("SELECT encoded FROM picture_files WHERE sha256 = ?", (sha256,)).fetchone()
+            shown = db.execute(_SHOWN, (int(self._clock()), sha256)).fetchone()[0]
         if row is None and shown is not None:  # the index that should have led to it is damaged
             raise damaged(self._file.name, f"picture {sha256.hex()[:16]}")
-        if row is None:
+        if row is None or shown == 0:
             raise NotFound(f"no picture {sha256.hex()[:16]} in the knowledge store")
         if hashlib.sha256(row[0]).digest() != sha256:
             raise damaged(self._file.name, f"picture {sha256.hex()[:16]}")
@@ -248,12 +252,12 @@ class DatabaseReader:
         return [number for (number,) in rows]
 
     def graph(self, name: str) -> GraphRecord | None:
-        """The index snapshot that belongs to this database."""
+        """The index snapshot that belongs to this database, a file beside others of its kind."""
         with explained(self._file):
             selected = "SELECT file, sha256, space, sequence FROM graphs WHERE kind = ?"
             row = self._db.execute(selected, (name,)).fetchone()
-        if row is None or [type(column) for column in row] != [str, str, str, int]:
-            return None
+        if row is None or [type(column) for column in row] != [str, str, str, int] or Path(row[0]).name != row[0]:
+            return None  # its row is altered, of which no checksum tells
         return GraphRecord(*row)
 
     def graphs(self) -> list[GraphRecord]:
@@ -270,14 +274,21 @@ class DatabaseReader:
             ).fetchall()
             return list(self._present([number for (number,) in rows]).items())
 
-    def pictures_outside(self, space: str, limit: int) -> list[tuple[int, bytes]]:
-        """Labels and encoded bytes of pictures whose vectors are of another space, but for unusable ones."""
-        with explained(self._file):
-            rows: list[tuple[int, bytes]] = self._db.execute(
+    def pictures_outside(self, space: str, limit: int, most_bytes: int) -> list[tuple[int, bytes]]:
+        """Labels and encoded bytes of pictures whose vectors are of another space, but for unusable ones.
+
+        They end with the picture that takes them beyond `most_bytes`.
+        """
+        rows: list[tuple[int, bytes]] = []
+        with self.one_commit() as db:
+            selected = (
                 "SELECT label, encoded FROM pictures JOIN picture_files USING (sha256)"
-                " WHERE space NOT IN (?, ?) ORDER BY label LIMIT ?",
-                (space, UNUSABLE + space, limit),
-            ).fetchall()
+                " WHERE space NOT IN (?, ?) ORDER BY label LIMIT ?"
+            )
+            for row in db.execute(selected, (space, UNUSABLE + space, limit)):
+                rows.append(row)
+                if sum(len(encoded) for _, encoded in rows) > most_bytes:
+                    break
         return rows
 
     def _among(self, selected: str, values: Sequence[int]) -> list[tuple[Any, ...]]:

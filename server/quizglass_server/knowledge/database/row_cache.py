@@ -6,17 +6,19 @@ one of an entry that is gone. Those are forgotten with the commit that removes t
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from cachetools import LRUCache
 
+from quizglass.values import Entry
 from quizglass_server.knowledge.content.records import Hit, VectorKind
 
 BYTES = 192 << 20
 """Kept at most; about 100,000 passages of 400 characters."""
-_OBJECTS = 1_000  # bytes of the objects around a row's contents
+_OBJECTS = 850  # bytes of the objects around a row's texts
 
 
 class RowCache:
@@ -55,7 +57,11 @@ class RowCache:
                 self._rows.pop((kind, label), None)
 
 
+def entry_bytes(entry: Entry) -> int:
+    """Memory that an entry takes, about."""
+    texts = (entry.text, entry.caption, *entry.attributes, *entry.attributes.values())
+    return _OBJECTS + sum(map(sys.getsizeof, texts))
+
+
 def _size(hit: Hit) -> int:
-    entry = hit.entry
-    attributes = sum(len(key) + len(value) + 120 for key, value in entry.attributes.items())
-    return _OBJECTS + len(hit.text) + len(entry.text) + len(entry.caption) + attributes
+    return entry_bytes(hit.entry) + sys.getsizeof(hit.text)

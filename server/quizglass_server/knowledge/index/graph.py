@@ -8,6 +8,7 @@ may only be loaded after its hash has been compared.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -66,8 +67,10 @@ class Graph:
         return cls(index, np.sort(np.array(index.get_ids_list(), dtype=np.int64)))
 
     def save(self, path: Path) -> None:
-        """Write to a file (not yet synced to the disk)."""
+        """Write to a file (not yet synced to the disk). Raises OSError; of a full disk hnswlib says nothing itself."""
         self._index.save_index(str(path))
+        if (written := path.stat().st_size) != (whole := self._index.index_file_size()):
+            raise OSError(errno.EIO, f"{written} of {whole} bytes were written", str(path))
 
     def grown(self, labels: Labels, vectors: Matrix, step: Callable[[int], None]) -> Graph:
         """A copy with more vectors. Labels must be new."""

@@ -86,6 +86,7 @@ class VectorIndex:
         self.options = options
         self._lock = threading.Lock()  # held to publish, not to search
         self._entry_of: dict[int, int] = {}
+        self._elsewhere: set[int] = set()  # of those, labels of other spaces, whose vectors are not searched here
         self._labels_of = EntryLabels()
         self._buffer = np.empty((0, dimension), np.float32)
         self.state = IndexState(None, np.empty(0, np.int64), self._buffer)
@@ -101,12 +102,15 @@ class VectorIndex:
             self._labels_of.fill(labels, entries)
             self._buffer = tail[1]
             self.state = IndexState(graph, *tail)
+            here = tail[0] if graph is None else np.concatenate([graph.labels, tail[0]])
+            self._elsewhere = set(np.setdiff1d(labels, here).tolist())
 
     def apply(self, added: Additions, removed: Sequence[int]) -> None:
         """Follow a commit. Labels ascend from one commit to the next."""
         with self._lock:
             for label in removed:
                 self._entry_of.pop(label, None)
+                self._elsewhere.discard(label)
             if added.labels:
                 self._append(np.array(added.labels, np.int64), np.stack(added.vectors))
                 self._entry_of.update(zip(added.labels, added.entries, strict=True))
@@ -117,7 +121,7 @@ class VectorIndex:
     ) -> list[tuple[int, float]]:
         """Labels and cosines, best first; with `per_entry` only the best of each entry, and only of those allowed."""
         state = self.state
-        if allowed is None and not per_entry and state.size == len(self._entry_of):  # nothing to pass over
+        if allowed is None and not per_entry and not self._dead(state):  # nothing to pass over
             labels, scores = state.nearest(query, limit)
             return list(zip(labels.tolist(), scores.tolist(), strict=True))[:limit]
         if allowed is not None and len(allowed) <= max(_FEW, len(self._entry_of) * _FEW_SHARE):
@@ -139,7 +143,7 @@ class VectorIndex:
         """
         state = self.state
         inside = len(state.graph.labels) if state.graph else 0
-        dead = state.size - len(self._entry_of)
+        dead = self._dead(state)
         if state.size >= self.options.graph_from and dead > self.options.dead_share * state.size:
             return "build"
         if state.graph is None:
@@ -167,6 +171,10 @@ class VectorIndex:
     def living(self, labels: Labels) -> Labels:
         """These labels without the deleted ones."""
         return np.array([label for label in labels.tolist() if label in self._entry_of], dtype=np.int64)
+
+    def _dead(self, state: IndexState) -> int:
+        """How many of the vectors of a state are deleted ones."""
+        return state.size - (len(self._entry_of) - len(self._elsewhere))
 
     def _living_labels(self) -> Labels:
         return np.sort(np.fromiter(self._entry_of, np.int64, len(self._entry_of)))

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from quizglass_server.knowledge.content.records import Labels, Matrix, VectorKind
+from quizglass_server.knowledge.database.checksums import damaged
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.index.graph import LIBRARY, Graph, Stopped
 from quizglass_server.knowledge.index.index import VectorIndex
@@ -124,13 +125,20 @@ class Indexer:
         return step
 
     def _outside(self, reader: DatabaseReader, graph: Graph | None, labels: Labels) -> tuple[Labels, Matrix]:
-        """Vectors that the graph does not hold. Labels ascend, so they are at the end."""
+        """Vectors that the graph does not hold. Labels ascend, so they are at the end.
+
+        Raises:
+            KnowledgeFailed: the table lacks rows that its index has.
+        """
         missing = np.setdiff1d(labels, graph.labels, assume_unique=True) if graph else labels
+        kept = [(missing[:0], np.empty((0, self.index.dimension), np.float32))]
         if not len(missing):
-            return missing, np.empty((0, self.index.dimension), np.float32)
-        kept: list[tuple[Labels, Matrix]] = []
+            return kept[0]
         after = int(missing[0]) - 1
         for batch, matrix in reader.vectors(self.kind, self._space, self.index.dimension, after=after):
             new = np.isin(batch, missing, assume_unique=True)
             kept.append((batch[new], matrix[new]))
-        return np.concatenate([batch for batch, _ in kept]), np.concatenate([matrix for _, matrix in kept])
+        there = np.concatenate([batch for batch, _ in kept])
+        if len(there) < len(missing):
+            raise damaged(self._path.name, f"table {self.kind.value} lacks rows; it")
+        return there, np.concatenate([matrix for _, matrix in kept])

@@ -70,10 +70,8 @@ class Snapshot:
         """
         try:
             with closing(DatabaseReader(self._database)) as reader:
-                sequence = reader.state().sequence
-            record = self._written(write, sequence)
-            self._record(self._name, record)
-            self.clear(but=record)
+                before, sequence = reader.graph(self._name), reader.state().sequence
+            self._replace(before, sequence, write)
         except Exception:
             _log.exception("the snapshot of the %s index could not be written", self._name)
             return False
@@ -86,7 +84,7 @@ class Snapshot:
                 path.unlink(missing_ok=True)
 
     def _loaded(self, record: GraphRecord, read: Callable[[Path], Loaded]) -> Loaded | None:
-        path = self._folder / Path(record.file).name
+        path = self._folder / record.file
         try:
             if record.space != self._space:
                 reason = "it was built otherwise, or of the vectors of another encoder"
@@ -100,6 +98,16 @@ class Snapshot:
             reason = error.message
         _log.warning("index snapshot %s of %s is not used: %s; building from the entries", path, self._name, reason)
         return None
+
+    def _replace(self, before: GraphRecord | None, sequence: int, write: Callable[[Path], None]) -> None:
+        """Of a snapshot that cannot be written nothing stays: on a full disk it would take the database's last room."""
+        kept = before
+        try:
+            written = self._written(write, sequence)
+            self._record(self._name, written)
+            kept = written
+        finally:
+            self.clear(but=kept)
 
     def _written(self, write: Callable[[Path], None], sequence: int) -> GraphRecord:
         """On return the file is on disk under its final name. Until then the one before is untouched."""

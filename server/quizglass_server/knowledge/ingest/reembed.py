@@ -25,7 +25,7 @@ from quizglass_server.roles.text_encoder import TextEncoder
 
 _log = logging.getLogger(__name__)
 _BATCH = 64
-
+_BATCH_BYTES = 32 << 20  # of encoded pictures
 
 Follow = Callable[[Change], None]
 """Brings the indexes up to a commit."""
@@ -70,7 +70,7 @@ async def _texts(store: StoreThreads, follow: Follow, encoder: TextEncoder, spac
 async def _pictures(store: StoreThreads, follow: Follow, encoder: ImageEncoder, space: str, decode: Decode) -> None:
     """Decode and embed the pictures whose vectors are of another space. One that no longer decodes is not found."""
     done, embedders = 0, Embedders(None, encoder)
-    while outside := await store.read(lambda reader: reader.pictures_outside(space, _BATCH)):
+    while outside := await store.read(lambda reader: reader.pictures_outside(space, _BATCH, _BATCH_BYTES)):
         vectors: dict[int, list[Vector]] = {label: [] for label, _ in outside}
         for label, encoded in outside:
             try:

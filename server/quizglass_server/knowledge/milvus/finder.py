@@ -24,6 +24,7 @@ from quizglass_server.knowledge.search.ranking import (
 )
 
 _MOST = 16_384  # results of one search of Milvus
+_ENOUGH = 1_000  # chunks that are looked at for one of each entry
 _WIDER = 4
 _GONE = (0, None)
 _WORD = re.compile(r"\w")
@@ -77,9 +78,11 @@ class MilvusFinder:
             if hybrid:
                 answers += self._found(VectorKind.CHUNKS, [asked], "words", fetch, options, rows)
             order = fused(near, [key for key, _ in answers[-1].hits]) if hybrid else near
-            if not any(each.stale and not each.complete for each in answers) or fetch == _MOST:
-                order = (_first_of_entries(order, rows) if options.per_entry else order)[:limit]
-                return chunk_hits(order, rows, query, words, limit, options)
+            order = _first_of_entries(order, rows) if options.per_entry else order
+            # Chunks of the same entries took the places; of rows with their vectors there is an end.
+            short = options.per_entry and len(order) < limit and fetch < _ENOUGH
+            if not any((each.stale or short) and not each.complete for each in answers) or fetch == _MOST:
+                return chunk_hits(order[:limit], rows, query, words, limit, options)
             fetch = min(_MOST, fetch * _WIDER)
 
     def _found(

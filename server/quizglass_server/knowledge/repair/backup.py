@@ -17,7 +17,7 @@ from quizglass_server.knowledge.database.lock import DirectoryLock
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.schema import FILE, connect, explained
 from quizglass_server.knowledge.index.snapshots import FOLDER
-from quizglass_server.knowledge.repair.inspection import inspect
+from quizglass_server.knowledge.repair.inspection import OUTDATED, inspect, is_outdated
 from quizglass_server.knowledge.repair.swapping import numbered_folder
 
 _ENTRIES = (FILE, f"{FILE}-wal", f"{FILE}-shm", MARKER, FOLDER)
@@ -32,10 +32,9 @@ def snapshot(directory: Path, target: Path) -> StoreState:
     Raises:
         KnowledgeFailed: the store cannot be read or is damaged, or the target exists or cannot be written.
     """
-    if not (directory / FILE).exists():
-        raise KnowledgeFailed(f"{directory} has no {FILE}; give the directory of a knowledge store")
-    if target.exists() and any(target.iterdir()):
-        raise KnowledgeFailed(f"{target} is not empty; give a directory that does not exist yet")
+    _check_there(directory)
+    if target.exists() and (target.samefile(".") or any(target.iterdir())):
+        raise KnowledgeFailed(f"{target} is not empty, or where you are; give a directory that does not exist yet")
     fresh = target.with_name(f"{target.name}.partial")
     with explained(target), _passing(fresh):
         fresh.mkdir(mode=0o700, parents=True)
@@ -43,7 +42,7 @@ def snapshot(directory: Path, target: Path) -> StoreState:
         _copy_derived(directory, fresh)
         with closing(CleanShutdownFlag(fresh)) as flag:
             flag.write(ShutdownRecord(state.store, state.sequence, closed=True))
-        _raise_if_damaged(fresh)
+        _raise_if_damaged(fresh, directory)
         _settle(fresh)
         if target.exists():
             target.rmdir()
@@ -62,18 +61,23 @@ def restore(source: Path, directory: Path) -> Path | None:
         KnowledgeLocked: a server runs on the directory.
         KnowledgeFailed: the snapshot is damaged; nothing was changed. Or the files cannot be written.
     """
-    _raise_if_damaged(source)
+    _check_there(source)
     with explained(directory):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with closing(DirectoryLock(directory)):
             with _passing(directory / "incoming") as incoming:
-                shutil.copytree(source, incoming, ignore=shutil.ignore_patterns("lock", "before-*", "*-shm"))
+                _copy_store(source, incoming)
+                # Not the source: what was read of that a moment ago need not be what was copied.
+                _raise_if_damaged(incoming, source)
+                (incoming / f"{FILE}-shm").unlink(missing_ok=True)  # of looking at it
                 _settle(incoming)
                 kept = _set_aside(directory)
                 # The database comes last: until then the directory holds no store, rather than a mixture of two.
                 for name in reversed(_ENTRIES):
                     if (incoming / name).exists():
                         (incoming / name).replace(directory / name)
+                    elif name == MARKER:
+                        (directory / name).unlink(missing_ok=True)
             sync(directory)
     return kept
 
@@ -114,17 +118,40 @@ def _copy_derived(directory: Path, fresh: Path) -> None:
                 continue
 
 
-def _raise_if_damaged(directory: Path) -> None:
-    for defect in inspect(directory):
+def _copy_store(source: Path, incoming: Path) -> None:
+    """The files of a store, whatever else lies beside them; they can be written, though the source be on a disk that
+    cannot.
+    """
+    folders = [path for path in (source / FOLDER,) if path.is_dir()]
+    for folder in (incoming, *(incoming / path.name for path in folders)):
+        folder.mkdir(mode=0o700)
+    files = [path for path in (source / FILE, source / f"{FILE}-wal", source / MARKER) if path.exists()]
+    for path in [*files, *(path for folder in folders for path in folder.iterdir())]:
+        shutil.copyfile(path, incoming / path.relative_to(source))
+
+
+def _check_there(directory: Path) -> None:
+    if not (directory / FILE).exists():
+        raise KnowledgeFailed(f"{directory} has no {FILE}; give the directory of a knowledge store")
+    if is_outdated(directory):
+        raise KnowledgeFailed(f"{directory} {OUTDATED}")
+
+
+def _raise_if_damaged(copy: Path, source: Path) -> None:
+    for defect in inspect(copy):
         if defect.in_database:
-            raise KnowledgeFailed(f"{directory} is not whole, nothing was changed: {defect.message}")
+            raise KnowledgeFailed(f"{source} is not whole, nothing was changed: {defect.message}")
 
 
 def _set_aside(directory: Path) -> Path | None:
+    """Keep the files of a store elsewhere. Its marker stays as well: nobody begins anew where this is interrupted."""
     present = [name for name in _ENTRIES if (directory / name).exists()]
     if not present:
         return None
     kept = numbered_folder(directory, "before-restore")
     for name in present:
-        (directory / name).replace(kept / name)
+        if name == MARKER:
+            shutil.copyfile(directory / name, kept / name)
+        else:
+            (directory / name).replace(kept / name)
     return kept

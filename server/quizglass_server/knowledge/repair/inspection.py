@@ -28,6 +28,8 @@ from quizglass_server.knowledge.database.schema import (
 )
 from quizglass_server.knowledge.index.snapshots import FOLDER, file_sha256
 
+OUTDATED = "is of an earlier version, without checksums; start the server on it once, which brings it up to date"
+
 
 @dataclass(frozen=True, slots=True)
 class Defect:
@@ -50,7 +52,7 @@ def check_before_opening(directory: Path) -> None:
     mark = read_flag(directory)
     path = directory / FILE
     if is_new(path):
-        _check_absence(mark)
+        _check_absence(mark, path.with_name(f"{FILE}-wal"))
         return
     with closing(connect(path, write=False)) as connection, explained(path):
         version = schema_version(connection, FILE)
@@ -65,6 +67,15 @@ def check_before_opening(directory: Path) -> None:
         for kind in VectorKind:
             reader.labels(kind)
     _compare(state, mark)
+
+
+def is_outdated(directory: Path) -> bool:
+    """Whether a store has the tables of version 1, which the next start brings up to date. Raises KnowledgeFailed."""
+    path = directory / FILE
+    if is_new(path):
+        return False
+    with closing(connect(path, write=False)) as connection, explained(path):
+        return schema_version(connection, FILE) == 1
 
 
 def last_state(directory: Path) -> StoreState:
@@ -82,8 +93,10 @@ def inspect(directory: Path, step: Callable[[str, int], None] = lambda _table, _
     """
     try:
         check_before_opening(directory)
-        if not (directory / FILE).exists():
-            return [Defect(FILE, "does not exist; nothing was stored here")]
+        if is_new(directory / FILE):
+            return [Defect(FILE, "does not exist, or is empty; nothing was stored here")]
+        if is_outdated(directory):
+            return [Defect(FILE, OUTDATED)]
         with closing(DatabaseReader(directory / FILE)) as reader:
             defects = [Defect(FILE, message) for message in _inside(reader, step)]
             defects += _snapshots(directory, reader)
@@ -96,11 +109,15 @@ def inspect(directory: Path, step: Callable[[str, int], None] = lambda _table, _
     return defects
 
 
-def _check_absence(mark: ShutdownRecord | None) -> None:
-    if mark is not None and mark.sequence:
+def _check_absence(mark: ShutdownRecord | None, log: Path | None = None) -> None:
+    """Refuse to begin anew where there was a store. SQLite would replay a log into whatever file comes to its side."""
+    left = ["marker"] if mark is not None and mark.sequence else []
+    left += [log.name] if log is not None and log.exists() and log.stat().st_size else []
+    if left:
+        held = f"held {mark.sequence} commits" if mark is not None else "its write-ahead log is there"
         raise KnowledgeFailed(
-            f"{FILE} is missing or empty, but held {mark.sequence} commits; restore a snapshot, or delete the file "
-            "marker beside it to begin anew",
+            f"{FILE} is missing or empty, but {held}; restore a snapshot, or delete {' and '.join(left)} beside it to "
+            "begin anew",
             file=FILE,
         )
 

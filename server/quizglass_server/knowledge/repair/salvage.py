@@ -7,10 +7,11 @@ a picture that is not sound itself is reported. The file before is kept.
 
 from __future__ import annotations
 
+import logging
 import secrets
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -35,7 +36,10 @@ from quizglass_server.knowledge.database.schema import (
     schema_version,
 )
 from quizglass_server.knowledge.database.writer import DatabaseWriter
-from quizglass_server.knowledge.repair.swapping import clear, swap, whole_length
+from quizglass_server.knowledge.repair.inspection import is_outdated
+from quizglass_server.knowledge.repair.swapping import clear, swap, undo_interrupted, whole_length
+
+_log = logging.getLogger(__name__)
 
 LOST = "lost"
 """Space of rows whose vector has to be made again."""
@@ -56,6 +60,7 @@ _KEY = {"entries": "number", "chunks": "label", "pictures": "label"}
 _BEYOND = 4096  # numbers tried beyond the highest one that can be read
 _IF_UNKNOWN = 1 << 20
 _TOGETHER = 64  # entries a commit
+_NAMED = 20  # of what was lost, in the log
 _EMPTY = np.empty(0, np.float32)
 
 Spaces = dict[VectorKind, str]
@@ -90,6 +95,7 @@ def salvage(directory: Path, step: Callable[[int], None] = lambda _entries: None
         raise KnowledgeFailed(f"{FILE} is missing or empty: nothing can be repaired; restore a snapshot", file=FILE)
     with explained(path):
         clear(fresh)
+        undo_interrupted(directory)
     try:
         return _salvaged(directory, fresh, step)
     except BaseException:
@@ -118,14 +124,21 @@ def _salvaged(directory: Path, fresh: Path, step: Callable[[int], None]) -> Salv
 
 
 def migrate(directory: Path) -> None:
-    """Bring the tables of version 1 up to date; a newer store is left alone. Raises KnowledgeFailed."""
-    path = directory / FILE
-    if is_new(path):
+    """Bring the tables of version 1 up to date; a newer store is left alone, but for a repair that was killed.
+
+    Raises:
+        KnowledgeFailed: it cannot be read or written.
+    """
+    if not is_new(directory / FILE):
+        with explained(directory / FILE):
+            undo_interrupted(directory)
+    if not is_outdated(directory):
         return
-    with closing(connect(path, write=False)) as connection, explained(path):
-        outdated = schema_version(connection, FILE) == 1
-    if outdated:
-        salvage(directory)
+    done = salvage(directory)
+    lost = [*done.lost, *([f"{done.nameless} entries without a name"] if done.nameless else [])]
+    if lost:
+        about = {"lost": lost[:_NAMED], "how_many": len(lost), "the_files_before": str(done.kept_as)}
+        _log.warning("the knowledge store was of an earlier version, and not all of it was sound", extra=about)
 
 
 def _fill(old: _Old, path: Path, step: Callable[[int], None]) -> Salvaged:
@@ -197,15 +210,16 @@ class _Old:
         self, row: tuple[Any, ...], chunks: list[tuple[Any, ...]], pictures: list[tuple[Any, ...]], report: Salvaged
     ) -> tuple[EntryDraft, Spaces]:
         entry = entry_of(row, self._now)
-        files = {digest: self._file(digest) for digest in entry.picture_sha256}
-        for digest in (digest for digest, encoded in files.items() if encoded is None):
-            report.lost.append(f"a picture of entry {entry.id} ({digest.hex()[:16]})")
-        kept = tuple((digest, encoded) for digest, encoded in files.items() if encoded is not None)
-        draft = EntryDraft(replace(entry, picture_sha256=tuple(digest for digest, _ in kept)))
-        draft.pictures = [encoded for _, encoded in kept]
+        files: dict[bytes, bytes] = {}
+        for digest in dict.fromkeys(entry.picture_sha256):
+            if (encoded := self._file(digest)) is None:
+                report.lost.append(f"a picture of entry {entry.id} ({digest.hex()[:16]})")
+            else:
+                files[digest] = encoded
+        draft = EntryDraft(entry)
         spaces = {
             VectorKind.CHUNKS: self._take_chunks(draft, chunks),
-            VectorKind.PICTURES: self._take_pictures(draft, pictures),
+            VectorKind.PICTURES: self._take_pictures(draft, files, pictures, report),
         }
         report.entries += 1
         report.remade += LOST in spaces.values()
@@ -224,15 +238,28 @@ class _Old:
             draft.chunks, draft.chunk_vectors = ["(lost)"], [_EMPTY]
         return LOST
 
-    def _take_pictures(self, draft: EntryDraft, rows: list[tuple[Any, ...]]) -> str:
-        sound = {row[3]: row for row in rows}
-        spaces = {row[4] for row in rows}
-        whole = set(draft.entry.picture_sha256) <= set(sound) and len(spaces) == 1
-        for digest in draft.entry.picture_sha256:
-            row = sound.get(digest)
-            draft.picture_vectors.append(np.frombuffer(row[5], "<f4") if whole and row is not None else _EMPTY)
-            draft.perceptual_hashes.append(row[6] if row is not None else 0)
-        if not draft.entry.picture_sha256:
+    def _take_pictures(
+        self, draft: EntryDraft, files: Mapping[bytes, bytes], rows: list[tuple[Any, ...]], report: Salvaged
+    ) -> str:
+        """The vectors of its pictures, if each has a sound one and all are of one space; else they are to be made.
+
+        A picture of the visual memory has several, one a view: those that are sound are kept.
+        """
+        entry = draft.entry
+        shown = tuple(digest for digest in entry.picture_sha256 if digest in files)
+        rows = sorted((row for row in rows if row[3] in files), key=lambda row: int(row[2]))
+        hashes, spaces = {row[3]: row[6] for row in rows}, {row[4] for row in rows}
+        whole = hashes.keys() == set(shown) and len(spaces) == 1
+        draft.picture_vectors = [_EMPTY] * len(shown)
+        if whole:
+            if lacking := len(shown) - len(rows):
+                report.lost.append(f"{lacking} of {len(shown)} views of entry {entry.id}")
+            shown = tuple(row[3] for row in rows)
+            draft.picture_vectors = [np.frombuffer(row[5], "<f4") for row in rows]
+        draft.entry = replace(entry, picture_sha256=shown)
+        draft.pictures = [files[digest] for digest in shown]
+        draft.perceptual_hashes = [hashes.get(digest, 0) for digest in shown]
+        if not shown:
             return ""
         return str(spaces.pop()) if whole else LOST
 

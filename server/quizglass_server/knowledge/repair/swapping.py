@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from quizglass_server.knowledge.database.clean_shutdown import FILE as MARKER
 from quizglass_server.knowledge.database.disk import sync
 from quizglass_server.knowledge.database.schema import FILE
 
+_BESIDE = (f"{FILE}-wal", f"{FILE}-shm")
 _LARGEST = 1 << 40  # bytes; a header that says more is damaged itself
 
 
@@ -36,7 +38,7 @@ def whole_length(path: Path, folder: Path) -> Path:
 def swap(directory: Path, fresh: Path) -> Path:
     """Put the new file in the place of the old one, which is kept in a folder of its own."""
     kept = numbered_folder(directory, "before-repair")
-    beside = [f"{FILE}{suffix}" for suffix in ("-wal", "-shm") if (directory / f"{FILE}{suffix}").exists()]
+    beside = [name for name in _BESIDE if (directory / name).exists()]
     try:
         os.link(directory / FILE, kept / FILE)
         for name in beside:  # the log must be gone before another file stands beside it
@@ -52,6 +54,13 @@ def swap(directory: Path, fresh: Path) -> Path:
     return kept
 
 
+def undo_interrupted(directory: Path) -> None:
+    """Put back the log of a file that was about to be replaced when the process was killed: it has the last commits."""
+    for kept in directory.glob("before-repair-*"):
+        if (kept / FILE).exists() and (kept / FILE).samefile(directory / FILE):
+            _put_back(directory, kept, _BESIDE)
+
+
 def numbered_folder(directory: Path, name: str) -> Path:
     """Make the folder `NAME-1`, or of the first number that is free."""
     number = next(number for number in count(1) if not (directory / f"{name}-{number}").exists())
@@ -60,7 +69,7 @@ def numbered_folder(directory: Path, name: str) -> Path:
     return folder
 
 
-def _put_back(directory: Path, kept: Path, beside: list[str]) -> None:
+def _put_back(directory: Path, kept: Path, beside: Iterable[str]) -> None:
     """Undo what was done before the new file took its place."""
     for name in beside:
         if (kept / name).exists():

@@ -24,6 +24,7 @@ from quizglass_server.knowledge.search.ranking import (
     texts_wanted,
 )
 
+_FURTHER = 32  # times as many words' places are looked at then, which are ranked anyway
 _ATTEMPTS = 10  # searches again when a hit was deleted between the index and the database
 
 
@@ -71,9 +72,13 @@ class Finder:
             near: list[tuple[int, float]] = []
             if query is not None and index is not None:
                 near = index.search(query, wide, per_entry=False, allowed=allowed)
-            order = fused(near, self._by_words(reader, words, wide, allowed, options.per_entry)) if hybrid else near
+            alone = options.per_entry and query is None
+            order = fused(near, self._by_words(reader, words, wide, allowed, alone)) if hybrid else near
             if options.per_entry and index is not None:
                 order = first_of_each(order, lambda hit: index.entry_of(hit[0]))
+                if len(order) < limit and query is not None:  # chunks of the same entries took the places
+                    others = index.search(query, limit, per_entry=True, allowed=allowed)
+                    order = first_of_each([*order, *others], lambda hit: index.entry_of(hit[0]))
             return [order[:limit]]
 
         (order,), rows = self._read(reader, VectorKind.CHUNKS, search)
@@ -85,14 +90,26 @@ class Finder:
     def _by_words(
         self, reader: DatabaseReader, words: str, wide: int, allowed: set[int] | None, per_entry: bool
     ) -> list[int]:
+        """Labels of the chunks that fit best, best first; with `per_entry` only the best of each entry."""
+        fetch = 2 * wide
+        while True:
+            labels = self._indexes.catalog.by_words(words, fetch)
+            fitting = self._those_living(reader, labels, allowed, per_entry)
+            if len(fitting) >= wide or len(labels) < fetch:
+                return fitting[:wide]
+            fetch *= _FURTHER  # what is gone or not allowed took the places
+
+    def _those_living(
+        self, reader: DatabaseReader, labels: Sequence[int], allowed: set[int] | None, per_entry: bool
+    ) -> list[int]:
         index = self._indexes.vectors.get(VectorKind.CHUNKS)
-        labels = self._indexes.catalog.by_words(words, 2 * wide)
         if index is not None:
-            return index.those_living(labels, allowed)[:wide]
+            living = index.those_living(labels, allowed)
+            return first_of_each(living, index.entry_of) if per_entry else living
         rows = self._rows(reader, VectorKind.CHUNKS, labels)  # without an encoder the database alone knows what is gone
         rows = {label: row for label, row in rows.items() if row.number not in self._hidden}
         there = [at for at in labels if at in rows and (allowed is None or rows[at].number in allowed)]
-        return (first_of_each(there, lambda at: rows[at].number) if per_entry else there)[:wide]
+        return first_of_each(there, lambda at: rows[at].number) if per_entry else there
 
     def _allowed(self, reader: DatabaseReader, options: SearchOptions) -> set[int] | None:
         """Numbers of the entries that may be found; None: all."""

@@ -48,9 +48,10 @@ class Bodies:
             self._bodies.discard(body)
 
     def came(self) -> None:
-        """Give up the largest body if all together are too much."""
-        if sum(body.held for body in self._bodies) > self._most_bytes:
-            max(self._bodies, key=lambda body: body.held).too_much = True
+        """Give up the largest bodies while all together are too much, also those whose clients send nothing more."""
+        left = sorted((body for body in self._bodies if not body.too_much), key=lambda body: body.held)
+        while left and sum(body.held for body in left) > self._most_bytes:
+            left.pop().give_up()
 
 
 class Body:
@@ -62,6 +63,7 @@ class Body:
         self._most_bytes = most_bytes
         self._stream = stream
         self._due: float | None = None
+        self._waiting: asyncio.Timeout | None = None
         self._received = 0
         self.whole = False
         self.too_much = False
@@ -72,11 +74,17 @@ class Body:
         """Bytes that wait for the rest; those of a stream are dealt with as they come."""
         return 0 if self.whole or self._stream else self._received
 
+    def give_up(self) -> None:
+        """Receive no more of it, be it that its next piece is waited for."""
+        self.too_much = True
+        if self._waiting is not None and not self._waiting.expired():
+            self._waiting.reschedule(asyncio.get_running_loop().time())
+
     async def __call__(self) -> Message:
         """The next piece of the body; once that is whole, that the client is gone.
 
         Raises:
-            TurnedAway: it is too large or too slow.
+            TurnedAway: it is too large or too slow, or was given up.
         """
         if self.whole:
             return await self._receive()
@@ -87,7 +95,7 @@ class Body:
             raise TurnedAway(413, f"the body is more than the {self._most_bytes} bytes that are taken here")
         self._bodies.came()
         if self.too_much and not self.whole:
-            raise TurnedAway(503, "too much is coming in at once; try again later")
+            raise _too_much()
         return message
 
     async def _in_time(self) -> Message:
@@ -96,7 +104,14 @@ class Body:
         if self._due is None or self._stream:
             self._due = now + limit_s
         try:
-            async with asyncio.timeout_at(self._due):
+            async with asyncio.timeout_at(self._due) as self._waiting:
                 return await self._receive()
         except TimeoutError:
-            raise TurnedAway(408, f"no whole body came within {limit_s:g} s") from None
+            late = TurnedAway(408, f"no whole body came within {limit_s:g} s")
+            raise _too_much() if self.too_much else late from None
+        finally:
+            self._waiting = None
+
+
+def _too_much() -> TurnedAway:
+    return TurnedAway(503, "too much is coming in at once; try again later")

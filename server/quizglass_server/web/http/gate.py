@@ -191,7 +191,8 @@ async def _refuse(refusal: TurnedAway, scope: Scope, receive: Receive, reply: _R
     """Tell a client that its request is not answered, having read a little of what it may still be sending."""
     if reply.started:
         return
-    if header(scope, b"expect") is None:
+    came_whole = reply.body is not None and reply.body.whole
+    if header(scope, b"expect") is None and not came_whole:
         await _discard(receive)
     headers = [_RETRY_AFTER] if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE else []
     await respond_json(

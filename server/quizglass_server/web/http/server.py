@@ -107,8 +107,9 @@ class WebServer:
 def _bound(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    except OSError as error:
-        raise SettingsError(f"web_host: there is no address {host} ({error.strerror})") from error
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is no name of a host"
+        raise SettingsError(f"web_host: there is no address {host} ({why})") from error
     try:
         bound = socket.socket(family, kind, protocol)
         try:

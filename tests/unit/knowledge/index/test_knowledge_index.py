@@ -74,6 +74,16 @@ def test_deleted_vectors_are_passed_over_however_many(vectors: np.ndarray, delet
         assert [label for label, _ in hits] == [int(living[at]) for at in exact(vectors[living], query, 10)]
 
 
+def test_vectors_of_another_encoder_do_not_make_up_for_deleted_ones(vectors: np.ndarray) -> None:
+    index = VectorIndex(DIMENSION, IndexOptions())
+    labels = np.arange(10, dtype=np.int64)
+    index.fill(None, labels, labels, (labels[:7], vectors[:7]))  # the last three wait to be embedded anew
+    index.apply(Additions(), [0, 1, 2])
+    assert {label for label, _ in index.search(vectors[0], 7, per_entry=False)} == {3, 4, 5, 6}
+    index.apply(additions(10, vectors[7:10]), [7, 8, 9])  # now they are
+    assert {label for label, _ in index.search(vectors[0], 7, per_entry=False)} == {3, 4, 5, 6, 10, 11, 12}
+
+
 def test_entries_with_many_pictures_take_one_place_each(vectors: np.ndarray) -> None:
     index = with_graph(vectors, 200, per_entry=16)
     hits = index.search(vectors[3], 90, per_entry=True)
