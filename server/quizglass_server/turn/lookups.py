@@ -19,6 +19,7 @@ from quizglass_server.steps.lookup.detect import around, find_regions, likely_re
 from quizglass_server.steps.lookup.entry_pictures import entry_pictures
 from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence, search_pictures
 from quizglass_server.steps.lookup.links import answered, follow_links, with_links, with_sources
+from quizglass_server.steps.lookup.named import each_first, names_another
 from quizglass_server.steps.lookup.own_passages import own_passages, with_passages
 from quizglass_server.steps.lookup.pointing import pointing
 from quizglass_server.steps.lookup.rerank import best_first, choose, merged, rerank
@@ -170,14 +171,23 @@ class Lookups:
         ranked = await self._runner.run(rerank, query, passages) if passages else None
         if ranked is None:
             return passages, dropped, False
-        return (await self._followed(query, ranked))[:most], dropped, True
+        ranked = each_first(query, await self._followed(query, ranked), self._tuning.rerank_accept)
+        return ranked[:most], dropped, True
 
     async def _followed(self, query: str, ranked: list[Evidence]) -> list[Evidence]:
-        """Ranked passages, where none of them answers with those of entries that the query or the first ones name."""
-        if not self._tuning.links or answered(ranked, self._tuning.rerank_accept):
+        """Ranked passages, where none of them answers with those of entries that the query or the first ones name.
+
+        Where one answers and the query names something besides what they are about, with those of that alone.
+        """
+        links, accept = self._tuning.links, self._tuning.rerank_accept
+        if not links:
             return ranked
+        if answered(ranked, accept):
+            if not names_another(query, [passage for passage in ranked if passage.rerank_score >= accept]):
+                return ranked
+            links = 0
         encoder = self._resources.models[TEXT_ENCODER]
-        linked = await self._runner.run(follow_links, encoder, query, ranked, self._tuning.links)
+        linked = await self._runner.run(follow_links, encoder, query, ranked, links)
         scored = await self._runner.run(rerank, query, linked) if linked else None
         return ranked if scored is None else with_sources(best_first(with_links(ranked, scored)))
 

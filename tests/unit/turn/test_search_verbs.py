@@ -188,6 +188,37 @@ async def test_names_in_the_best_passages_are_followed_where_no_passage_answers(
     assert [len(reranked), reranked[-1].count(": ")] == [5, 2]
 
 
+async def test_of_two_things_that_a_query_names_a_passage_of_each_is_shown(ask: Any) -> None:
+    world = World(text_candidates=4, found=2, links=2)
+    tagrin = ChunkHit(Entry("t", "Tagrin"), "The Tagrin costs 12 crowns.", 0.2)
+    of_velmora = [ChunkHit(VELMORA, f"The Velmora costs {price} crowns.", 0.9) for price in (45, 46, 47, 48)]
+    searched: list[tuple[str, ...]] = []
+
+    async def search_texts(
+        vector: Vector, limit: int, words: str = "", finding: SearchOptions | None = None
+    ) -> list[ChunkHit]:
+        titles = finding.titles if finding else ()
+        searched.append(titles)
+        return [tagrin] if "Tagrin" in titles else [] if titles else of_velmora
+
+    async def score(query: str, passages: Sequence[str]) -> list[float]:
+        return [0.6 if "Tagrin" in passage else 0.95 for passage in passages]
+
+    world.knowledge.search_texts = search_texts  # type: ignore[assignment]
+    world.models.score = score  # type: ignore[method-assign]
+    shown: list[list[str]] = []
+
+    async def run(tools: Tools) -> Draft:
+        queries = ("Which costs more, the Velmora or the Tagrin?", "What does the Velmora cost?")
+        shown.extend([[item.text for item in await tools.search_text([query])] for query in queries])
+        return Draft()
+
+    await ask(world, run)
+    assert shown[0] == [of_velmora[0].text, tagrin.text]
+    assert shown[1] == [of_velmora[0].text, of_velmora[1].text]
+    assert searched[-1] == (), "for one thing alone no names are looked for"
+
+
 async def test_a_limit_widens_a_search_and_what_is_shown(ask: Any) -> None:
     world = World(seen=1, image_candidates=1, text_candidates=1, found=1)
     world.models.scores = {"": 0.9}

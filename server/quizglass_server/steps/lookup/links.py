@@ -47,8 +47,8 @@ async def follow_links(
     """Passages of what the query names, where it names several things, and of what the best passages name.
 
     The best are those of what the query names, if there are any. What they name brings up to `limit` passages, and
-    what those name as many again; each has the passage that names its entry as `via`. Without an encoder all are found
-    by words alone.
+    what those name as many again; each has the passage that names its entry as `via`. With a `limit` of 0 it is only those
+    of what the query names. Without an encoder all are found by words alone.
     """
     mode = SearchMode.VECTORS if encoder is not None else SearchMode.KEYWORDS
     vector = (await encoder.embed_queries([query]))[0] if encoder is not None else None
@@ -65,7 +65,7 @@ async def follow_links(
     found = [each for title in asked if len(asked) > 1 for each in await titled([title], _OWN)]
     sources = [each for each in (*passages, *found) if each.title in asked] or list(passages)
     known, linked = set(asked), list[Evidence]()
-    for _ in range(_HOPS):
+    for _ in range(_HOPS if limit else 0):
         titles = [name for name in dict.fromkeys(_named_by(sources[:_SOURCES])) if name not in known]
         known.update(titles)
         sources = [_through(each, sources) for each in await titled(titles, limit)]
