@@ -24,7 +24,7 @@ from bench.engine.contenders.shapes import filled_up
 from bench.engine.scorers import resizing
 from bench.engine.scorers.memory import memory_kib
 from bench.engine.server import kills
-from bench.engine.server.serving import Outcome, kinds
+from bench.engine.server.serving import Outcome, good, kinds
 from bench.results import Row
 from bench.sections import Part, Store
 from quizglass_server.engines.llama.link.prompt import PicturePart, TextPart
@@ -64,6 +64,14 @@ async def test_resizing_is_compared_for_each_size_and_for_a_whole_turn() -> None
     assert [row.name.partition(" (")[0] for row in part.rows if row.bar] == [
         f"{frame}, all sizes of a turn" for frame in ("448 x 448", "640 x 480", "1280 x 720")
     ]
+
+
+def test_what_is_answered_after_the_measurement_is_no_goodput() -> None:
+    early = [Outcome("answered", 100.0 + at, 0.5) for at in range(10)]
+    backlog = [Outcome("answered", 109.0, 4.0)] * 20
+    assert good([*early, *backlog, Outcome("refused", 105.0, 0.0)], 10.0) == 1.0
+    assert good([Outcome("answered", 0.0, 5.5), Outcome("answered", 0.0, 4.0)], 10.0) == 0.1, "too late is not in time"
+    assert good([], 10.0) == 0.0
 
 
 async def test_a_turn_that_hangs_is_an_outcome_and_no_error() -> None:
