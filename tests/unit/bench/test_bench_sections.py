@@ -138,3 +138,10 @@ def test_every_published_row_names_its_section(path: Path) -> None:
 def test_the_command_that_is_published_names_no_folder(monkeypatch: pytest.MonkeyPatch, folder: list[str]) -> None:
     monkeypatch.setattr("sys.argv", ["bench", "--only", "first", *folder, "--resume"])
     assert results.command("engine") == "python -m bench.engine --only first --resume"
+
+
+@pytest.mark.parametrize("between", [" ", "="])
+def test_a_folder_that_matters_is_published_without_its_name(monkeypatch: pytest.MonkeyPatch, between: str) -> None:
+    given = f"--only first --photographs{between}/home/somebody/pictures"
+    monkeypatch.setattr("sys.argv", ["bench", *given.split()])
+    assert results.command("session") == f"python -m bench.session --only first --photographs{between}FOLDER"
