@@ -119,7 +119,7 @@ async def _first_of_session(session: AsyncSession, question: str, picture: bytes
 async def _page(url: str) -> AsyncIterator[tuple[Ask, Ask]]:
     """What asks in a page of Chromium that stays open, and in a new one each time; Chromium is ended afterwards."""
     if not DRIVER.is_dir():
-        raise RuntimeError(f"{DRIVER} is missing: run `make tests/browser/node_modules` (needs Node 20 and npm)")
+        raise RuntimeError(f"{DRIVER} is missing: run `make clients-packages` (needs Node 20 and npm)")
     command = ("node", str(Path(__file__).with_name("page.mjs")), str(DRIVER), url)
     pipe = asyncio.subprocess.PIPE
     driver = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)

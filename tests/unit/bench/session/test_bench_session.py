@@ -60,6 +60,6 @@ def test_photographs_are_those_of_the_two_packages(tmp_path: Path) -> None:
 
 async def test_without_what_drives_a_browser_it_says_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doors, "DRIVER", Path("/no/such/folder"))
-    with pytest.raises(RuntimeError, match="make tests/browser/node_modules"):
+    with pytest.raises(RuntimeError, match="make clients-packages"):
         async with doors._page("http://127.0.0.1:1"):
             pass
