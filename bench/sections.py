@@ -147,7 +147,12 @@ class Runner:
             yield lambda text: status.update(f"[{perf_counter() - began:5.0f} s] {text}")
 
     def measure(self, run: Callable[[str], Part], **settings: object) -> None:
-        """Run sections by name; `settings` are kept with each, beside its seconds and the command."""
+        """Run sections by name; `settings` are kept with each, beside its seconds and the command.
+
+        What was kept of them before counts when resumed alone: one that fails now, or is not reached, has no figures.
+        """
+        for name in () if self._resume else self._only:
+            self._store.forget(name)
         for name in self._only:
             if self._resume and name not in self._partly and self._store.load(name) is not None:
                 self._console.print(f"{name}: kept")

@@ -95,6 +95,25 @@ def test_a_full_run_replaces_everything(bench: Run, folder: Path) -> None:
     assert figures(folder) == [("first", 7.0), ("third", 9.0)]
 
 
+def test_a_section_that_fails_is_not_published_from_an_older_run(bench: Run, folder: Path) -> None:
+    bench(BEFORE)
+    assert bench({"first": 7.0, "third": 9.0}) == 1, "the second section failed"
+    assert figures(folder) == [("first", 7.0), ("third", 9.0)]
+
+
+def test_a_run_that_was_interrupted_goes_on_without_the_figures_of_an_older_one(bench: Run, folder: Path) -> None:
+    bench(BEFORE)
+
+    class Interrupted(dict[str, float]):
+        def __missing__(self, name: str) -> float:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bench(Interrupted(first=7.0))
+    bench({"second": 8.0, "third": 9.0}, "--resume")
+    assert figures(folder) == [("first", 7.0), ("second", 8.0), ("third", 9.0)]
+
+
 def test_a_section_that_no_longer_exists_is_dropped(bench: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench(BEFORE)
     monkeypatch.setattr(f"{__name__}.SECTIONS", SECTIONS[:2])
