@@ -66,16 +66,23 @@ class Setup:
 
 
 def environment(workdir: Path, say: Callable[[str], None]) -> Path:
-    """The Python of the peers' environment, made when it does not exist; what cannot be installed is left out."""
+    """The Python of the peers' environment, made when it does not exist.
+
+    What cannot be installed is left out, and tried again by the next run.
+    """
     home = workdir / "peers-venv-knowledge"
     python = home / "bin" / "python"
     if not (home / ".whole").exists():
-        shutil.rmtree(home, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+        if not python.exists():
+            shutil.rmtree(home, ignore_errors=True)
+            subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+        failed = 0
         for library in _LIBRARIES:
             say(f"installing {library} into {home}")
-            subprocess.run([str(python), "-m", "pip", "install", "--quiet", *library.split()], check=False)
-        (home / ".whole").touch()
+            command = [str(python), "-m", "pip", "install", "--quiet", *library.split()]
+            failed += subprocess.run(command, check=False).returncode != 0
+        if not failed:
+            (home / ".whole").touch()
     return python.absolute()
 
 
