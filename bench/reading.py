@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sources", type=Path, help="photographs and fonts, for the section gate")
     parser.add_argument("--lettered", type=Path, nargs="*", default=(), help="folders of photographs with words")
     args = parser.parse_args(arguments)
-    args.seed = args.seed or fresh_seeds(1)[0]
+    args.seed = fresh_seeds(1)[0] if args.seed is None else args.seed
     runner = sections.Runner("reading", SECTIONS, args)
     with runner.status() as say:
         setup = Setup(args, say)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 import pytest
 
+from bench import reading
+from bench.policies import __main__ as policies
 from bench.policies import budget
 from bench.policies.budget import ended_well
 from bench.policies.given import GivenDecider, GivenGenerator, Record, Span, busy_s
@@ -17,6 +19,17 @@ from quizglass_server.domain.turns import GenerationEnd, Picture, Token
 from quizglass_server.models.prompts import Values
 from quizglass_server.policies.qa_dragon import Judgement
 from quizglass_server.roles.generator import GenerationRequest
+
+
+@pytest.mark.parametrize("main", [policies.main, reading.main])
+def test_without_a_checkout_a_benchmark_says_what_it_takes(
+    main: Callable[[Sequence[str]], int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "/no/git/here")
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    assert "--seed" in capsys.readouterr().out
 
 
 class Generator:
