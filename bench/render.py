@@ -171,7 +171,8 @@ def bars() -> str:
     for name, (about, page) in _PAGES.items():
         found = result(name)
         rows = [row for row in found["rows"] if row["bar"]] if found else []
-        count = f"{sum(row['ok'] for row in rows)} of {len(rows)}" if found else f"`make bench-{name}` measures it"
+        reached = sum(row["ok"] is True for row in rows)
+        count = f"{reached} of {len(rows)}" if found else f"`make bench-{name}` measures it"
         lines.append((f"[{name}](docs/{page})", about, count))
     return table(("benchmark", "of what", "bars reached"), lines)
 

@@ -114,6 +114,13 @@ def test_a_result_becomes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "make bench-latency" in render.bars(), "what was not measured says so"
 
 
+def test_a_bar_that_could_not_be_judged_is_not_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"bar": ">= 1", "ok": ok} for ok in (True, False, None)]
+    (tmp_path / "engine.json").write_text(json.dumps({"rows": rows}), encoding="utf-8")
+    monkeypatch.setattr(render, "RESULTS", tmp_path)
+    assert "| 1 of 3 |" in render.bars()
+
+
 def test_a_table_names_the_command_of_every_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     how = {"machine": {"cpu": "X", "cores": 2, "memory_gib": 8, "system": "Linux"}, "versions": {"python": "3.11"}}
     sections = {name: {"command": f"c --only {name}"} for name in ("second", "first")} | {"third": {"command": "c"}}
