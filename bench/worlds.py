@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from rich.progress import Progress
 
 from quizglass_client import Client
 from quizglass_client.cli.imports.entries import GoodLine, read_entries
+from quizglass_export import pocketworld
 from quizglass_export.pocketworld.dataset import SCENE_SIZE, build_world, write_entries
 from quizglass_export.pocketworld.disputes import EACH, with_disputes
 from quizglass_export.pocketworld.draw import draw_scene
@@ -47,7 +50,7 @@ def prepare(seed: int, things: int, questions: int, folder: Path, *, format: int
         seed: of the world and the questions.
         things: how many there are.
         questions: how many are asked, and a tenth more that nothing answers.
-        folder: where the entries are written, once.
+        folder: where the entries are written, once; all that lies there of an older version's is deleted.
         format: of the world, as `quizglass-export pocketworld` has it.
         mix: of the questions, likewise.
 
@@ -74,8 +77,19 @@ def _drawn(seed: int, things: int, format: int) -> World:
 
 
 def _write(world: World, folder: Path) -> None:
-    if not (folder / "entries.jsonl").exists():
+    """Once for each version of the code that draws worlds; what servers made of another one's goes with it."""
+    made = folder / "drawn-by"
+    if not made.is_file() or made.read_text(encoding="utf-8") != _drawer():
+        shutil.rmtree(folder, ignore_errors=True)
         write_entries(world, folder)
+        made.write_text(_drawer(), encoding="utf-8")
+
+
+@cache
+def _drawer() -> str:
+    """Names the version of the code that draws worlds: a world of another one has other entries for the same seed."""
+    sources = sorted(Path(pocketworld.__file__).parent.rglob("*.py"))
+    return sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
 
 
 def picture(question: Question) -> bytes:
