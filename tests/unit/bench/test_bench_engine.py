@@ -68,6 +68,15 @@ async def test_resizing_is_compared_for_each_size_and_for_a_whole_turn() -> None
     ]
 
 
+def test_resizing_is_begun_by_either_side_as_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    monkeypatch.setattr(resizing, "resize", lambda *_: order.append("ours"))
+    monkeypatch.setattr(resizing, "_by_pillow", lambda *_: order.append("Pillow"))
+    resizing._timed([np.zeros((4, 4, 3), np.uint8)], 2, 8)
+    del order[0]  # which fits the shape
+    assert order[::2].count("ours") == order[::2].count("Pillow") == 4
+
+
 def test_what_is_answered_after_the_measurement_is_no_goodput() -> None:
     early = [Outcome("answered", 100.0 + at, 0.5) for at in range(10)]
     backlog = [Outcome("answered", 109.0, 4.0)] * 20
