@@ -172,7 +172,8 @@ class Runner:
             self._console.print_exception(max_frames=4)
             return False
         took = perf_counter() - began
-        how = {"command": results.command(self._name), "cpu": results.machine()["cpu"]}
+        where = {"cpu": results.machine()["cpu"], "versions": results.versions()}
+        how = {"command": results.command(self._name), **where}
         self._store.save(name, part, {"seconds": round(took), **settings, **how})
         results.show(part.rows, f"{name}, {took:.0f} s", self._console)
         return True

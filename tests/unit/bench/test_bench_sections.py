@@ -62,6 +62,17 @@ def test_a_partial_run_keeps_the_published_rows_of_other_sections(bench: Run, fo
     assert list(before)[:4] == list(after)[:4] == ["machine", "versions", "command", "rows"]
 
 
+def test_a_section_keeps_the_versions_that_it_was_measured_with(
+    bench: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench(BEFORE)
+    monkeypatch.setattr(results, "versions", lambda: {"python": "4.0"})
+    bench({"second": 2.5}, "--only", "second")
+    versions = {name: how["versions"]["python"] for name, how in published(folder)["sections"].items()}
+    assert (versions["second"], published(folder)["versions"]) == ("4.0", {"python": "4.0"})
+    assert versions["first"] == versions["third"] != "4.0"
+
+
 def test_an_older_work_directory_changes_no_section_that_was_not_asked_for(bench: Run, folder: Path) -> None:
     bench(dict.fromkeys(SECTIONS, 0.0), workdir="older")
     bench(BEFORE)
