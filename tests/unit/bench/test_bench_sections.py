@@ -34,7 +34,8 @@ def bench(tmp_path: Path) -> Run:
         parser = sections.arguments("numbers", None, SECTIONS)
         args = parser.parse_args([*flags, "--workdir", str(tmp_path / workdir)])
         runner = sections.Runner("numbers", SECTIONS, args)
-        runner.measure(lambda name: Part([Row(name, measured[name], "ms")], {"of": [measured[name]]}))
+        settings = {"seeds": how.pop("seeds", (1, 2))}
+        runner.measure(lambda name: Part([Row(name, measured[name], "ms")], {"of": [measured[name]]}), **settings)
         return runner.finish(**how)
 
     return run
@@ -123,6 +124,14 @@ def test_a_run_that_was_interrupted_goes_on_without_the_figures_of_an_older_one(
         bench(Interrupted(first=7.0))
     bench({"second": 8.0, "third": 9.0}, "--resume")
     assert figures(folder) == [("first", 7.0), ("second", 8.0), ("third", 9.0)]
+
+
+def test_a_section_that_was_measured_with_other_settings_is_not_finished(bench: Run, folder: Path) -> None:
+    bench(BEFORE)
+    bench({}, "--resume")
+    assert figures(folder) == list(BEFORE.items())
+    bench({"first": 4.0, "second": 5.0, "third": 6.0}, "--resume", seeds=(1, 3))
+    assert figures(folder) == [("first", 4.0), ("second", 5.0), ("third", 6.0)]
 
 
 def test_a_section_that_no_longer_exists_is_dropped(bench: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
