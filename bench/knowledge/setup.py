@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,21 +48,21 @@ class Setup:
         """Processes of contenders, by name. One that is absent leaves a row that says why."""
         home = folder or self.folder
         running: dict[str, Worker] = {}
-        try:
+        with ExitStack() as ended:
             for name in names:
                 self.say(f"starting {name}")
                 ours = [sys.executable, "-m", "bench.knowledge.ours", _OURS.get(name, "")]
                 command = ours if name in _OURS else [str(self.python), "-m", "bench.knowledge.peers", name]
                 try:
-                    running[name] = Worker(name, [*command, str(size), str(home / name.replace(" ", "-"))])
+                    worker = Worker(name, [*command, str(size), str(home / name.replace(" ", "-"))])
                 except Absent as why:
                     if name in _OURS:
                         raise
                     part.rows.append(Row(f"{name}, {size:,}", None, "", f"absent: {why}"))
+                else:
+                    ended.callback(worker.close)
+                    running[name] = worker
             yield running
-        finally:
-            for worker in running.values():
-                worker.close()
 
 
 def environment(workdir: Path, say: Callable[[str], None]) -> Path:

@@ -43,6 +43,14 @@ def test_a_worker_that_cannot_run_or_dies_says_why() -> None:
     asked.close()
 
 
+def test_a_worker_that_died_before_it_was_asked_can_be_closed() -> None:
+    asked = worker("print('{\"ready\": true}', flush=True)")
+    asked._process.wait()
+    with pytest.raises(Absent, match="ended with 0"):
+        asked.ask("search")
+    asked.close()
+
+
 def test_damage_and_kills_become_rows() -> None:
     outcomes = {"right": 5, "refused": 3, "repaired": 1, "wrong": 1, "repair-crashed": 1}
     files = {"closed marker": outcomes, "crashed marker": outcomes}
