@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from random import Random
+from typing import TypeVar
 
 from rich.progress import Progress
 
@@ -21,6 +24,8 @@ from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.names import CORE_THINGS
 from quizglass_export.pocketworld.questions import Question, make_conflicts, make_questions, make_unknowable
 from quizglass_export.pocketworld.world import World
+
+Way = TypeVar("Way")
 
 UNSEEN_SHARE = 0.5
 _FRESH = 2**31
@@ -90,6 +95,15 @@ def _drawer() -> str:
     """Names the version of the code that draws worlds: a world of another one has other entries for the same seed."""
     sources = sorted(Path(pocketworld.__file__).parent.rglob("*.py"))
     return sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+
+
+def in_own_order(question: Question, ways: Sequence[Way]) -> list[Way]:
+    """What a question is asked of, in an order that is drawn for it.
+
+    What a question needs comes in turn: ways that took turns by the question's number would take one order with all
+    questions of a kind.
+    """
+    return Random(question.id).sample(ways, len(ways))
 
 
 def picture(question: Question) -> bytes:

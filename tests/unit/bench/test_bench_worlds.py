@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from bench import worlds
+from quizglass_export.pocketworld.questions import make_questions
+from quizglass_export.pocketworld.world import make_world
 
 
 @pytest.fixture
@@ -41,3 +43,11 @@ def test_a_world_whose_writing_was_interrupted_is_written_anew(written: list[str
     (tmp_path / "world" / "entries.jsonl").write_text("half a li")
     worlds.prepare(7, 420, 8, tmp_path / "world")
     assert len(written) == 1
+
+
+def test_neither_way_is_asked_first_of_all_questions_of_a_kind() -> None:
+    questions = make_questions(make_world(5, 60), 400, 5)
+    assert [question.group for question in questions[:8]] == ["none", "image", "text", "both"] * 2, "they come in turn"
+    for group in ("none", "image", "text", "both"):
+        first = [worlds.in_own_order(q, ("ours", "theirs"))[0] for q in questions if q.group == group]
+        assert 25 < first.count("ours") < 75
