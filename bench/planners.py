@@ -47,7 +47,7 @@ def time_planners(
         for question in trial.questions:
             turn = as_turn(question)
             plans = ["", ""]
-            for which in in_own_order(question, (0, 1)):
+            for which in in_own_order(question.id, (0, 1)):
                 started = perf_counter()
                 plans[which] = (served, peer)[which](turn, question.words or "")
                 times[which].append((perf_counter() - started) * 1e3)

@@ -175,7 +175,7 @@ def _pairs(
     for number, question in enumerate(trial.questions):
         encoded = frame(question)
         timed: dict[int, tuple[TimedTurn, str]] = {}
-        for which in in_own_order(question, (0, 1)):
+        for which in in_own_order(question.id, (0, 1)):
             timed[which] = _timed(clients[which], question, encoded)
         (ours, answer), (older, before) = timed[0], timed[1]
         right, was = (exact_match(text, question.answer, question.aliases) for text in (answer, before))

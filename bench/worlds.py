@@ -97,13 +97,13 @@ def _drawer() -> str:
     return sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
 
 
-def in_own_order(question: Question, ways: Sequence[Way]) -> list[Way]:
-    """What a question is asked of, in an order that is drawn for it.
+def in_own_order(question: str, ways: Sequence[Way]) -> list[Way]:
+    """What a question, by its name, is asked of, in an order that is drawn for it.
 
     What a question needs comes in turn: ways that took turns by the question's number would take one order with all
     questions of a kind.
     """
-    return Random(question.id).sample(ways, len(ways))
+    return Random(question).sample(ways, len(ways))
 
 
 def picture(question: Question) -> bytes:

@@ -18,6 +18,7 @@ from bench.hostile.sections import Setup
 from bench.results import Row, at_most
 from bench.sections import Part
 from bench.session.stage import Served, first_of, first_of_ask
+from bench.worlds import in_own_order
 from quizglass_client import AsyncClient, AsyncSession
 
 ROOT = Path(__file__).parents[2]
@@ -66,11 +67,11 @@ async def browser(setup: Setup, stage: Served) -> Part:
 
 
 async def _in_turn(stage: Served, count: int, one: Ask, other: Ask) -> tuple[list[float], list[float]]:
-    """Seconds of both, the same questions about pictures that no cache has seen; which goes first changes."""
+    """Seconds of both, the same questions about pictures that no cache has seen, in an order of its own."""
     took: tuple[list[float], list[float]] = ([], [])
-    for at in range(count):
+    for _ in range(count):
         question, pictures = stage.stock.twins()
-        for which in (0, 1) if at % 2 else (1, 0):
+        for which in in_own_order(question.id, (0, 1)):
             took[which].append(await (one, other)[which](question.text, pictures[which]))
     return took
 

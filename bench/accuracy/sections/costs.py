@@ -65,7 +65,7 @@ async def _ask_all(ground: Ground, section: str, trial: Trial, policies: Sequenc
             question = questions[name]
             one = partial(ask_turn, client, question.text, history=question.history)
             turns = {}
-            for mark, policy in enumerate(in_own_order(question, policies)):
+            for mark, policy in enumerate(in_own_order(name, policies)):
                 turns[policy] = await one(await asyncio.to_thread(fresh, question, mark), policy)
             return {"id": name, "turns": turns}
 

@@ -34,7 +34,7 @@ def run(ground: Ground) -> Part:
     with ground.server(trial.folder) as target, Client(target, timeout=BUDGET_S) as client:
         client.answer(trial.questions[0].text, fresh(trial.questions[0], 2), policy=BOTH, budget=BUDGET_S)
         for question in trial.questions:
-            for place, policy in enumerate(in_own_order(question, (AGENT, BOTH))):
+            for place, policy in enumerate(in_own_order(question.id, (AGENT, BOTH))):
                 times[policy].append(_ms(client, question, fresh(question, place), policy))
             tick()
     data = {"questions": len(trial.questions), "unseen": alone(times[AGENT], times[BOTH], unseen)}

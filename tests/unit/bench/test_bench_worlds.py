@@ -49,5 +49,5 @@ def test_neither_way_is_asked_first_of_all_questions_of_a_kind() -> None:
     questions = make_questions(make_world(5, 60), 400, 5)
     assert [question.group for question in questions[:8]] == ["none", "image", "text", "both"] * 2, "they come in turn"
     for group in ("none", "image", "text", "both"):
-        first = [worlds.in_own_order(q, ("ours", "theirs"))[0] for q in questions if q.group == group]
+        first = [worlds.in_own_order(q.id, ("ours", "theirs"))[0] for q in questions if q.group == group]
         assert 25 < first.count("ours") < 75
