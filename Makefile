@@ -187,4 +187,5 @@ bench-recipes: $(VENV)/.dev ## Planners trained as the paper does, and what they
 	$(BIN)/python -m bench.recipes $(RECIPES)
 
 clean: ## Remove what was made here, the knowledge in .run included (not the trained models)
-	rm -rf $(VENV) .run .mypy_cache .ruff_cache .pytest_cache dist
+	rm -rf $(VENV) .run .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf clients/java/build clients/typescript/dist {clients/typescript,tests/browser}/node_modules

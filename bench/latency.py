@@ -146,7 +146,7 @@ def _turn_rows(turns: list[TimedTurn]) -> list[Row]:
             continue
         waited = [t.waited for t in chosen]
         rows.append(measured(f"turn planned {plan}, p50", waited, "ms"))
-        rows.append(Row(f"turn planned {plan}, p95", quantiles(waited, n=20)[-1], "ms"))
+        rows.append(Row(f"turn planned {plan}, p95", quantiles(waited, n=20, method="inclusive")[-1], "ms"))
         rows.append(Row(f"first words, planned {plan}, p50", median(t.first for t in chosen if t.first), "ms"))
     return rows
 

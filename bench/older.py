@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 
 from quizglass_client.local import LocalServer
@@ -25,15 +27,12 @@ _PACKAGES = ("protos", "server", "clients/python")
 
 
 def checkout(workdir: Path, commit: str = COMMIT) -> Path:
-    """A work tree of a commit, made once.
+    """The packages of a commit, made once; the repository does not know of them.
 
     Raises:
         subprocess.CalledProcessError: git does not know the commit.
     """
-    tree = workdir.resolve() / f"tree-{commit}"
-    if not (tree / "server").is_dir():
-        _git("worktree", "prune")
-        _git("worktree", "add", "--force", "--detach", str(tree), commit)
+    tree = _unpacked(workdir.resolve() / f"tree-{commit}", commit, *_PACKAGES)
     if commit == COMMIT:  # without these files it finds no CPU in this environment's llama.cpp, and no entry
         (tree / _NATIVE).write_bytes(_git("show", f"{_LOADING}:{_NATIVE}"))
         (tree / _BACKENDS).write_bytes((ROOT / _OURS).read_bytes())
@@ -47,16 +46,18 @@ def common_bundle(workdir: Path) -> Path:
     Raises:
         subprocess.CalledProcessError: git does not know its commit.
     """
-    bundle = workdir.resolve() / f"bundle-{_BUNDLE_COMMIT}"
-    if not bundle.is_dir():
-        unfinished = bundle.with_suffix(".unfinished")
+    return _unpacked(workdir.resolve() / f"bundle-{_BUNDLE_COMMIT}", f"{_BUNDLE_COMMIT}:{_BUNDLE}")
+
+
+def _unpacked(folder: Path, tree: str, *paths: str) -> Path:
+    """The files of a tree of git, whole or not there."""
+    if not folder.is_dir():
+        unfinished = folder.with_name(f"{folder.name}.unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
-        for name in _git("ls-tree", "-r", "--name-only", "-z", _BUNDLE_COMMIT, _BUNDLE).decode().split("\0")[:-1]:
-            file = unfinished / Path(name).relative_to(_BUNDLE)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(_git("show", f"{_BUNDLE_COMMIT}:{name}"))
-        unfinished.rename(bundle)
-    return bundle
+        with tarfile.open(fileobj=BytesIO(_git("archive", "--format=tar", tree, *paths))) as files:
+            files.extractall(unfinished, filter="data")
+        unfinished.rename(folder)
+    return folder
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import torch
 import transformers
 from PIL import Image
 
-from bench.worlds import Trial, picture
+from bench.worlds import Trial, in_own_order, picture
 from quizglass.values import Exchange
 from quizglass_export.checkpoints.source import Source
 from quizglass_export.pocketworld.questions import Question
@@ -34,7 +34,7 @@ Ask = Callable[[Turn, str], str]
 def time_planners(
     trial: Trial, bundle: Bundle, checkpoints: Path, threads: int, tick: Callable[[], None]
 ) -> tuple[list[float], list[float], float]:
-    """Milliseconds of each question, served and peer by turns, and the share of equal plans.
+    """Milliseconds of each question, served and peer in either order, and the share of equal plans.
 
     Both get the decoded frame and the question; both resize, tokenise and run the model. No picture is asked twice.
     """
@@ -44,11 +44,10 @@ def time_planners(
     times: tuple[list[float], list[float]] = ([], [])
     equal = []
     try:
-        for i, question in enumerate(trial.questions):
+        for question in trial.questions:
             turn = as_turn(question)
-            order = (0, 1) if i % 2 else (1, 0)
             plans = ["", ""]
-            for which in order:
+            for which in in_own_order(question.id, (0, 1)):
                 started = perf_counter()
                 plans[which] = (served, peer)[which](turn, question.words or "")
                 times[which].append((perf_counter() - started) * 1e3)

@@ -1,6 +1,6 @@
 """`python -m bench.reading [--only SECTION ...] [--quick]`: turns beside the server before pictures were gated.
 
-Both servers run at once on the same machine and are asked the same questions by turns, another one first each time. The
+Both servers run at once on the same machine and are asked the same questions, in an order that is drawn for each. The
 older one is a checkout of its own (`older.py`). Both have the same Python environment, and the newest starter bundle
 that both can serve, whose worlds are of format 1. The section `gate` needs the photographs that
 `quizglass_export/wordgate/sources.py` names.
@@ -28,7 +28,7 @@ from bench.latency import TimedTurn
 from bench.older import COMMIT, checkout, common_bundle, older_server
 from bench.results import Row, against, at_most
 from bench.sections import Part
-from bench.worlds import Trial, fresh_seeds, load, prepare
+from bench.worlds import Trial, fresh_seeds, in_own_order, load, prepare
 from quizglass_client import Answer, AnswerDelta, Client, Event
 from quizglass_client.local import LocalServer
 from quizglass_export.pocketworld.dataset import SCENE_SIZE
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sources", type=Path, help="photographs and fonts, for the section gate")
     parser.add_argument("--lettered", type=Path, nargs="*", default=(), help="folders of photographs with words")
     args = parser.parse_args(arguments)
-    args.seed = args.seed or fresh_seeds(1)[0]
+    args.seed = fresh_seeds(1)[0] if args.seed is None else args.seed
     runner = sections.Runner("reading", SECTIONS, args)
     with runner.status() as say:
         setup = Setup(args, say)
@@ -175,7 +175,7 @@ def _pairs(
     for number, question in enumerate(trial.questions):
         encoded = frame(question)
         timed: dict[int, tuple[TimedTurn, str]] = {}
-        for which in (0, 1) if number % 2 else (1, 0):
+        for which in in_own_order(question.id, (0, 1)):
             timed[which] = _timed(clients[which], question, encoded)
         (ours, answer), (older, before) = timed[0], timed[1]
         right, was = (exact_match(text, question.answer, question.aliases) for text in (answer, before))

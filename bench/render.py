@@ -171,7 +171,8 @@ def bars() -> str:
     for name, (about, page) in _PAGES.items():
         found = result(name)
         rows = [row for row in found["rows"] if row["bar"]] if found else []
-        count = f"{sum(row['ok'] for row in rows)} of {len(rows)}" if found else f"`make bench-{name}` measures it"
+        reached = sum(row["ok"] is True for row in rows)
+        count = f"{reached} of {len(rows)}" if found else f"`make bench-{name}` measures it"
         lines.append((f"[{name}](docs/{page})", about, count))
     return table(("benchmark", "of what", "bars reached"), lines)
 
@@ -424,7 +425,7 @@ def _how(found: Result) -> str:
     host, versions = found["machine"], found["versions"]
     cpu = f"{host['cpu'] or 'unknown CPU'}, {host['cores']} cores, {host['memory_gib']} GiB, {host['system']}"
     used = ", ".join(f"{name} {version}" for name, version in (versions | found.get("peers", {})).items())
-    return f"Measured by {_commands(found)} on {cpu}{_elsewhere(found)}; {used}."
+    return f"Measured by {_commands(found)} on {cpu}{_elsewhere(found)}; {used}{_otherwise(found)}."
 
 
 def _elsewhere(found: Result) -> str:
@@ -435,6 +436,16 @@ def _elsewhere(found: Result) -> str:
         if how.get("cpu", here) != here:
             other.setdefault(how["cpu"], []).append(name)
     return "".join(f" (the sections {', '.join(names)} on {cpu})" for cpu, names in other.items())
+
+
+def _otherwise(found: Result) -> str:
+    """Sections that were measured with other versions than the last of them."""
+    other: dict[str, list[str]] = {}
+    for name, how in found.get("sections", {}).items():
+        used = how.get("versions", {}).items()
+        if apart := [f"{package} {version}" for package, version in used if found["versions"].get(package) != version]:
+            other.setdefault(", ".join(apart), []).append(name)
+    return "".join(f" (the sections {', '.join(names)} with {versions})" for versions, names in other.items())
 
 
 def _commands(found: Result) -> str:

@@ -132,11 +132,15 @@ def write(name: str, rows: list[Row], **details: object) -> Path:
 
 
 def command(name: str) -> str:
-    """As the benchmark was started, without folders of the machine, which change nothing that is measured."""
+    """As the benchmark was started, without folders of the machine.
+
+    Those that change nothing that is measured are left out, and others are called what they are.
+    """
     said, folder = [], False
     for word in sys.argv[1:]:
+        option, is_, value = word.rpartition("=")
         if not folder and word.partition("=")[0] not in _FOLDERS:
-            said.append(word)
+            said.append(f"{option}{is_}FOLDER" if Path(value).is_absolute() else word)
         folder = word in _FOLDERS
     return shlex.join(["python", "-m", f"bench.{name}", *said])
 

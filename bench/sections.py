@@ -108,7 +108,9 @@ def arguments(name: str, description: str | None, sections: Collection[str]) -> 
     parser.add_argument(
         "--only", nargs="+", choices=list(sections), help="sections to measure; others keep their published rows"
     )
-    parser.add_argument("--resume", action="store_true", help="leave out sections that are finished")
+    parser.add_argument(
+        "--resume", action="store_true", help="leave out sections that are finished, with the same settings"
+    )
     parser.add_argument("--quick", action="store_true", help="small counts, to see that everything runs")
     parser.add_argument("--workdir", type=Path, default=Path("work/bench"))
     return parser
@@ -147,15 +149,26 @@ class Runner:
             yield lambda text: status.update(f"[{perf_counter() - began:5.0f} s] {text}")
 
     def measure(self, run: Callable[[str], Part], **settings: object) -> None:
-        """Run sections by name; `settings` are kept with each, beside its seconds and the command."""
+        """Run sections by name; `settings` are kept with each, beside its seconds and the command.
+
+        What was kept of them before counts when resumed alone: one that fails now, or is not reached, has no figures.
+        """
+        for name in () if self._resume else self._only:
+            self._store.forget(name)
         for name in self._only:
-            if self._resume and name not in self._partly and self._store.load(name) is not None:
+            if self._resume and name not in self._partly and self._keeps(name, settings):
                 self._console.print(f"{name}: kept")
                 self._finished.append(name)
             elif self._measured(name, run, settings):
                 self._finished.append(name)
             else:
                 self._failed.append(name)
+
+    def _keeps(self, name: str, settings: Mapping[str, object]) -> bool:
+        """Whether a section is finished, and was measured with these settings."""
+        record = self._store.load(name)
+        wanted = json.loads(results.as_json(settings, indent=0))
+        return record is not None and all(record[1].get(key, value) == value for key, value in wanted.items())
 
     def _measured(self, name: str, run: Callable[[str], Part], settings: Mapping[str, object]) -> bool:
         """One section; False if it failed. Its rows are printed and kept as soon as it ends."""
@@ -167,7 +180,8 @@ class Runner:
             self._console.print_exception(max_frames=4)
             return False
         took = perf_counter() - began
-        how = {"command": results.command(self._name), "cpu": results.machine()["cpu"]}
+        where = {"cpu": results.machine()["cpu"], "versions": results.versions()}
+        how = {"command": results.command(self._name), **where}
         self._store.save(name, part, {"seconds": round(took), **settings, **how})
         results.show(part.rows, f"{name}, {took:.0f} s", self._console)
         return True

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import io
+import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from random import Random
+from typing import TypeVar
 
 from rich.progress import Progress
 
 from quizglass_client import Client
 from quizglass_client.cli.imports.entries import GoodLine, read_entries
+from quizglass_export import pocketworld
 from quizglass_export.pocketworld.dataset import SCENE_SIZE, build_world, write_entries
 from quizglass_export.pocketworld.disputes import EACH, with_disputes
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.names import CORE_THINGS
 from quizglass_export.pocketworld.questions import Question, make_conflicts, make_questions, make_unknowable
 from quizglass_export.pocketworld.world import World
+
+Way = TypeVar("Way")
 
 UNSEEN_SHARE = 0.5
 _FRESH = 2**31
@@ -47,7 +55,7 @@ def prepare(seed: int, things: int, questions: int, folder: Path, *, format: int
         seed: of the world and the questions.
         things: how many there are.
         questions: how many are asked, and a tenth more that nothing answers.
-        folder: where the entries are written, once.
+        folder: where the entries are written, once; all that lies there of an older version's is deleted.
         format: of the world, as `quizglass-export pocketworld` has it.
         mix: of the questions, likewise.
 
@@ -74,8 +82,28 @@ def _drawn(seed: int, things: int, format: int) -> World:
 
 
 def _write(world: World, folder: Path) -> None:
-    if not (folder / "entries.jsonl").exists():
+    """Once for each version of the code that draws worlds; what servers made of another one's goes with it."""
+    made = folder / "drawn-by"
+    if not made.is_file() or made.read_text(encoding="utf-8") != _drawer():
+        shutil.rmtree(folder, ignore_errors=True)
         write_entries(world, folder)
+        made.write_text(_drawer(), encoding="utf-8")
+
+
+@cache
+def _drawer() -> str:
+    """Names the version of the code that draws worlds: a world of another one has other entries for the same seed."""
+    sources = sorted(Path(pocketworld.__file__).parent.rglob("*.py"))
+    return sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+
+
+def in_own_order(question: str, ways: Sequence[Way]) -> list[Way]:
+    """What a question, by its name, is asked of, in an order that is drawn for it.
+
+    What a question needs comes in turn: ways that took turns by the question's number would take one order with all
+    questions of a kind.
+    """
+    return Random(question).sample(ways, len(ways))
 
 
 def picture(question: Question) -> bytes:

@@ -17,6 +17,7 @@ from bench.worlds import Trial, picture
 from quizglass_client import AsyncClient
 from quizglass_export.pocketworld.questions import Question
 from quizglass_export.scoring.answers import exact_match, truthfulness
+from quizglass_export.scoring.costs import IMAGE_SEARCH_S, TEXT_SEARCH_S
 from quizglass_export.scoring.intervals import wilson_interval
 
 OMNI = "omnisearch"
@@ -89,6 +90,12 @@ def barred_unseen(rows: Callable[..., Sequence[Row]], *asked: Sequence[Turns]) -
     """Of a section's rows those with a bar, over the questions about things that no model was trained on alone."""
     alone = [[turns for turns in each if turns.unseen] for each in asked]
     return [asdict(row) for row in rows(*alone) if row.bar] if all(alone) else []
+
+
+def search_s(turn: Record) -> float:
+    """Seconds that all searches of a turn would take on the open web, at the paper's tariff."""
+    searches = turn["searches"]
+    return float(searches["image_search"] * IMAGE_SEARCH_S + searches["text_search"] * TEXT_SEARCH_S)
 
 
 def searching_saved(ours_s: float, planner_s: float, peers_s: Mapping[str, float], of: str = "") -> list[Row]:

@@ -42,8 +42,8 @@ _LIMIT_S = 900.0
 """No section may take longer, but for one that bounds its parts itself."""
 _PARTLY = {"without"}
 """Sections that bound and keep their own parts."""
-_PEERLESS = _PARTLY | {"resizing", "stopping"}
-"""Sections that need no peers from the package index."""
+_PEERED = {"text-streams", "neighbours", "neighbours-larger", "every-cpu", "second-question", "gaps"}
+"""Sections that need peers from the package index, which are compiled for minutes."""
 _CELLS, _SEQUENCES = 8192, 8
 
 
@@ -70,7 +70,7 @@ def _run(name: str, setup: Setup) -> Part:
 def _setup(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> Setup:
     peers = Peers(folder, args.threads, _CELLS, _SEQUENCES)
     try:
-        if set(args.only or SECTIONS) - _PEERLESS:
+        if _PEERED & set(args.only or SECTIONS):
             peers.install(say)
     except PeerMissing as error:
         say(str(error))

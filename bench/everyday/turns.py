@@ -24,7 +24,8 @@ from quizglass_export.everyday.build import adapter
 from quizglass_export.everyday.knowledge import EIGHT, KNOWLEDGE, AskedPhotograph, asked_path, write_knowledge
 from quizglass_export.scoring.claims import contains_words
 
-LOOKED_UP, NOTHING = "image", "none"
+LOOKED_UP, NOTHING, AGENT = "image", "none", "planning-agent"
+_POLICIES = (LOOKED_UP, NOTHING, AGENT)
 _BUDGET_S, _WARM = 60.0, 2
 
 
@@ -46,9 +47,8 @@ def turns(setup: Setup) -> Part:
     with LocalServer(setup.bundle, setup.folder / "knowledge", log=setup.folder / "server.log") as server:
         import_folder(server.target, setup.workdir / KNOWLEDGE)
         with Client(server.target, timeout=2 * _BUDGET_S) as client:
-            policies = (LOOKED_UP, NOTHING, *(["planning-agent"] if adapter("planner", setup.adapters) else []))
             timed: dict[str, list[Timed]] = {}
-            for policy in policies:
+            for policy in _POLICIES if adapter("planner", setup.adapters) else _POLICIES[:-1]:
                 setup.say(f"{rounds * len(EIGHT)} turns, policy {policy}")
                 photographs = _photographs(setup.workdir, rounds, policy)
                 timed[policy] = [_ask(client, asked, shown, policy) for asked, shown in photographs][_WARM:]
@@ -66,11 +66,11 @@ def import_folder(target: str, folder: Path) -> None:
 
 
 def _photographs(workdir: Path, rounds: int, policy: str) -> Iterator[tuple[AskedPhotograph, bytes]]:
-    """Each photograph a little narrower every time, as a JPEG."""
+    """Each photograph a little narrower every time and for every policy, as a JPEG."""
     for number in range(rounds):
         for asked in EIGHT:
             with Image.open(asked_path(workdir, asked)) as image:
-                less = 2 * number + (policy != LOOKED_UP)
+                less = len(_POLICIES) * number + _POLICIES.index(policy)
                 narrower = image.convert("RGB").crop((less, 0, image.width, image.height))
             encoded = io.BytesIO()
             narrower.save(encoded, "JPEG", quality=90)

@@ -147,7 +147,13 @@ async def _connected(served: Victim, wanted: int) -> list[Row]:
     return [
         Row(f"{wanted} connections: refused", len(refused), "connections"),
         at_most("connections beyond the limit: until they are closed", max(refused, default=math.nan), "s", 1.0),
-        Row("turns afterwards that were answered", answered, f"of {len(outcomes)}", ok=answered == len(outcomes)),
+        Row(
+            "turns afterwards that were answered",
+            answered,
+            f"of {len(outcomes)}",
+            bar="all of them",
+            ok=answered == len(outcomes),
+        ),
     ]
 
 

@@ -33,7 +33,9 @@ _PAGE = 4096
 _DELETED = (7, 30, 66)
 _RETURNING = {entry(number).entry.id for number in _DELETED}
 _WAIT_S = 120.0
-_MEMORY = Path("/dev/shm")  # damage does not depend on the disk, which takes its time for every commit
+_SHARED = Path("/dev/shm")
+MEMORY = _SHARED if _SHARED.is_dir() else None
+"""Damage does not depend on the disk, which takes its time for every commit."""
 
 
 @dataclass(frozen=True)
@@ -228,10 +230,10 @@ def mutations(trial: Trial, each: int, seed: int) -> Iterator[tuple[Mutation, in
             yield Mutation(state, file, ways[number % len(ways)]), seed + number
 
 
-def run(each: int, seed: int, step: Callable[[int], None] = lambda _: None) -> Verdicts:
-    """Make stores, damage copies, judge; every file `each` times. `step` hears how many are done."""
+def run(each: int, seed: int, step: Callable[[int], None] = lambda _: None, place: Path | None = MEMORY) -> Verdicts:
+    """Make stores in a folder, damage copies, judge; every file `each` times. `step` hears how many are done."""
     verdicts = Verdicts()
-    with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as folder:
+    with tempfile.TemporaryDirectory(dir=place) as folder:
         trial = Trial(Path(folder))
         try:
             for number, (mutation, dice) in enumerate(mutations(trial, each, seed)):
@@ -275,8 +277,13 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=1000, help="mutations of every file")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="end with a line of JSON")
+    parser.add_argument("--folder", type=Path, default=MEMORY, help="where to put the stores (default: in memory)")
     args = parser.parse_args()
-    verdicts = run(args.each, args.seed, lambda done: print(f"\r{done}", end="", file=sys.stderr, flush=True))
+
+    def step(done: int) -> None:
+        print(f"\r{done}", end="", file=sys.stderr, flush=True)
+
+    verdicts = run(args.each, args.seed, step, args.folder)
     print(file=sys.stderr)
     for file, outcomes in sorted(verdicts.files.items()):
         print(f"{file:32} {', '.join(f'{outcome} {count}' for outcome, count in sorted(outcomes.items()))}")

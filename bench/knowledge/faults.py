@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from bench.knowledge.damage import MEMORY
 from bench.knowledge.setup import Setup
 from bench.knowledge.worker import ROOT
 from bench.results import Row, against, at_most, beats
@@ -17,18 +23,21 @@ _SEED, _THINGS = 404, 2_000  # of the world with rare names
 
 def damage(setup: Setup) -> Part:
     """Every file damaged in every way."""
-    return damaged(_run("damage", "--json", "--each", str(setup.mutations)))
+    with _scratch(MEMORY) as folder:
+        return damaged(_run("damage", "--json", "--each", str(setup.mutations), "--folder", folder))
 
 
 def kills(setup: Setup) -> Part:
     """A writing process killed again and again."""
-    return killed(_run("kill", "--kills", str(setup.kills), "--folder", str(setup.folder)))
+    with _scratch(setup.folder) as folder:
+        return killed(_run("kill", "--kills", str(setup.kills), "--folder", folder))
 
 
 def rare(setup: Setup) -> Part:
     """Words beside vectors, against vectors alone."""
     things = setup.count(_THINGS, 500)
-    said = _run("rare", str(setup.bundle), str(_SEED), str(things), str(setup.folder), str(setup.rounds))
+    with _scratch(setup.folder) as folder:
+        said = _run("rare", str(setup.bundle), str(_SEED), str(things), folder, str(setup.rounds))
     mine, other, about = said["hybrid"], said["vectors"], f"{said['questions']} questions with rare names"
     rows = [
         beats(f"hybrid recall@5, {about}", mine["recall_5"], "", "vectors", other["recall_5"]),
@@ -68,12 +77,27 @@ def killed(said: dict[str, Any]) -> Part:
 _REPAIRED = ("repaired", "repaired-in-part")
 
 
+def _scratch(place: Path | None) -> TemporaryDirectory[str]:
+    """A folder for a program, which removes nothing of its own when it is ended with the benchmark."""
+    return TemporaryDirectory(dir=place, ignore_cleanup_errors=True)
+
+
 def _run(module: str, *arguments: str) -> dict[str, Any]:
-    """What a program reports in its last line. Raises RuntimeError when it ended without."""
+    """What a program reports in its last line; it ends with the benchmark, and so does what it has started.
+
+    Raises:
+        RuntimeError: it ended without figures.
+    """
     command = [sys.executable, "-m", f"bench.knowledge.{module}", *arguments]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
-    lines = done.stdout.strip().splitlines()
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, process_group=0) as program:
+        try:
+            said, _ = program.communicate()
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+            raise
+    lines = said.strip().splitlines()
     if not lines or not lines[-1].startswith("{"):
-        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode} and no figures")
+        raise RuntimeError(f"{' '.join(command)} ended with {program.returncode} and no figures")
     figures: dict[str, Any] = json.loads(lines[-1])
     return figures

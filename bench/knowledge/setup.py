@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,34 +48,41 @@ class Setup:
         """Processes of contenders, by name. One that is absent leaves a row that says why."""
         home = folder or self.folder
         running: dict[str, Worker] = {}
-        try:
+        with ExitStack() as ended:
             for name in names:
                 self.say(f"starting {name}")
                 ours = [sys.executable, "-m", "bench.knowledge.ours", _OURS.get(name, "")]
                 command = ours if name in _OURS else [str(self.python), "-m", "bench.knowledge.peers", name]
                 try:
-                    running[name] = Worker(name, [*command, str(size), str(home / name.replace(" ", "-"))])
+                    worker = Worker(name, [*command, str(size), str(home / name.replace(" ", "-"))])
                 except Absent as why:
                     if name in _OURS:
                         raise
                     part.rows.append(Row(f"{name}, {size:,}", None, "", f"absent: {why}"))
+                else:
+                    ended.callback(worker.close)
+                    running[name] = worker
             yield running
-        finally:
-            for worker in running.values():
-                worker.close()
 
 
 def environment(workdir: Path, say: Callable[[str], None]) -> Path:
-    """The Python of the peers' environment, made when it does not exist; what cannot be installed is left out."""
+    """The Python of the peers' environment, made when it does not exist.
+
+    What cannot be installed is left out, and tried again by the next run.
+    """
     home = workdir / "peers-venv-knowledge"
     python = home / "bin" / "python"
     if not (home / ".whole").exists():
-        shutil.rmtree(home, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+        if not python.exists():
+            shutil.rmtree(home, ignore_errors=True)
+            subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+        failed = 0
         for library in _LIBRARIES:
             say(f"installing {library} into {home}")
-            subprocess.run([str(python), "-m", "pip", "install", "--quiet", *library.split()], check=False)
-        (home / ".whole").touch()
+            command = [str(python), "-m", "pip", "install", "--quiet", *library.split()]
+            failed += subprocess.run(command, check=False).returncode != 0
+        if not failed:
+            (home / ".whole").touch()
     return python.absolute()
 
 

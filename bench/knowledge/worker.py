@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -82,7 +83,8 @@ class Worker:
         """End the process, in order if it can."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.close()
+        with suppress(BrokenPipeError):  # what it was told last, it did not live to read
+            self._process.stdin.close()
         try:
             self._process.wait(_CLOSE_S)
         except subprocess.TimeoutExpired:

@@ -33,12 +33,11 @@ SECTIONS: dict[str, Callable[[Setup, Stage], Awaitable[Part]]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run sections. Returns 0, or 1 when one failed or a bar was missed."""
     parser = sections.arguments("policies", __doc__, SECTIONS)
-    parser.add_argument(
-        "--seed", type=int, default=fresh_seeds(1)[0], help="of the world that is asked about (from this commit's hash)"
-    )
+    parser.add_argument("--seed", type=int, help="of the world that is asked about (default: from this commit's hash)")
     parser.add_argument("--things", type=int, default=2000)
     parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
     args = parser.parse_args(arguments)
+    args.seed = fresh_seeds(1)[0] if args.seed is None else args.seed
     folder: Path = args.workdir.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     runner = sections.Runner("policies", SECTIONS, args)

@@ -6,7 +6,7 @@ generator's prefix of the first.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from itertools import islice
 from statistics import median
 from time import perf_counter
@@ -75,14 +75,14 @@ class _InTurn(Toolbox):
 
 async def branches(setup: Setup, stage: Stage) -> Part:
     """Stages 1 to 3 of CoRe-MMRAG: memory beside choosing and answering from the entry; and with all before them."""
-    pictured = (q for q in stage.trial.questions if q.hops and q.hops[0].action == "image")
+    pictured = by_turns(q for q in stage.trial.questions if q.hops and q.hops[0].action == "image")
     rows: list[Row] = []
     data: dict[str, list[float]] = {}
     for seen in (True, False):
         times: dict[type[Toolbox], list[float]] = {Toolbox: [], _InTurn: []}
-        for number, question in enumerate(islice(pictured, 2 * (setup.count(60, 3) + _WARM_UP))):
+        for number, (question, which) in enumerate(islice(pictured, 2 * (setup.count(60, 3) + _WARM_UP))):
             setup.say(f"branches: question {number + 1}")
-            kind = (Toolbox, _InTurn)[number % 2]
+            kind = (Toolbox, _InTurn)[which]
             taken = await _stages(stage, question, kind, seen=seen)
             if number >= 2 * _WARM_UP:
                 times[kind].append(taken)
@@ -91,6 +91,18 @@ async def branches(setup: Setup, stage: Stage) -> Part:
         rows.append(against(name, times[Toolbox], "ms", "one after the other", times[_InTurn], bar))
         data |= {name: times[Toolbox], f"{name}, in turn": times[_InTurn]}
     return Part(rows, data)
+
+
+def by_turns(questions: Iterable[Question]) -> Iterator[tuple[Question, int]]:
+    """Each question with the way that it goes to, 0 or 1: by turns among those that need the same.
+
+    Kinds of questions come in turn themselves: of two ways that took every other one, each would get other kinds.
+    """
+    ways: dict[tuple[str | None, int], int] = {}
+    for question in questions:
+        needs = question.group, len(question.hops)
+        ways[needs] = 1 - ways.get(needs, len(ways) % 2)
+        yield question, ways[needs]
 
 
 async def _stages(stage: Stage, question: Question, kind: type[Toolbox], *, seen: bool) -> float:

@@ -1,20 +1,23 @@
 """`python -m bench.recipes [--only SECTION ...] [--resume] [--quick]`: recipes of fine-tuning, on the starter's base.
 
 Worlds are drawn, the base is asked for labels, planners are trained, and models answer questions about a fresh world,
-each step by `quizglass-export` in a process of its own. Steps keep what they made in the work directory: delete its
-`recipes-steps` to train anew. --quick runs everything with small counts and publishes nothing.
+each step by `quizglass-export` in a process of its own. Steps keep what they made in the work directory, which is
+refused for other seeds, another base or another bundle: delete its `recipes-steps` to train anew. --quick runs
+everything with small counts and publishes nothing.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from bench import sections
-from bench.recipes import core_mmrag, planner
+from bench.recipes import core_mmrag, planner, work
 from bench.recipes.work import Setup
 from bench.sections import Part
+from quizglass_server.bundle.files import Bundle
 
 SECTIONS: dict[str, Callable[[Setup], Part]] = {
     "planners": planner.planners,
@@ -35,7 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"), help="whose searches are used")
     args = parser.parse_args(arguments)
     folder: Path = args.workdir.resolve() / ("recipes-steps-quick" if args.quick else "recipes-steps")
-    folder.mkdir(parents=True, exist_ok=True)
+    base = sha256((work.ROOT / work.BASE / "model.safetensors").read_bytes()).hexdigest()[:12]
+    bundle = Bundle.load(args.bundle, hashes=False).digest[:12]
+    work.claim(folder, seeds=args.seeds, fresh=args.fresh, base=base, bundle=bundle)
     runner = sections.Runner("recipes", SECTIONS, args)
     with runner.status() as say:
         sizes = _QUICK if args.quick else {"things": 900, "questions": 2000, "asked": 300}

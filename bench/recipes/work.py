@@ -19,7 +19,7 @@ from quizglass_export.scoring.answers import exact_match
 
 ROOT = Path(__file__).parents[2]
 PROMPTS = ROOT / "export" / "quizglass_export" / "starter" / "prompts"
-_BASE = "models/starter/checkpoints/base"
+BASE = "models/starter/checkpoints/base"
 _BASE_FILES = (
     *("config.json", "generation_config.json", "model.safetensors"),
     *("special_tokens_map.json", "tokenizer.json", "tokenizer_config.json"),
@@ -52,7 +52,7 @@ class Setup:
     @property
     def base(self) -> Path:
         """The starter's base model."""
-        return ROOT / _BASE
+        return ROOT / BASE
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,20 @@ class Asked:
     def accuracy(self) -> float:
         """In percent."""
         return 100 * sum(self.right) / len(self.right)
+
+
+def claim(folder: Path, **settings: object) -> None:
+    """Take a folder for steps that are made with these settings.
+
+    Raises:
+        SystemExit: it has steps that were made with others, which would be told as if they were of these.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    made, wanted = folder / "settings.json", json.loads(json.dumps(settings))
+    before = json.loads(made.read_text(encoding="utf-8")) if made.is_file() else wanted
+    if others := ", ".join(f"{name} {before.get(name)}" for name in wanted if before.get(name) != wanted[name]):
+        raise SystemExit(f"{folder}: its steps were made with {others}; delete it, or name another --workdir")
+    made.write_text(json.dumps(wanted), encoding="utf-8")
 
 
 def command(*words: object) -> dict[str, Any]:
@@ -152,7 +166,7 @@ def base_of(setup: Setup, commit: str) -> Path:
     folder = setup.folder / f"base-{commit}"
     folder.mkdir(parents=True, exist_ok=True)
     for name in _BASE_FILES:
-        show = ["git", "show", f"{commit}:{_BASE}/{name}"]
+        show = ["git", "show", f"{commit}:{BASE}/{name}"]
         (folder / name).write_bytes(subprocess.run(show, cwd=ROOT, check=True, capture_output=True).stdout)
     return folder
 

@@ -16,6 +16,7 @@ from bench.results import Row, at_most
 from bench.sections import Part
 from bench.session.links import through_proxy
 from bench.session.stage import Served, questions_of
+from bench.worlds import in_own_order
 from quizglass.session import NeedFrame, TurnUpdate
 from quizglass.values import Done
 from quizglass_client import AsyncTurn
@@ -52,7 +53,7 @@ async def thumbnails(setup: Setup, stage: Served) -> Part:
     questions = await asyncio.to_thread(questions_of, setup, setup.count(400, 10))
     for at, question in enumerate(questions):
         picture = await asyncio.to_thread(frame_of, question)
-        for side, arm in arms if at % 2 else reversed(arms):
+        for side, arm in in_own_order(question.id, arms):
             await _ask(stage, question, picture, side, arm)
         setup.say(f"{at + 1} of {len(questions)} questions")
     both = f"thumbnail of {THUMBNAIL} and crop"

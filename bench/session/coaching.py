@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from scipy.stats import rankdata
 
 from bench.everyday.setup import encoders
 from bench.hostile.sections import Setup
@@ -93,9 +94,11 @@ def _measured(count: int, clean_count: int) -> Part:
 
 
 def auc(scores: NDArray[np.float32], there: NDArray[np.bool_]) -> float:
-    """Probability that something that is there scores higher than something that is not (Mann and Whitney)."""
-    ranks = np.empty(len(scores))
-    ranks[np.argsort(scores, kind="stable")] = np.arange(1, len(scores) + 1)
+    """Probability that something that is there scores higher than something that is not (Mann and Whitney).
+
+    A tie is half of it, whichever stands first.
+    """
+    ranks = rankdata(scores)
     hits = int(there.sum())
     return float((ranks[there].sum() - hits * (hits + 1) / 2) / (hits * (len(scores) - hits)))
 

@@ -18,6 +18,7 @@ from bench.hostile.sections import Setup
 from bench.results import Row, at_most
 from bench.sections import Part
 from bench.session.stage import Served, first_of, first_of_ask
+from bench.worlds import in_own_order
 from quizglass_client import AsyncClient, AsyncSession
 
 ROOT = Path(__file__).parents[2]
@@ -66,11 +67,11 @@ async def browser(setup: Setup, stage: Served) -> Part:
 
 
 async def _in_turn(stage: Served, count: int, one: Ask, other: Ask) -> tuple[list[float], list[float]]:
-    """Seconds of both, the same questions about pictures that no cache has seen; which goes first changes."""
+    """Seconds of both, the same questions about pictures that no cache has seen, in an order of its own."""
     took: tuple[list[float], list[float]] = ([], [])
-    for at in range(count):
+    for _ in range(count):
         question, pictures = stage.stock.twins()
-        for which in (0, 1) if at % 2 else (1, 0):
+        for which in in_own_order(question.id, (0, 1)):
             took[which].append(await (one, other)[which](question.text, pictures[which]))
     return took
 
@@ -119,7 +120,7 @@ async def _first_of_session(session: AsyncSession, question: str, picture: bytes
 async def _page(url: str) -> AsyncIterator[tuple[Ask, Ask]]:
     """What asks in a page of Chromium that stays open, and in a new one each time; Chromium is ended afterwards."""
     if not DRIVER.is_dir():
-        raise RuntimeError(f"{DRIVER} is missing: run `make tests/browser/node_modules` (needs Node 20 and npm)")
+        raise RuntimeError(f"{DRIVER} is missing: run `make clients-packages` (needs Node 20 and npm)")
     command = ("node", str(Path(__file__).with_name("page.mjs")), str(DRIVER), url)
     pipe = asyncio.subprocess.PIPE
     driver = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)

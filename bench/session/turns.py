@@ -18,6 +18,7 @@ from bench.processes import children, threads
 from bench.results import Row, against, at_most
 from bench.sections import Part
 from bench.session.stage import Served, first_of, first_of_ask
+from bench.worlds import in_own_order
 from quizglass.session import Interrupted, TurnUpdate
 from quizglass.values import AnswerDelta
 from quizglass_client import AsyncClient, AsyncSession, AsyncTurn
@@ -41,14 +42,15 @@ async def first_words(setup: Setup, stage: Served) -> Part:
     async with AsyncClient(stage.target) as client:
         await client.capabilities()
         for policy, bar in BARS.items():
-            ours, theirs = [], []
-            for at in range(setup.count(40, 2)):
+            ours, theirs = list[float](), list[float]()
+            for _ in range(setup.count(40, 2)):
                 question, (one, other) = stage.stock.twins()
-                if at % 2:  # what one has searched for is found sooner by the other
-                    theirs.append(await first_of_ask(client, question.text, other, policy))
-                ours.append(await _first_ahead(stage, question.text, one, policy))
-                if not at % 2:
-                    theirs.append(await first_of_ask(client, question.text, other, policy))
+                # What one has searched for is found sooner by the other.
+                for took in in_own_order(f"{policy} {question.id}", (ours, theirs)):
+                    if took is ours:
+                        ours.append(await _first_ahead(stage, question.text, one, policy))
+                    else:
+                        theirs.append(await first_of_ask(client, question.text, other, policy))
             rows.append(against(f"first words, {policy}, frame 300 ms ahead", ours, "s", "Ask", theirs, bar))
             data[policy] = {"session_s": ours, "ask_s": theirs}
     for policy in UNPICTURED:

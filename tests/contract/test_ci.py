@@ -124,6 +124,15 @@ def test_make_test_says_so_before_anything_else(machine):
     assert not (machine.bin / "venv").exists()
 
 
+def test_make_clean_removes_what_the_clients_were_built_of(tmp_path):
+    made = ("clients/java/build", "clients/typescript/dist", "clients/typescript/node_modules", ".hypothesis")
+    for folder in (*made, "tests/browser/node_modules", "work/bench"):
+        (tmp_path / folder).mkdir(parents=True)
+    subprocess.run(["make", "-f", ROOT / "Makefile", "clean"], cwd=tmp_path, check=True, capture_output=True)
+    left = [folder for folder in (*made, "tests/browser/node_modules") if (tmp_path / folder).exists()]
+    assert (left, (tmp_path / "work/bench").exists()) == ([], True)
+
+
 def test_ci_installs_nothing_where_all_is_there(server):
     assert server.run(".ci/run")[0] == 0
     assert server.called("make") == ["clients-packages", "test"]

@@ -121,6 +121,24 @@ def test_a_result_becomes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "make bench-latency" in render.bars(), "what was not measured says so"
 
 
+def test_a_section_that_was_measured_with_other_versions_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    how = {"machine": {"cpu": "X", "cores": 2, "memory_gib": 8, "system": "Linux"}, "command": "c", "rows": []}
+    now, before = {"python": "3.11", "numpy": "2.2"}, {"python": "3.11", "numpy": "2.1"}
+    sections = {"old": {"versions": before}, "new": {"versions": now}, "untold": {}}
+    (tmp_path / "engine.json").write_text(json.dumps(how | {"versions": now, "sections": sections}), encoding="utf-8")
+    monkeypatch.setattr(render, "RESULTS", tmp_path)
+    assert render.figures("engine").endswith("python 3.11, numpy 2.2 (the sections old with numpy 2.1).")
+
+
+def test_a_bar_that_could_not_be_judged_is_not_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"bar": ">= 1", "ok": ok} for ok in (True, False, None)]
+    (tmp_path / "engine.json").write_text(json.dumps({"rows": rows}), encoding="utf-8")
+    monkeypatch.setattr(render, "RESULTS", tmp_path)
+    assert "| 1 of 3 |" in render.bars()
+
+
 def test_a_table_names_the_command_of_every_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     how = {"machine": {"cpu": "X", "cores": 2, "memory_gib": 8, "system": "Linux"}, "versions": {"python": "3.11"}}
     sections = {name: {"command": f"c --only {name}"} for name in ("second", "first")} | {"third": {"command": "c"}}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from bench.accuracy.planner import naming, rules
 from bench.accuracy.planner.asking import POLICIES, UNLINKED
 from bench.accuracy.planner.cases import Case, annotate, image_hit, mean, reranked_rank, searched, served_rank
-from bench.accuracy.several import ALWAYS_BOTH, OMNI, searching_saved
+from bench.accuracy.several import ALWAYS_BOTH, OMNI, search_s, searching_saved
 from bench.results import Row, at_least, at_most, beats, ratio
-from quizglass_export.scoring.costs import IMAGE_SEARCH_S, TEXT_SEARCH_S
 from quizglass_export.scoring.intervals import confidence_interval
 
 BASELINES = ("none", "image", "text")
@@ -134,10 +134,11 @@ def _labels(cases: list[Case]) -> list[Row]:
         Row("untuned model's label against the annotation", 100 * prompted / len(labelled), "%"),
         Row("questions dropped as illogical", 100 * (1 - len(labelled) / len(cases)), "%"),
     ]
+    chosen = Counter(c.asked.turns[AGENT]["plan"] for c, _ in labelled)
+    annotated = Counter(label for _, label in labelled)
     for plan in ("none", "image", "text", "both"):
-        chosen = 100 * mean(cases, lambda c, p=plan: c.asked.turns[AGENT]["plan"] == p)  # type: ignore[misc]
-        annotated = 100 * sum(label == plan for _, label in labelled) / len(labelled)
-        rows.append(Row(f"plans chosen: {plan}", chosen, "%", "annotated", annotated))
+        share, peer = (100 * plans[plan] / len(labelled) for plans in (chosen, annotated))
+        rows.append(Row(f"plans chosen: {plan}", share, "%", "annotated", peer))
     return rows
 
 
@@ -230,5 +231,4 @@ def _saved(cases: list[Case]) -> list[Row]:
 
 
 def _search_s(cases: list[Case], policy: str) -> float:
-    pictures, texts = (mean(cases, lambda c, s=s: searched(c, policy, s)) for s in ("image_search", "text_search"))  # type: ignore[misc]
-    return pictures * IMAGE_SEARCH_S + texts * TEXT_SEARCH_S
+    return mean(cases, lambda case: search_s(case.asked.turns[policy]))

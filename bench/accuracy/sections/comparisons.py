@@ -41,7 +41,7 @@ def compares(question: Question) -> bool:
 
 
 def rows(asked: Sequence[Turns], served: Sequence[str] = (POLICY,)) -> list[Row]:
-    """Right answers of all, and of those whose prompt had passages of both things."""
+    """Right answers of all, and of those whose prompt had the passages that tell both numbers."""
     shown = [turns for turns in asked if has_both(turns)]
     name = f"comparisons with the passages found, always-both ({len(shown)} of {len(asked)} asked)"
     if not shown:
@@ -54,6 +54,7 @@ def rows(asked: Sequence[Turns], served: Sequence[str] = (POLICY,)) -> list[Row]
 
 
 def has_both(turns: Turns) -> bool:
-    """Whether the answer's prompt had passages of everything that is compared."""
-    shown = {entry for _, entry, *_, used in turns.of[POLICY]["evidence"] if used}
-    return set(turns.question.gold_entries) <= shown
+    """Whether the answer's prompt had the number of everything that is compared; captions have none."""
+    shown = [(entry, text) for _, entry, text, *_, used in turns.of[POLICY]["evidence"] if used]
+    wanted = [(hop.entry, hop.answer) for hop in turns.question.hops if hop.action == "text"]
+    return all(any(entry == each and answer in text for each, text in shown) for entry, answer in wanted)

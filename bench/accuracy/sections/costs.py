@@ -17,7 +17,7 @@ from bench.accuracy.several import Turns, accuracy, interval, share
 from bench.accuracy.turns import ask_turn
 from bench.results import Row
 from bench.sections import Part
-from bench.worlds import Trial
+from bench.worlds import Trial, in_own_order
 from quizglass_client import AsyncClient
 from quizglass_export.scoring.costs import TurnCost, cost_figures
 from quizglass_server.policies import POLICIES
@@ -59,15 +59,13 @@ async def _ask_all(ground: Ground, section: str, trial: Trial, policies: Sequenc
     A pixel tells the pictures apart, so that none finds words, vectors or prefixes that the one before it left.
     """
     questions = {question.id: question for question in (*trial.questions, *trial.unknowable)}
-    places = {name: place for place, name in enumerate(questions)}
-
     async with AsyncClient(target, timeout=BUDGET_S) as client:
 
         async def ask(name: str) -> Record:
-            question, first = questions[name], places[name] % len(policies)
+            question = questions[name]
             one = partial(ask_turn, client, question.text, history=question.history)
             turns = {}
-            for mark, policy in enumerate((*policies[first:], *policies[:first])):
+            for mark, policy in enumerate(in_own_order(name, policies)):
                 turns[policy] = await one(await asyncio.to_thread(fresh, question, mark), policy)
             return {"id": name, "turns": turns}
 

@@ -13,6 +13,7 @@ from typing import Any
 from bench.accuracy.ground import BUDGET_S, Ground
 from bench.results import Row, spread
 from bench.sections import Part
+from bench.worlds import in_own_order
 from quizglass_client import Client
 from quizglass_export.pocketworld.dataset import SCENE_SIZE
 from quizglass_export.pocketworld.draw import draw_scene
@@ -24,7 +25,7 @@ _MOST = 0.85
 
 
 def run(ground: Ground) -> Part:
-    """One question at a time, the two policies in turns; a pixel tells each picture from all before it."""
+    """One question at a time, the two policies in either order; a pixel tells each picture from all before it."""
     seed = ground.seeds[0]
     trial = ground.trial(seed, share=SHARE)
     tick = ground.ticker("pace", len(trial.questions))
@@ -32,8 +33,8 @@ def run(ground: Ground) -> Part:
     unseen = [question.target in trial.unseen for question in trial.questions]
     with ground.server(trial.folder) as target, Client(target, timeout=BUDGET_S) as client:
         client.answer(trial.questions[0].text, fresh(trial.questions[0], 2), policy=BOTH, budget=BUDGET_S)
-        for number, question in enumerate(trial.questions):
-            for place, policy in enumerate((AGENT, BOTH) if number % 2 else (BOTH, AGENT)):
+        for question in trial.questions:
+            for place, policy in enumerate(in_own_order(question.id, (AGENT, BOTH))):
                 times[policy].append(_ms(client, question, fresh(question, place), policy))
             tick()
     data = {"questions": len(trial.questions), "unseen": alone(times[AGENT], times[BOTH], unseen)}

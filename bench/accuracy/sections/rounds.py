@@ -15,12 +15,12 @@ from bench.accuracy.several import (
     ask_policies,
     barred_unseen,
     interval,
+    search_s,
     searching_saved,
 )
 from bench.results import Row, at_least, at_most, ratio
 from bench.sections import Part
 from quizglass_export.scoring.answers import exact_match
-from quizglass_export.scoring.costs import IMAGE_SEARCH_S, TEXT_SEARCH_S
 
 SHARE = 0.5
 PARALLEL, SEQUENTIAL, AGENT = "cogplanner-parallel", "cogplanner-sequential", "planning-agent"
@@ -57,11 +57,11 @@ def rows(asked: Sequence[Turns], served: Sequence[str]) -> list[Row]:
         table.append(
             Row(f"one, two and more lookups, {policy} ({interval(asked, policy)})", accuracy(asked, policy), "%")
         )
-        table.append(Row(f"search time a turn at the paper's 6.4 s and 1.4 s, {policy}", search_s(asked, policy), "s"))
+        table.append(Row(f"search time a turn at the paper's 6.4 s and 1.4 s, {policy}", _search_s(asked, policy), "s"))
     if AGENT in served:
         spent = fmean(sum(ms for stage, ms, _ in turns.of[AGENT]["timings"] if stage == "plan") for turns in asked)
-        peers = {name: search_s(asked, policy) for name, policy in _SEARCHING.items() if policy in served}
-        table += searching_saved(search_s(asked, AGENT), spent / 1e3, peers, "one, two and more lookups")
+        peers = {name: _search_s(asked, policy) for name, policy in _SEARCHING.items() if policy in served}
+        table += searching_saved(_search_s(asked, AGENT), spent / 1e3, peers, "one, two and more lookups")
     if PARALLEL in served and SEQUENTIAL in served:
         table += _cogplanner(asked, [policy for policy in FIXED if policy in served])
     return table
@@ -121,10 +121,8 @@ def _of_hops(asked: Sequence[Turns], hops: range) -> list[Turns]:
     return [turns for turns in asked if len(turns.question.hops) in hops]
 
 
-def search_s(asked: Sequence[Turns], policy: str) -> float:
-    """Mean seconds of searching the open web, at the paper's tariff."""
-    searches = [turns.of[policy]["searches"] for turns in asked]
-    return fmean(s["image_search"] * IMAGE_SEARCH_S + s["text_search"] * TEXT_SEARCH_S for s in searches)
+def _search_s(asked: Sequence[Turns], policy: str) -> float:
+    return fmean(search_s(turns.of[policy]) for turns in asked)
 
 
 def reformulated(asked: Sequence[Turns], policy: str) -> float:

@@ -51,7 +51,7 @@ class BareProcess:
             )
         try:
             variant = await _line(process, _START_S)
-        except ConnectionError:
+        except (ConnectionError, TimeoutError):
             await _end(process)
             raise PeerMissing(f"llama.cpp alone did not start with {python}; its log is {log}") from None
         return cls(process, str(variant))

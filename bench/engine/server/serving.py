@@ -134,9 +134,15 @@ async def open_loop(client: AsyncClient, stock: Stock, times: Sequence[float]) -
     return list(await asyncio.gather(*tasks))
 
 
-def good(outcomes: Sequence[Outcome]) -> int:
-    """How many were answered in time."""
-    return sum(each.kind == "answered" and each.took <= BUDGET_S for each in outcomes)
+def good(outcomes: Sequence[Outcome], seconds: float) -> float:
+    """Turns a second that were answered in time, of those that ended within so many seconds of the first.
+
+    Of turns that arrive faster than they are answered, many are under way at the end: what becomes of them is no work
+    of these seconds.
+    """
+    until = min((each.sent for each in outcomes), default=0.0) + seconds
+    in_time = (each for each in outcomes if each.kind == "answered" and each.took <= BUDGET_S)
+    return sum(each.sent + each.took <= until for each in in_time) / seconds
 
 
 def kinds(outcomes: Sequence[Outcome]) -> dict[str, int]:

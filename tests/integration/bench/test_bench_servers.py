@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,6 +50,18 @@ with runner.status() as say:
 """
 
 
+KILLS = """
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from bench import processes
+from bench.knowledge import faults
+
+with processes.ended_together():
+    faults.kills(SimpleNamespace(kills=100_000, folder=Path(sys.argv[1])))
+"""
+
+
 @pytest.mark.parametrize("how", ["serving", "loading", "serving a coroutine", "loading for a coroutine"])
 def test_told_to_end_a_benchmark_ends_its_server(how: str, starter_bundle: Path, tmp_path: Path) -> None:
     with started(how, str(starter_bundle), str(tmp_path)) as (bench, server):
@@ -56,6 +69,16 @@ def test_told_to_end_a_benchmark_ends_its_server(how: str, starter_bundle: Path,
         bench.communicate(timeout=60)
         assert bench.returncode != 0
         assert not Path(f"/proc/{server}").exists()
+
+
+def test_told_to_end_a_benchmark_leaves_no_store_of_a_program_that_it_ran(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", KILLS, str(tmp_path)], cwd=ROOT, stderr=subprocess.DEVNULL) as bench:
+        while not list(tmp_path.rglob("*sqlite*")):
+            assert bench.poll() is None, "or this test is about nothing"
+            time.sleep(0.02)
+        os.kill(bench.pid, signal.SIGTERM)
+        bench.wait(60)
+    assert list(tmp_path.iterdir()) == []
 
 
 @contextmanager

@@ -194,3 +194,4 @@ async def test_a_failure_is_nobodys_business(world, looks):
     await over(looks)
     looks.add("a session", picture(2))
     await over(looks)
+    assert world.models.calls.of("gate") == [picture().sha256, picture(2).sha256]

@@ -22,9 +22,11 @@ from bench.everyday.pictures import CUTS, SERVED, SQUARED, Looked, Way, _busy_ro
 from bench.everyday.planning import Question, Turn, _agent_rows, _best_rule, _heart_rows
 from bench.everyday.refused import rows as refused_rows
 from bench.everyday.tags import Tagged, shares
+from bench.everyday.turns import _POLICIES, _photographs
 from bench.sections import sampled
 from quizglass.values import Entry
 from quizglass_export.everyday.facts import Fact
+from quizglass_export.everyday.knowledge import EIGHT, asked_path
 from quizglass_export.finetuning.asking.interface import Written
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_server.domain.entries import ChunkHit, EntryHit
@@ -128,6 +130,16 @@ async def test_what_is_served_looks_squares_up_where_the_whole_frame_shows_nothi
     assert len(vectors) > 4
     hits, count = await Way.served(how).look_up(base, picture, vectors)
     assert ([hit.entry.id for hit in hits], count) == ([found], searches)
+
+
+def test_no_policy_is_asked_about_a_photograph_that_another_was_asked_about(tmp_path: Path) -> None:
+    for asked in EIGHT:
+        path = asked_path(tmp_path, asked)
+        path.parent.mkdir(exist_ok=True)
+        Image.fromarray(np.random.default_rng(len(path.stem)).integers(0, 256, (40, 60, 3), np.uint8)).save(path)
+    shown = [(asked, encoded) for policy in _POLICIES for asked, encoded in _photographs(tmp_path, 3, policy)]
+    assert len(shown) == 3 * len(_POLICIES) * len(EIGHT)
+    assert len(set(shown)) == len(shown)
 
 
 def test_a_tag_is_right_if_it_shares_a_word_with_the_caption() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.knowledge import faults, speed
+from bench.knowledge import faults, setup, speed
 from bench.knowledge.__main__ import SECTIONS
 from bench.knowledge.damage import role
 from bench.knowledge.plot import knowledge
@@ -43,6 +43,14 @@ def test_a_worker_that_cannot_run_or_dies_says_why() -> None:
     asked.close()
 
 
+def test_a_worker_that_died_before_it_was_asked_can_be_closed() -> None:
+    asked = worker("print('{\"ready\": true}', flush=True)")
+    asked._process.wait()
+    with pytest.raises(Absent, match="ended with 0"):
+        asked.ask("search")
+    asked.close()
+
+
 def test_damage_and_kills_become_rows() -> None:
     outcomes = {"right": 5, "refused": 3, "repaired": 1, "wrong": 1, "repair-crashed": 1}
     files = {"closed marker": outcomes, "crashed marker": outcomes}
@@ -56,6 +64,20 @@ def test_damage_and_kills_become_rows() -> None:
 def test_files_are_known_by_what_they_are() -> None:
     files = ["graphs/chunks-6-58b2ed08895f.index", "graphs/chunks-7-00.index", "knowledge.sqlite3-wal", "lock"]
     assert Counter(map(role, files)) == {"chunks": 2, "knowledge.sqlite3-wal": 1, "lock": 1}
+
+
+def test_libraries_that_could_not_be_installed_are_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = tmp_path / "peers-venv-knowledge" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    tried = tmp_path / "tried"
+    offline = tmp_path / "offline"
+    offline.touch()
+    python.write_text(f'#!/bin/sh\necho "$*" >>{tried}\n[ ! -e {offline} ]\n')
+    python.chmod(0o755)
+    for most in (len(setup._LIBRARIES), 2 * len(setup._LIBRARIES), 2 * len(setup._LIBRARIES)):
+        assert setup.environment(tmp_path, lambda _: None) == python
+        assert len(tried.read_text().splitlines()) == most, "again while something is missing, and not after that"
+        offline.unlink(missing_ok=True)
 
 
 def test_the_plot_shows_what_was_measured(tmp_path: Path) -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from bench.latency import TimedTurn
+from bench.latency import TimedTurn, _turn_rows
 from quizglass.values import FinishReason, StageTiming
 from quizglass_client import Answer, Done
 from quizglass_client.types import Event
 
 
-def turn(*stages: tuple[str, float]) -> TimedTurn:
-    """Of 100 ms; every stage has spent all of its milliseconds in an engine."""
+def turn(*stages: tuple[str, float], waited: float = 100.0) -> TimedTurn:
+    """Of 100 ms unless told; every stage has spent all of its milliseconds in an engine."""
     timings = tuple(StageTiming(name, ms / 1e3, ms / 1e3) for name, ms in stages)
     done = Done(answer="", finish_reason=FinishReason.COMPLETE, timings=timings)
-    return TimedTurn(Answer.of([Event("0" * 32, 1, 0.1, done)]), 100.0, None)
+    return TimedTurn(Answer.of([Event("0" * 32, 1, 0.1, done)]), waited, None)
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,12 @@ def turn(*stages: tuple[str, float]) -> TimedTurn:
 )
 def test_only_engines_that_were_waited_for_are_taken_off(stages: list[tuple[str, float]], own: float) -> None:
     assert turn(*stages).own == pytest.approx(own)
+
+
+def test_no_percentile_is_slower_than_the_slowest_turn() -> None:
+    turns = [turn(waited=float(waited)) for waited in (1, 2, 3, 4)]
+    for each in turns:
+        each.plan, each.first = "none", each.waited / 2
+    rows = {row.name.partition(" (")[0]: row.value for row in _turn_rows(turns)}
+    assert rows["turn planned none, p50"] == 2.5
+    assert rows["turn planned none, p95"] == pytest.approx(3.85)

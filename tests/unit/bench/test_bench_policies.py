@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 import pytest
 
+from bench import reading
+from bench.policies import __main__ as policies
 from bench.policies import budget
 from bench.policies.budget import ended_well
 from bench.policies.given import GivenDecider, GivenGenerator, Record, Span, busy_s
+from bench.policies.overlap import by_turns
 from bench.policies.stage import Outcome
 from quizglass.values import AbstainReason, Done, FinishReason, Plan
 from quizglass_export.pocketworld.questions import Question, make_questions
@@ -17,6 +21,25 @@ from quizglass_server.domain.turns import GenerationEnd, Picture, Token
 from quizglass_server.models.prompts import Values
 from quizglass_server.policies.qa_dragon import Judgement
 from quizglass_server.roles.generator import GenerationRequest
+
+
+def test_both_ways_of_a_comparison_get_as_many_questions_of_every_kind() -> None:
+    questions = [q for q in make_questions(make_world(5, 60), 200, 5) if q.hops and q.hops[0].action == "image"]
+    counts = Counter((question.group, len(question.hops), way) for question, way in by_turns(questions))
+    kinds = {(group, hops) for group, hops, _ in counts}
+    assert len(kinds) > 3, "or this test is about nothing"
+    assert all(abs(counts[group, hops, 0] - counts[group, hops, 1]) <= 1 for group, hops in kinds)
+
+
+@pytest.mark.parametrize("main", [policies.main, reading.main])
+def test_without_a_checkout_a_benchmark_says_what_it_takes(
+    main: Callable[[Sequence[str]], int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "/no/git/here")
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    assert "--seed" in capsys.readouterr().out
 
 
 class Generator:

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from bench.recipes import planner, work
 from bench.recipes.work import Asked
 
@@ -72,3 +74,11 @@ def test_right_answers_are_told_by_what_a_question_needs() -> None:
 
 def test_every_planner_that_answers_was_trained() -> None:
     assert planner.PLANNER in planner.TRAININGS
+
+
+def test_steps_that_were_made_with_other_settings_are_not_told_as_if_they_were_of_these(tmp_path: Path) -> None:
+    for _ in range(2):
+        work.claim(tmp_path / "steps", seeds=[1, 2], fresh=3)
+    with pytest.raises(SystemExit, match=r"steps: its steps were made with fresh 3; delete it, or name another"):
+        work.claim(tmp_path / "steps", seeds=[1, 2], fresh=4)
+    work.claim(tmp_path / "others", seeds=[1, 2], fresh=4)

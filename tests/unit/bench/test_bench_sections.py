@@ -34,7 +34,8 @@ def bench(tmp_path: Path) -> Run:
         parser = sections.arguments("numbers", None, SECTIONS)
         args = parser.parse_args([*flags, "--workdir", str(tmp_path / workdir)])
         runner = sections.Runner("numbers", SECTIONS, args)
-        runner.measure(lambda name: Part([Row(name, measured[name], "ms")], {"of": [measured[name]]}))
+        settings = {"seeds": how.pop("seeds", (1, 2))}
+        runner.measure(lambda name: Part([Row(name, measured[name], "ms")], {"of": [measured[name]]}), **settings)
         return runner.finish(**how)
 
     return run
@@ -60,6 +61,17 @@ def test_a_partial_run_keeps_the_published_rows_of_other_sections(bench: Run, fo
     assert after["data"] == {"first": {"of": [1.0]}, "second": {"of": [2.5]}, "third": {"of": [3.0]}}
     assert [row["section"] for row in after["rows"]] == ["first", "second", "third"]
     assert list(before)[:4] == list(after)[:4] == ["machine", "versions", "command", "rows"]
+
+
+def test_a_section_keeps_the_versions_that_it_was_measured_with(
+    bench: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench(BEFORE)
+    monkeypatch.setattr(results, "versions", lambda: {"python": "4.0"})
+    bench({"second": 2.5}, "--only", "second")
+    versions = {name: how["versions"]["python"] for name, how in published(folder)["sections"].items()}
+    assert (versions["second"], published(folder)["versions"]) == ("4.0", {"python": "4.0"})
+    assert versions["first"] == versions["third"] != "4.0"
 
 
 def test_an_older_work_directory_changes_no_section_that_was_not_asked_for(bench: Run, folder: Path) -> None:
@@ -93,6 +105,33 @@ def test_a_full_run_replaces_everything(bench: Run, folder: Path) -> None:
     bench(BEFORE)
     assert bench({"first": 7.0, "third": 9.0}, workdir="empty") == 1, "the second section failed"
     assert figures(folder) == [("first", 7.0), ("third", 9.0)]
+
+
+def test_a_section_that_fails_is_not_published_from_an_older_run(bench: Run, folder: Path) -> None:
+    bench(BEFORE)
+    assert bench({"first": 7.0, "third": 9.0}) == 1, "the second section failed"
+    assert figures(folder) == [("first", 7.0), ("third", 9.0)]
+
+
+def test_a_run_that_was_interrupted_goes_on_without_the_figures_of_an_older_one(bench: Run, folder: Path) -> None:
+    bench(BEFORE)
+
+    class Interrupted(dict[str, float]):
+        def __missing__(self, name: str) -> float:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bench(Interrupted(first=7.0))
+    bench({"second": 8.0, "third": 9.0}, "--resume")
+    assert figures(folder) == [("first", 7.0), ("second", 8.0), ("third", 9.0)]
+
+
+def test_a_section_that_was_measured_with_other_settings_is_not_finished(bench: Run, folder: Path) -> None:
+    bench(BEFORE)
+    bench({}, "--resume")
+    assert figures(folder) == list(BEFORE.items())
+    bench({"first": 4.0, "second": 5.0, "third": 6.0}, "--resume", seeds=(1, 3))
+    assert figures(folder) == [("first", 4.0), ("second", 5.0), ("third", 6.0)]
 
 
 def test_a_section_that_no_longer_exists_is_dropped(bench: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,3 +177,10 @@ def test_every_published_row_names_its_section(path: Path) -> None:
 def test_the_command_that_is_published_names_no_folder(monkeypatch: pytest.MonkeyPatch, folder: list[str]) -> None:
     monkeypatch.setattr("sys.argv", ["bench", "--only", "first", *folder, "--resume"])
     assert results.command("engine") == "python -m bench.engine --only first --resume"
+
+
+@pytest.mark.parametrize("between", [" ", "="])
+def test_a_folder_that_matters_is_published_without_its_name(monkeypatch: pytest.MonkeyPatch, between: str) -> None:
+    given = f"--only first --photographs{between}/home/somebody/pictures"
+    monkeypatch.setattr("sys.argv", ["bench", *given.split()])
+    assert results.command("session") == f"python -m bench.session --only first --photographs{between}FOLDER"

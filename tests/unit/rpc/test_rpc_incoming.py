@@ -102,12 +102,12 @@ async def test_after_a_message_that_was_too_large_the_next_of_its_connection_wai
         coming.judge("a", too_large=True)
     following, other = Client(coming, "a"), Client(coming, "b")
     connections.bytes["a"] = MIB
-    await asyncio.wait_for(other.asked.wait(), 10)
+    await asyncio.wait_for(other.asked.wait(), 120)
     for _ in range(4):
         await connections.looks.get()
     assert not following.asked.is_set()
     connections.bytes["a"] = 1000
-    await asyncio.wait_for(following.asked.wait(), 10)
+    await asyncio.wait_for(following.asked.wait(), 120)
     for client in (following, other):
         client.task.cancel()
 

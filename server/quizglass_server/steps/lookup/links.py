@@ -47,8 +47,8 @@ async def follow_links(
     """Passages of what the query names, where it names several things, and of what the best passages name.
 
     The best are those of what the query names, if there are any. What they name brings up to `limit` passages, and
-    what those name as many again; each has the passage that names its entry as `via`. With a `limit` of 0 it is only those
-    of what the query names. Without an encoder all are found by words alone.
+    what those name as many again; each has the passage that names its entry as `via`. With a `limit` of 0 nothing is
+    followed. Without an encoder all are found by words alone.
     """
     mode = SearchMode.VECTORS if encoder is not None else SearchMode.KEYWORDS
     vector = (await encoder.embed_queries([query]))[0] if encoder is not None else None

@@ -14,7 +14,7 @@ from bench.accuracy import plots
 from bench.accuracy.ground import variant
 from bench.accuracy.planner import naming, planning, rules
 from bench.accuracy.planner.asking import POLICIES, UNLINKED, Asked
-from bench.accuracy.planner.cases import Case
+from bench.accuracy.planner.cases import Case, annotate
 from bench.accuracy.planner.rows import claims, table
 from bench.accuracy.sections import (
     choices,
@@ -103,6 +103,31 @@ def test_the_table_has_its_bars_for_any_answers() -> None:
     assert rows["image searches, of always-both's"].bar == "<= 50"
 
 
+def test_every_search_of_a_turn_takes_its_time() -> None:
+    cases = [case(question, {}, {"both": question.answer}) for question in QUESTIONS]
+    for each in cases:
+        each.asked.turns["omnisearch"] |= {
+            "stages": {"image_search": [5.0, 0.0], "text_search": [9.0, 0.0]},
+            "searches": {"image_search": 1, "text_search": 3},
+        }
+    rows = by_name(table(cases, cases[:2]))
+    told = rows["search time a turn at the paper's 6.4 s and 1.4 s, omnisearch"]
+    assert told.value == pytest.approx(6.4 + 3 * 1.4)
+
+
+def test_plans_are_compared_on_the_questions_that_have_a_label() -> None:
+    told, other = (replace(QUESTIONS[0], id=str(place), target=None) for place in range(2))
+    asked = [
+        case(told, {"planning-agent": "none"}, {"none": told.answer, "q_g": told.answer}),
+        case(other, {"planning-agent": "both"}, {"q_i": other.image_answer, "q_g": other.answer}),
+    ]
+    labels = [annotate(each) for each in asked]
+    assert (labels[0], labels[1]) == ("none", None), "or this test is about nothing"
+    rows = by_name(table(asked, asked[:1]))
+    for plan, share in (("none", 100), ("both", 0)):
+        assert (rows[f"plans chosen: {plan}"].value, rows[f"plans chosen: {plan}"].peer_value) == (share, share)
+
+
 def test_text_recall_is_told_apart_by_how_many_lookups_a_question_takes() -> None:
     texts = [q for q in QUESTIONS if q.group in ("text", "both") and q.gold_entries]
     several = [q for q in texts if sum(hop.action == "text" for hop in q.hops) > 1]
@@ -133,10 +158,12 @@ def test_questions_that_name_their_thing_compare_always_both_with_always_text() 
 
 
 def test_comparisons_count_where_both_passages_were_shown() -> None:
-    question = replace(QUESTIONS[0], family="comparison", gold_entries=("a", "b"))
-    shown = [["text_search", entry, "", 0.5, 0.5, True] for entry in "ab"]
+    hops = (Hop("text", "How long is the A?", "5 cm", "a", 1), Hop("text", "How long is the B?", "7 cm", "b", 1))
+    question = replace(QUESTIONS[0], family="comparison", gold_entries=("a", "b"), hops=hops)
+    shown = [["text_search", hop.entry, f"It is {hop.answer} long.", 0.5, 0.5, True] for hop in hops]
+    caption = ["image_search", "b", "B is a boat.", 0.5, 0.0, True]
     found = turns(question, both=record(question.answer, evidence=shown))
-    missed = turns(question, both=record(evidence=shown[:1]))
+    missed = turns(question, both=record(evidence=[shown[0], caption]))
     assert [comparisons.compares(each) for each in (question, replace(question, gold_entries=("a",)))] == [True, False]
     every, barred = comparisons.rows([found, missed])
     assert every.value == 50

@@ -11,6 +11,7 @@ from PIL import Image
 from bench.engine.server.serving import Stock
 from bench.session import doors
 from bench.session.closer import HEIGHT, WIDTH, frame_of
+from bench.session.coaching import auc
 from bench.session.photographs import KINDS, found
 from quizglass_export.coaching.photographs import crop
 from quizglass_export.pocketworld.dataset import SCENE_SIZE
@@ -50,6 +51,13 @@ def test_a_photograph_is_spoilt_in_one_way_and_has_no_empty_corners(kind: str) -
         assert corners.min() > 15
 
 
+def test_equal_scores_tell_nothing_whichever_stand_first() -> None:
+    there = np.array([False, False, True, True])
+    assert auc(np.zeros(4, np.float32), there) == auc(np.zeros(4, np.float32), ~there) == 0.5
+    assert auc(np.array([1, 2, 3, 4], np.float32), there) == 1
+    assert auc(np.array([1, 3, 3, 4], np.float32), there) == 3.5 / 4
+
+
 def test_photographs_are_those_of_the_two_packages(tmp_path: Path) -> None:
     for name in ("skimage/data/coffee.png", "skimage/data/page.png", "sklearn/datasets/images/china.jpg", "coffee.png"):
         path = tmp_path / name
@@ -60,6 +68,6 @@ def test_photographs_are_those_of_the_two_packages(tmp_path: Path) -> None:
 
 async def test_without_what_drives_a_browser_it_says_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doors, "DRIVER", Path("/no/such/folder"))
-    with pytest.raises(RuntimeError, match="make tests/browser/node_modules"):
+    with pytest.raises(RuntimeError, match="make clients-packages"):
         async with doors._page("http://127.0.0.1:1"):
             pass

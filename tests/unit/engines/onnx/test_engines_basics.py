@@ -26,6 +26,7 @@ from quizglass_server.roles.text_encoder import pooled
 from quizglass_server.scheduling.clock import EngineClock, measured_engine, record_engine, stage_clock
 from quizglass_server.scheduling.priority import Priority, at_priority
 from tests.support.bundles.tiny_models import write_tokenizer
+from tests.support.clock import Clock
 
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
 
@@ -118,20 +119,25 @@ async def test_engine_time_on_a_thread_counts_for_the_stage() -> None:
     assert (outer.us, inner.us) == (7, 5)
 
 
-def test_time_in_which_two_engines_work_passes_once() -> None:
+def test_time_in_which_two_engines_work_passes_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = Clock()
+    monkeypatch.setattr("quizglass_server.scheduling.clock.perf_counter_ns", lambda: int(1e9 * now()))
     clock = EngineClock()
-    clock.add(20_000_000)
-    clock.add(20_000_000)
-    assert 20_000_000 <= clock.us < 21_000_000
+    for now.now in (100, 101):  # from 80 and from 81 on
+        clock.add(20_000_000)
+    assert clock.us == 21_000_000
     apart = EngineClock()
     for _ in range(3):
         apart.add(10_000_000, share=0.25)
-    assert 7_500_000 <= apart.us < 7_600_000
+    assert apart.us == 7_500_000
 
 
 def test_engine_time_outside_a_stage_is_nobodys() -> None:
     with measured_engine():
         record_engine(1)
+    with stage_clock() as later:
+        pass
+    assert later.us == 0
 
 
 async def test_work_cancelled_before_it_begins_never_runs() -> None:
