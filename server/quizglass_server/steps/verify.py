@@ -7,6 +7,7 @@ does not say that the evidence is true.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -144,7 +145,7 @@ def _calculated(
     citations: list[Citation] = []
     asked, spans, end = _numbers(question), [], 0
     for calculation in calculations:
-        start = answer.find(calculation.result, end)
+        start = _place(calculation.result, answer, end)
         end = start + len(calculation.result)
         spans.append(range(start, end))
         for operand in calculation.operands:
@@ -162,6 +163,12 @@ def _calculated(
             return None
         citations.append(cited)
     return tuple(dict.fromkeys(citations))
+
+
+def _place(result: str, answer: str, begin: int) -> int:
+    """Where a result stands in an answer, from a place on; not within a longer number or word, if it can be helped."""
+    alone = re.compile(rf"(?<!\w)(?<!\d[.,]){re.escape(result)}(?!\w|[.,]\d)").search(answer, begin)
+    return answer.find(result, begin) if alone is None else alone.start()
 
 
 def judged(support: Support, supported: bool | None) -> Support:

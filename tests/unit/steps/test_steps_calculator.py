@@ -24,6 +24,7 @@ TEXTS = st.text(st.sampled_from(list("<>mostlea0123456789+-*/., AB\n")), max_siz
         ("<<0.1+0.2>>", "0.3"),
         ("<<30-45>>", "-15"),
         ("<<5-5>>", "0"),
+        ("<<1-1.00001>>", "0"),
         ("<<100*10>>", "1000"),
         ("<<most Velmora 761, Tandric 435>>", "Velmora"),
         ("<<least Velmora 761, Tandric 435>>", "Tandric"),

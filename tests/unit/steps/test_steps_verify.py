@@ -1,5 +1,7 @@
 """What counts as support for an answer, and which part of it a citation marks."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,6 +133,18 @@ def test_a_calculation_with_a_number_from_nowhere_is_unsupported(written: str, q
     answer = calculator.feed(written) + calculator.rest()
     support = verify(answer, [*ALL, YOUNGER], calculator.calculations, question)
     assert (support.outcome, support.citations) == (VerdictOutcome.UNSUPPORTED, ())
+
+
+def test_a_result_is_cited_where_it_stands_and_not_within_another_number() -> None:
+    last = replace(YOUNGER, text="The Orla was last made in 1962.")
+    calculator = Calculator()
+    answer = calculator.feed("In 1931 it began, <<1962-1931>> years earlier.") + calculator.rest()
+    support = verify(answer, [FOUNDED, last], calculator.calculations)
+    assert [(c.evidence_id, c.start, answer[c.start : c.end]) for c in support.citations] == [
+        ("6", 18, "31"),
+        ("3", 18, "31"),
+        ("3", 3, "1931"),
+    ]
 
 
 def test_a_price_read_in_the_picture_supports_what_is_calculated_from_it() -> None:
