@@ -19,7 +19,7 @@ from quizglass_server.domain.calculations import Calculation, Operand
 from quizglass_server.domain.turns import Evidence, StepDetail
 from quizglass_server.steps.language.aligning import Path
 from quizglass_server.steps.language.entailing import entails, paths, statements
-from quizglass_server.steps.language.lexemes import is_signed, lexemes, meaning
+from quizglass_server.steps.language.lexemes import lexemes, meaning
 from quizglass_server.steps.language.statements import Clause, Content, clauses, sentences
 from quizglass_server.steps.language.wording import Word, stands_in, starts_with, words
 from quizglass_server.steps.step import Telling
@@ -65,8 +65,11 @@ class _Source:
         return told and meaning(operand.number) in self.numbers
 
     def opens_with(self, part: Sequence[Word]) -> bool:
-        """Whether these words stand there in this order; more than a few from the beginning of a sentence or title."""
-        if not stands_in(part, self.words) or is_signed(self._text):
+        """Whether these words stand there in this order; more than a few from the beginning of a sentence or title.
+
+        What stands inside a sentence need not be stated by it: "the houses are empty" in "half the houses are empty".
+        """
+        if not stands_in(part, self.words):
             return False
         if len(part) <= _FEW:
             return True
@@ -118,7 +121,8 @@ def verify(
     if calculations:
         cited = _calculated(answer, calculations, sources, question)
         return Support(outcome) if cited is None else Support(VerdictOutcome.SUPPORTED, cited)
-    if whole := _standing(spoken, sources, alone=True):
+    numbers = _numbers(answer)  # "5" is not what "5 million" says, nor "-5"
+    if whole := _standing(spoken, [each for each in sources if numbers <= each.numbers and each.opens_with(spoken)]):
         return Support(VerdictOutcome.SUPPORTED, (whole,))
     parts = [
         citation for start, sentence in sentences(answer) for citation in _stated(clauses(sentence), start, sources)
@@ -184,12 +188,9 @@ def told_check(answer: str, support: Support) -> Telling:
     return texts("answer", answer), [StepDetail("outcome", support.outcome.value), *texts("stands in", *cited)]
 
 
-def _standing(part: Sequence[Word], sources: Sequence[_Source], *, alone: bool = False) -> Citation | None:
-    """The first source that has these words in this order; of more than a few only from where a sentence begins.
-
-    What stands inside a sentence need not be stated by it: "the houses are empty" in "half of the houses are empty".
-    """
-    having = (source for source in sources if (source.opens_with(part) if alone else stands_in(part, source.words)))
+def _standing(part: Sequence[Word], sources: Sequence[_Source]) -> Citation | None:
+    """The first source that has these words in this order."""
+    having = (source for source in sources if stands_in(part, source.words))
     return next((_cite(source, part[0], part[-1]) for source in having), None)
 
 
