@@ -290,7 +290,8 @@ class Toolbox:
     async def _weighed(
         self, decider: Decider, ask: Callable[[Values], _Weighing], state: State, also: Mapping[str, Note]
     ) -> list[tuple[str, float]] | None:
-        """What a decider says. While words are looked for it is asked as if there were none, and again if there are."""
+        """What a decider says. While words are looked for it is asked as if there were none, and again if there are and
+        it reads them."""
         guessed = await self._givens.without_words(state, also, decider.needs)
         if guessed is None:
             if self._turn.picture is not None:
@@ -298,7 +299,7 @@ class Toolbox:
             return await ask(await self._givens.values(state, also, decider.needs))
         early = self._runner.begin(ask(guessed))
         values = await self._givens.values(state, also, decider.needs)
-        if values == guessed:
+        if all(values.get(name) == guessed.get(name) for name in decider.needs):
             return await early
         early.cancel()
         return await ask(values)

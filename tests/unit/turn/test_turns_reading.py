@@ -98,6 +98,13 @@ async def test_the_plan_stands_where_words_were_looked_for_and_none_were_read() 
     assert world.models.calls.of("planner") == [""]
 
 
+async def test_a_decider_that_does_not_read_the_words_is_asked_once() -> None:
+    world = World()
+    world.models.lines, world.models.needs = ["Velmora"], frozenset({"question"})
+    await world.ask()
+    assert world.models.calls.of("planner") == [""]
+
+
 async def test_a_plan_that_fails_early_does_not_matter_where_words_come() -> None:
     world = World()
     world.models.lines = ["Velmora"]
