@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from quizglass.values import Origin, VerdictOutcome
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.steps.calculator import Calculator
-from quizglass_server.steps.language.wording import same_wording, words
+from quizglass_server.steps.language.wording import mentions, same_wording, words
 from quizglass_server.steps.verify import verify
 
 SEEN = Evidence("1", Origin.IMAGE_SEARCH, "velmora", "Velmora", "Velmora is a red car made by Tandric.", used=True)
@@ -86,6 +86,22 @@ def test_citations_always_lie_in_the_answer_in_order(answer: str, text: str) -> 
 def test_wording_ignores_case_and_punctuation(text: str) -> None:
     assert same_wording(text, f" {text} ... ")
     assert all(text[word.start : word.end] for word in words(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "mentioned"),
+    [
+        ("When was the velmora built?", "Velmora", True),
+        ("Who built the Velmora's engine?", "Velmora", True),
+        ("How tall do giraffes grow?", "Giraffe", True),
+        ("How old do elephants get?", "Ant", False),
+        ("What does a hamster eat?", "Ham", False),
+        ("埃菲尔铁塔有多高", "埃菲尔铁塔", True),
+        ("How old is it?", "", True),
+    ],
+)
+def test_a_name_is_mentioned_as_a_word_of_its_own(text: str, name: str, mentioned: bool) -> None:
+    assert mentions(text, name) is mentioned
 
 
 def test_wording_keeps_words_apart() -> None:
