@@ -48,8 +48,13 @@ def abstains(answer: str, words: str) -> bool:
     """
     if not answer.strip() or same_wording(answer, words):
         return True
-    first = next((sentence for _, sentence in sentences(answer)), "").replace("\u2019", "'")
-    return _ABSTAINING.match(_LEAD.sub("", first)) is not None
+    first = next((sentence for _, sentence in sentences(answer)), "")
+    return _ABSTAINING.match(_LEAD.sub("", _plain(first))) is not None
+
+
+def _plain(text: str) -> str:
+    """In lower case and with straight apostrophes."""
+    return text.casefold().replace("\u2019", "'")
 
 
 class Withholding:
@@ -71,7 +76,7 @@ class Withholding:
         self._text += piece
         if self._told:
             self._tell(piece)
-        elif not (self._whole or self._words.casefold().startswith(self._text.casefold()) or self._refuses):
+        elif not (self._whole or _plain(self._words).startswith(_plain(self._text)) or self._refuses):
             self._pass_on()
 
     def end(self, *, sure: bool = True) -> bool:
