@@ -34,6 +34,8 @@ Two = TypeVar("Two")
 _Weighing = Coroutine[Any, Any, list[tuple[str, float]] | None]
 
 ANSWER, REWRITE = "answer", "rewrite"
+ANSWERS = (ANSWER, "draft", "conclude")
+"""What is written to be the answer, if it holds: as long at most, and of such a form, as the question wants it."""
 LIST = lines(12)
 """What a list that the generator writes looks like."""
 
@@ -133,7 +135,7 @@ class Toolbox:
     async def write(self, task: str, state: State, **also: Note) -> Draft:
         """Complete a prompt, telling nobody; empty when there is no time for it."""
         self._look_ahead()
-        request = await self._request(task, state, also, answers=task == ANSWER)
+        request = await self._request(task, state, also, answers=task in ANSWERS)
         return await self._runner.run(write.named("draft" if task == ANSWER else task), request) or Draft()
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
