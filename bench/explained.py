@@ -1,4 +1,4 @@
-"""What `quizglass ask --explain` prints for a question of two hops, for README and docs: `python -m bench.explained`.
+"""What `quizglass ask --explain` prints for a question of two hops, for docs/explain.md: `python -m bench.explained`.
 
 The starter bundle answers it over a real socket, from a world that no model was trained on. Run it after the bundle or
 what is printed changed, and `python -m bench.render` after it; a test compares it with what is printed now, but for

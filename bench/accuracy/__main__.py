@@ -17,6 +17,7 @@ from bench import sections
 from bench.accuracy.ground import Ground
 from bench.accuracy.planner import planning
 from bench.accuracy.sections import (
+    comparisons,
     conflicts,
     costs,
     dialogues,
@@ -38,6 +39,7 @@ SECTIONS: dict[str, Callable[[Ground], Part]] = {
     "costs": costs.run,
     "rewriting": rewriting.run,
     "rounds": rounds.run,
+    "comparisons": comparisons.run,
     "dragon": dragon.run,
     "verifier": verifier.run,
     "conflicts": conflicts.run,

@@ -4,7 +4,7 @@ Draws a small world, imports it, asks one question for each plan, one about prin
 dialogue, one that nothing answers, and one under the policy of each other system, then two of which the second stands
 on what the first left in its session, and shows each answer as it streams. Then it prints where the server's page is;
 on a terminal the server goes on until it is interrupted. Ends with status 1 if anything failed or an answer is not the
-right one.
+right one, and with 130 if it is stopped before.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.panel import Panel
 from rich.rule import Rule
 
@@ -25,6 +26,7 @@ from quizglass_client import Answer, Client, ClientError, Event
 from quizglass_client.local import LocalServer
 from quizglass_client.terminal.page import show_page
 from quizglass_client.terminal.show import TurnView
+from quizglass_export.long_work import STOPPED, stopping
 from quizglass_export.pocketworld.dataset import FORMAT, SCENE_SIZE, build_world, write_entries
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.questions import ABSTAIN, Question, make_questions, make_unknowable
@@ -79,26 +81,33 @@ def main() -> int:
     parser.add_argument("--workdir", type=Path, default=Path(".run/demo"))
     parser.add_argument("--end", action="store_true", help="end after the questions, on a terminal too")
     args = parser.parse_args()
+    try:
+        with stopping():
+            return _run(args)
+    except KeyboardInterrupt:
+        return STOPPED
+
+
+def _run(args: argparse.Namespace) -> int:
     console = Console()
     console.print(Rule("quizglass demo"))
-    folder = args.workdir / f"world-{SEED}-{FORMAT}"
+    folder, log = args.workdir / f"world-{SEED}-{FORMAT}", args.workdir / "server.log"
     world = build_world(SEED, NEW_THINGS, core=True, format=FORMAT)
-    if not (folder / "entries.jsonl").exists():
-        console.print(f"Drawing the starter world: {len(world.things)} things, their makers and people")
-        write_entries(world, folder)
-    log = args.workdir / "server.log"
-    console.print(f"Starting quizglass-server on {args.bundle} (log: {log})")
     try:
+        if not (folder / "entries.jsonl").exists():
+            console.print(f"Drawing the starter world: {len(world.things)} things, their makers and people")
+            write_entries(world, folder)
+        console.print(f"Starting quizglass-server on {args.bundle} (log: {log})")
         with LocalServer(args.bundle, folder / "knowledge", flags=["--web-port", "0"], log=log) as server:
             _import(server.target, folder)
             failures = _ask_everything(server.target, world, folder, console)
             _say_what_next(console, folder)
             for failure in failures:
-                console.print(f"[red]Not as expected:[/] {failure}")
+                console.print(f"[red]Not as expected:[/] {escape(failure)}")
             stay = sys.stdin.isatty() and not args.end
             show_page(console, server.web, later="make serve has it on http://127.0.0.1:50062", stay=stay)
-    except (ClientError, subprocess.CalledProcessError) as error:
-        console.print(f"[red]The demo failed:[/] {error}")
+    except (ClientError, subprocess.CalledProcessError, OSError) as error:
+        console.print(f"[red]The demo failed:[/] {escape(str(error))}")
         return 1
     return 1 if failures else 0
 

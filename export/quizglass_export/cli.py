@@ -19,6 +19,7 @@ from quizglass_export.bundles import command as bundles
 from quizglass_export.datasets import command as datasets
 from quizglass_export.everyday import command as everyday
 from quizglass_export.finetuning import command as finetuning
+from quizglass_export.long_work import STOPPED
 from quizglass_export.pocketworld.dataset import command as pocketworld
 from quizglass_export.reporting import command as reporting
 from quizglass_export.trt import command as trt
@@ -86,6 +87,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"quizglass-export {args.command}: needs {error.name}; {_EXTRA}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:  # of a command that has nothing to say about what it leaves
+        print(f"quizglass-export {args.command}: stopped", file=sys.stderr)
+        return STOPPED
     return status
 
 

@@ -22,8 +22,15 @@ from quizglass_server.policies import POLICIES
 from quizglass_server.rpc.transport import status
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [*render.documents(), ROOT / "CHANGELOG.md"]
+DOCUMENTS = [
+    *render.documents(),
+    ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "clients" / "conformance" / "README.md",
+    *sorted((ROOT / "docs" / "decisions").glob("*.md")),
+]
 ROOTS = ("", "server/quizglass_server", "export/quizglass_export", "clients/python/quizglass_client")
+PLACEHOLDERS = re.compile(r"\b(NAME|LANGUAGE)\b")
 MADE = ("bench/results", "models/starter", "work/", ".run/", "bundle.toml")
 """Made by users, or by commands that the documents name."""
 STAGES = {
@@ -144,7 +151,7 @@ def test_paths_exist(path: Path) -> None:
 
 def _looks_like_a_path(token: str) -> bool:
     first, slash, rest = token.partition("/")
-    if not re.fullmatch(r"[\w./-]+", token) or not first:
+    if not re.fullmatch(r"[\w./-]+", token) or not first or PLACEHOLDERS.search(token):
         return False
     if not slash:
         return bool(re.fullmatch(r"[\w-]+\.(py|md|toml)", token))

@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -61,14 +62,14 @@ class LocalServer:
             self._process = subprocess.Popen(  # noqa: S603  # our own module, no shell
                 self._command, stdout=subprocess.PIPE, stderr=errors, text=True
             )
+            self.target = self._ready_address(self._process)
+        except BaseException:
+            if self._process is not None:
+                self._stop(self._process)  # not entered, so nobody else will
+            raise
         finally:
             if not isinstance(errors, int):
                 errors.close()
-        try:
-            self.target = self._ready_address(self._process)
-        except BaseException:
-            self._stop(self._process)  # not entered, so nobody else will
-            raise
         return self
 
     def __exit__(
@@ -82,12 +83,14 @@ class LocalServer:
     def _stop(self, process: subprocess.Popen[str]) -> None:
         process.terminate()
         try:
-            process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_STOP_S)
+        finally:  # whoever is interrupted once more while it stops leaves no server behind
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
 
     def _ready_address(self, process: subprocess.Popen[str]) -> str:
         if process.stdout is None:

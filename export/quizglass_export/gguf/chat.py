@@ -10,7 +10,6 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from jinja2 import TemplateError
 from transformers.utils.chat_template_utils import render_jinja_template
 
 from quizglass_export.errors import ExportError
@@ -95,9 +94,9 @@ def chat_format(header: GgufHeader, name: str) -> ChatFormat | None:
             both = _filled(template, [{"role": "system", "content": _SYSTEM}, user], header)
             head, rest = _parts(both, _SYSTEM)
             middle, tail = _parts(rest, _USER)
-        except (TemplateError, ValueError):  # a model without a system's turn: said before the question
+        except Exception:  # a model without a system's turn: said before the question
             head, middle = alone, "\n\n"
-    except (TemplateError, ValueError) as error:
+    except Exception as error:  # what a template computes can fail in any way
         raise ExportError(f"{name}: tokenizer.chat_template cannot be used: {error}") from error
     bos = beginning(header)
     head, alone = (text if text.startswith(bos) else bos + text for text in (head, alone))

@@ -1,13 +1,15 @@
 """A GGUF file written anew in another type, with PEFT adapters merged into it or none.
 
-transformers dequantises the file, the adapters are merged into what it makes of that, and every changed tensor goes
-back by GGUF's name and in the order of rows that the file has it in, which is found by comparing, not assumed.
-Everything else (vocabulary, chat template, rotary base, tensors that no adapter changes) is copied from the file.
+transformers dequantises the file, the adapters are merged into what it makes of that, and every tensor goes back by
+GGUF's name and in the order of rows that the file has it in, which is found by comparing, not assumed. Everything else
+(vocabulary, chat template, rotary base, tensors that transformers has otherwise) is copied from the file. Besides
+transformers' model one tensor at a time is in memory in float32; without adapters there is no model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +20,19 @@ from numpy.typing import NDArray
 
 from quizglass_export.checkpoints.merge import merge_adapters
 from quizglass_export.checkpoints.source import dequantised
+from quizglass_export.directory import hidden_beside
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.header import read_gguf
 from quizglass_export.gguf.jobs import quantise
 
 Tensor = NDArray[np.float32]
-_OWN_KEYS = ("general.architecture", "general.file_type", "general.quantization_version")
+Replaced = Mapping[str, Callable[[], Tensor]]
+"""By GGUF's names: what makes the tensor that stands for the file's own, in its order of rows."""
+_OWN_KEYS = ("general.architecture", "general.file_type", "general.quantization_version", "general.alignment")
 _ENDINGS = (".weight", ".bias")
+_HEAD = "lm_head.weight"
+_AS_IS = 0
+"""Heads by which rows are interleaved where they are not."""
 
 
 def write_merged(
@@ -54,52 +62,62 @@ def write_merged(
     """
     architecture = str(read_gguf(base).metadata.get("general.architecture"))
     reader = gguf.GGUFReader(base)
-    changes = _changes(base, reader, adapters) if adapters else {}
-    target.parent.mkdir(parents=True, exist_ok=True)
-    plain, partial = target.with_suffix(".f32.partial"), target.with_suffix(".partial")
-    _write_plain(reader, architecture, changes, plain)
-    quantise(plain, partial, kind, token_embedding=token_embedding, output=output, threads=threads)
-    plain.unlink()
-    partial.replace(target)
+    with hidden_beside(target) as scratch:
+        plain, whole = scratch / "plain.gguf", scratch / "whole.gguf"
+        _write_plain(reader, architecture, _merged(base, reader, adapters) if adapters else {}, plain)
+        quantise(plain, whole, kind, token_embedding=token_embedding, output=output, threads=threads)
+        whole.replace(target)
 
 
-def _changes(base: Path, reader: gguf.GGUFReader, adapters: Sequence[tuple[Path, float]]) -> dict[str, Tensor]:
-    """Tensors that the adapters change, merged, by GGUF's names and as the file has their rows."""
+def _merged(base: Path, reader: gguf.GGUFReader, adapters: Sequence[tuple[Path, float]]) -> Replaced:
+    """transformers' model of the file with the adapters merged: every tensor whose order of rows is known."""
     model = dequantised(base)
-    before = {key: tensor.clone() for key, tensor in model.state_dict().items()}
-    merged = merge_adapters(model, adapters)
-    tied = getattr(merged.config, "tie_word_embeddings", False)
     stored = {tensor.name: tensor for tensor in reader.tensors}
     names, heads = _names(reader), _heads(reader)
-    changes: dict[str, Tensor] = {}
-    for key, tensor in merged.state_dict().items():
-        if tensor.equal(before[key]) or (tied and key == "lm_head.weight"):
-            continue
+    orders: dict[str, tuple[str, int]] = {}
+    unknown: dict[str, Any] = {}
+    for key, tensor in model.state_dict().items():
         name = names.get_name(key, _ENDINGS) or key
-        if name not in stored:
-            raise ExportError(
-                f"{base}: an adapter changes {key}, and the file has no tensor {name}; merge it into the checkpoint "
-                "that the file was made of"
-            )
-        ordered = _reordered(_float32(stored[name]), before[key].numpy(), tensor.numpy(), heads)
-        if ordered is None:
-            raise ExportError(
-                f"{base}: {name} is stored in an order that is not known here; merge the adapter into the checkpoint "
-                "that the file was made of"
-            )
-        changes[name] = ordered
-    return changes
+        order = _order(_float32(stored[name]), tensor.numpy(), heads) if name in stored else None
+        if order is None:
+            unknown[key] = tensor.clone()
+        else:
+            orders[key] = name, order
+    merged = merge_adapters(model, adapters)
+    tied = getattr(merged.config, "tie_word_embeddings", False)
+    replaced: dict[str, Callable[[], Tensor]] = {}
+    for key, tensor in merged.state_dict().items():
+        if key in orders:
+            name, order = orders[key]
+            replaced[name] = partial(_ordered, tensor.numpy(), order)
+        elif not tensor.equal(unknown[key]) and not (tied and key == _HEAD):
+            raise _no_place(base, key, names.get_name(key, _ENDINGS) or key, stored)
+    return replaced
 
 
-def _reordered(stored: Tensor, before: Tensor, after: Tensor, heads: Iterable[int]) -> Tensor | None:
-    """A changed tensor in the file's order of rows, by how the unchanged one is stored; None where that is unknown."""
-    if np.array_equal(stored, before):
-        return np.ascontiguousarray(after)
-    if before.ndim == 2:
+def _no_place(base: Path, key: str, name: str, stored: Mapping[str, Any]) -> ExportError:
+    """An adapter changes what cannot be put into the file."""
+    why = (
+        f"{name} is stored in an order that is not known here"
+        if name in stored
+        else f"an adapter changes {key}, and the file has no tensor {name}"
+    )
+    return ExportError(f"{base}: {why}; merge the adapter into the checkpoint that the file was made of")
+
+
+def _order(stored: Tensor, model: Tensor, heads: Iterable[int]) -> int | None:
+    """By how many heads the file interleaves the rows that the model has, or `_AS_IS`; None where neither is so."""
+    if np.array_equal(stored, model):
+        return _AS_IS
+    if model.ndim == 2:
         for count in heads:
-            if before.shape[0] % (2 * count) == 0 and np.array_equal(stored, _interleaved(before, count)):
-                return _interleaved(after, count)
+            if model.shape[0] % (2 * count) == 0 and np.array_equal(stored, _interleaved(model, count)):
+                return count
     return None
+
+
+def _ordered(array: Tensor, order: int) -> Tensor:
+    return np.ascontiguousarray(array) if order == _AS_IS else _interleaved(array, order)
 
 
 def _interleaved(array: Tensor, heads: int) -> Tensor:
@@ -132,17 +150,24 @@ def _float32(tensor: gguf.ReaderTensor) -> Tensor:
     return values
 
 
-def _write_plain(reader: gguf.GGUFReader, architecture: str, changes: Mapping[str, Tensor], path: Path) -> None:
+def _write_plain(reader: gguf.GGUFReader, architecture: str, replaced: Replaced, path: Path) -> None:
     """The file's metadata and tensors in float32, with these in place of its own."""
     writer = gguf.GGUFWriter(str(path), architecture)
     writer.add_file_type(gguf.LlamaFileType.ALL_F32)
     for name, field in reader.fields.items():
-        if not name.startswith("GGUF.") and name not in _OWN_KEYS:
-            inner = field.types[-1] if field.types[0] is gguf.GGUFValueType.ARRAY else None
-            writer.add_key_value(name, field.contents(), field.types[0], sub_type=inner)
+        value = field.contents()
+        if name.startswith("GGUF.") or name in _OWN_KEYS or value == []:  # the writer knows no empty array
+            continue
+        inner = field.types[-1] if field.types[0] is gguf.GGUFValueType.ARRAY else None
+        writer.add_key_value(name, value, field.types[0], sub_type=inner)
     for tensor in reader.tensors:
-        writer.add_tensor(tensor.name, changes[tensor.name] if tensor.name in changes else _float32(tensor))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+        size = 4 * int(tensor.n_elements)
+        writer.add_tensor_info(tensor.name, tensor.shape.tolist()[::-1], np.dtype(np.float32), size)
+    try:
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_ti_data_to_file()
+        for tensor in reader.tensors:
+            writer.write_tensor_data(replaced[tensor.name]() if tensor.name in replaced else _float32(tensor))
+    finally:
+        writer.close()

@@ -129,7 +129,7 @@ def check_text(config: Any, tokenizer: Path, context: int | None = None) -> None
             f"config.json: text_config.rms_norm_eps is {config.text_config.rms_norm_eps}; llama.cpp uses 0 for this "
             f"architecture, so train with at most {_LARGEST_EPSILON}"
         )
-    _read_vocabulary(tokenizer)
+    _read_vocabulary(tokenizer, int(text.vocab_size))
 
 
 def _write_sections(writer: gguf.GGUFWriter, config: Any) -> None:
@@ -137,23 +137,28 @@ def _write_sections(writer: gguf.GGUFWriter, config: Any) -> None:
     writer.add_rope_dimension_sections(sections + [0] * (4 - len(sections)))
 
 
-def _read_vocabulary(path: Path) -> dict[str, Any]:
-    """A `tokenizer.json` of byte-level BPE with the tokens where a generator stops and pads."""
+def _read_vocabulary(path: Path, size: int) -> dict[str, Any]:
+    """A `tokenizer.json` of byte-level BPE with the tokens where a generator stops and pads, for so many embeddings."""
     content = read_json(path)
     try:
-        kind, added = content["model"]["type"], {each["content"] for each in content["added_tokens"]}
-    except (KeyError, TypeError) as error:
+        kind, added = content["model"]["type"], {each["content"]: each["id"] for each in content["added_tokens"]}
+        largest = max([*content["model"]["vocab"].values(), *added.values()]) if kind == "BPE" else 0
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ExportError(f"{path}: not a tokenizer.json: {error}") from error
     if kind != "BPE":
         raise ExportError(f"{path}: model.type is {kind!r}; the generator needs byte-level BPE")
     for needed in ("<|im_end|>", "<|endoftext|>"):
         if needed not in added:
             raise ExportError(f"{path}: added_tokens has no {needed}, where the generator stops or pads")
+    if largest >= size:
+        raise ExportError(
+            f"config.json: vocab_size is {size}, and {path} has the token {largest}; it is another model's tokenizer"
+        )
     return content
 
 
 def _write_vocabulary(writer: gguf.GGUFWriter, path: Path, size: int) -> None:
-    content = _read_vocabulary(path)
+    content = _read_vocabulary(path, size)
     model = content["model"]
     tokens = [f"[UNUSED{index}]" for index in range(size)]
     types = [gguf.TokenType.UNUSED] * size

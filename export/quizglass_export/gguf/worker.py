@@ -260,6 +260,7 @@ def main(arguments: Sequence[str]) -> int:
     mtmd.mtmd_helper_log_set(_collect, None)
     load_backends()
     llama.llama_backend_init()
+    _log.clear()  # what was loaded until here is no reason for anything
     try:
         tasks = {"quantise": quantise, "answer": answer, "tokenise": tokenise, "logits": logits}
         result = tasks[job["task"]](job)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import GraphProto, NodeProto, helper, numpy_helper
 
+from quizglass_export.graphs.reads import drop_unread
+
 DOMAIN = "com.microsoft"
 
 
@@ -34,7 +36,7 @@ def fuse_rotary(graph: GraphProto) -> int:
     nodes = [new for node in graph.node for new in fuser.replaced(node)]
     del graph.node[:]
     graph.node.extend(nodes)
-    _drop_unread(graph)
+    drop_unread(graph)
     return fuser.count
 
 
@@ -127,15 +129,3 @@ class _Fuser:
     def _constant(self, name: str, values: list[int]) -> str:
         self._graph.initializer.append(numpy_helper.from_array(np.array(values, np.int64), name))
         return name
-
-
-def _drop_unread(graph: GraphProto) -> None:
-    """Drop nodes whose results nothing reads, from the end, so that what only they read goes too."""
-    read = {output.name for output in graph.output}
-    kept: list[NodeProto] = []
-    for node in reversed(graph.node):
-        if read.intersection(node.output):
-            kept.append(node)
-            read.update(node.input)
-    del graph.node[:]
-    graph.node.extend(reversed(kept))

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from quizglass_export.errors import ExportError
+from quizglass_export.graphs.reads import drop_unread
 from quizglass_export.onnx.file import load_model, save_model
-from quizglass_export.onnx.products import SMALLEST, Weights, drop_unused, replace_products, split_gemms
+from quizglass_export.onnx.products import SMALLEST, Weights, name_of, replace_products, split_gemms
 
 Inputs = Mapping[str, NDArray[np.generic]]
 _BLOCK = 32
@@ -65,7 +66,7 @@ def to_weight_only(source: Path, target: Path, bits: int) -> int:
 
     def replaced(node: NodeProto, weights: Weights) -> list[NodeProto]:
         packed, scales = pack_blocks(weights, bits)
-        names = [f"{node.name or node.output[0]}.{part}" for part in ("blocks", "scales")]
+        names = [f"{name_of(node)}.{part}" for part in ("blocks", "scales")]
         for name, value in zip(names, (packed, scales.reshape(-1)), strict=True):
             model.graph.initializer.append(numpy_helper.from_array(value, name))
         return [
@@ -95,7 +96,7 @@ def _store_tables(model: onnx.ModelProto) -> None:
     graph = model.graph
     tables = {tensor.name: tensor for tensor in graph.initializer if tensor.data_type == TensorProto.FLOAT}
     rows = [node for node in graph.node if node.op_type == "Gather" and _rows_of(node, tables)]
-    for name in {node.input[0] for node in rows}:
+    for name in dict.fromkeys(node.input[0] for node in rows):
         weights = numpy_helper.to_array(tables[name])
         scales = np.maximum(np.abs(weights).max(axis=1, keepdims=True) / 127, np.float32(1e-12))
         graph.initializer.append(numpy_helper.from_array(np.rint(weights / scales).astype(np.int8), f"{name}.rows"))
@@ -105,7 +106,7 @@ def _store_tables(model: onnx.ModelProto) -> None:
         nodes += _looked_up(node) if node in rows else [node]
     del graph.node[:]
     graph.node.extend(nodes)
-    drop_unused(model)
+    drop_unread(graph)
 
 
 def _rows_of(node: NodeProto, tables: Mapping[str, TensorProto]) -> bool:
@@ -121,9 +122,11 @@ def _looked_up(node: NodeProto) -> list[NodeProto]:
     (out,) = node.output
     return [
         helper.make_node("Gather", [f"{table}.rows", places], [f"{out}.rows"], name=node.name, axis=0),
-        helper.make_node("Gather", [f"{table}.scales", places], [f"{out}.scales"], name=f"{node.name}.scales", axis=0),
-        helper.make_node("Cast", [f"{out}.rows"], [f"{out}.cast"], name=f"{node.name}.cast", to=TensorProto.FLOAT),
-        helper.make_node("Mul", [f"{out}.cast", f"{out}.scales"], [out], name=f"{node.name}.mul"),
+        helper.make_node(
+            "Gather", [f"{table}.scales", places], [f"{out}.scales"], name=f"{name_of(node)}.scales", axis=0
+        ),
+        helper.make_node("Cast", [f"{out}.rows"], [f"{out}.cast"], name=f"{name_of(node)}.cast", to=TensorProto.FLOAT),
+        helper.make_node("Mul", [f"{out}.cast", f"{out}.scales"], [out], name=f"{name_of(node)}.mul"),
     ]
 
 
@@ -167,8 +170,8 @@ def to_int8(source: Path, target: Path, calibration: Iterable[Inputs]) -> int:
     split_gemms(model)
     own = {tensor.name for tensor in model.graph.initializer}
     names = []
-    for index, node in enumerate(model.graph.node):
-        node.name = node.name or f"node.{index}"
+    for node in model.graph.node:
+        node.name = name_of(node)
         if node.op_type == "MatMul" and node.input[1] in own:
             names.append(node.name)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder, _quiet():

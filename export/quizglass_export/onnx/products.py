@@ -9,6 +9,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import NodeProto, helper, numpy_helper
 
+from quizglass_export.graphs.reads import drop_unread
+
 Weights = NDArray[np.float32]
 SMALLEST = 4096
 """Weights with fewer elements stay as they are: they cost nothing, and are often the most sensitive."""
@@ -36,8 +38,13 @@ def replace_products(model: onnx.ModelProto, replace: Callable[[NodeProto, Weigh
         count += 1
     del model.graph.node[:]
     model.graph.node.extend(nodes)
-    drop_unused(model)
+    drop_unread(model.graph)
     return count
+
+
+def name_of(node: NodeProto) -> str:
+    """A node's name, which may be left out, or that of its first result: one that no other node has."""
+    return str(node.name or node.output[0])
 
 
 def split_gemms(model: onnx.ModelProto) -> None:
@@ -59,22 +66,9 @@ def split_gemms(model: onnx.ModelProto) -> None:
                 turned.add(name)
         biased = len(node.input) == 3
         out = f"{node.output[0]}.product" if biased else node.output[0]
-        nodes.append(helper.make_node("MatMul", [node.input[0], name], [out], name=f"{node.name}.matmul"))
+        nodes.append(helper.make_node("MatMul", [node.input[0], name], [out], name=f"{name_of(node)}.matmul"))
         if biased:
-            nodes.append(helper.make_node("Add", [out, node.input[2]], [node.output[0]], name=f"{node.name}.add"))
+            nodes.append(helper.make_node("Add", [out, node.input[2]], [node.output[0]], name=f"{name_of(node)}.add"))
     del model.graph.node[:]
     model.graph.node.extend(nodes)
-    drop_unused(model)
-
-
-def drop_unused(model: onnx.ModelProto) -> None:
-    """Remove weights that no node reads."""
-    used = {name for node in model.graph.node for name in node.input}
-    used |= {output.name for output in model.graph.output}
-    for node in model.graph.node:
-        for attribute in node.attribute:
-            for graph in (attribute.g, *attribute.graphs):
-                used |= {name for inner in graph.node for name in inner.input}
-    kept = [tensor for tensor in model.graph.initializer if tensor.name in used]
-    del model.graph.initializer[:]
-    model.graph.initializer.extend(kept)
+    drop_unread(model.graph)

@@ -15,6 +15,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import NodeProto, helper, numpy_helper
 
+from quizglass_export.graphs.reads import drop_unread
 from quizglass_export.graphs.rotary import DOMAIN, fuse_rotary
 from quizglass_export.onnx.file import OPSET, check_whole, load_model, save_model
 
@@ -42,7 +43,7 @@ def quantise_products(source: Path, target: Path) -> int:
     nodes = [new for node in model.graph.node for new in rewriter.replaced(node)]
     del model.graph.node[:]
     model.graph.node.extend(nodes)
-    rewriter.finish()
+    drop_unread(model.graph)
     model.metadata_props.add(key=ROWS, value=ALONE)
     model.opset_import.append(helper.make_opsetid(DOMAIN, 1))
     save_model(model, target)
@@ -59,7 +60,6 @@ class _Rewriter:
         self._weights = {tensor.name: tensor for tensor in graph.initializer}
         self._flat = _flat_states(graph)
         self._rows: dict[str, tuple[str, str]] = {}
-        self._used: set[str] = set()
         for name, value in (
             ("int8.zero", np.array(_ZERO, np.uint8)),
             ("int8.zeros", np.array([_ZERO], np.uint8)),
@@ -74,7 +74,6 @@ class _Rewriter:
         """The node itself, or what stands for it."""
         weights = self._weights_of(node)
         if weights is None:
-            self._used.update(node.input)
             return [node]
         self.count += 1
         rows, scale, nodes = self._quantised_rows(node.input[0])
@@ -88,15 +87,8 @@ class _Rewriter:
         nodes.append(helper.make_node("MatMulIntegerToFloat", product, [f"{name}.raw"], name=name, domain=DOMAIN))
         nodes.append(helper.make_node("Mul", [f"{name}.raw", scale], [out], name=f"{name}.mul"))
         if biased:
-            self._used.add(node.input[2])
             nodes.append(helper.make_node("Add", [out, node.input[2]], [node.output[0]], name=f"{name}.add"))
         return nodes
-
-    def finish(self) -> None:
-        """Drop weights that nothing reads any more."""
-        kept = [t for t in self._graph.initializer if t.name.startswith("int8.") or t.name in self._used]
-        del self._graph.initializer[:]
-        self._graph.initializer.extend(kept)
 
     def _weights_of(self, node: NodeProto) -> NDArray[np.float32] | None:
         """Constant weights [in, out] of a product worth replacing."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -45,13 +47,24 @@ def read_recipe(path: Path) -> RecipeFile:
     try:
         return RecipeFile(Recipe.model_validate(values), path.absolute().parent)
     except ValidationError as error:
-        raise ExportError("\n".join(f"{path}: {line}" for line in _problems(error))) from None
+        raise ExportError("\n".join(f"{path}: {line}" for line in _problems(error, values))) from None
 
 
-def _problems(error: ValidationError) -> list[str]:
+def _problems(error: ValidationError, values: dict[str, Any]) -> list[str]:
     lines = []
     for each in error.errors(include_url=False):
-        key = ".".join(str(part) for part in each["loc"] if not str(part).startswith("<")) or "top level"
+        key = _key(each["loc"], values, missing=each["type"] == "missing") or "top level"
         reason = "unknown key" if each["type"] == "extra_forbidden" else each["msg"].removeprefix("Value error, ")
         lines.append(f"{key}: {reason}")
     return lines
+
+
+def _key(place: Sequence[str | int], values: Any, *, missing: bool) -> str:
+    """The key of a recipe at a place of pydantic's, which also names the kinds of values that it tried there."""
+    parts = []
+    for part in place:
+        keys = values if isinstance(values, dict) else range(len(values)) if isinstance(values, list) else ()
+        if part in keys:
+            values = values[part]
+            parts.append(str(part))
+    return ".".join([*parts, str(place[-1])] if missing else parts)

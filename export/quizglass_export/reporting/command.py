@@ -70,6 +70,8 @@ def run(args: argparse.Namespace) -> int:
             row, equals, file = row_file.partition("=")
             if not equals or not file:
                 raise DatasetError(f"--answers {row_file}: expected ROW=FILE, e.g. both=both.jsonl")
+            if any(each.row == row for each in results):
+                raise DatasetError(f"--answers {row_file}: the row {row!r} is there twice; give each system a name")
             results += _scored(row, samples, _answers(Path(file)), scorers, file)
     except (DatasetError, EndpointError, ValueError, OSError) as error:
         print(f"quizglass-export score: {error}", file=sys.stderr)
@@ -103,7 +105,7 @@ def _scorers(args: argparse.Namespace) -> Scorers:
         judge = ModelJudge(ChatEndpoint(url, model, key_variable=args.judge_key))
     if args.bem is None:
         return Scorers(judge)
-    from quizglass_export.scoring.bem import Bem
+    from quizglass_export.scoring.benchmarks.bem import Bem
 
     return Scorers(judge, Bem(args.bem / "bem.onnx", args.bem / "vocab.txt"))
 

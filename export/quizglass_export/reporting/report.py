@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from quizglass_export.reporting.papers import PaperFigure, paper_figures
 from quizglass_export.scoring.costs import TurnCost, cost_figures
@@ -17,9 +18,14 @@ from quizglass_export.scoring.intervals import confidence_interval, wilson_inter
 
 _OF_HUNDRED = ("BLEU", "judge")
 """Metrics that are told of 100 already."""
+CIDER = "CIDEr"
+"""Told times 100, as papers do; a good caption's is about 100, and it may be more."""
 SPLITS_TOGETHER = "relaxed, harmonic mean of both"
 """InfoSeek's final score, which papers call its accuracy on all."""
-_SAME = {"accuracy": ("judge", SPLITS_TOGETHER, "relaxed", "vqa", "exact"), "relaxed": (SPLITS_TOGETHER, "relaxed")}
+_SAME = {
+    "accuracy": ("judge", SPLITS_TOGETHER, "relaxed", "vqa", "multiple choice", "exact"),
+    "relaxed": (SPLITS_TOGETHER, "relaxed"),
+}
 """What a paper calls so is the first of these that was measured."""
 
 
@@ -65,12 +71,12 @@ def measured(row: str, scores: Sequence[Mapping[str, float]], costs: Iterable[Tu
 
 
 def _mean(row: str, metric: str, values: list[float]) -> Measured:
-    if metric not in _OF_HUNDRED and set(values) <= {0.0, 1.0}:
+    if metric not in (*_OF_HUNDRED, CIDER) and set(values) <= {0.0, 1.0}:
         low, high = wilson_interval(int(sum(values)), len(values))
     else:
         low, high = confidence_interval(values)
-    scale = 1 if metric in _OF_HUNDRED else 100
-    return Measured(row, metric, scale * fmean(values), len(values), scale * low, scale * high)
+    scale, unit = (1 if metric in _OF_HUNDRED else 100), ("" if metric == CIDER else "%")
+    return Measured(row, metric, scale * fmean(values), len(values), scale * low, scale * high, unit)
 
 
 def beside_papers(results: Sequence[Measured], systems: Sequence[str] = (), dataset: str = "") -> list[ReportLine]:
@@ -119,7 +125,7 @@ def show(lines: Sequence[ReportLine], title: str, console: Console) -> None:
         ours, paper = line.measured, line.paper
         interval = f"{ours.low:.1f} to {ours.high:.1f}" if ours and ours.low is not None else ""
         table.add_row(
-            line.row,
+            Text(line.row),  # named on a command line: brackets are no markup
             line.metric,
             f"{ours.value:.4g} {ours.unit}" if ours else "not measured",
             interval,

@@ -6,18 +6,19 @@ from dataclasses import dataclass, field
 
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.scoring.answers import exact_match, overlap, refuses, token_accuracy, token_f1, truthfulness
+from quizglass_export.scoring.benchmarks.choice import taken_option
+from quizglass_export.scoring.benchmarks.encyclopedic import Equivalence, encyclopedic_match, encyclopedic_score
+from quizglass_export.scoring.benchmarks.relaxed import relaxed_match
+from quizglass_export.scoring.benchmarks.vqa import vqa_accuracy
 from quizglass_export.scoring.claims import claim_score, contains_words, sentences
 from quizglass_export.scoring.costs import TurnCost
-from quizglass_export.scoring.encyclopedic import Equivalence, encyclopedic_match, encyclopedic_score
 from quizglass_export.scoring.judge import RIGHT, ModelJudge, scaled
-from quizglass_export.scoring.relaxed import relaxed_match
 from quizglass_export.scoring.retrieval import recall_at
 from quizglass_export.scoring.texts import rouge_l, sentence_bleu
-from quizglass_export.scoring.vqa import vqa_accuracy
 
 _RECALLS = (1, 5, 10)
 _WORDS = {"exact": exact_match, "f1": token_f1, "token accuracy": token_accuracy, "overlap": overlap}
-_DECIDING = ("judge", "bem", "relaxed", "vqa", "exact")
+_DECIDING = ("judge", "bem", "relaxed", "vqa", "multiple choice", "exact")
 """Which metric says whether an answer is right: the first that there is."""
 
 
@@ -91,6 +92,9 @@ def _words(sample: Sample, answer: str) -> dict[str, float]:
         scores["exact"] = float(encyclopedic_match(answer, sample.answers, sample.answer_type))
     if sample.dataset == "infoseek" or sample.answer_range:
         scores["relaxed"] = float(relaxed_match(answer, sample.answers, sample.answer_range))
+    if sample.choices and sample.answers:
+        taken = taken_option(answer, (sample.answer, *sample.choices))
+        scores["multiple choice"] = float(taken == sample.answer)
     if sample.votes:
         scores["vqa"] = vqa_accuracy(answer, sample.votes)
     if sample.claims:

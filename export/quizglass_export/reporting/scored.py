@@ -7,9 +7,10 @@ from itertools import groupby
 from statistics import harmonic_mean
 
 from quizglass_export.datasets.reading.sample import Sample
-from quizglass_export.reporting.report import SPLITS_TOGETHER, Measured, measured
+from quizglass_export.reporting.report import CIDER, SPLITS_TOGETHER, Measured, measured
 from quizglass_export.reporting.sample_scores import Answered, Scorers, is_right, sample_scores
 from quizglass_export.scoring.answers import conversation_truthfulness
+from quizglass_export.scoring.benchmarks.cider import cider_d
 
 _Turn = tuple[Sample, Answered, dict[str, float]]
 
@@ -27,7 +28,7 @@ def scored(row: str, samples: Sequence[Sample], answers: Sequence[Answered], sco
     turns = list(zip(samples, answers, scores, strict=True))
     whole = [{"truthfulness of conversations": each} for each in _conversations(turns)]
     costs = [each.cost for each in answers]
-    return [*measured(row, scores, costs), *measured(row, whole), *_unseen(row, turns)]
+    return [*measured(row, scores, costs), *measured(row, whole), *_captions(row, turns), *_unseen(row, turns)]
 
 
 def benchmark_of(samples: Sequence[Sample], name: str) -> str:
@@ -42,6 +43,15 @@ def _conversations(turns: Sequence[_Turn]) -> Iterator[float]:
         of_one = list(group)
         if session and all("truthfulness" in scores for *_, scores in of_one):
             yield conversation_truthfulness(_outcome(*turn) for turn in of_one)
+
+
+def _captions(row: str, turns: Sequence[_Turn]) -> list[Measured]:
+    """CIDEr-D of captions, which is of all pictures together and needs two at least."""
+    told = [(each, answered) for each, answered, _ in turns if each.answer_type == "caption" and each.answers]
+    if len(told) < 2:
+        return []
+    values = cider_d([answered.answer for _, answered in told], [sample.answers for sample, _ in told])
+    return measured(row, [{CIDER: value} for value in values])
 
 
 def _unseen(row: str, turns: Sequence[_Turn]) -> list[Measured]:

@@ -164,21 +164,29 @@ def write_context_model(
     folder.mkdir(parents=True, exist_ok=True)
     out = folder / f"{engine_stem(model, version, hardware(), flags)}{CONTEXT}"
     scratch = out.with_name(f".{out.name}.new")
+    given = options(_TENSORRT, input_ranges(model, limits), None) | {f"trt_{flag}_enable": "1" for flag in flags}
+    try:
+        _have_written(onnxruntime, model, scratch, given)
+        scratch.replace(out)
+    finally:
+        scratch.unlink(missing_ok=True)
+    return out
+
+
+def _have_written(onnxruntime: Any, model: Path, path: Path, given: dict[str, str]) -> None:
+    """Start a session whose provider writes the file; ExportError where it does not."""
     settings = onnxruntime.SessionOptions()
     settings.add_session_config_entry("ep.context_enable", "1")
-    settings.add_session_config_entry("ep.context_file_path", str(scratch))
+    settings.add_session_config_entry("ep.context_file_path", str(path))
     settings.add_session_config_entry("ep.context_embed_mode", "1")
-    given = options(_TENSORRT, input_ranges(model, limits), None)
-    given |= {f"trt_{flag}_enable": "1" for flag in flags}
-    session = onnxruntime.InferenceSession(str(model), settings, providers=[(_TENSORRT, given), NAMES["cpu"]])
+    try:
+        session = onnxruntime.InferenceSession(str(model), settings, providers=[(_TENSORRT, given), NAMES["cpu"]])
+    except Exception as error:  # onnxruntime's errors have no base of their own
+        raise ExportError(f"{model}: ONNX Runtime built no engine: {error}") from error
     running = session.get_providers()
-    if not running or running[0] != _TENSORRT or not scratch.is_file():
-        scratch.unlink(missing_ok=True)
-        raise ExportError(
-            f"{model}: ONNX Runtime fell back to {running[0] if running else 'nothing'}; no engine was built"
-        )
-    scratch.replace(out)
-    return out
+    if not running or running[0] != _TENSORRT or not path.is_file():
+        fallen = running[0] if running else "nothing"
+        raise ExportError(f"{model}: ONNX Runtime fell back to {fallen}; no engine was built")
 
 
 def _sizes(model: Path, name: str, axis: str | int, limits: Limits) -> tuple[int, int, int]:

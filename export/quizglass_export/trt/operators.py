@@ -90,9 +90,11 @@ def _nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
     return nodes
 
 
-def _constants(model: onnx.ModelProto) -> dict[str, TensorProto]:
-    found = {tensor.name: tensor for tensor in model.graph.initializer}
+def _constants(model: onnx.ModelProto) -> dict[str, TensorProto | None]:
+    """Names of constants, with the tensor of those that are stored as one: a number may be an attribute of its own."""
+    found: dict[str, TensorProto | None] = {tensor.name: tensor for tensor in model.graph.initializer}
     for node in _nodes(model.graph):
-        if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):
-            found[node.output[0]] = node.attribute[0].t
+        if node.op_type == "Constant" and node.attribute:
+            value = node.attribute[0]
+            found[node.output[0]] = value.t if value.HasField("t") else None
     return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import random
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
 
@@ -58,20 +59,32 @@ def _arguments() -> argparse.Namespace:
 
 
 def drawn(args: argparse.Namespace) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.bool_]]:
-    """Pictures [N, S, S, 3], cells [N, S / 8, S / 8] of 0, 1 and 2 for unknown, and whether any words are drawn."""
+    """Pictures [N, S, S, 3], cells [N, S / 8, S / 8] of 0, 1 and 2 for unknown, and whether any words are drawn.
+
+    They are drawn once, and again of other sources.
+    """
     args.kept.mkdir(parents=True, exist_ok=True)
-    kept = args.kept / f"samples-{args.seed}-{args.samples}.npz"
+    sources = Sources.under(args.sources).part(held_out=False)
+    kept = args.kept / f"samples-{args.seed}-{args.samples}-{_digest(sources)}.npz"
     if not kept.exists():
-        painter = Painter(Sources.under(args.sources).part(held_out=False), Scenes(args.seed), SIDE)
-        samples = list(_samples(painter, args.samples, args.seed))
-        np.savez(
-            kept,
-            pictures=np.stack([each.pixels for each in samples]),
-            cells=np.stack([_cells(each) for each in samples]),
-            lettered=np.array([each.lettered for each in samples]),
-        )
+        samples = list(_samples(Painter(sources, Scenes(args.seed), SIDE), args.samples, args.seed))
+        partial = kept.with_suffix(".partial")
+        with partial.open("wb") as file:
+            np.savez(
+                file,
+                pictures=np.stack([each.pixels for each in samples]),
+                cells=np.stack([_cells(each) for each in samples]),
+                lettered=np.array([each.lettered for each in samples]),
+            )
+        partial.replace(kept)
     with np.load(kept) as held:
         return held["pictures"], held["cells"], held["lettered"]
+
+
+def _digest(sources: Sources) -> str:
+    """Of the names and sizes of the files that samples are made of."""
+    files = (*sources.photographs, *sources.stamps, *sources.fonts)
+    return sha256(repr([(file.name, file.stat().st_size) for file in files]).encode()).hexdigest()[:12]
 
 
 def _samples(painter: Painter, count: int, seed: int) -> Iterator[GateSample]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import gc
 import logging
 import resource
 import threading
@@ -23,6 +24,8 @@ from quizglass_server.scheduling.deadline import deadline
 _MIB = 1 << 20
 _TURN_WAIT_S, _LONGEST_WAIT_S = 5.0, 30.0
 _RETRY_S = 1.0
+_COLLECT_EVERY_S = 0.5
+"""How often at most Python is made to look for garbage, which takes some milliseconds of the event loop."""
 _SMALL_SHARE, _KEPT_FOR_SMALL = 32, 8
 """Sizes up to one 32nd of the total are small, and an eighth of it is left to them, so that they seldom wait."""
 _TRIM_BYTES, _TRIM_EVERY_S = 64 * _MIB, 2.0
@@ -64,6 +67,7 @@ class WorkMemory:
         self._used = 0
         self._given_back = 0
         self._last_trim = 0.0
+        self._last_collection = -_COLLECT_EVERY_S
         self._lock = threading.Lock()
         self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -103,11 +107,22 @@ class WorkMemory:
             )
         if self._take(size):
             return Reservation(self, size)
-        for let_go in self.keepers:
-            let_go(size)
+        self._make_room(size)
         if not self._take(size):
             await self._wait(size)
         return Reservation(self, size)
+
+    def _make_room(self, size: int) -> None:
+        """Have what nobody needs let go: what is only kept, and turns that have ended.
+
+        Those refer to themselves, their pictures with them, and few objects are no reason for Python to look for them.
+        """
+        for let_go in self.keepers:
+            let_go(size)
+        now = time.monotonic()
+        if now - self._last_collection >= _COLLECT_EVERY_S:
+            gc.collect()
+            self._last_collection = time.monotonic()
 
     async def _wait(self, size: int) -> None:
         if size > self.total:
@@ -120,7 +135,8 @@ class WorkMemory:
         patience = _LONGEST_WAIT_S if due is None else min(_TURN_WAIT_S, due - time.monotonic())
         try:
             async with asyncio.timeout(patience):
-                await waiter
+                while not (await asyncio.wait({waiter}, timeout=_COLLECT_EVERY_S))[0]:
+                    self._make_room(size)
         except BaseException as error:
             if waiter.done() and not waiter.cancelled():
                 self._give_back(Reservation(self, size), 0)  # it came in the same moment: pass it on

@@ -5,18 +5,19 @@
     <<most Velmora 761, Tandric 435>>    Velmora
 
 The marks are those of Cobbe et al. 2021 ("Training Verifiers to Solve Math Word Problems"), whose
-calculator overrides what a model would write behind a calculation; comparing was added here. Whatever else stands
-between marks is no working and stays as it was written.
+calculator overrides what a model would write behind a calculation; comparing was added here, with numbers as the
+evidence tells them (`operands.py`). Whatever else stands between marks is no working and stays as it was written.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, DivisionByZero, InvalidOperation, localcontext
 from operator import add, mul, sub, truediv
 
 from quizglass_server.domain.calculations import Calculation, Operand
+from quizglass_server.steps.operands import as_told
 
 OPEN, CLOSE = "<<", ">>"
 LONGEST = 200
@@ -36,9 +37,13 @@ class Calculator:
     """Reads a text piece by piece as it is written, and gives it back with workings replaced by their results.
 
     What may become a working is held back until it is one, or is none.
+
+    Args:
+        evidence: lines that the numbers of comparisons are checked against.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, evidence: Sequence[str] = ()) -> None:
+        self._evidence = evidence
         self._held = ""
         self.calculations: list[Calculation] = []
 
@@ -66,7 +71,8 @@ class Calculator:
         return first
 
     def _worked(self, marked: str) -> str:
-        calculation = calculate(marked[len(OPEN) : -len(CLOSE)]) if len(marked) <= LONGEST else None
+        working = marked[len(OPEN) : -len(CLOSE)]
+        calculation = calculate(working, self._evidence) if len(marked) <= LONGEST else None
         if calculation is None:
             return marked
         self.calculations.append(calculation)
@@ -79,15 +85,16 @@ def worked_out(text: str) -> str:
     return calculator.feed(text) + calculator.rest()
 
 
-def calculate(working: str) -> Calculation | None:
+def calculate(working: str, evidence: Sequence[str] = ()) -> Calculation | None:
     """What comes of a working; None where it is none, or nothing comes of it, as of a division by zero.
 
     Args:
         working: numbers with `+ - * /` between them, multiplied and divided first; or `most` or `least` and two or more
             names, each with its number, parted by commas: the name that has the highest or the lowest, or all that do.
+        evidence: lines that tell the numbers of names, and count where a working has others.
     """
     if found := _CHOICE.fullmatch(working):
-        return _chosen(working, found[1], found[2])
+        return _chosen(found[1], found[2], evidence)
     numbers, signs, place = [], [], 0
     while term := _TERM.match(working, place):
         numbers.append(term[1])
@@ -114,11 +121,13 @@ def _arithmetic(numbers: list[Decimal], signs: list[str]) -> str | None:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _chosen(working: str, which: str, listed: str) -> Calculation | None:
+def _chosen(which: str, listed: str, evidence: Sequence[str]) -> Calculation | None:
     sides = [_SIDE.fullmatch(part) for part in listed.split(",")]
-    operands = tuple(Operand(side["number"], side["name"]) for side in sides if side)
-    if len(operands) != len(sides) or not 1 < len(operands) <= _MOST:
+    written = tuple(Operand(side["number"], side["name"]) for side in sides if side)
+    if len(written) != len(sides) or not 1 < len(written) <= _MOST:
         return None
+    operands = as_told(written, evidence)
     best = (max if which == "most" else min)(Decimal(operand.number) for operand in operands)
     winners = dict.fromkeys(operand.name for operand in operands if Decimal(operand.number) == best)
-    return Calculation(working.strip(), " and ".join(winners), operands)
+    working = ", ".join(f"{operand.name} {operand.number}" for operand in operands)
+    return Calculation(f"{which} {working}", " and ".join(winners), operands)

@@ -30,11 +30,15 @@ _Item = TypeVar("_Item")
 
 
 class Writing:
-    """A draft while it is being written: whatever ends it, `draft` is what there is."""
+    """A draft while it is being written: whatever ends it, `draft` is what there is.
 
-    def __init__(self) -> None:
+    Args:
+        request: what it completes, whose evidence its comparisons are checked against.
+    """
+
+    def __init__(self, request: GenerationRequest) -> None:
         self._text = ""
-        self._calculator = Calculator()
+        self._calculator = Calculator(_evidence(request))
         self._begun = False
         self._probabilities: list[float] = []
         self._end: GenerationEnd | None = None
@@ -69,6 +73,12 @@ class Writing:
             self.history_left_out,
             calculations=tuple(self._calculator.calculations),
         )
+
+
+def _evidence(request: GenerationRequest) -> list[str]:
+    """Lines of the evidence that a prompt shows."""
+    shown = (request.values.get(name) for name in ("seen", "found"))
+    return [line for lines in shown if isinstance(lines, list | tuple) for line in lines if isinstance(line, str)]
 
 
 def _written(draft: Draft) -> Iterable[StepDetail]:
@@ -109,7 +119,7 @@ async def generate(
 @step("write", role="generator", told=_told_draft)
 async def write(generator: Generator, request: GenerationRequest) -> Draft:
     """A whole completion, nothing of it told; errors as `generate`, since half a query or reason is none."""
-    writing = Writing()
+    writing = Writing(request)
     await generate(generator, request, writing, lambda _: None)
     return writing.draft
 

@@ -186,7 +186,8 @@ class Toolbox:
 
     async def _streamed(self, task: str, state: State, also: Mapping[str, Note], say: Callable[[str], None]) -> Draft:
         """What a prompt is completed to, each piece said as it is written; a refusal where it cannot tell."""
-        writing, request = Writing(), await self._request(task, state, also, answers=True)
+        request = await self._request(task, state, also, answers=True)
+        writing = Writing(request)
         untold = colour_untold(self._turn, self._resources.models[GENERATOR], request.values)
         if untold is not None:
             return untold

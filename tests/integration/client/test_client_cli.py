@@ -92,7 +92,12 @@ def test_a_turn_that_breaks_in_mid_answer_fails_on_a_line_of_its_own(stage, quiz
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["ask", "none.png", "What?"], "none.png is no file"),
+        (["ask", "none.png", "What?"], "none.png is no file; give a picture"),
+        (["chat", "none.png"], "none.png is no file; give a picture"),
+        (["memory", "search", "none.png"], "none.png is no file; give a picture"),
+        (["memory", "forget", "--frame", "none.png"], "none.png is no file; give a picture"),
+        (["knowledge", "search", "--picture", "none.png"], "none.png is no file; give a picture"),
+        (["knowledge", "add", "--id", "a", "--title", "A", "--picture", "none.png"], "none.png is no file"),
         (["ask", "-", "What?", "--history", "no answer"], "question=answer"),
         (["knowledge", "search"], "--text"),
         (["knowledge", "import", "nowhere"], "nowhere does not exist"),

@@ -1,5 +1,7 @@
 """A server of one's own ends with whoever started it."""
 
+import signal
+import sys
 from pathlib import Path
 from subprocess import Popen
 
@@ -7,6 +9,13 @@ import pytest
 
 from quizglass_client.errors import ServerUnavailable
 from quizglass_client.local import LocalServer
+
+STUBBORN = """
+import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print('{"event": "ready", "address": ""}', flush=True)
+signal.pause()
+"""
 
 
 class Interrupted(LocalServer):
@@ -31,3 +40,24 @@ def test_a_server_that_cannot_start_says_where_its_log_is(tmp_path: Path) -> Non
     assert "manifest.json" in log.read_text()
     with pytest.raises(ServerUnavailable, match=r"status 3.*log=FILE"), LocalServer(tmp_path, tmp_path):
         pass
+
+
+def test_interrupted_once_more_while_it_stops_the_server_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = LocalServer(tmp_path, tmp_path)
+    server._command = [sys.executable, "-c", STUBBORN]
+    server.__enter__()
+    process, waits = server._process, iter([KeyboardInterrupt])
+    assert process is not None
+    wait = process.wait
+
+    def interrupted(timeout: float | None = None) -> int:
+        for problem in waits:
+            raise problem
+        return wait(timeout)
+
+    monkeypatch.setattr(process, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        server.__exit__(None, None, None)
+    assert process.returncode == -signal.SIGKILL

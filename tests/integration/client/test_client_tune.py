@@ -55,19 +55,24 @@ def test_the_line_lies_between_an_entry_s_own_picture_and_pictures_of_nothing(st
     assert "rerank_accept" not in told, "the bundle does not rerank"
 
 
-def test_a_line_for_relevance_is_proposed_where_the_bundle_reranks(stage, capsys) -> None:
+def reranking(stage, right: float, other: float) -> None:
+    """Have the stage's server rerank, and give these to the passage that is right and to another one."""
     roles = [RoleStatus(name, "onnx", "cpu", ready=True, sees_pictures=False) for name in ("reranker", "generator")]
     stage.models.statuses = lambda: roles
     stage.assistant.policies, stage.assistant.policy_statuses = ("text",), (PolicyStatus("text", ()),)
 
     async def reranked(turn: domain.Turn, _policy, _budget):
         name = turn.question.rstrip("?")[-1].lower()
-        own = replace(FOUND, entry_id=name, text=f"The price of it is 4{name} crowns.", rerank_score=0.9)
+        own = replace(FOUND, entry_id=name, text=f"The price of it is 4{name} crowns.", rerank_score=right)
         yield values.EvidenceFound((replace(own, rerank_score=0.0),))
-        yield values.EvidenceFound((own, replace(own, entry_id="z", rerank_score=0.3)))
+        yield values.EvidenceFound((own, replace(own, entry_id="z", rerank_score=other)))
         await asyncio.Event().wait()  # until the turn is left
 
     stage.assistant.script = reranked
+
+
+def test_a_line_for_relevance_is_proposed_where_the_bundle_reranks(stage, capsys) -> None:
+    reranking(stage, right=0.9, other=0.3)
     status, told, _ = knowledge_command(stage.target, capsys)("tune", "--questions", "2")
     assert status == 0
     assert told["rerank_accept"]["value"] == pytest.approx(0.6, abs=1e-3)
@@ -81,6 +86,15 @@ def test_the_table_says_what_it_does_and_where_it_is_put(stage, capsys) -> None:
     assert "refuses" in out
     assert "little more than a guess" in out
     assert "--set thresholds.image_accept=0." in out
+
+
+def test_a_value_that_would_let_everything_pass_is_not_proposed(stage, capsys) -> None:
+    reranking(stage, right=0.2, other=0.7)
+    assert main(["--server", stage.target, "knowledge", "tune"]) == 0
+    out = capsys.readouterr().out
+    assert "rerank_accept: no value keeps enough" in out
+    assert "--set thresholds.image_accept=" in out
+    assert "--set thresholds.rerank_accept=" not in out
 
 
 def test_a_store_without_pictures_is_refused(stage, capsys) -> None:

@@ -6,8 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import grpc
 from PIL import Image
 
+from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, types_pb2
 from quizglass_client import Client, ClientError, Overloaded
 from quizglass_client.local import LocalServer
 from quizglass_export.pocketworld.draw import draw_thing
@@ -49,6 +51,18 @@ def became(client: Client, shade: int, frame: Callable[[int], bytes] = picture) 
     except ClientError as error:
         return type(error).__name__
     return "answered"
+
+
+def test_large_pictures_one_after_the_other_fit_what_one_of_them_takes(starter_bundle: Path, tmp_path: Path) -> None:
+    with (
+        LocalServer(starter_bundle, tmp_path / "knowledge", flags=["--work-memory-bytes", str(256 << 20)]) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        ask = assistant_pb2_grpc.AssistantServiceStub(channel).Ask  # the SDK would make them smaller
+        for shade in range(3):
+            frame = types_pb2.Frame(encoded=large(shade))
+            events = ask(assistant_pb2.AskRequest(question="What colour is this?", frames=[frame]), timeout=60)
+            assert [event.WhichOneof("event") for event in events][-1] == "done"
 
 
 def test_turns_near_the_limit_of_memory_are_refused_by_the_servers_own_budget(

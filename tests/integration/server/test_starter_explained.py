@@ -1,4 +1,4 @@
-"""The example of an explained turn in README and docs is what the starter bundle does and the command prints."""
+"""The example of an explained turn in docs/explain.md is what the starter bundle does and the command prints."""
 
 import re
 from difflib import unified_diff

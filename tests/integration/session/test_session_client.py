@@ -143,6 +143,20 @@ async def test_a_hint_finds_a_dead_link_at_once(tmp_path):
         assert (await turn.answer()).text == text(4)
 
 
+async def test_a_hint_ends_an_attempt_over_a_network_that_is_no_more(tmp_path):
+    async with (
+        serving(tmp_path) as stage,
+        cutting_proxy(stage.rpc.port) as proxy,
+        AsyncSession(proxy.target, connect_timeout=600, patience=10) as session,
+    ):
+        proxy.cut_after(1, Cut.BLACK_HOLE)
+        proxy.cut(Cut.RST)
+        await proxy.went_dark.wait()
+        session.hint_reconnect()
+        assert (await session.answer("What is this?")).text == "45 crowns"
+        assert (session.links, proxy.connections) == (2, 3)
+
+
 async def test_a_cancel_does_not_wait_behind_a_picture(tmp_path):
     gate = Gate()
     async with AsyncExitStack() as stack:

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from clients.demo import everyday
+from quizglass_export.errors import ExportError
 from quizglass_export.everyday.knowledge import EIGHT
 
 
@@ -58,3 +59,14 @@ def test_with_a_trained_planner_the_policy_is_the_servers_own(printed: io.String
     (tmp_path / "planner" / "adapter_config.json").write_text("{}")
     serve(tmp_path, printed)
     assert Served.flags == ["--web-port", "0"]
+
+
+def test_what_failed_is_said_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise ExportError("[/x] is of no shape [batch, tokens]")
+
+    monkeypatch.setattr(everyday, "build_bundle", fails)
+    assert everyday.main(["--workdir", str(tmp_path)]) == 1
+    assert "The demo failed: [/x] is of no shape [batch, tokens]" in capsys.readouterr().out

@@ -221,6 +221,33 @@ def test_external_weights_beside_the_model_are_seen(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "size"),
+    [("DOUBLE", 56), ("INT4", 4), ("UINT4", 4), ("INT2", 2), ("UINT16", 14), ("BOOL", 7), ("FLOAT8E4M3FN", 7)],
+)
+def test_weights_of_every_type_are_counted_in_bytes(tmp_path: Path, kind: str, size: int) -> None:
+    model = onnx.load(str(external_model(tmp_path)))
+    model.graph.initializer.add(name="more", data_type=getattr(TensorProto, kind), dims=[7], raw_data=bytes(size))
+    onnx.save(model, str(tmp_path / "model.onnx"))
+    assert summarise(tmp_path / "model.onnx").weights == {"float": 256, kind.lower(): size}
+
+
+@pytest.mark.parametrize("kind", [0, 99])
+def test_weights_of_no_known_type_are_named(tmp_path: Path, kind: int) -> None:
+    model = onnx.load(str(external_model(tmp_path)))
+    model.graph.initializer.add(name="more", data_type=kind, dims=[7])
+    onnx.save(model, str(tmp_path / "model.onnx"))
+    with pytest.raises(ExportError, match=rf"model\.onnx: more: data_type is {kind}, which is not known"):
+        summarise(tmp_path / "model.onnx")
+
+
+def test_words_in_a_model_count_their_letters(tmp_path: Path) -> None:
+    model = onnx.load(str(external_model(tmp_path)))
+    model.graph.initializer.add(name="words", data_type=TensorProto.STRING, dims=[2], string_data=[b"one", b"three"])
+    onnx.save(model, str(tmp_path / "model.onnx"))
+    assert summarise(tmp_path / "model.onnx").weights == {"float": 256, "string": 8}
+
+
+@pytest.mark.parametrize(
     ("location", "length", "message"),
     [
         ("../secret", "256", r"w: external data at '\.\./secret'; it must lie beside the model"),
@@ -327,6 +354,17 @@ def test_absurd_headers_are_refused(tmp_path: Path, content: bytes, message: str
     path = tmp_path / "m.gguf"
     path.write_bytes(content)
     with pytest.raises(ExportError, match=rf"m\.gguf: not a usable GGUF file: .*{message}"):
+        read_gguf(path)
+
+
+def test_arrays_are_bounded_together(tmp_path: Path) -> None:
+    count = 5 << 20
+    keys = b"".join(
+        struct.pack("<Q", 1) + name + struct.pack("<IIQ", 9, 0, count) + bytes(count) for name in (b"a", b"b")
+    )
+    path = tmp_path / "m.gguf"
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 2) + keys)
+    with pytest.raises(ExportError, match=rf"{count} items of b; at most {(1 << 23) - count} are read"):
         read_gguf(path)
 
 

@@ -6,6 +6,7 @@ import onnx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from onnx import TensorProto, helper, numpy_helper
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -16,7 +17,8 @@ from quizglass_export.errors import ExportError  # noqa: E402
 from quizglass_export.graphs.scorer_text import TextScorer  # noqa: E402
 from quizglass_export.onnx.accept import apply_precision, check_lossy_scorer  # noqa: E402
 from quizglass_export.onnx.file import write_onnx  # noqa: E402
-from quizglass_export.onnx.precision import pack_blocks, to_float16  # noqa: E402
+from quizglass_export.onnx.precision import pack_blocks, to_float16, to_int8, to_weight_only  # noqa: E402
+from quizglass_export.onnx.quantise import quantise_products  # noqa: E402
 from quizglass_export.onnx.scorer_inputs import scorer_batch  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
 from quizglass_export.roles.shared.scorers import TEXT_AXES  # noqa: E402
@@ -169,3 +171,58 @@ def test_large_weights_lie_beside_the_model_and_are_the_same(
     assert beside.stat().st_mode == path.stat().st_mode
     assert summarise(path).external == ("model.onnx.data",)
     assert np.array_equal(session(path).run(None, inputs([0, 3]))[0], before)
+
+
+def branching_model(path: Path) -> Path:
+    """Two products without names, and a branch in a branch that alone reads the second of them and a weight."""
+    chance = np.random.default_rng(0)
+    weights = [
+        *(numpy_helper.from_array(chance.standard_normal((128, 128)).astype(np.float32), name) for name in "vw"),
+        *(numpy_helper.from_array(np.full(128, value, np.float32), name) for name, value in (("one", 1), ("two", 2))),
+        numpy_helper.from_array(np.array(True), "chosen"),
+    ]
+
+    def value(name: str, shape: list[int | str] | None = None) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+    def branch(node: onnx.NodeProto) -> onnx.GraphProto:
+        return helper.make_graph([node], "branch", [], [value(node.output[0])])
+
+    adds = [branch(helper.make_node("Add", ["product", name], [f"{name}.sum"])) for name in ("one", "two")]
+    inner = helper.make_node("If", ["chosen"], ["inner"], then_branch=adds[0], else_branch=adds[1])
+    other = branch(helper.make_node("Identity", ["product"], ["same"]))
+    nodes = [
+        helper.make_node("Gemm", ["x", "v"], ["hidden"]),
+        helper.make_node("Gemm", ["hidden", "w"], ["product"]),
+        helper.make_node("If", ["chosen"], ["y"], then_branch=branch(inner), else_branch=other),
+    ]
+    graph = helper.make_graph(nodes, "g", [value("x", ["b", 128])], [value("y", ["b", 128])], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), str(path))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["int8", "int8-rows", "int8-weights"])
+def test_what_branches_alone_read_stays_and_products_need_no_names(tmp_path: Path, kind: str) -> None:
+    source, target = branching_model(tmp_path / "m.onnx"), tmp_path / "out.onnx"
+    row = {"x": np.random.default_rng(1).standard_normal((2, 128)).astype(np.float32)}
+    count = {
+        "int8": lambda: to_int8(source, target, [row]),
+        "int8-rows": lambda: quantise_products(source, target),
+        "int8-weights": lambda: to_weight_only(source, target, 8),
+    }[kind]()
+    assert count == 2
+    (expected,), (found,) = (session(path).run(None, row) for path in (source, target))
+    assert np.abs(found - expected).max() < 0.1 * expected.std()
+
+
+def test_tables_are_stored_in_the_order_in_which_they_are_read(tmp_path: Path) -> None:
+    places = helper.make_tensor_value_info("x", TensorProto.INT64, ["b"])
+    names = [f"table.{number}" for number in range(8)]
+    nodes = [helper.make_node("Gather", [name, "x"], [f"{name}.rows of x"]) for name in names]
+    results = [helper.make_tensor_value_info(node.output[0], TensorProto.FLOAT, None) for node in nodes]
+    weights = [numpy_helper.from_array(np.ones((128, 64), np.float32), name) for name in names]
+    model = helper.make_model(helper.make_graph(nodes, "g", [places], results, weights))
+    onnx.save(model, str(tmp_path / "m.onnx"))
+    to_weight_only(tmp_path / "m.onnx", tmp_path / "out.onnx", 8)
+    stored = [tensor.name for tensor in onnx.load(str(tmp_path / "out.onnx")).graph.initializer]
+    assert stored == [f"{name}.{part}" for name in names for part in ("rows", "scales")]

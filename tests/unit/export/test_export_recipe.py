@@ -44,6 +44,8 @@ def test_a_recipe_has_defaults_for_all_but_checkpoints(tmp_path: Path) -> None:
         ("format = 1\nname = x y\n", r"bundle\.toml: not valid TOML: .*line 2"),
         (HEAD, r"bundle\.toml: roles: Field required"),
         (HEAD + "[roles]\n", "roles: name at least one of planner, tool_router"),
+        (HEAD + "prompts = 3\n[roles.reader]\n", r"bundle\.toml: prompts: Input is not a valid path"),
+        (HEAD + '[roles.deciders.Act]\ncheckpoint = "x"\n', r"roles\.deciders\.Act\.labels: Field required"),
         (HEAD + '[roles.reader]\nengine = "rapidocr"\nlanguage = "en"\n', r"roles\.reader\.language: unknown key"),
         (
             HEAD + "[roles.reader]\n[samples]\ncount = 1\n",

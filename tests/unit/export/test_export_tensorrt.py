@@ -2,12 +2,14 @@
 
 import json
 import sys
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -55,6 +57,11 @@ def test_operators_are_told_apart_by_what_is_documented(tmp_path: Path) -> None:
     )
     assert not found.fits
     assert check_operators(graph(tmp_path / "n.onnx", helper.make_node("Relu", ["x"], ["y"]))).fits
+
+
+def test_a_constant_may_be_a_number_of_its_own(tmp_path: Path) -> None:
+    nodes = helper.make_node("Constant", [], ["axis"], value_int=0), helper.make_node("CumSum", ["x", "axis"], ["y"])
+    assert check_operators(graph(tmp_path / "m.onnx", *nodes)).fits
 
 
 def test_profiles_follow_the_graphs_axes(tmp_path: Path) -> None:
@@ -189,3 +196,85 @@ def test_the_command_reports_every_onnx_role(tmp_path: Path, capsys: pytest.Capt
     assert set(json.loads(capsys.readouterr().out)) == {"reranker", "image_encoder", "image_encoder.grids.0.model"}
     assert cli.main(["tensorrt", str(bundle), "--role", "planner"]) == 2
     assert "--role planner: the bundle has reranker, image_encoder" in capsys.readouterr().err
+
+
+def sharing_bundle(root: Path) -> Path:
+    """A planner with a second decider on its graph that reads longer prompts."""
+    bundle = write_bundle(root, ("planner", "image_encoder"))
+    content = json.loads((bundle / "manifest.json").read_text())
+    planner = content["roles"]["planner"]
+    planner["max_tokens"] = 32
+    content["roles"]["deciders"] = {"act": {**planner, "max_tokens": 64}}
+    (bundle / "manifest.json").write_text(json.dumps(content))
+    return bundle
+
+
+def test_a_graph_that_roles_share_is_built_once_for_the_longest_prompt_of_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stand_in = StandIn()
+    monkeypatch.setitem(sys.modules, "tensorrt", stand_in.module())
+    monkeypatch.setattr(engine, "find_hardware", lambda: CARD)
+    arguments = ["tensorrt", str(sharing_bundle(tmp_path / "bundle")), "--out", str(tmp_path / "engines"), "--json"]
+    assert cli.main([*arguments, "--role", "planner"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found) == {"planner", "deciders.act"}
+    assert found["planner"]["file"] == found["deciders.act"]["file"]
+    shapes = [shape for name, shape in stand_in.calls if name == "shape"]
+    assert [largest for name, *_, largest in shapes if name == "input_ids"] == [(16, 64)]
+    assert cli.main(arguments) == 0
+    assert set(json.loads(capsys.readouterr().out)) == {"planner", "deciders.act", "image_encoder"}
+
+
+def test_a_graph_that_no_engine_can_be_built_for_ahead_of_time_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorrt", StandIn().module())
+    monkeypatch.setattr(engine, "find_hardware", lambda: CARD)
+    bundle = write_bundle(tmp_path / "bundle", ("reranker", "image_encoder"))
+    model = onnx.load(str(bundle / "reranker" / "model.onnx"))
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "whole"
+    onnx.save(model, str(bundle / "reranker" / "model.onnx"))
+    content = json.loads((bundle / "manifest.json").read_text())
+    raw = (bundle / "reranker" / "model.onnx").read_bytes()
+    content["files"]["reranker/model.onnx"] = {"sha256": sha256(raw).hexdigest(), "bytes": len(raw)}
+    (bundle / "manifest.json").write_text(json.dumps(content))
+    assert cli.main(["tensorrt", str(bundle), "--out", str(tmp_path / "engines")]) == 1
+    said = capsys.readouterr().out
+    assert "has the dynamic axis 'whole'" in said
+    assert len(list((tmp_path / "engines").glob("image_encoder_*.engine"))) == 1
+
+
+def test_a_bundle_without_onnx_models_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["tensorrt", str(write_bundle(tmp_path / "bundle", ("generator",)))]) == 2
+    assert "bundle: none of its roles runs on ONNX Runtime" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--context"], "--context and --precision are of engines; say with --out where they go"),
+        (["--precision", "fp16"], "say with --out where they go"),
+        (["--batch", "0"], "--batch 0: must be 1 or more"),
+    ],
+)
+def test_flags_that_would_do_nothing_are_refused(
+    tmp_path: Path, flags: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = write_bundle(tmp_path / "bundle", ("image_encoder",))
+    assert cli.main(["tensorrt", str(bundle), *flags]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_what_onnx_runtime_refuses_is_told_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(model: str, settings: onnxruntime.SessionOptions, providers: object) -> None:
+        Path(settings.get_session_config_entry("ep.context_file_path")).write_bytes(b"half")
+        raise RuntimeError("no such kernel")
+
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["TensorrtExecutionProvider"])
+    monkeypatch.setattr(onnxruntime, "InferenceSession", refuses)
+    monkeypatch.setattr(engine, "tensorrt_version", lambda: "10.9.0")
+    path = graph(tmp_path / "m.onnx", helper.make_node("Relu", ["x"], ["y"]))
+    with pytest.raises(ExportError, match=r"m\.onnx: ONNX Runtime built no engine: no such kernel"):
+        engine.write_context_model(path, tmp_path / "out", Limits(), lambda: CARD)
+    assert list((tmp_path / "out").iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import matplotlib
@@ -10,10 +11,11 @@ import pytest
 import torch
 from PIL import Image
 
+from quizglass_export.wordgate import fit
 from quizglass_export.wordgate.fit import train
 from quizglass_export.wordgate.judge import ALL, Judged, chosen, reads, table
 from quizglass_export.wordgate.network import WordGate, most, save
-from quizglass_export.wordgate.samples import Painter, Scenes
+from quizglass_export.wordgate.samples import Painter, Scenes, _opened
 from quizglass_export.wordgate.sources import Sources, is_held_out
 from quizglass_server.models.wordgate import WordGate as ServedGate
 
@@ -49,6 +51,22 @@ def test_words_are_where_the_mask_says(sources: Sources, scenes: Scenes) -> None
         lettered = painter.sample(number, lettered=True, world=False)
         assert (lettered.mask == 255).any()
         assert not painter.sample(number, lettered=False, world=False).mask.any()
+
+
+def test_samples_are_drawn_once_and_again_of_other_sources(
+    sources: Sources, scenes: Scenes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fit, "Scenes", lambda seed: scenes)
+    monkeypatch.setattr(fit.Sources, "under", lambda root: sources)
+    monkeypatch.setattr(fit.Sources, "part", lambda self, *, held_out: self)
+    args = argparse.Namespace(kept=tmp_path / "kept", sources=tmp_path, seed=1, samples=6)
+    first, again = fit.drawn(args)[0], fit.drawn(args)[0]
+    assert np.array_equal(first, again)
+    assert len(list(args.kept.iterdir())) == 1
+    _opened.cache_clear()  # of the photograph that another one takes the place of
+    Image.new("RGB", (480, 320), "white").save(sources.photographs[0])
+    assert not np.array_equal(fit.drawn(args)[0], first)
+    assert {path.suffix for path in args.kept.iterdir()} == {".npz"}
 
 
 def test_the_file_computes_what_was_trained(tmp_path: Path) -> None:

@@ -129,6 +129,31 @@ async def test_what_is_only_kept_makes_room(work: WorkMemory) -> None:
         assert asked == [200]
 
 
+class Turn:
+    """Refers to itself, as a turn that has ended does, and gives back what it held when Python finds out."""
+
+    def __init__(self, release: Callable[[], None]) -> None:
+        self.me, self.release = self, release
+
+    def __del__(self) -> None:
+        self.release()
+
+
+async def test_turns_that_have_ended_hold_up_nobody(work: WorkMemory) -> None:
+    Turn((await work.reserve(LARGE)).release)
+    with due_within(1.0):
+        (await work.reserve(LARGE)).release()
+
+
+async def test_who_waits_gets_what_turns_leave_that_end_meanwhile(work: WorkMemory) -> None:
+    turn, kept = Turn((await work.reserve(100)).release), await work.reserve(100)
+    waiting = asyncio.create_task(work.reserve(LARGE))
+    await asyncio.sleep(0)
+    del turn
+    work.keepers.append(lambda _: kept.release())
+    (await waiting).release()
+
+
 async def test_it_is_given_back_from_other_threads_and_by_the_collector(work: WorkMemory) -> None:
     held = await work.reserve(LARGE)
     waiting = asyncio.create_task(work.reserve(LARGE))
@@ -136,14 +161,7 @@ async def test_it_is_given_back_from_other_threads_and_by_the_collector(work: Wo
     await asyncio.to_thread(held.release)
     (await waiting).release()
 
-    class Owner:
-        def __init__(self, release: Callable[[], None]) -> None:
-            self.me, self.release = self, release
-
-        def __del__(self) -> None:
-            self.release()
-
-    Owner((await work.reserve(LARGE)).release)
+    Turn((await work.reserve(LARGE)).release)
     gc.collect()
     assert work.used == 0
 

@@ -95,3 +95,36 @@ def test_marks_that_never_close_hold_nothing_back_for_long() -> None:
     shown = [calculator.feed(letter) for letter in text]
     assert "".join(shown) + calculator.rest() == text
     assert len("".join(shown)) >= len(text) - LONGEST
+
+
+EVIDENCE = (
+    "Velmora: The Velmora is 761 cm long. It costs 1,200 crowns and was built in 1954.",
+    "Tandric: The length of the Tandric is 435 cm. The price is 95 crowns. It was built in 1931.",
+    "Harrow: In Harrow stand the Brenn, of 12 m, and the Orin, of 30 m.",
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "worked"),
+    [
+        ("<<most Velmora 761, Tandric 435>>", "most Velmora 761, Tandric 435 = Velmora"),
+        ("<<most Velmora 761, Tandric 761>>", "most Velmora 761, Tandric 435 = Velmora"),
+        ("<<least velmora 435, tandric 435>>", "least velmora 761, tandric 435 = tandric"),
+        ("<<most Velmora 1200, Tandric 1200>>", "most Velmora 1200, Tandric 95 = Velmora"),
+        ("<<least Velmora 1954, Tandric 1964>>", "least Velmora 1954, Tandric 1931 = Tandric"),
+        # No number stays, nothing is told of a name, or several numbers are of that kind.
+        ("<<most Velmora 5, Tandric 7>>", "most Velmora 5, Tandric 7 = Tandric"),
+        ("<<most Velmora 761, Gorron 800>>", "most Velmora 761, Gorron 800 = Gorron"),
+        ("<<most Brenn 12, Orin 45>>", "most Brenn 12, Orin 45 = Orin"),
+    ],
+)
+def test_a_comparison_has_the_numbers_that_evidence_tells_of_its_names(written: str, worked: str) -> None:
+    calculator = Calculator(EVIDENCE)
+    calculator.feed(written)
+    assert [str(each) for each in calculator.calculations] == [worked]
+
+
+@given(st.permutations(["Velmora 761", "Tandric 435"]), st.sampled_from(["most", "least"]))
+def test_numbers_that_stand_in_the_evidence_are_never_changed(sides: list[str], which: str) -> None:
+    working = f"{which} {', '.join(sides)}"
+    assert calculate(working, EVIDENCE) == calculate(working)

@@ -128,12 +128,7 @@ def picture(name: str | None) -> PictureLike | None:
     Raises:
         UsageError: there is no such file.
     """
-    if name is None or name == "-":
-        return None
-    path = Path(name)
-    if not path.is_file():
-        raise UsageError(f'{name} is no file; give a picture, or "-" for none')
-    return path
+    return None if name is None or name == "-" else subcommands.picture_file(name, 'a picture, or "-" for none')
 
 
 def _exchange(text: str) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
@@ -65,7 +64,7 @@ def add(client: Client, arguments: argparse.Namespace) -> int:
         language=arguments.language,
         text_format=arguments.text_format,
         expires_after=arguments.expires_after,
-        pictures=tuple(Path(name) for name in arguments.picture),
+        pictures=tuple(subcommands.picture_file(name) for name in arguments.picture),
     )
     report = client.add_entries([entry])
     if arguments.json:
@@ -96,7 +95,7 @@ def search(client: Client, arguments: argparse.Namespace) -> int:
     )
     found = client.search(
         arguments.text,
-        [Path(name) for name in arguments.picture],
+        [subcommands.picture_file(name) for name in arguments.picture],
         arguments.limit,
         filter=wanted,
         per_entry=arguments.per_entry,

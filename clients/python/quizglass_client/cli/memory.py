@@ -55,7 +55,7 @@ def _add_sightings(made: argparse.ArgumentParser) -> None:
 
 def search(client: Client, arguments: argparse.Namespace) -> int:
     """Search by picture, by text, or for the latest; save small pictures if asked to."""
-    picture = None if arguments.picture is None else _file(arguments.picture)
+    picture = None if arguments.picture is None else subcommands.picture_file(arguments.picture)
     if picture is not None and arguments.text:
         raise UsageError("give a picture or --text, not both")
     found = client.memory.search(
@@ -159,14 +159,7 @@ def _frame(client: Client, given: str) -> bytes:
         return b""
     if _SHA256.fullmatch(given):
         return bytes.fromhex(given)
-    return hashlib.sha256(encode(_file(given), client.capabilities().useful_picture_side)).digest()
-
-
-def _file(name: str) -> Path:
-    path = Path(name)
-    if not path.is_file():
-        raise UsageError(f"{name} is no file; give a picture")
-    return path
+    return hashlib.sha256(encode(subcommands.picture_file(given), client.capabilities().useful_picture_side)).digest()
 
 
 def _save(client: Client, found: Sequence[Sighting], folder: Path) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 
 import shtab
 
 from quizglass_client.sync import Client
+from quizglass_client.terminal.output import UsageError
 
 Command = Callable[[Client, argparse.Namespace], int]
 """Returns the exit status."""
@@ -46,6 +48,14 @@ def file(argument: argparse.Action) -> None:
 def folder(argument: argparse.Action) -> None:
     """Have shells complete names of folders."""
     argument.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+
+
+def picture_file(name: str, wanted: str = "a picture") -> Path:
+    """A picture that was named on the command line; UsageError, which says what is wanted, where it is no file."""
+    path = Path(name)
+    if not path.is_file():
+        raise UsageError(f"{name} is no file; give {wanted}")
+    return path
 
 
 def count(text: str) -> int:

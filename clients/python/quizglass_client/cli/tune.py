@@ -188,7 +188,14 @@ def _show(proposals: Scored) -> None:
     console.print(Text(_where(proposals)), soft_wrap=True)
 
 
+def _tells_apart(scores: Scores, proposal: Proposal) -> bool:
+    """Whether a value refuses anything at all; one that does not is worse than whatever the bundle has."""
+    return bool(proposal.others_refused) or len(proposal.plain_passed) < len(scores.plain)
+
+
 def _sentence(name: str, scores: Scores, proposal: Proposal) -> str:
+    if not _tells_apart(scores, proposal):
+        return f"{name}: no value keeps enough of the right ones and refuses any of the others; leave it as it is"
     told = f"{name} = {proposal.value}: keeps {proposal.right_kept:.1%} of the right ones and refuses "
     told += f"{proposal.others_refused:.1%} of the others"
     if scores.plain:
@@ -202,6 +209,9 @@ def _sentence(name: str, scores: Scores, proposal: Proposal) -> str:
 
 
 def _where(proposals: Scored) -> str:
-    settings = " ".join(f"--set thresholds.{name}={proposal.value}" for name, (_, proposal) in proposals.items())
+    useful = {name: proposal.value for name, (scores, proposal) in proposals.items() if _tells_apart(scores, proposal)}
+    if not useful:
+        return "There is nothing to set."
+    settings = " ".join(f"--set thresholds.{name}={value}" for name, value in useful.items())
     command = f"quizglass-export repack BUNDLE --out NEW {settings}"
     return f"To set this: {command}\nor write it under [thresholds] of the bundle's recipe and build it again."

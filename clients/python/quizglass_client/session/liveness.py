@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self, TypeVar
 
 from quizglass.session import PostureLimits, SessionLimits
 
 _SILENT_PROGRESS = 2.5
 """Times of `SessionLimits.progress` without a word, during a turn, after which a link is dead."""
 _PROBE_S = 1.0
+Result = TypeVar("Result")
 
 
 class LinkDead(Exception):
@@ -70,6 +71,28 @@ class LinkLiveness:
         """The network may have changed."""
         self.hinted = True
         self._stirred.set()
+
+    async def hurried(self, attempt: Coroutine[Any, Any, Result]) -> Result:
+        """What an attempt to connect gives: it may be over a network that is no more, so a hint gives it a second.
+
+        Raises:
+            LinkDead: the network may have changed, and the attempt came to nothing since.
+        """
+        self.hinted = False
+        task = asyncio.create_task(attempt)
+        try:
+            while not self.hinted and not task.done():
+                self._stirred.clear()
+                stirred = asyncio.create_task(self._stirred.wait())
+                await asyncio.wait({task, stirred}, return_when=asyncio.FIRST_COMPLETED)
+                stirred.cancel()
+            await asyncio.wait({task}, timeout=_PROBE_S)
+            if not task.done():
+                raise LinkDead("there was no link yet when the network may have changed")
+            return task.result()
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
 
     async def watch(self, silence: Callable[[], Silence], ping: Callable[[], None]) -> None:
         """Ask a silent link whether it is alive, until it does not answer.

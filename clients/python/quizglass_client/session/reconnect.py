@@ -169,13 +169,7 @@ class ReconnectingLink:
         connection = SessionConnection(self._target, self._options.keepalive)
         tasks: set[asyncio.Task[None]] = set()
         try:
-            await connection.open(self._position.open(self._options), self._options.connect_timeout)
-            try:
-                async with asyncio.timeout(self._options.connect_timeout):
-                    first = await connection.read()
-            except TimeoutError:
-                raise LinkDead("the server does not open the session") from None
-            limits = self._take_opened(first, connection)
+            limits = self._take_opened(await self.liveness.hurried(self._attempt(connection)), connection)
             watch = self.liveness.watch(partial(self._user.silence, limits), partial(self._outgoing.say, Ping()))
             tasks = {asyncio.create_task(work) for work in (self._write(connection), self._read(connection), watch)}
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -188,6 +182,15 @@ class ReconnectingLink:
             await connection.close()
             if tasks:
                 await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _attempt(self, connection: SessionConnection) -> session_pb2.ServerMessage | None:
+        """Connect; gives the first that the server says."""
+        await connection.open(self._position.open(self._options), self._options.connect_timeout)
+        try:
+            async with asyncio.timeout(self._options.connect_timeout):
+                return await connection.read()
+        except TimeoutError:
+            raise LinkDead("the server does not open the session") from None
 
     def _take_opened(self, message: session_pb2.ServerMessage | None, connection: SessionConnection) -> SessionLimits:
         opened = None if message is None else server_value(message)

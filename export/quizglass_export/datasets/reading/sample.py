@@ -98,6 +98,13 @@ class Sample:
         return self.answers[0] if self.answers else ""
 
     @property
+    def asked(self) -> str:
+        """The question as it is put: of a multiple choice with its options, in an order that tells nothing."""
+        if not self.choices or not self.answers:
+            return self.question
+        return f"{self.question} Choose one of these: {' | '.join(sorted({self.answer, *self.choices}))}"
+
+    @property
     def hops_needed(self) -> int | None:
         """How many lookups it takes; None where nobody says."""
         return len(self.hops) if self.hops else self.hop_count

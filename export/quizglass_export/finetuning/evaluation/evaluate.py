@@ -149,7 +149,7 @@ def _asking(options: Evaluation, policy: str, client: Client | None, loaded: dic
 
 def _served(sample: Sample, options: Evaluation, policy: str, client: Client) -> GivenTurn:
     picture = picture_file(sample, options.out / "pictures")
-    events = served_turn(client, sample.question, picture, sample.history, policy=policy, budget=options.budget)
+    events = served_turn(client, sample.asked, picture, sample.history, policy=policy, budget=options.budget)
     answer = Answer.of(events)
     stages = [timing.stage for timing in answer.done.timings]
     entries = [item.entry_id for item in answer.evidence if item.origin in SEARCHES]
@@ -182,7 +182,7 @@ def _offline(
     recorded = isinstance(search, RecordedSearch)
     models = OfflineModels(model, search, deciders)
     picture = picture_file(sample, folder)
-    turn = OfflineTurn(models, sample.question, picture, sample.history, printed_words(sample))
+    turn = OfflineTurn(models, sample.asked, picture, sample.history, printed_words(sample))
     draft = turn.run(POLICIES["both" if policy == ORACLE else policy])
     calls, plans = turn.spent.calls, dict(turn.spent.decisions)
     return GivenTurn(

@@ -56,7 +56,7 @@ def train(settings: Training, recipe: str, *, quiet: bool = True) -> dict[str, A
     Raises:
         ExportError: an input is wrong, or `out` was begun with another configuration or other data.
     """
-    examples = read_examples(settings.data / TRAIN, without=settings.without, only=settings.only)
+    examples = _to_train_on(settings)
     held_out = _held_out(settings)
     if settings.general is not None:
         general = [_rebased(each, settings) for each in read_examples(settings.general)]
@@ -237,6 +237,16 @@ def _arguments(settings: Training, held_out: int, loaded: Loaded, *, quiet: bool
         restore_callback_states_from_checkpoint=True,
         dataloader_pin_memory=on_gpu,
     )
+
+
+def _to_train_on(settings: Training) -> list[TrainingExample]:
+    path = settings.data / TRAIN
+    if not path.is_file():
+        raise ExportError(
+            f"{path}: is not there; quizglass-export annotate writes it once every question is asked, and goes on "
+            "where it was stopped when it is given again"
+        )
+    return read_examples(path, without=settings.without, only=settings.only)
 
 
 def _held_out(settings: Training) -> list[TrainingExample]:

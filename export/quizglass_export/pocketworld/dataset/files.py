@@ -148,12 +148,13 @@ def _first_record(question: Question, picture: str) -> dict[str, Any]:
 
 
 def _write_lines(path: Path, records: Iterable[dict[str, Any]]) -> int:
-    """Write one JSON object a line; returns how many."""
-    count = 0
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    """Write one JSON object a line, all or none: whoever finds the file takes it for whole. Returns how many."""
+    count, partial = 0, path.with_name(f"{path.name}.partial")
+    with partial.open("w", encoding="utf-8", newline="\n") as file:
         for record in records:
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
             count += 1
+    partial.replace(path)
     return count
 
 

@@ -198,6 +198,9 @@ def _check_rewritten(job: RoleJob, prompts: dict[str, str], *, sees: bool) -> No
 
 def _check_model(source: GgufSource, header: GgufHeader, spec: Generator) -> None:
     path = source.model
+    if header.metadata.get("split.count", 1) != 1:
+        parts = header.metadata["split.count"]
+        raise ExportError(f"{path}: is one of {parts} files; join them with llama.cpp's `llama-gguf-split --merge`")
     architecture = header.metadata.get("general.architecture")
     if not isinstance(architecture, str) or architecture not in (*SEEING, *TEXT):
         known = ", ".join((*SEEING, *TEXT))

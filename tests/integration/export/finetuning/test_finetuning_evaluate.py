@@ -12,6 +12,7 @@ import pytest
 from quizglass_client import Client, Entry
 from quizglass_client.local import LocalServer
 from quizglass_export.cli import main
+from tests.support.benchmark_files import visual7w
 from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.finetuning import ChatServer, picture, rows, searching_server
 from tests.support.rpc_fakes import Stage, png
@@ -73,6 +74,16 @@ def test_a_model_is_measured_under_each_condition(
         assert "65.32" in said, "the paper's own figure"
         assert len(chat.bodies) == asked, "everything was kept"
         assert main(["score", "plain", str(data), "--answers", f"both={tmp_path / 'out' / 'both.jsonl'}"]) == 0
+
+
+def test_a_multiple_choice_is_asked_with_its_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    telling, _ = visual7w(tmp_path)
+    picture(tmp_path / "v7w_2.jpg")
+    with ChatServer(lambda text: "red" if "these: Blue. | Green. | Red. | Silver." in text else "blue") as chat:
+        flags = ["--data", str(telling), "--dataset", "visual7w", "--pictures", str(tmp_path)]
+        flags += ["--answerer", f"{chat.url}#m", "--policies", "none", "--out", str(tmp_path / "out"), "--json"]
+        assert main(["evaluate", *flags]) == 0
+    assert measured(capsys.readouterr().out)["none", "multiple choice"] == 100
 
 
 def test_a_served_bundle_is_measured(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -146,10 +146,16 @@ def test_what_llama_cpp_would_miss_in_silence_is_written(tokenizer: Path, tmp_pa
     assert vision.fields["clip.vision.n_wa_pattern"].contents() == 0
 
 
+def test_a_tokenizer_of_more_tokens_than_the_model_has_is_named(tokenizer: Path, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"vocab_size is 200, and .*tokenizer\.json has the token \d+; it is another"):
+        write_text_gguf(qwen3(tokenizer, vocab_size=200), tokenizer, tmp_path / "m.gguf", "tiny")
+
+
 def test_a_file_that_llama_cpp_cannot_load_is_an_error_and_not_a_crash(tokenizer: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.gguf").write_bytes(b"GGUF" + b"\xff" * 64)
-    with pytest.raises(ExportError, match=r"llama\.cpp, quantise \(exit"):
+    with pytest.raises(ExportError, match=r"llama\.cpp, quantise \(exit") as failed:
         quantise(tmp_path / "broken.gguf", tmp_path / "out.gguf", "q8_0")
+    assert "loaded CPU backend" not in str(failed.value), "what went well before is no reason"
     with pytest.raises(ExportError, match=r"llama\.cpp, answer \(exit"):
         generate(GenerationJob(tmp_path / "broken.gguf", tmp_path / "v.gguf", [], [0], 1, 64, 1))
 

@@ -99,7 +99,13 @@ def test_a_chat_format_is_read_from_its_template() -> None:
         assert form.rewrite(path.read_text()).rstrip("\n") == path.read_text().rstrip("\n"), path.name
 
 
-@pytest.mark.parametrize("template", ["{{ messages", "{{ messages[0]['content'] }}{{ messages[0]['content'] }}", "no"])
+@pytest.mark.parametrize(
+    "template",
+    [
+        *("{{ messages", "{{ messages[0]['content'] }}{{ messages[0]['content'] }}", "no"),
+        *("{{ 1 + 'a' }}", "{{ 1 / 0 }}", "{% for each in range(10 ** 9) %}x{% endfor %}"),
+    ],
+)
 def test_a_template_that_cannot_be_used_is_refused_by_name(template: str) -> None:
     with pytest.raises(ExportError, match=r"m\.gguf: tokenizer\.chat_template cannot be used"):
         chat_format(header(template), "m.gguf")

@@ -1,6 +1,9 @@
 """Adapters merged into a GGUF file that somebody else made."""
 
-from collections.abc import Callable
+import shutil
+import struct
+import tracemalloc
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+import gguf
 import torch
 import transformers
 from peft import LoraConfig, get_peft_model
@@ -22,7 +26,7 @@ from quizglass_export.finetuning.training.trainer import TARGETS
 from quizglass_export.gguf.header import read_gguf
 from quizglass_export.gguf.jobs import logits
 from quizglass_export.gguf.merged import write_merged
-from quizglass_export.gguf.text import write_text_gguf
+from quizglass_export.gguf.text import finish, write_text_gguf
 from tests.support.bundles.exported_bundle import exported_role
 from tests.support.bundles.tiny_models import write_llama
 from tests.support.bundles.tiny_qwen import qwen3
@@ -142,3 +146,88 @@ def test_a_model_that_sees_takes_no_adapters_in_gguf(tmp_path: Path) -> None:
     spec = {"model": "m.gguf", "projector": "v.gguf", "adapters": ["adapter"]}
     with pytest.raises(ValueError, match="adapters: cannot be merged into a GGUF model that sees"):
         plan_role(tmp_path, "generator", spec, {})
+
+
+def copied(base: Path, target: Path, *, alignment: int = 32, languages: Sequence[str] = (), files: int = 1) -> Path:
+    """A GGUF file with another alignment, with languages, or as the first of several files."""
+    reader = gguf.GGUFReader(base)
+    writer = gguf.GGUFWriter(str(target), "llama")
+    if alignment != 32:
+        writer.add_custom_alignment(alignment)
+    for name, field in reader.fields.items():
+        if not name.startswith("GGUF.") and name != "general.architecture":
+            inner = field.types[-1] if field.types[0] is gguf.GGUFValueType.ARRAY else None
+            writer.add_key_value(name, field.contents(), field.types[0], sub_type=inner)
+    if languages:
+        writer.add_languages(list(languages))
+    if files != 1:
+        writer.add_uint16("split.count", files)
+    for tensor in reader.tensors:
+        writer.add_tensor(tensor.name, tensor.data)
+    finish(writer)
+    return target
+
+
+def same_logits(base: Path, written: Path) -> bool:
+    before, after = (logits(path, [IDS])[0] for path in (base, written))
+    return bool(np.abs(after - before).max() < 1e-3)
+
+
+def test_a_file_of_another_alignment_is_written_anew(tmp_path: Path) -> None:
+    base = copied(write_llama(tmp_path / "base.gguf"), tmp_path / "aligned.gguf", alignment=128)
+    assert read_gguf(base).metadata["general.alignment"] == 128
+    write_merged(base, tmp_path / "out.gguf", "f32")
+    assert same_logits(base, tmp_path / "out.gguf")
+
+
+def test_a_list_of_nothing_in_the_metadata_is_left_out(tmp_path: Path) -> None:
+    language = "as long as an alignment"  # with the eight bytes of its length, so that what follows stays aligned
+    base = copied(write_llama(tmp_path / "base.gguf"), tmp_path / "told.gguf", languages=[f"{language}."])
+    one, none = (struct.pack("<IQ", gguf.GGUFValueType.STRING, count) for count in (1, 0))
+    item = struct.pack("<Q", len(language) + 1) + f"{language}.".encode()
+    content = base.read_bytes()
+    assert content.count(one + item) == 1
+    base.write_bytes(content.replace(one + item, none))
+    assert read_gguf(base).metadata["general.languages"] == []
+    write_merged(base, tmp_path / "out.gguf", "f32")
+    assert same_logits(base, tmp_path / "out.gguf")
+
+
+def test_what_fails_or_is_stopped_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = write_llama(tmp_path / "base.gguf", kind="smollm4")
+    with pytest.raises(ExportError, match="unknown model architecture"):
+        write_merged(base, tmp_path / "out" / "model.gguf", "q8_0")
+    assert list((tmp_path / "out").iterdir()) == []
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("quizglass_export.gguf.merged.quantise", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        write_merged(base, tmp_path / "out" / "model.gguf", "q8_0")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_one_tensor_at_a_time_is_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = gguf.GGUFWriter(str(tmp_path / "base.gguf"), "llama")
+    for index in range(24):
+        writer.add_tensor(f"blk.{index}.ffn_up.weight", np.ones((512, 512), np.float16))
+    finish(writer)
+    monkeypatch.setattr(
+        "quizglass_export.gguf.merged.quantise", lambda source, target, *_, **__: shutil.copy(source, target)
+    )
+    tracemalloc.start()
+    try:
+        write_merged(tmp_path / "base.gguf", tmp_path / "out.gguf", "f32")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    whole = (tmp_path / "out.gguf").stat().st_size
+    assert whole > 24 << 20
+    assert peak < whole / 6
+
+
+def test_one_of_several_files_of_a_model_is_refused_before_anything_is_built(tmp_path: Path) -> None:
+    base = copied(write_llama(tmp_path / "base.gguf"), tmp_path / "m-00001-of-00003.gguf", files=3)
+    with pytest.raises(ExportError, match=r"m-00001-of-00003\.gguf: is one of 3 files; join them with .*--merge"):
+        plan_role(tmp_path, "generator", {"model": base, "context": 256}, {})

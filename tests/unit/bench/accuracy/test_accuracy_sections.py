@@ -18,6 +18,7 @@ from bench.accuracy.planner.cases import Case
 from bench.accuracy.planner.rows import claims, table
 from bench.accuracy.sections import (
     choices,
+    comparisons,
     conflicts,
     costs,
     dialogues,
@@ -133,12 +134,15 @@ def test_questions_that_name_their_thing_compare_always_both_with_always_text() 
 
 def test_comparisons_count_where_both_passages_were_shown() -> None:
     question = replace(QUESTIONS[0], family="comparison", gold_entries=("a", "b"))
-    found = case(question, {}, {"both": question.answer})
-    found.asked.turns["both"]["evidence"] = [["text_search", entry, "", 0.5, 0.5, True] for entry in "ab"]
-    missed = case(replace(question, id="other"), {}, {})
-    row = naming.rows([found, missed])[-1]
-    assert row.name.endswith("(1 of 2 comparisons)")
-    assert (row.value, row.ok) == (100, True)
+    shown = [["text_search", entry, "", 0.5, 0.5, True] for entry in "ab"]
+    found = turns(question, both=record(question.answer, evidence=shown))
+    missed = turns(question, both=record(evidence=shown[:1]))
+    assert [comparisons.compares(each) for each in (question, replace(question, gold_entries=("a",)))] == [True, False]
+    every, barred = comparisons.rows([found, missed])
+    assert every.value == 50
+    assert barred.name.startswith("comparisons with the passages found, always-both (1 of 2 asked)")
+    assert (barred.value, barred.ok) == (100, True)
+    assert comparisons.rows([missed])[-1].value is None
 
 
 def test_risk_and_coverage_by_hand() -> None:
@@ -354,15 +358,12 @@ def test_rewriting_has_its_bar_where_the_hit_is_wrong() -> None:
     assert "a wrong hit" in barred.name
 
 
-def test_claims_have_questions_that_name_their_thing_and_comparisons_too() -> None:
+def test_claims_have_questions_that_name_their_thing_too() -> None:
     named = replace(QUESTIONS[0], text=f"How old is the {QUESTIONS[0].image_answer}?", history=())
-    compared = replace(QUESTIONS[1], family="comparison", gold_entries=("a", "b"))
-    cases = [case(each, {}, {"both": each.answer}) for each in (named, compared, *QUESTIONS[2:])]
-    cases[1].asked.turns["both"]["evidence"] = [["text_search", entry, "", 0.5, 0.5, True] for entry in "ab"]
+    cases = [case(each, {}, {"both": each.answer}) for each in (named, *QUESTIONS[1:])]
     told = by_name(claims(cases))
     assert all(row.bar for row in told.values())
     assert told["always-both minus always-text on questions that name their thing"].ok
-    assert told["comparisons with the passages found, always-both"].ok
 
 
 def test_a_variant_of_a_bundle_lacks_roles_and_has_other_tuning(tmp_path: Path) -> None:

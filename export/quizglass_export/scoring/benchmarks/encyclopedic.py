@@ -6,7 +6,7 @@ import re
 import string
 from collections.abc import Callable, Sequence
 
-from quizglass_export.scoring.vqa import vqa_normalised
+from quizglass_export.scoring.benchmarks.vqa import vqa_normalised
 
 Equivalence = Callable[[str, str, str], float]
 """Probability, 0 to 1, that two answers to a question say the same: (question, reference, candidate)."""

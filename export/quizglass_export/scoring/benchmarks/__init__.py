@@ -1,0 +1,1 @@
+"""Scores by benchmarks' own rules, as they are published."""
