@@ -47,7 +47,7 @@ async def recall(turn: Turn, runner: StepRunner, resources: Resources, journal: 
     if resources.memory is None:
         journal.skip("recall", "MEMORY_OFF")
         return None
-    if resources.models[TEXT_ENCODER if turn.picture is None else IMAGE_ENCODER] is None:
+    if resources.filling(TEXT_ENCODER.name if turn.picture is None else IMAGE_ENCODER.name) is None:
         return None
     sightings = await runner.run(_last_seen, turn, resources)
     if sightings is None:
