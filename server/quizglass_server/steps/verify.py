@@ -20,7 +20,7 @@ from quizglass_server.domain.turns import Evidence, StepDetail
 from quizglass_server.steps.language.aligning import Path
 from quizglass_server.steps.language.entailing import entails, paths, statements
 from quizglass_server.steps.language.lexemes import lexemes, meaning
-from quizglass_server.steps.language.statements import Clause, Content, clauses, sentences
+from quizglass_server.steps.language.statements import Content, clauses, sentences
 from quizglass_server.steps.language.wording import Word, stands_in, starts_with, words
 from quizglass_server.steps.step import Telling
 from quizglass_server.steps.telling import texts
@@ -124,11 +124,8 @@ def verify(
     numbers = _numbers(answer)  # "5" is not what "5 million" says, nor "-5"
     if whole := _standing(spoken, [each for each in sources if numbers <= each.numbers and each.opens_with(spoken)]):
         return Support(VerdictOutcome.SUPPORTED, (whole,))
-    parts = [
-        citation for start, sentence in sentences(answer) for citation in _stated(clauses(sentence), start, sources)
-    ]
-    if parts and all(parts):
-        return Support(VerdictOutcome.SUPPORTED, tuple(citation for citation in parts if citation))
+    if parts := _stated(answer, sources):
+        return Support(VerdictOutcome.SUPPORTED, parts)
     runs = (_standing(run, sources) for run in _named_runs(spoken))
     return Support(outcome, tuple(citation for citation in runs if citation))
 
@@ -194,12 +191,19 @@ def _standing(part: Sequence[Word], sources: Sequence[_Source]) -> Citation | No
     return next((_cite(source, part[0], part[-1]) for source in having), None)
 
 
-def _stated(sentence: Sequence[Clause], start: int, sources: Sequence[_Source]) -> Iterator[Citation | None]:
-    """For each clause of a sentence of the answer the first source of which one sentence states all of it."""
-    for clause, stated in zip(sentence, statements(sentence), strict=True):
-        first = min((content.word for content in clause.stating), key=lambda word: word.start)
-        last = max((content.word for content in clause.stating), key=lambda word: word.end)
-        yield next((_cite(source, first, last, start) for source in sources if _states(source, stated)), None)
+def _stated(answer: str, sources: Sequence[_Source]) -> tuple[Citation, ...]:
+    """For each clause of an answer the first source of which one sentence states all of it; none where one has none."""
+    parts = []
+    for start, text in sentences(answer):
+        sentence = clauses(text)
+        for clause, stated in zip(sentence, statements(sentence), strict=True):
+            source = next((source for source in sources if _states(source, stated)), None)
+            if source is None:
+                return ()
+            first = min((content.word for content in clause.stating), key=lambda word: word.start)
+            last = max((content.word for content in clause.stating), key=lambda word: word.end)
+            parts.append(_cite(source, first, last, start))
+    return tuple(parts)
 
 
 def _states(source: _Source, stated: Sequence[tuple[Content, ...]]) -> bool:

@@ -169,3 +169,10 @@ def test_a_price_read_in_the_picture_supports_what_is_calculated_from_it() -> No
     support = verify(answer, [READ], calculator.calculations, "I buy five today. What do I pay?")
     assert (support.outcome, [c.evidence_id for c in support.citations]) == (VerdictOutcome.SUPPORTED, ["4"])
     assert verify(answer, [READ], calculator.calculations, "What do I pay?").outcome is VerdictOutcome.UNCHECKED
+
+
+def test_a_clause_that_nothing_states_ends_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[object] = []
+    monkeypatch.setattr("quizglass_server.steps.verify.entails", lambda *parts: compared.append(parts))
+    assert verify("The car is blue. " * 50, [SEEN]).outcome is VerdictOutcome.UNSUPPORTED
+    assert len(compared) == 2  # with its one sentence and its title
