@@ -207,10 +207,17 @@ class Door(Protocol):
 async def _stop(doors: Sequence[Door], grace_s: float) -> None:
     """Drain and stop; told not to wait, stop at once, because a gRPC server left open keeps the process from ending."""
     try:
-        await asyncio.gather(*(door.stop(grace_s) for door in doors))
+        await _all_stopped(doors, grace_s)
     except asyncio.CancelledError:
-        await asyncio.gather(*(door.stop(0) for door in doors))
+        await _all_stopped(doors, 0)
         raise
+
+
+async def _all_stopped(doors: Sequence[Door], grace_s: float) -> None:
+    """Stop all, also where one fails, whose error is raised then: what they need is closed behind them."""
+    for outcome in await asyncio.gather(*(door.stop(grace_s) for door in doors), return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome
 
 
 def _about(server: Running) -> dict[str, Any]:

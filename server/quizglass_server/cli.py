@@ -75,7 +75,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_doctor(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(dest="command", metavar="", title="instead of serving")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="instead of serving")
     doctor = commands.add_parser(
         "doctor",
         help="say what this machine can do, what is slow or wrong on it, and what to do about it",
@@ -120,7 +120,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         flag = argument.partition("=")[0]
         # Before anything else: what follows an unknown flag would be taken for a command.
         if flag.startswith("--") and flag not in (*options, *doctors):
-            raise SettingsError(f"{flag}: no such flag{suggestion(flag, options)}; see --help")
+            raise SettingsError(f"{flag}: no such flag{suggestion(flag, (*options, *doctors))}; see --help")
     return parser.parse_args(arguments)
 
 

@@ -28,6 +28,7 @@ from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Evidence, Picture, Turn
 from quizglass_server.errors import InvalidInput, QuizglassError, RoleMissing
 from quizglass_server.policies import POLICIES, Policy
+from quizglass_server.policies.policy import ending
 from quizglass_server.policies.serving import Has, PolicyStatus, preferred, status_of, survey
 from quizglass_server.roles.detector import DETECTOR
 from quizglass_server.roles.generator import GENERATOR
@@ -188,7 +189,8 @@ class Assistant:
         started = monotonic()
         about = {"turn": turn.id, "policy": policy.name}
         try:
-            runner = StepRunner(budget, self._resources, journal, f"policy {policy.name!r}")
+            asked_by = f"policy {policy.name!r}"
+            runner = StepRunner(budget, self._resources, journal, asked_by, ending(policy.tasks))
             recalled = await recall(turn, runner, self._resources, journal) if turn.recall else None
             refused = seen_alone(turn, self._resources.models[GENERATOR])
             draft = recalled or refused or await self._answered(turn, policy, runner, journal)

@@ -88,7 +88,7 @@ class LookAhead:
         await job.step_done.wait()
 
     async def close(self) -> None:
-        """End what is being done."""
+        """End what is being done, and wait until it has ended."""
         self._waiting.clear()
         if self._worker is not None:
             self._worker.cancel()
@@ -108,6 +108,7 @@ class LookAhead:
                 await asyncio.wait({job.task})
             finally:
                 job.task.cancel()
+                await asyncio.wait({job.task})
                 job.step_done.set()
                 self._current = None
 

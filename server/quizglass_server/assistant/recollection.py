@@ -39,15 +39,15 @@ async def recall(turn: Turn, runner: StepRunner, resources: Resources, journal: 
     """The answer from the visual memory to a question for an earlier sighting, for a turn that opted in.
 
     Returns:
-        None when the question is one for the policy: it asks for something else, or the memory is off, failed, or too
-        slow for the budget.
+        None when the question is one for the policy: it asks for something else, or the memory is off, failed, too slow
+        for the budget, or without the encoder that it would be searched with.
     """
     if not asks_for_sighting(turn.question):
         return None
     if resources.memory is None:
         journal.skip("recall", "MEMORY_OFF")
         return None
-    if turn.picture is not None and resources.models[IMAGE_ENCODER] is None:
+    if resources.filling(TEXT_ENCODER.name if turn.picture is None else IMAGE_ENCODER.name) is None:
         return None
     sightings = await runner.run(_last_seen, turn, resources)
     if sightings is None:
@@ -124,12 +124,11 @@ def _told_recall(sightings: list[SightingHit] | None, turn: Turn, _: Resources) 
 @step("recall", role="memory", optional=True, told=_told_recall)
 async def _last_seen(memory: VisualMemory, turn: Turn, resources: Resources) -> list[SightingHit]:
     """The last sighting of what the picture shows, or of what the question names; none, or one."""
-    picture, encoder = turn.picture, resources.models[TEXT_ENCODER]
-    hit = None
-    if picture is not None:
-        look = partial(_vectors, resources, picture)
+    if turn.picture is not None:
+        look = partial(_vectors, resources, turn.picture)
         hit = await last_seen(memory, look, turn.question, resources.tuning)
-    elif encoder is not None:
+    else:
+        encoder = needed(resources.models[TEXT_ENCODER], "text_encoder", "searching the memory by text")
         hit = await last_seen_by_name(memory, encoder, turn.question)
     return [] if hit is None else [hit]
 

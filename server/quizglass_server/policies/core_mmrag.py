@@ -21,7 +21,7 @@ from quizglass_server.domain.state import Draft, State
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
-from quizglass_server.steps.language.wording import same_wording
+from quizglass_server.steps.language.wording import mentions, same_wording
 
 TOP_ENTRIES = 5
 RECONCILING = ("weigh", "reconcile")
@@ -88,7 +88,7 @@ async def telling(entries: Sequence[Evidence], state: State, tools: Tools) -> St
         return await reading(tools.show(entries), state, tools)
     queries = await tools.rewrite(state.having(entries)) or state.asked
     asked = state.asking(queries)
-    named = any(entry.title.casefold() in queries[0].casefold() for entry in entries)
+    named = any(mentions(queries[0], entry.title) for entry in entries)
     found = [] if named else await tools.search_text(queries)
     if found or not entries:
         return asked.having(found)

@@ -22,6 +22,17 @@ def liked(needs: Sequence[str], *more: str) -> tuple[str, ...]:
     return tuple(role for role in dict.fromkeys((*more, *beside, "reader")) if role not in needs)
 
 
+def ending(tasks: Sequence[str]) -> tuple[str, ...]:
+    """Names of the steps that write a policy's answer, for which all before them leave time.
+
+    Most stream it in one. QA-Dragon gives a reason and concludes, and self-reflective retrieval drafts, before either
+    tells anything.
+    """
+    if "conclude" in tasks:
+        return ("reason", "conclude")
+    return ("draft",) if "grade" in tasks else ("generate",)
+
+
 class Policy(Protocol):
     """A published system that runs a turn with the verbs of `Tools`."""
 

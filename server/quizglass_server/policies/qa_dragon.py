@@ -31,6 +31,7 @@ from quizglass.values import AbstainReason, Plan
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.policies.qa_dragon_signs import features, signs
 from quizglass_server.policies.tools import Tools
+from quizglass_server.steps.language.wording import mentions
 from quizglass_server.steps.prompt_values import line
 
 MOST_STEPS = 5
@@ -314,4 +315,4 @@ def _without_entity(state: State) -> State:
 
 def _fused(queries: Sequence[str], entity: str) -> list[str]:
     """Queries with the entity's name in front where it is not in them."""
-    return [query if entity.casefold() in query.casefold() else f"{entity} {query}" for query in queries]
+    return [query if mentions(query, entity) else f"{entity} {query}" for query in queries]

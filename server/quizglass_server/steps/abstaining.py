@@ -8,18 +8,23 @@ from collections.abc import Callable
 from quizglass_server.steps.language.statements import sentences
 from quizglass_server.steps.language.wording import same_wording
 
-_WHO = r"(?:i|we|the (?:notes?|texts?|passages?|sources?|context|evidence|picture|image|photo)|it|this|there)"
+_SOURCE = r"(?:notes?|texts?|passages?|sources?|context|evidence|picture|image|photo)"
+_ASKING = r"(?:who|what|when|where|how|why|which|whether)"
+_NOT = r"(?:does|do|did)(?:n't| not)"
 _PHRASES = (
     r"(?:i|we)(?:'m| am|'re| are) (?:sorry|unsure|unable|afraid|unfamiliar|not (?:sure|certain|able|familiar|aware))\b",
     r"(?:i|we) (?:really |simply )?(?:don't|do not|didn't|did not) (?:know|have (?:any|enough|that|the|this)\b)",
     r"(?:i|we) (?:can't|cannot|can not|couldn't|could not) "
     r"(?:tell|say|answer|determine|find|see|identify|provide|be sure)",
     r"(?:i|we) have no (?:idea|information|way of knowing)",
-    r"(?:it|this|that) is(?:n't| not) "
-    r"(?:said|stated|told|mentioned|given|clear|specified|possible to (?:say|tell|know))\b",
-    r"(?:it|this|that) is(?:n't| not) known(?: (?:who|what|when|where|how|why|which|whether)\b.*)?[.!]?$",
+    r"(?:it|this|that) is(?:n't| not) (?:said|stated|mentioned|specified|possible to (?:say|tell|know))\b",
+    r"(?:it|this|that) is(?:n't| not) (?:known|told|given|clear)"
+    rf"(?: {_ASKING}\b.*| (?:from|in|by) (?:the|this|these) {_SOURCE})?[.!]?$",
     r"(?:it|that) is (?:unknown|unclear|impossible to (?:tell|say|know))",
-    _WHO + r" (?:does|do|did)(?:n't| not) (?:say|tell|mention|state|specify|give|contain|provide|show|include)\b",
+    rf"(?:i|we|the {_SOURCE}) {_NOT} (?:say|tell|mention|state|specify|give|contain|provide|show|include)\b",
+    rf"(?:it|this|there) {_NOT} (?:say|tell|mention|state|specify)\b",
+    rf"(?:it|this|there) {_NOT} (?:give|contain|provide|show|include) (?:any |the |that )?"
+    r"(?:information|mention|answer|details?|data)\b",
     r"there (?:is|are|was)(?:n't| not| no)\b.*\b(?:information|mention|evidence|data|details?|answer)\b",
     r"no (?:information|mention|answer|details?|data)\b",
     r"(?:unknown|not (?:known|given|stated|mentioned|specified|sure))[.!]?$",
@@ -43,8 +48,13 @@ def abstains(answer: str, words: str) -> bool:
     """
     if not answer.strip() or same_wording(answer, words):
         return True
-    first = next((sentence for _, sentence in sentences(answer)), "").replace("\u2019", "'")
-    return _ABSTAINING.match(_LEAD.sub("", first)) is not None
+    first = next((sentence for _, sentence in sentences(answer)), "")
+    return _ABSTAINING.match(_LEAD.sub("", _plain(first))) is not None
+
+
+def _plain(text: str) -> str:
+    """In lower case and with straight apostrophes."""
+    return text.casefold().replace("\u2019", "'")
 
 
 class Withholding:
@@ -66,7 +76,7 @@ class Withholding:
         self._text += piece
         if self._told:
             self._tell(piece)
-        elif not (self._whole or self._words.casefold().startswith(self._text.casefold()) or self._refuses):
+        elif not (self._whole or _plain(self._words).startswith(_plain(self._text)) or self._refuses):
             self._pass_on()
 
     def end(self, *, sure: bool = True) -> bool:

@@ -117,7 +117,7 @@ def _arithmetic(numbers: list[Decimal], signs: list[str]) -> str | None:
                     numbers[at : at + 2] = [_APPLY[signs.pop(at)](numbers[at], numbers[at + 1])]
         except (DivisionByZero, InvalidOperation):
             return None
-        text = f"{round(numbers[0], _PLACES):f}"
+        text = f"{round(numbers[0], _PLACES) + 0:f}"  # -0 becomes 0
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

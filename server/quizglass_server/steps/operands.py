@@ -6,6 +6,7 @@ about Tandric says 435 cm. What the evidence tells of a name is looked up in it,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,6 +15,8 @@ from quizglass_server.steps.language import english
 from quizglass_server.steps.language.lexemes import meaning
 from quizglass_server.steps.language.wording import Word, same_wording, stands_in, words
 
+_COMPARABLE = re.compile(r"\d+(?:\.\d+)?")
+"""What a calculator takes for a number: no date ("3.10.1990"), no fraction."""
 _NO_UNIT = frozenset(english.FUNCTION.split())
 Kind = tuple[str, int]
 """Of a number: its unit; without one, its number of digits, as years have four."""
@@ -57,9 +60,10 @@ def _numbers(texts: Sequence[str]) -> dict[str, set[Kind]]:
     for text in texts:
         spoken = words(text)
         for at, word in enumerate(spoken):
-            if word.key[0].isdigit():
+            number = meaning(word.key)
+            if word.key[0].isdigit() and _COMPARABLE.fullmatch(number):
                 following = spoken[at + 1] if at + 1 < len(spoken) else None
-                numbers.setdefault(meaning(word.key), set()).add(_kind(word, following, text))
+                numbers.setdefault(number, set()).add(_kind(word, following, text))
     return numbers
 
 

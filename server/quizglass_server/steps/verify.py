@@ -7,6 +7,7 @@ does not say that the evidence is true.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -18,8 +19,8 @@ from quizglass_server.domain.calculations import Calculation, Operand
 from quizglass_server.domain.turns import Evidence, StepDetail
 from quizglass_server.steps.language.aligning import Path
 from quizglass_server.steps.language.entailing import entails, paths, statements
-from quizglass_server.steps.language.lexemes import is_signed, lexemes, meaning
-from quizglass_server.steps.language.statements import Clause, Content, clauses, sentences
+from quizglass_server.steps.language.lexemes import lexemes, meaning
+from quizglass_server.steps.language.statements import Content, clauses, sentences
 from quizglass_server.steps.language.wording import Word, stands_in, starts_with, words
 from quizglass_server.steps.step import Telling
 from quizglass_server.steps.telling import texts
@@ -64,8 +65,11 @@ class _Source:
         return told and meaning(operand.number) in self.numbers
 
     def opens_with(self, part: Sequence[Word]) -> bool:
-        """Whether these words stand there in this order; more than a few from the beginning of a sentence or title."""
-        if not stands_in(part, self.words) or is_signed(self._text):
+        """Whether these words stand there in this order; more than a few from the beginning of a sentence or title.
+
+        What stands inside a sentence need not be stated by it: "the houses are empty" in "half the houses are empty".
+        """
+        if not stands_in(part, self.words):
             return False
         if len(part) <= _FEW:
             return True
@@ -117,13 +121,11 @@ def verify(
     if calculations:
         cited = _calculated(answer, calculations, sources, question)
         return Support(outcome) if cited is None else Support(VerdictOutcome.SUPPORTED, cited)
-    if whole := _standing(spoken, sources, alone=True):
+    numbers = _numbers(answer)  # "5" is not what "5 million" says, nor "-5"
+    if whole := _standing(spoken, [each for each in sources if numbers <= each.numbers and each.opens_with(spoken)]):
         return Support(VerdictOutcome.SUPPORTED, (whole,))
-    parts = [
-        citation for start, sentence in sentences(answer) for citation in _stated(clauses(sentence), start, sources)
-    ]
-    if parts and all(parts):
-        return Support(VerdictOutcome.SUPPORTED, tuple(citation for citation in parts if citation))
+    if parts := _stated(answer, sources):
+        return Support(VerdictOutcome.SUPPORTED, parts)
     runs = (_standing(run, sources) for run in _named_runs(spoken))
     return Support(outcome, tuple(citation for citation in runs if citation))
 
@@ -144,7 +146,7 @@ def _calculated(
     citations: list[Citation] = []
     asked, spans, end = _numbers(question), [], 0
     for calculation in calculations:
-        start = answer.find(calculation.result, end)
+        start = _place(calculation.result, answer, end)
         end = start + len(calculation.result)
         spans.append(range(start, end))
         for operand in calculation.operands:
@@ -164,6 +166,12 @@ def _calculated(
     return tuple(dict.fromkeys(citations))
 
 
+def _place(result: str, answer: str, begin: int) -> int:
+    """Where a result stands in an answer, from a place on; not within a longer number or word, if it can be helped."""
+    alone = re.compile(rf"(?<!\w)(?<!\d[.,]){re.escape(result)}(?!\w|[.,]\d)").search(answer, begin)
+    return answer.find(result, begin) if alone is None else alone.start()
+
+
 def judged(support: Support, supported: bool | None) -> Support:
     """The outcome by a verifier's judgement, where there is one; it reads more than words."""
     if supported is None:
@@ -177,21 +185,25 @@ def told_check(answer: str, support: Support) -> Telling:
     return texts("answer", answer), [StepDetail("outcome", support.outcome.value), *texts("stands in", *cited)]
 
 
-def _standing(part: Sequence[Word], sources: Sequence[_Source], *, alone: bool = False) -> Citation | None:
-    """The first source that has these words in this order; of more than a few only from where a sentence begins.
-
-    What stands inside a sentence need not be stated by it: "the houses are empty" in "half of the houses are empty".
-    """
-    having = (source for source in sources if (source.opens_with(part) if alone else stands_in(part, source.words)))
+def _standing(part: Sequence[Word], sources: Sequence[_Source]) -> Citation | None:
+    """The first source that has these words in this order."""
+    having = (source for source in sources if stands_in(part, source.words))
     return next((_cite(source, part[0], part[-1]) for source in having), None)
 
 
-def _stated(sentence: Sequence[Clause], start: int, sources: Sequence[_Source]) -> Iterator[Citation | None]:
-    """For each clause of a sentence of the answer the first source of which one sentence states all of it."""
-    for clause, stated in zip(sentence, statements(sentence), strict=True):
-        first = min((content.word for content in clause.stating), key=lambda word: word.start)
-        last = max((content.word for content in clause.stating), key=lambda word: word.end)
-        yield next((_cite(source, first, last, start) for source in sources if _states(source, stated)), None)
+def _stated(answer: str, sources: Sequence[_Source]) -> tuple[Citation, ...]:
+    """For each clause of an answer the first source of which one sentence states all of it; none where one has none."""
+    parts = []
+    for start, text in sentences(answer):
+        sentence = clauses(text)
+        for clause, stated in zip(sentence, statements(sentence), strict=True):
+            source = next((source for source in sources if _states(source, stated)), None)
+            if source is None:
+                return ()
+            first = min((content.word for content in clause.stating), key=lambda word: word.start)
+            last = max((content.word for content in clause.stating), key=lambda word: word.end)
+            parts.append(_cite(source, first, last, start))
+    return tuple(parts)
 
 
 def _states(source: _Source, stated: Sequence[tuple[Content, ...]]) -> bool:

@@ -14,7 +14,7 @@ from quizglass_server.roles.tagger import TAGGER
 from quizglass_server.steps.prompt_values import prompt_values
 from quizglass_server.steps.read import asks_to_read, domain_of, find_words, read_words, tags_of
 from quizglass_server.turn.journal import Journal
-from quizglass_server.turn.resources import Resources, once
+from quizglass_server.turn.resources import Resources, WordsRead, once
 from quizglass_server.turn.runner import StepRunner
 
 TAGS = "tags"
@@ -133,12 +133,18 @@ class Givens:
         picture = self._turn.picture
         if picture is None:
             return ""
-        words = await once(self._resources.words, picture, self._look_for_words) or ""
-        if words:
-            self._journal.came_along(Evidence("", Origin.READ_TEXT, "", "", words, used=True))
-        return words
+        kept = self._resources.words.get(picture.sha256)
+        if kept is None or (self._asked_to_read and not kept.whole):
+            read = await self._look_for_words(picture)
+            if read is not None:
+                self._resources.words.put(picture.sha256, read)
+            kept = read or kept
+        if kept is None or not kept.text:
+            return ""
+        self._journal.came_along(Evidence("", Origin.READ_TEXT, "", "", kept.text, used=True))
+        return kept.text
 
-    async def _look_for_words(self, picture: Picture) -> str | None:
+    async def _look_for_words(self, picture: Picture) -> WordsRead | None:
         """The words; None when nobody read them, for want of time or of words.
 
         The gate, which is asked once for a picture, decides whether and where they are looked for, unless the question
@@ -154,7 +160,8 @@ class Givens:
             part = parts[0] if parts else None
         self._judged.set()
         self._while_reading()
-        return await self._runner.run(read_words, picture, part)
+        text = await self._runner.run(read_words, picture, part)
+        return None if text is None else WordsRead(text, whole=part is None or part.area == 1)
 
 
 async def _given(finding: asyncio.Task[Given] | None, otherwise: Given) -> Given:

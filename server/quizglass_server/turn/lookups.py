@@ -135,14 +135,12 @@ class Lookups:
         candidates = max(limit, self._tuning.text_candidates)
         if len(asked) > 1:  # reranking costs by the passage: several queries share what one has
             candidates = max(self._tuning.found, candidates // len(asked))
-        searches = [self._passages(query, candidates, reranked=reranked) for query in asked]
-        (best, dropped, reranked), *others = results = await at_once(searches)
-        if others:
-            best = merged([ranked for ranked, _, _ in results])
-            kept = {(passage.entry_id, passage.text) for passage in best}
-            left = merged([left for _, left, _ in results])
-            dropped = [passage for passage in left if (passage.entry_id, passage.text) not in kept]
-            reranked = all(fine for ranked, _, fine in results if ranked)
+        results = await at_once([self._passages(query, candidates, reranked=reranked) for query in asked])
+        best = merged([ranked for ranked, _, _ in results])
+        kept = {(passage.entry_id, passage.text) for passage in best}
+        left = merged([left for _, left, _ in results])
+        dropped = [passage for passage in left if (passage.entry_id, passage.text) not in kept]
+        reranked = all(fine for ranked, _, fine in results if ranked)
         chosen = choose(best, limit or len(asked) * self._tuning.found, self._tuning, reranked=reranked)
         return _shown(self._journal.found([*chosen, *dropped]))
 

@@ -54,6 +54,16 @@ class VisualMemory(SightingIndex, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class WordsRead:
+    """Printed words of a picture."""
+
+    text: str
+    """Empty: there are none."""
+    whole: bool
+    """Whether all of the picture was searched for them, and not only where a gate finds that there may be some."""
+
+
+@dataclass(frozen=True, slots=True)
 class Resources:
     """What every turn shares."""
 
@@ -65,7 +75,7 @@ class Resources:
     pictures: PictureSource | None = None
     """Of entries. None: prompts show the wearer's picture alone."""
     costs: StepCosts = field(default_factory=StepCosts)
-    words: BoundedCache[bytes, str] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
+    words: BoundedCache[bytes, WordsRead] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
     """Printed words, by picture's SHA-256."""
     wordy_parts: BoundedCache[bytes, list[Region]] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
     """Where the gate before the reader finds that there may be words, by picture's SHA-256; mostly nowhere."""

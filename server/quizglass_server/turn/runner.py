@@ -21,7 +21,7 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 
 LAST_STEP = "generate"
-"""The step that the others leave time for."""
+"""The step that the others leave time for, unless a policy ends in others."""
 _CLOSING_S, _CLOSING_SHARE = 0.05, 0.05
 """Kept back from the answer for the verdict and the last messages: seconds at most, share of the budget at most."""
 
@@ -32,7 +32,7 @@ _ROOM = 1.1
 class StepRunner:
     """Times steps, leaves out those that no longer fit, and cuts off those that take too long.
 
-    What counts as left is the budget without the usual cost of generating: evidence that leaves no time for an answer
+    What counts as left is the budget without the usual cost of writing the answer: evidence that leaves no time for one
     is of no use. When time gets short, fine reranking goes first, then further rounds, then verification: each leaves
     their time to those that go after it, where there is enough for them.
 
@@ -41,14 +41,23 @@ class StepRunner:
         resources: what fills the roles of steps, and what steps usually cost.
         journal: takes timings and skipped steps.
         needed_by: who asks for the steps, for errors.
+        ending: names of the steps that write the answer.
     """
 
-    def __init__(self, budget: Budget, resources: Resources, journal: Journal, needed_by: str) -> None:
+    def __init__(
+        self,
+        budget: Budget,
+        resources: Resources,
+        journal: Journal,
+        needed_by: str,
+        ending: Sequence[str] = (LAST_STEP,),
+    ) -> None:
         self._budget = budget
         self._resources = resources
         self._costs = resources.costs
         self._journal = journal
         self._needed_by = needed_by
+        self._ending = ending
         self._tasks: list[asyncio.Task[Any]] = []
         self.next_round: Sequence[str] = ()
         """Steps, by name, of the round that may follow this one."""
@@ -108,7 +117,7 @@ class StepRunner:
         A further round also leaves time for verification, which is of no use before anything was looked up.
         """
         verification = self._verification() if further else 0.0
-        if self._budget.fits(self._usual(*steps, LAST_STEP) + verification):
+        if self._budget.fits(self._usual(*dict.fromkeys((*steps, *self._ending))) + verification):
             return True
         for step in steps:
             self._costs.was_skipped(step)
@@ -141,9 +150,10 @@ class StepRunner:
         """Seconds that the step leaves to what comes after it."""
         if step.answers:
             return min(_CLOSING_S, _CLOSING_SHARE * self._budget.total_s)
-        if step.after:
+        if step.after or step.name in VERIFICATION:
             return 0.0
-        answer = self._usual(LAST_STEP) + _ROOM * self._usual(*step.leaves)
+        written = self._ending.index(step.name) + 1 if step.name in self._ending else 0
+        answer = self._usual(*self._ending[written:]) + _ROOM * self._usual(*step.leaves)
         return answer + self._wanted_after(answer) if step.spare else answer
 
     def _wanted_after(self, answer: float) -> float:

@@ -34,6 +34,8 @@ Two = TypeVar("Two")
 _Weighing = Coroutine[Any, Any, list[tuple[str, float]] | None]
 
 ANSWER, REWRITE = "answer", "rewrite"
+ANSWERS = (ANSWER, "draft", "conclude")
+"""What is written to be the answer, if it holds: as long at most, and of such a form, as the question wants it."""
 LIST = lines(12)
 """What a list that the generator writes looks like."""
 
@@ -133,7 +135,7 @@ class Toolbox:
     async def write(self, task: str, state: State, **also: Note) -> Draft:
         """Complete a prompt, telling nobody; empty when there is no time for it."""
         self._look_ahead()
-        request = await self._request(task, state, also, answers=task == ANSWER)
+        request = await self._request(task, state, also, answers=task in ANSWERS)
         return await self._runner.run(write.named("draft" if task == ANSWER else task), request) or Draft()
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
@@ -291,7 +293,8 @@ class Toolbox:
     async def _weighed(
         self, decider: Decider, ask: Callable[[Values], _Weighing], state: State, also: Mapping[str, Note]
     ) -> list[tuple[str, float]] | None:
-        """What a decider says. While words are looked for it is asked as if there were none, and again if there are."""
+        """What a decider says. While words are looked for it is asked as if there were none, and again if there are and
+        it reads them."""
         guessed = await self._givens.without_words(state, also, decider.needs)
         if guessed is None:
             if self._turn.picture is not None:
@@ -299,7 +302,7 @@ class Toolbox:
             return await ask(await self._givens.values(state, also, decider.needs))
         early = self._runner.begin(ask(guessed))
         values = await self._givens.values(state, also, decider.needs)
-        if values == guessed:
+        if all(values.get(name) == guessed.get(name) for name in decider.needs):
             return await early
         early.cancel()
         return await ask(values)

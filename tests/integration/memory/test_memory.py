@@ -9,6 +9,8 @@ from PIL import Image
 from quizglass.values import SkippedStep
 from quizglass_client import InvalidRequest, NotFound, NotSupported, ServerUnavailable
 from quizglass_server.errors import EngineLost, KnowledgeFailed
+from quizglass_server.roles.image_encoder import IMAGE_ENCODER
+from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from tests.support.knowledge.memory_stage import remembering, saw, shot
 
 
@@ -183,6 +185,15 @@ async def test_a_memory_that_fails_fails_no_turn(tmp_path, monkeypatch, caplog):
         assert (answer.text, answer.done.skipped) == ("45 crowns", (SkippedStep("recall", "FAILED"),))
     assert "on fire" in caplog.text
     assert "45 crowns" not in caplog.text
+
+
+@pytest.mark.parametrize(("role", "picture"), [(IMAGE_ENCODER, True), (TEXT_ENCODER, False)])
+async def test_where_the_encoder_is_missing_the_policy_answers(tmp_path, role, picture):
+    async with remembering(tmp_path) as (stage, client):
+        stage.dummies[role] = None
+        frame = shot("red") if picture else None
+        answer = await client.answer("When did I last see the Velmora?", frame, policy="none", recall=True)
+        assert (answer.text, answer.plan.decided_by) == ("45 crowns", "fixed")
 
 
 async def test_a_turn_that_fails_is_remembered_without_an_answer(tmp_path):

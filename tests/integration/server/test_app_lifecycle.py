@@ -20,6 +20,7 @@ from quizglass_server import app
 from quizglass_server.config.settings import Settings
 from quizglass_server.errors import KnowledgeLocked, SettingsError
 from quizglass_server.steps.tuning import EvidenceLimits, Thresholds
+from quizglass_server.web.http.server import WebServer
 from tests.support.turn_fakes import Knowledge, Models
 
 SERVING = health_pb2.HealthCheckResponse
@@ -168,6 +169,38 @@ async def test_the_port_for_http_opens_and_drains_with_the_server(parts: Parts, 
         assert parts.closed == []
         gate.open.set()
         assert (await running).choices[0].message.content == "45 crowns"
+        await server
+    assert parts.closed == ["knowledge", "models"]
+
+
+async def test_a_port_that_fails_to_close_does_not_cut_turns_of_the_other_short(
+    parts: Parts, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, failed = WebServer.stop, asyncio.Event()
+
+    async def fail(web: WebServer, _: float) -> None:
+        await stop(web, 0)
+        failed.set()
+        raise RuntimeError("the port is stuck")
+
+    monkeypatch.setattr(WebServer, "stop", fail)
+    gate = parts.models.before["token 1"] = Gate()
+    told: list[dict[str, Any]] = []
+    ready = asyncio.Event()
+    with_web = settings.model_copy(update={"web_port": 0})
+    server = asyncio.create_task(app.serve(with_web, lambda about: (told.append(about), ready.set())))
+    await ready.wait()
+    async with grpc.aio.insecure_channel(told[0]["address"]) as channel:
+        health = health_pb2_grpc.HealthStub(channel)
+        running = asyncio.create_task(collect(ask(channel)))
+        await gate.reached.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+        await failed.wait()
+        assert (await health.Check(health_pb2.HealthCheckRequest())).status == SERVING.NOT_SERVING
+        assert parts.closed == []
+        gate.open.set()
+        assert (await running)[-1].done.answer == "45 crowns"
+    with pytest.raises(RuntimeError, match="stuck"):
         await server
     assert parts.closed == ["knowledge", "models"]
 

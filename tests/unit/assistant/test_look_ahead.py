@@ -185,6 +185,16 @@ async def test_what_is_done_for_an_owner_that_leaves_ends(world, looks, which):
     assert world.models.calls.of("reader") == []
 
 
+async def test_closing_waits_until_what_was_being_done_has_ended(world):
+    looks, gate = LookAhead(world.assistant), Gate()
+    world.models.before["reader"] = gate
+    looks.add("a session", picture())
+    await gate.reached.wait()
+    await looks.close()
+    assert world.models.cancelled == ["reader"]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
 async def test_a_failure_is_nobodys_business(world, looks):
     async def fail():
         raise RuntimeError("no")

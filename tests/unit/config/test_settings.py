@@ -165,6 +165,8 @@ def test_a_milvus_is_printed_as_it_was_given_and_a_wrong_one_is_named(tmp_path: 
         (["--prot", "1"], "--prot: no such flag; did you mean --port?"),
         (["--log-format", "xml", "--bundle", "b", "--knowledge", "k"], "invalid choice"),
         ([], "bundle: required"),
+        (["doctr"], "argument COMMAND: invalid choice: 'doctr'"),
+        (["doctor", "--jsn"], "--jsn: no such flag; did you mean --json?"),
     ],
 )
 def test_a_wrong_command_line_is_one_line_and_status_2(arguments: list[str], message: str, capsys) -> None:

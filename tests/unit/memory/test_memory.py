@@ -67,6 +67,10 @@ def test_without_texts_nothing_said_is_kept(question, answer):
         "Did we see that one already?",
         "When have I looked at this?",
         "Do you know when we last looked at it?",
+        "When did I last look at this?",
+        "Have I ever looked at this?",
+        "When I saw this last?",
+        "Do you know when I saw this, please?",
         "How long ago is it that I've seen this?",
     ],
 )
@@ -85,13 +89,15 @@ def test_questions_for_a_sighting(question):
         "When can I see this again?",
         "When was the tower built that I see here?",
         "Who saw it before?",
+        "When I saw it, what did it cost?",
+        "When we last looked at it, was it open?",
     ],
 )
 def test_other_questions_are_for_the_policy(question):
     assert not asks_for_sighting(question)
 
 
-@pytest.mark.parametrize("words", ["when " * 100 + "I " * 740, "did I see " * 190])
+@pytest.mark.parametrize("words", ["when " * 100 + "I " * 740, "when I " * 290, "did I see " * 190])
 def test_a_question_that_only_begins_like_one_for_a_sighting_is_no_work(words):
     before = thread_time()
     assert not asks_for_sighting(words[:2000])

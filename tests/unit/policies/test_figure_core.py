@@ -45,7 +45,10 @@ async def test_figure_of_core_asks_nothing_of_entries_whose_passages_stand_behin
     assert titles(tools.of("reconcile")[0].state.seen) == titles(tools.shown) == ["A"]
 
 
-@pytest.mark.parametrize(("pictures", "select"), [((), []), (("Velmora",), ["none"]), (("Velmora", "Tagrin"), ["2"])])
+@pytest.mark.parametrize(
+    ("pictures", "select"),
+    [((), []), (("Velmora",), ["none"]), (("Velmora", "Tagrin"), ["2"]), (("Nmel",), ["1"])],
+)
 async def test_figure_of_core_searches_by_text_for_what_the_picture_does_not_show(
     pictures: tuple[str, ...], select: list[str]
 ) -> None:
@@ -116,7 +119,9 @@ async def test_figure_of_core_without_an_entry_answers_from_memory(pictures: int
 
 
 async def test_figure_of_core_without_time_takes_the_best_entry_and_gives_what_there_is() -> None:
-    unchosen = ScriptedTools(pictures=seen("A", "B"), answer=["1974", "1981"], reconcile=["1981"])
+    unchosen = ScriptedTools(
+        pictures=seen("A", "B"), rewrite=[["When was A made?"]], answer=["1974", "1981"], reconcile=["1981"]
+    )
     await CoReMmrag().answer(unchosen)
     assert titles(unchosen.of("reconcile")[0].state.seen) == ["A"]
     unwritten = ScriptedTools(pictures=seen("A"), select=["1"], answer=["1974", "1981"])

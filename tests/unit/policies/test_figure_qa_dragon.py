@@ -290,3 +290,9 @@ async def test_figure_of_qa_dragon_with_the_picture_as_its_only_source_verifies_
     text = dragon(tool_router=["text"])
     await QADragon(parts=Parts(text=False)).answer(text)
     assert text.calls[-3:] == ["b decide subject", *ENDING[:2]]
+
+
+async def test_figure_of_qa_dragon_puts_the_entity_before_a_query_that_has_it_within_a_word_alone() -> None:
+    tools = dragon(pictures=seen("Ant"), entity=["yes"], complete=[["how old do elephants get", "where do ants live"]])
+    await QADragon().answer(tools)
+    assert "search_text Ant how old do elephants get, where do ants live" in tools.calls

@@ -20,6 +20,10 @@ OWN = "I don't know"
         "Based on these notes, it is not stated.",
         "There is no information about the founder.",
         "It isn't possible to say.",
+        "It is not clear from the notes.",
+        "It isn't given.",
+        "It does not say.",
+        "It does not contain any information about the maker.",
         "It is not known who built it.",
         "I have no idea.",
         "No information is given.",
@@ -45,6 +49,12 @@ def test_answers_that_know_nothing(answer: str) -> None:
         "It doesn't fly.",
         "Notes of a Native Son",
         "It was not known before 1900 and became popular then.",
+        "It does not contain nuts.",
+        "It does not give milk.",
+        "This does not include batteries.",
+        "It doesn't show in winter.",
+        "It is not clear, but cloudy.",
+        "It is not given to children.",
     ],
 )
 def test_answers_that_say_something(answer: str) -> None:

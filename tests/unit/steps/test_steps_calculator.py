@@ -24,6 +24,7 @@ TEXTS = st.text(st.sampled_from(list("<>mostlea0123456789+-*/., AB\n")), max_siz
         ("<<0.1+0.2>>", "0.3"),
         ("<<30-45>>", "-15"),
         ("<<5-5>>", "0"),
+        ("<<1-1.00001>>", "0"),
         ("<<100*10>>", "1000"),
         ("<<most Velmora 761, Tandric 435>>", "Velmora"),
         ("<<least Velmora 761, Tandric 435>>", "Tandric"),
@@ -127,3 +128,9 @@ def test_a_comparison_has_the_numbers_that_evidence_tells_of_its_names(written: 
 def test_numbers_that_stand_in_the_evidence_are_never_changed(sides: list[str], which: str) -> None:
     working = f"{which} {', '.join(sides)}"
     assert calculate(working, EVIDENCE) == calculate(working)
+
+
+@pytest.mark.parametrize("number", ["\u00bd", "3.10.1990", "1.2.3", "1,2,3"])
+def test_what_no_calculator_reads_is_no_number_of_a_comparison(number: str) -> None:
+    calculator = Calculator(["Velmora: It is 761 cm long.", f"Tandric: It is {number} cm long."])
+    assert calculator.feed("<<most Velmora 761, Tandric 435>>") == "Velmora"

@@ -39,6 +39,13 @@ FOLLOWS = [
     ("Bridge", "It cost two and lasted one hundred and five days.", "It lasted 105 days."),
     ("Bridge", "About 2.5 million people cross it.", "About 2 500 000 people cross it."),
     ("Bridge", "It costs 5 euros and one third pay 20 percent.", "It costs €5 and 1/3 pay 20%."),
+    ("Bridge", "It is 2\u00bd metres wide.", "It is 2 1/2 metres wide."),
+    ("Bridge", "It is 2.5 metres wide, and \u00be full.", "It is 2\u00bd metres wide, and 3/4 full."),
+    ("Bridge", "It carries 10\u201312 cars.", "It carries 10 to 12 cars."),
+    ("Bridge", "It rose from 10 to 12 metres.", "It rose to 12 metres."),
+    ("Bridge", "Ana Brint built it in the 1970s.", "In the 1970s Ana Brint built it."),
+    ("Bridge", "It was replaced by the 1970s.", "By the 1970s it was replaced."),
+    ("Bridge", "In winter it reaches -12 °C.", "In winter it reaches -12 °C."),
 ]
 
 DOES_NOT_FOLLOW = [
@@ -73,6 +80,21 @@ DOES_NOT_FOLLOW = [
     ("Brenn", "Tandric is colder because Brenn is sheltered.", "Brenn is colder because Tandric is sheltered."),
     ("Brenn", "In winter it reaches -12 °C.", "In winter it reaches 12 °C."),
     ("Brenn", "About 60 percent of the houses are empty.", "The houses are empty."),
+    ("Brenn", "It reaches 12 °C.", "It reaches -12 °C."),
+    ("Brenn", "Five million people live here.", "Five people live here."),
+    ("Brenn", "It has 5 million people.", "It has 5"),
+    ("Brenn", "It has 5 million people.", "5"),
+    ("Brenn", "It has 5 million people.", "It has a population of 5"),
+    ("Brenn", "One third of it burned.", "one"),
+    ("Brenn", "It was built in the 1970s.", "It was built in 1970."),
+    ("Brenn", "It was built in 1970.", "It was built in the 1970s."),
+    ("Brenn", "It is 10 to 12 metres deep.", "It is 10 metres deep."),
+    ("Brenn", "It is 10 to 12 metres deep.", "It is 12 metres deep."),
+    ("Brenn", "It is 10\u201312 metres deep.", "It is 12 metres deep."),
+    ("Brenn", "It is 2\u00bd metres deep.", "It is 2 metres deep."),
+    ("Brenn", "It is 2 \u00bd metres deep.", "It is 2 metres deep."),
+    ("Brenn", "It is 2 1/2 metres deep.", "It is 2 metres deep."),
+    ("Brenn", "It is probably deserted.", "It is deserted."),
 ]  # fmt: skip
 
 NOUNS = ("fox", "hen", "wolf", "crab", "toad", "moth", "hawk", "mole")

@@ -72,6 +72,16 @@ async def test_names_lead_from_passage_to_passage() -> None:
     assert linked[3].text == "Harrow is known for its bread."
 
 
+async def test_the_one_thing_that_a_query_names_and_no_passage_is_about_brings_its_own() -> None:
+    linked = await follow("Where does the maker of the Velmora come from?", passage("Tagrin"))
+    assert [path(each) for each in linked][:4] == [
+        ["Velmora"],
+        ["Velmora"],
+        ["Velmora", "Orin Works"],
+        ["Velmora", "Orin Works"],
+    ]
+
+
 async def test_each_of_several_things_that_a_query_names_brings_its_own_passages() -> None:
     linked = await follow("Which costs more, the Velmora or the Tagrin?", passage("Velmora", 1))
     assert [path(each) for each in linked if each.via is None] == [["Velmora"], ["Velmora"], ["Tagrin"]]

@@ -74,6 +74,7 @@ async def test_passages_that_the_reranker_rejects_keep_the_search_order() -> Non
     [
         (["I", " don't", " know"], []),
         (["I don't know."], []),
+        (["I", " don\u2019t", " know."], []),
         (["I don't", " like it"], ["I don't like it"]),
         (["I don't know", " who, but", " Orvex"], ["I don't know who, but", " Orvex"]),
         (["Or", "vex"], ["Or", "vex"]),

@@ -1,5 +1,7 @@
 """What counts as support for an answer, and which part of it a citation marks."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from quizglass.values import Origin, VerdictOutcome
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.steps.calculator import Calculator
-from quizglass_server.steps.language.wording import same_wording, words
+from quizglass_server.steps.language.wording import mentions, same_wording, words
 from quizglass_server.steps.verify import verify
 
 SEEN = Evidence("1", Origin.IMAGE_SEARCH, "velmora", "Velmora", "Velmora is a red car made by Tandric.", used=True)
@@ -86,6 +88,22 @@ def test_wording_ignores_case_and_punctuation(text: str) -> None:
     assert all(text[word.start : word.end] for word in words(text))
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "mentioned"),
+    [
+        ("When was the velmora built?", "Velmora", True),
+        ("Who built the Velmora's engine?", "Velmora", True),
+        ("How tall do giraffes grow?", "Giraffe", True),
+        ("How old do elephants get?", "Ant", False),
+        ("What does a hamster eat?", "Ham", False),
+        ("埃菲尔铁塔有多高", "埃菲尔铁塔", True),
+        ("How old is it?", "", True),
+    ],
+)
+def test_a_name_is_mentioned_as_a_word_of_its_own(text: str, name: str, mentioned: bool) -> None:
+    assert mentions(text, name) is mentioned
+
+
 def test_wording_keeps_words_apart() -> None:
     assert same_wording("I don't know", "i DON’T know.")
     assert not same_wording("I don't know", "I know")
@@ -133,9 +151,28 @@ def test_a_calculation_with_a_number_from_nowhere_is_unsupported(written: str, q
     assert (support.outcome, support.citations) == (VerdictOutcome.UNSUPPORTED, ())
 
 
+def test_a_result_is_cited_where_it_stands_and_not_within_another_number() -> None:
+    last = replace(YOUNGER, text="The Orla was last made in 1962.")
+    calculator = Calculator()
+    answer = calculator.feed("In 1931 it began, <<1962-1931>> years earlier.") + calculator.rest()
+    support = verify(answer, [FOUNDED, last], calculator.calculations)
+    assert [(c.evidence_id, c.start, answer[c.start : c.end]) for c in support.citations] == [
+        ("6", 18, "31"),
+        ("3", 18, "31"),
+        ("3", 3, "1931"),
+    ]
+
+
 def test_a_price_read_in_the_picture_supports_what_is_calculated_from_it() -> None:
     calculator = Calculator()
     answer = calculator.feed("<<5*12>> crowns")
     support = verify(answer, [READ], calculator.calculations, "I buy five today. What do I pay?")
     assert (support.outcome, [c.evidence_id for c in support.citations]) == (VerdictOutcome.SUPPORTED, ["4"])
     assert verify(answer, [READ], calculator.calculations, "What do I pay?").outcome is VerdictOutcome.UNCHECKED
+
+
+def test_a_clause_that_nothing_states_ends_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[object] = []
+    monkeypatch.setattr("quizglass_server.steps.verify.entails", lambda *parts: compared.append(parts))
+    assert verify("The car is blue. " * 50, [SEEN]).outcome is VerdictOutcome.UNSUPPORTED
+    assert len(compared) == 2  # with its one sentence and its title

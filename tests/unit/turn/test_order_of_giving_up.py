@@ -108,3 +108,48 @@ async def test_what_is_given_up_for_what(given_up: Any, budget_s: float, skipped
     assert [(each.step, each.round) for each in done.skipped] == skipped
     assert {each.reason for each in done.skipped} <= {"BUDGET"}
     assert done.answer == "45 crowns"
+
+
+class Concluding:
+    """Searches and writes a reason before an answer that is told when it is whole, as QA-Dragon does."""
+
+    name = "concluding"
+    needs: tuple[str, ...] = ("generator",)
+    likes: tuple[str, ...] = ()
+    tasks = ("reason", "conclude")
+
+    async def answer(self, tools: Tools) -> Draft:
+        state = tools.start()
+        state = state.having(await tools.search_text(["Velmora"]))
+        reason = await tools.write("reason", state)
+        draft = await tools.write("conclude", state, reason=reason.text)
+        await tools.decide(Action, state, by="verifier", otherwise=Action.NONE)
+        return tools.tell(draft)
+
+
+# Searching, reason, conclusion and check take 1 s each, reranking 3; what other policies generate would take 2.
+@pytest.mark.parametrize(
+    ("budget_s", "skipped"), [(7.5, []), (5.5, ["rerank"]), (4.25, ["rerank"]), (3.25, ["rerank", "verifier"])]
+)
+async def test_searches_leave_time_for_the_steps_that_write_the_answer(
+    monkeypatch: pytest.MonkeyPatch, budget_s: float, skipped: list[str]
+) -> None:
+    monkeypatch.setitem(POLICIES, "concluding", Concluding())
+    world, now = World(), [0.0]
+    world.models[READER] = None
+    world.assistant = Assistant(world.resources)
+    costs = {"text_search": 1.0, "rerank": 3.0, "reason": 1.0, "conclude": 1.0, "verifier": 1.0, "generate": 2.0}
+    for name, seconds in costs.items():
+        world.resources.costs.took(name, seconds, 3.0 if name == "rerank" else 1.0)
+    roles = {"text_encoder": "text_search", "reranker": "rerank", "choose": "verifier"}
+    for role, name in (roles | {"reason": "reason", "conclude": "conclude"}).items():
+
+        async def pass_time(seconds: float = costs[name]) -> None:
+            now[0] += seconds
+
+        world.models.before[role] = pass_time
+    budget = Budget(budget_s, now=lambda: now[0])
+    async with world.following(turn(), "concluding", budget) as events:
+        last = [event async for event in events][-1]
+    assert isinstance(last, Done)
+    assert (last.answer, [each.step for each in last.skipped]) == ("45 crowns", skipped)

@@ -100,6 +100,19 @@ async def test_what_one_query_dropped_and_another_kept_is_told_of_once(ask: Any)
     assert sorted(item.text for item in told.items) == sorted(chunk.text for chunk in CHUNKS)
 
 
+async def test_a_passage_that_stands_twice_in_an_entry_is_shown_once(ask: Any) -> None:
+    world, shown = World(found=2), list[str]()
+    world.models.scores = {"Brenn": 0.9, "45": 0.8}
+    world.knowledge.chunks = [CHUNKS[0], CHUNKS[0], CHUNKS[1]]
+
+    async def run(tools: Tools) -> Draft:
+        shown.extend(item.text for item in await tools.search_text(["cost"]))
+        return Draft()
+
+    await ask(world, run)
+    assert shown == [CHUNKS[0].text, CHUNKS[1].text]
+
+
 @pytest.mark.parametrize("left_out", ["found nothing", "not reranked"])
 async def test_a_query_that_is_left_out_lets_no_passages_of_others_pass(ask: Any, left_out: str) -> None:
     world = World(rerank_accept=0.5)

@@ -58,6 +58,27 @@ async def test_a_question_about_words_has_the_whole_picture_read_whatever_the_ga
     assert "gate" not in stages(events)
 
 
+async def test_a_question_about_words_has_the_whole_read_of_which_a_part_was_read_before_and_once() -> None:
+    world = World()
+    world.models.lettered, world.models.lines = PART, ["Velmora"]
+    await world.ask(turn("How much does this cost?"))
+    world.models.lines = ["Velmora", "closed"]
+    await world.ask(turn("Which words are on the sign?"))
+    await world.ask(turn("Which words are on the sign?"))
+    await world.ask(turn("How much does this cost?"))
+    assert world.models.read_parts == [PART, None]
+    assert world.models.calls.of("planner") == ["", "Velmora", *["Velmora closed"] * 3]
+
+
+async def test_words_of_a_part_stay_where_the_whole_cannot_be_read() -> None:
+    world = World()
+    world.models.lettered, world.models.lines = PART, ["Velmora"]
+    await world.ask(turn("How much does this cost?"))
+    world.models.before["reader"] = failing(EngineFailed("the reader hangs"))
+    await world.ask(turn("Which words are on the sign?"))
+    assert world.models.calls.of("planner")[-1] == "Velmora"
+
+
 async def test_the_plan_is_made_again_when_words_come_and_is_told_of_once() -> None:
     world = World()
     world.models.lines = ["Velmora"]
@@ -74,6 +95,13 @@ async def test_the_plan_stands_where_words_were_looked_for_and_none_were_read() 
     world.models.lettered, world.models.lines = PART, []
     await world.ask()
     assert world.models.read_parts == [PART]
+    assert world.models.calls.of("planner") == [""]
+
+
+async def test_a_decider_that_does_not_read_the_words_is_asked_once() -> None:
+    world = World()
+    world.models.lines, world.models.needs = ["Velmora"], frozenset({"question"})
+    await world.ask()
     assert world.models.calls.of("planner") == [""]
 
 

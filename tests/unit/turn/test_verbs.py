@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -34,6 +35,7 @@ from quizglass_server.domain.turns import Evidence, Turn
 from quizglass_server.errors import EngineFailed, EngineLost
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.tools import Tools
+from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.scheduling.budget import Budget
 from tests.support.scripted_policy import Scripted, of
 from tests.support.turn_fakes import World, done, turn
@@ -184,6 +186,21 @@ async def test_what_is_written_is_told_to_nobody_and_all_that_is_read_and_writte
     assert world.models.calls.of("reconcile")[0].values["memory"] == "45 crowns"
     assert (done(events).prompt_tokens, done(events).all_prompt_tokens) == (20, 60)
     assert (done(events).answer_tokens, done(events).all_written_tokens) == (2, 2 + len(world.models.query) + 2)
+
+
+async def test_what_is_written_to_be_the_answer_is_as_long_and_of_the_form_that_the_question_wants(ask: Any) -> None:
+    world = World()
+
+    async def run(tools: Tools) -> Draft:
+        for task in ("answer", "draft", "reason", "conclude"):
+            await tools.write(task, tools.start())
+        return await tools.answer(tools.start(), "reconcile")
+
+    await ask(world, run, asked=replace(turn(), max_answer_tokens=7, answer_schema='{"type": "object"}'))
+    requests = {task: request for task, request in world.models.calls.made if isinstance(request, GenerationRequest)}
+    bounded = {task for task, request in requests.items() if request.max_tokens == 7}
+    formed = {task for task, request in requests.items() if request.constraint is not None}
+    assert bounded == formed == {"answer", "draft", "conclude", "reconcile"}
 
 
 async def test_what_is_cut_off_in_the_middle_was_not_written_and_is_named(ask: Any) -> None:

@@ -23,7 +23,8 @@ _FREE = -2  # anywhere
 _MOST_STEPS = 2000
 _MEASURES = {first: frozenset(units.split()) for first, units in english.MEASURES.items()}
 _MAY_BE_ADDED = frozenset(("stand", *_MEASURES))
-_YEAR = re.compile(r"\d{4}")
+YEAR = re.compile(r"\d{4}s?")
+"""A year, or "1970s"."""
 _UNDROPPED, _ORDINALS = frozenset(english.UNDROPPED.split()), frozenset(f"second third {english.ORDINALS}".split())
 _LOOSE = frozenset(("of", "in", "on", "for", "from"))
 _UNLINKED = frozenset(("", "be", "have"))
@@ -381,7 +382,18 @@ class _Alignment:
             first = min(used)
             if any(not part.adverb and number >= self._path.fronted for number, part in enumerate(self._said[:first])):
                 return False
+        if any(not used.issuperset(ends) for place in used for ends in self._ranges(place)):
+            return False
         return not any(place - 1 not in used and self._changes(place) for place in used if place)
+
+    def _ranges(self, place: int) -> Iterator[tuple[int, int]]:
+        """Both ends of a range of numbers that a word is one of: "10 to 12", but not "from 10 to 12"."""
+        for low, high in ((place - 1, place), (place, place + 1)):
+            if low >= 0 and high < len(self._said):
+                one, other = self._said[low], self._said[high]
+                numbers = one.meaning[0].isdigit() and other.meaning[0].isdigit()
+                if numbers and other.link == "to" and one.link != "from":
+                    yield low, high
 
     def _changes(self, place: int) -> bool:
         """Whether the word before it may not be left out: "nearly extinct", "second largest"."""
@@ -404,7 +416,7 @@ def front(contents: Sequence[Content]) -> int:
 
 def _joined(contents: Sequence[Content], at: int) -> bool:
     """Whether a word belongs to the phrase of the one before it; a subject behind a year does not."""
-    return contents[at].follows and not contents[at].pronoun and not _YEAR.fullmatch(contents[at - 1].meaning)
+    return contents[at].follows and not contents[at].pronoun and not YEAR.fullmatch(contents[at - 1].meaning)
 
 
 def _goes_on(first: Content, other: Content) -> bool:

@@ -120,7 +120,8 @@ became began came fell went got lay ran rose sank sat slept stood swam said had
 
 UNDROPPED = """
 almost nearly partly partially half former formerly false fake mock imagined imaginary so-called alleged supposed less
-least few little rarely seldom hardly barely second third
+least few little rarely seldom hardly barely second third possibly probably perhaps maybe apparently reportedly
+allegedly presumably supposedly
 """
 """Words without which the next word says something else: "nearly extinct", "second largest", "less common"."""
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from quizglass_server.steps.language.aligning import EQUALS, Bond, Path, Sentence, aligned, front, phrases
+from quizglass_server.steps.language.aligning import EQUALS, YEAR, Bond, Path, Sentence, aligned, front, phrases
 from quizglass_server.steps.language.lexemes import meaning
 from quizglass_server.steps.language.statements import Clause, Content
 
@@ -132,7 +132,7 @@ def _time(contents: Sequence[Content], at: int) -> bool:
     """Whether "by" is followed by a year or a century."""
     number = contents[at].meaning
     following = contents[at + 1].meaning if at + 1 < len(contents) else ""
-    return number[0].isdigit() and (len(number) == 4 or following in ("centuri", "decad"))
+    return bool(YEAR.fullmatch(number)) or (number[0].isdigit() and following in ("centuri", "decad"))
 
 
 def statements(sentence: Sequence[Clause]) -> list[list[tuple[Content, ...]]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from snowballstemmer import stemmer
@@ -27,9 +27,14 @@ _STEMS = {_STEM.stemWord(word): first for word, first in reversed(_MEANINGS.item
 _SHORT_UNITS = dict(pair.split("=") for pair in english.SHORT_UNITS.split())
 _MONTHS = frozenset(english.MONTHS.split())
 _CURRENCIES = frozenset(("euro", "dollar", "pound", "yen"))
-_SYMBOL = re.compile(r"[%€$£¥°]|(?<![\w.,)])[-\u2212](?=\d)")
+_SYMBOL = re.compile(r"[%€$£¥°]|(?<![\w.,)])[-\u2212](?=\d)|(?<=\d)[-\u2013\u2014](?=\d)")
+_MINUS = ("-", "\u2212", "minus")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _SUFFIXES = frozenset(("st", "nd", "rd", "th"))
+_MOST_WHOLE = 3
+"""Digits of the whole number before a fraction: "in 1990 1/3 of them" is two numbers."""
+_FRACTION = "\u2044"
+"""What parts the two numbers of a character like one half, once it is compatibility-normalised."""
 _SPACES = frozenset(" \u00a0\u2009\u202f")
 
 
@@ -52,6 +57,8 @@ class Lexeme:
 def meaning(key: str) -> str:
     """What a single word stands for; `key` as of `Word`."""
     if key[0].isdigit():
+        if _FRACTION in key:
+            return _fraction(*key.split(_FRACTION, 1))
         whole = key.replace(",", "") if _THOUSANDS.fullmatch(key) else key.replace(",", ".")
         return whole.rstrip("0").rstrip(".") if "." in whole else whole
     bare = key.removesuffix("'s").removesuffix("'")
@@ -75,14 +82,14 @@ _LONGEST = max(map(len, _PHRASES))
 
 def lexemes(text: str) -> list[Lexeme]:
     """The lexemes of a text in order, but a day before its month and an amount before its currency."""
-    signs = [Word(sign[0], sign.start(), sign.end(), named=False) for sign in _SYMBOL.finditer(text)]
+    signs = [Word(_read(sign, text), sign.start(), sign.end(), named=False) for sign in _SYMBOL.finditer(text)]
     spoken = sorted((*words(text), *signs), key=lambda word: word.start) if signs else list(words(text))
     return _ordered(_joined(_counted(spoken, text)))
 
 
-def is_signed(text: str) -> bool:
-    """Whether a number of a text is negative."""
-    return any(sign[0] in "-\u2212" for sign in _SYMBOL.finditer(text))
+def _read(sign: re.Match[str], text: str) -> str:
+    """A sign as a word: the dash of "10-12" as "to"."""
+    return "to" if text[max(sign.start() - 1, 0)].isdigit() and sign[0] in "-\u2013\u2014" else sign[0]
 
 
 def _counted(spoken: Sequence[Word], text: str) -> list[Lexeme]:
@@ -92,14 +99,29 @@ def _counted(spoken: Sequence[Word], text: str) -> list[Lexeme]:
     while at < len(spoken):
         end = _number_end(spoken, at, text)
         word = Word(spoken[at].key, spoken[at].start, spoken[end - 1].end, spoken[at].named)
-        counted.append(Lexeme(word, _number(spoken[at:end]) if end > at + 1 else meaning(word.key)))
+        lexeme = Lexeme(word, _number(spoken[at:end]) if end > at + 1 else meaning(word.key))
+        mixed = _mixed(counted[-1], lexeme, text) if counted else None
+        counted[-1:] = [*counted[-1:], lexeme] if mixed is None else [mixed]
         at = end
     return counted
 
 
+def _mixed(whole: Lexeme, part: Lexeme, text: str) -> Lexeme | None:
+    """ "2" and "1/2" as one number; None where they are none."""
+    short = whole.meaning.isdecimal() and len(whole.meaning) <= _MOST_WHOLE
+    gap = text[whole.word.end : part.word.start]
+    if not (short and gap in ("", *_SPACES) and part.word.key[0].isdigit()):
+        return None
+    over, slash, under = {"half": "1/2", "quarter": "1/4"}.get(part.meaning, part.meaning).partition("/")
+    if not (slash and over.isdecimal() and under.isdecimal() and int(over) < int(under)):
+        return None
+    value = f"{int(whole.meaning) + int(over) / int(under):.4f}".rstrip("0")
+    return Lexeme(replace(whole.word, end=part.word.end), value)
+
+
 def _number_end(spoken: Sequence[Word], at: int, text: str) -> int:
     """Behind the last word of the number that begins at a word; behind the word itself if there is none."""
-    if spoken[at].key in ("-", "\u2212", "minus"):
+    if spoken[at].key in _MINUS:
         return at + 2 if at + 1 < len(spoken) and spoken[at + 1].key[0].isdigit() else at + 1
     if not _counts(spoken[at].key):
         return at + 1
@@ -117,10 +139,13 @@ def _number_end(spoken: Sequence[Word], at: int, text: str) -> int:
 
 
 def _goes_on(last: str, key: str, gap: str, first: bool) -> bool:
-    """Whether a word continues a number: "sixty" five, "5" million, "390" 000, "1" / 6, "two" thirds."""
+    """Whether a word continues a number: "sixty" five, "5" million, "390" 000, "1" / 6, "two" thirds, "1970" s."""
     if key[0].isdigit():
-        grouped = gap in _SPACES and len(key) == 3 and last.isdigit() and (len(last) <= 3 if first else len(last) == 3)
-        return grouped or (first and gap == "/" and last.isdigit() and key.isdigit())
+        digits = last.isdigit() and key.isdigit()
+        grouped = gap in _SPACES and len(key) == 3 and (len(last) <= 3 if first else len(last) == 3)
+        return digits and (grouped or (first and gap == "/"))
+    if key == "s" and gap in ("", "'", "\u2019"):
+        return first and last.isdigit() and len(last) == 4
     if not gap:
         return first and last.isdigit() and key in _SUFFIXES
     if gap not in _SPACES and gap != "-":
@@ -143,10 +168,12 @@ def _small(key: str) -> bool:
 def _number(run: Sequence[Word]) -> str:
     """The value of a run of words for a number, in digits."""
     keys = [word.key for word in run if word.key != "and"]
-    if keys[0] in ("-", "\u2212", "minus"):
+    if keys[0] in _MINUS:
         return f"-{meaning(keys[1])}"
     if keys[-1] in _PARTS or (len(keys) == 2 and keys[0].isdigit() and keys[1].isdigit() and _is_fraction(run)):
         return _fraction(meaning(keys[0]), _PARTS.get(keys[-1], keys[-1]))
+    if keys[-1] == "s":
+        return "".join(keys)
     if keys[-1] in _SUFFIXES:
         return {"1": "first", "2": "second"}.get(keys[0], keys[0])
     if all(key.isdigit() for key in keys):

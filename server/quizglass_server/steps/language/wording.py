@@ -44,6 +44,17 @@ def stands_in(part: Sequence[Word], whole: Sequence[Word]) -> bool:
     return size > 0 and any(all_keys[at : at + size] == keys for at in range(len(all_keys) - size + 1))
 
 
+def mentions(text: str, name: str) -> bool:
+    """Whether a text has a name, in any case and with a short ending, and not merely within another word.
+
+    The "elephant" is no "Ant". Scripts without capitals may not part words: there any place will do.
+    """
+    text, name = text.casefold(), name.casefold()
+    if name.upper() == name:
+        return name in text
+    return re.search(rf"(?<!\w){re.escape(name)}\w{{0,2}}(?!\w)", text) is not None
+
+
 def starts_with(whole: Sequence[Word], part: Sequence[Word]) -> bool:
     """Whether a text begins with the words of `part`."""
     return [word.key for word in whole[: len(part)]] == [word.key for word in part]

@@ -44,7 +44,8 @@ def _told(linked: list[Evidence] | None, _: TextEncoder | None, query: str, *__:
 async def follow_links(
     index: TextIndex, encoder: TextEncoder | None, query: str, passages: Sequence[Evidence], limit: int
 ) -> list[Evidence]:
-    """Passages of what the query names, where it names several things, and of what the best passages name.
+    """Passages of what the query names, where it names several things or the search missed it, and of what the best
+    passages name.
 
     The best are those of what the query names, if there are any. What they name brings up to `limit` passages, and
     what those name as many again; each has the passage that names its entry as `via`. With a `limit` of 0 nothing is
@@ -62,7 +63,8 @@ async def follow_links(
     spoken, there = names(query), {passage.title for passage in passages}
     others = await titled([name for name in spoken if name not in there], _SOURCES, per_entry=True)
     asked = list(dict.fromkeys([*(name for name in spoken if name in there), *(each.title for each in others)]))
-    found = [each for title in asked if len(asked) > 1 for each in await titled([title], _OWN)]
+    missing = [title for title in asked if len(asked) > 1 or title not in there]
+    found = [each for title in missing for each in await titled([title], _OWN)]
     sources = [each for each in (*passages, *found) if each.title in asked] or list(passages)
     known, linked = set(asked), list[Evidence]()
     for _ in range(_HOPS if limit else 0):

@@ -20,13 +20,18 @@ from quizglass_server.steps.language.wording import stands_in, words
 from quizglass_server.steps.lookup.crop import WHOLE, View, place_of, views_of
 from quizglass_server.steps.tuning import Tuning
 
-_SEEING = r"(?:see|saw|seen|looked? at)"
+_SEEING = r"(?:see|saw|seen|look(?:ed)? at)"
 _WEARER = r"(?:I|we)"
+# "When I saw it, what did it cost?" asks for something else.
+_WHEN = (
+    rf"\b(?:when(?!\s+{_WEARER}\b[^.?!,]*,\s*(?:what|who|where|how|which|why|is|was|were|did|does|do|had|has)\b)"
+    r"|how long ago)\b"
+)
 # A "see" without "did" is of the present or the future: "When can I see it again?" And "(?>…?)" goes to the first such
 # word and never back: a hostile question would take seconds.
 _ASKED = re.compile(
-    rf"\b(?:when|how long ago)\b(?>[^.?!]*?\b(?:have|had|did)\s+{_WEARER}\b)(?>[^.?!]*?\b{_SEEING}\b)"
-    rf"|\b(?:when|how long ago)\b(?>[^.?!]*?\b{_WEARER}\b)(?>[^.?!]*?\b(?:saw|seen|looked at)\b)"
+    rf"{_WHEN}(?>[^.?!]*?\b(?:have|had|did)\s+{_WEARER}\b)(?>[^.?!]*?\b{_SEEING}\b)"
+    rf"|{_WHEN}(?>[^.?!]*?\b{_WEARER}\b)(?>[^.?!]*?\b(?:saw|seen|looked at)\b)"
     rf"|\b(?:have|had|did)\s+{_WEARER}\b(?>[^.?!]*?\b{_SEEING}\b)(?>[^.?!]*?\b(?:before|already|earlier)\b)"
     rf"|\b(?:have|had|did)\s+{_WEARER}\s+(?:ever|already)\b(?>[^.?!]*?\b{_SEEING}\b)",
     re.IGNORECASE,
