@@ -26,7 +26,7 @@ def shown(number: int, seed: int):
 
 
 def settled(client: Client, expected: int) -> bool:
-    """Whether there come to be so many sightings, of which none waits: a turn is told as ended before it is remembered."""
+    """Whether there come to be so many sightings, none of them waiting: a turn ends before it is remembered."""
     end = time.monotonic() + PATIENCE_S
     while (stats := client.memory.stats()).waiting or stats.sightings != expected:
         assert time.monotonic() < end, stats
