@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,10 +19,7 @@ from quizglass_server.knowledge.repair import backup
 from quizglass_server.knowledge.repair.backup import restore, snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
 from tests.support.knowledge.fakes import GRAPHS_EARLY, open_base, pictured, query_text, stream
-
-
-class Killed(BaseException):
-    """What nobody mends, as the end of the process."""
+from tests.support.knowledge.killing import killed_at
 
 
 async def filled(directory: Path, count: int = 60) -> None:
@@ -112,21 +109,9 @@ async def test_a_restoration_that_is_killed_leaves_no_empty_store(
     await filled(store, 9)
     snapshot(store, copy)
     await filled(store, 11)
-    steps = iter(range(99))
-
-    def counted(do):
-        def wrapper(*arguments, **more):
-            if next(steps) == step:
-                raise Killed
-            return do(*arguments, **more)
-
-        return wrapper
-
-    with monkeypatch.context() as patch:
-        for place, name in ((Path, "replace"), (Path, "unlink"), (Path, "mkdir"), (shutil, "copyfile")):
-            patch.setattr(place, name, counted(getattr(place, name)))
-        with suppress(Killed):
-            restore(copy, store)
+    calls = ((Path, "replace"), (Path, "unlink"), (Path, "mkdir"), (shutil, "copyfile"))
+    with killed_at(step, calls, monkeypatch):
+        restore(copy, store)
     if any("restore a snapshot" in defect.message for defect in inspect(store)):
         restore(copy, store)
     assert len(await ids(store)) in (9, 11)

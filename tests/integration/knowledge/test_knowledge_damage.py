@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from quizglass_server.knowledge.repair import swapping
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
 from tests.support.knowledge.fakes import GRAPHS_EARLY, open_base, pictured, query_picture, query_text, stream
+from tests.support.knowledge.killing import killed_at
 
 ROOT = Path(__file__).parents[3]
 
@@ -115,25 +116,10 @@ async def test_a_repair_that_is_killed_loses_nothing(
     shutil.copytree(working, crashed)
     await base.close()
     (crashed / "marker").unlink()  # nothing tells of commits that are missing
-    steps = iter(range(99))
-
-    class Killed(BaseException):
-        pass
-
-    def counted(do):
-        def wrapper(*arguments, **more):
-            if next(steps) == step:
-                raise Killed
-            return do(*arguments, **more)
-
-        return wrapper
-
+    calls = ((os, "link"), (Path, "replace"), (Path, "unlink"), (Path, "rmdir"))
     with monkeypatch.context() as patch:
-        patch.setattr(swapping, "_put_back", lambda *_: None)
-        patch.setattr(os, "link", counted(os.link))
-        for name in ("replace", "unlink", "rmdir"):
-            patch.setattr(Path, name, counted(getattr(Path, name)))
-        with suppress(Killed):
+        patch.setattr(swapping, "_put_back", lambda *_: None)  # which a killed process does not come to
+        with killed_at(step, calls, patch):
             salvage(crashed)
     if again == "repair":
         assert salvage(crashed).lost == []
