@@ -22,6 +22,7 @@ from quizglass.session import (
     Notice,
     Opened,
     OutputProfile,
+    Ping,
     PostureChange,
     Progress,
     Restored,
@@ -43,6 +44,7 @@ from quizglass_client import (
 )
 from quizglass_client.cli.chat import _as_line, _Talk
 from quizglass_client.cli.command import parser
+from quizglass_client.session.link import SessionConnection
 from tests.support.rpc_fakes import Gate, png, serving, serving_on_a_thread
 from tests.support.sessions.conformance import LIVELY
 from tests.support.sessions.session_links import WAIT_S, eventually, text, words
@@ -224,6 +226,34 @@ async def test_links_that_bring_nothing_and_break_are_not_made_without_a_pause()
         with pytest.raises(ServerUnavailable, match=r"no link for 0\.3 s: the server ended it"):
             await asyncio.wait_for(session.answer("What?"), WAIT_S)
         assert session.links <= 5
+    await server.stop(None)
+
+
+async def test_a_link_that_ends_while_a_message_is_sent_tells_what_the_server_said():
+    class Taken(session_pb2_grpc.SessionServiceServicer):
+        async def Converse(self, messages, context):
+            await anext(messages)
+            await context.abort(grpc.StatusCode.ABORTED, "a newer link has taken the session over")
+            yield
+
+    async def talk(connection):
+        while True:
+            await connection.write(Ping())
+            await asyncio.sleep(0)
+
+    server = grpc.aio.server()
+    session_pb2_grpc.add_SessionServiceServicer_to_server(Taken(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    for _ in range(10):
+        connection = SessionConnection(f"127.0.0.1:{port}", None)
+        await connection.open(Ping(), WAIT_S)
+        talking = asyncio.create_task(talk(connection))
+        with pytest.raises(grpc.RpcError) as caught:
+            await connection.read()
+        assert caught.value.code() is grpc.StatusCode.ABORTED
+        talking.cancel()
+        await connection.close()
     await server.stop(None)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, Self
 
@@ -15,6 +16,8 @@ from quizglass_client.channel import open_async_channel
 from quizglass_client.errors import ServerUnavailable
 
 _CLOSE_S = 0.2
+_NOT_SENT = "Internal error from Core"
+"""The whole text of the status that gRPC gives to a call of which a message could not be sent."""
 
 
 class SessionConnection:
@@ -27,6 +30,8 @@ class SessionConnection:
         self._target = target
         self.channel = open_async_channel(target, keepalive=keepalive, shared=False)
         self._call: Any = None
+        self._end: asyncio.Future[grpc.aio.AioRpcError | None] = asyncio.get_running_loop().create_future()
+        """What the call has ended with, None for an end in order."""
 
     async def open(self, first: ClientSaid, within: float) -> Self:
         """Connect and say the first message.
@@ -39,6 +44,7 @@ class SessionConnection:
                 await self._connected()
                 stub = session_pb2_grpc.SessionServiceStub(self.channel)  # type: ignore[no-untyped-call]
                 self._call = stub.Converse()
+                self._call.add_done_callback(self._ended)
                 await self.write(first)
         except TimeoutError:
             raise ServerUnavailable(
@@ -54,12 +60,18 @@ class SessionConnection:
             await self.channel.wait_for_state_change(state)
             state = self.channel.get_state(try_to_connect=True)
 
+    def _ended(self, call: Any) -> None:
+        """The call has a status: the server's, or gRPC's own of a message that could not be sent, which comes before
+        the server's or takes its place.
+        """
+        error = _error(call)
+        if not self._end.done() and (error is None or error.details() != _NOT_SENT):
+            self._end.set_result(error)
+
     async def write(self, said: ClientSaid) -> None:
-        """Send a message. One to a link that has ended waits: whoever reads is told why. Raises grpc.RpcError."""
-        try:
+        """Send a message. One to a link that has ended is lost: whoever reads is told why it has."""
+        with suppress(asyncio.InvalidStateError, grpc.aio.AioRpcError):
             await self._call.write(client_message(said))
-        except asyncio.InvalidStateError:
-            await asyncio.Event().wait()
 
     async def read(self) -> session_pb2.ServerMessage | None:
         """The next message; None when the server has ended the link in order.
@@ -67,11 +79,12 @@ class SessionConnection:
         Raises:
             grpc.RpcError: it has failed.
         """
-        message = await self._call.read()
-        if message is not grpc.aio.EOF:
-            return message  # type: ignore[no-any-return]
-        if await self._call.code() is not grpc.StatusCode.OK:
-            await self._call  # raises what it has ended with
+        with suppress(grpc.aio.AioRpcError):
+            message = await self._call.read()
+            if message is not grpc.aio.EOF:
+                return message  # type: ignore[no-any-return]
+        if (error := await self._end) is not None:
+            raise error
         return None
 
     async def close(self) -> None:
@@ -81,3 +94,22 @@ class SessionConnection:
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_S):
                 await self.channel.close()
+
+
+def _error(call: Any) -> grpc.aio.AioRpcError | None:
+    """What a call that has a status has failed with; None: it has not."""
+    code = _at_once(call.code())
+    if code is grpc.StatusCode.OK:
+        return None
+    initial, trailing = _at_once(call.initial_metadata()), _at_once(call.trailing_metadata())
+    return grpc.aio.AioRpcError(code, initial, trailing, _at_once(call.details()))
+
+
+def _at_once(answer: Coroutine[Any, Any, Any]) -> Any:
+    """What a coroutine gives that has nothing to wait for."""
+    try:
+        answer.send(None)
+    except StopIteration as end:
+        return end.value
+    answer.close()
+    raise RuntimeError("a call that has ended does not say with what")
