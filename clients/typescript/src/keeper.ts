@@ -159,29 +159,41 @@ export class Keeper {
 
   /** One link, from connecting to its end in order; why it ended. */
   async #linked(): Promise<string> {
-    const ending = new AbortController();
-    const link = await this.transport.open(this.#open(), this.#connectMs);
-    this.#link = link;
+    const [ending, connecting] = [new AbortController(), new AbortController()];
+    this.#hinted = false;
+    const opening = this.transport.open(this.#open(), this.#connectMs);
+    const hurry = this.#hurry(connecting.signal);
     try {
+      const link = await Promise.race([opening, hurry]);
+      this.#link = link;
       if (this.#over) throw new DeadLink("the session was closed");
       const late = (): Error =>
         new ServerUnavailable(
           `${this.transport.target} does not answer within ${this.#connectMs / 1000} s`,
           Status.UNAVAILABLE,
         );
-      const first = await within(link.messages.next(), this.#connectMs, late);
+      const first = await Promise.race([within(link.messages.next(), this.#connectMs, late), hurry]);
       const said = first.done ? undefined : first.value.message;
       if (said?.case !== "opened") throw new DeadLink("the server does not open the session");
+      connecting.abort();
       this.#opened(first.value as ServerMessage, said.value);
       await Promise.race([this.#read(link, ending.signal), this.#write(link, ending.signal), this.#watch(ending.signal)]);
       return "the server ended it";
     } finally {
       this.#link = undefined;
       this.#isOpen = false;
+      connecting.abort();
       ending.abort();
       this.#changed.tell();
-      link.close();
+      void opening.then((link) => link.close(), () => undefined); // also one that comes too late
     }
+  }
+
+  /** An attempt to connect may be over a network that is no more: a hint leaves it a second. */
+  async #hurry(connecting: AbortSignal): Promise<never> {
+    while (!this.#hinted && !connecting.aborted) await this.#changed.next();
+    await this.#wait(PROBE_MS, connecting);
+    throw new DeadLink("there was no link yet when the network may have changed");
   }
 
   #open(): Open {
@@ -202,6 +214,7 @@ export class Keeper {
     if (message.state.length) this.#state = message.state;
     this.#unacknowledged = { messages: 0, bytes: 0 };
     this.#heardAt = now;
+    this.#hinted = false; // a link that has just answered need not be doubted
     this.#leaving = false;
     this.#isOpen = true;
     this.#openedAt = now;

@@ -63,6 +63,38 @@ test("a hint ends a silent link that was asked before and has time to answer lef
   await session.close();
 });
 
+test("a hint ends an attempt that is not answered, and has the next one begun", async () => {
+  const { links, transport } = quiet(HOUR, HOUR, 1);
+  const session = await Session.open(transport, { connectTimeoutMs: 3_600_000 });
+  links[0]?.close();
+  await eventually(() => links.length > 1, "another attempt");
+  session.hintReconnect();
+  await eventually(() => links.length > 2, "the next attempt");
+  assert(links[1]?.closed);
+  await session.close();
+});
+
+test("a hint ends an attempt that has no connection, whose link is closed when it comes after all", async () => {
+  const { links, transport } = quiet(HOUR, HOUR);
+  /** @type {(() => void)[]} */
+  const connect = [];
+  const slow = async () => {
+    if (links.length) await new Promise((resolve) => connect.push(() => resolve(undefined)));
+    return transport.open();
+  };
+  const session = await Session.open({ ...transport, open: slow });
+  links[0]?.close();
+  await eventually(() => connect.length > 0, "another attempt");
+  session.hintReconnect();
+  await eventually(() => connect.length > 1, "the next attempt");
+  connect[1]?.();
+  await eventually(() => session.links > 1, "a link");
+  connect[0]?.();
+  await eventually(() => links.length > 2 && (links[2]?.closed ?? false), "the end of the link that came too late");
+  assert.deepEqual([links[1]?.closed, session.links], [false, 2]);
+  await session.close();
+});
+
 test("a session that is closed while its link is opened waits for nobody", async () => {
   const { links, transport } = quiet(HOUR, HOUR, 1);
   const session = await Session.open(transport, { connectTimeoutMs: 3_600_000 });

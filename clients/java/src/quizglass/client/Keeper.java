@@ -157,6 +157,12 @@ final class Keeper implements Link.Receiver {
       connect();
     } else if (!linked) {
       hinted = true;
+      Link hurried = link;
+      thread.after(
+          PROBE_MS,
+          () -> {
+            if (!linked) broke(hurried, null, "there was no link yet when the network may have changed");
+          });
     } else {
       Link probed = link;
       ping();

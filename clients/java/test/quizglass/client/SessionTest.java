@@ -129,6 +129,25 @@ class SessionTest {
   }
 
   @Test
+  void aHintEndsAnAttemptThatIsNotAnswered() throws Exception {
+    SessionOptions options = Stage.PATIENT.withConnectTimeout(Duration.ofMinutes(10));
+    String server = stage.begin(USUAL);
+    try (ServerSocket door = new ServerSocket(0, 8, InetAddress.getLoopbackAddress())) {
+      var opening = CompletableFuture.supplyAsync(() -> Session.open("127.0.0.1:" + door.getLocalPort(), options, news -> {}));
+      Socket first = door.accept();
+      relay(first, server);
+      try (Session session = opening.get()) {
+        first.close();
+        Socket silent = door.accept();
+        session.hintReconnect();
+        relay(door.accept(), server);
+        assertEquals("45 crowns", session.ask("What?").answer().text());
+        silent.close();
+      }
+    }
+  }
+
+  @Test
   void linksThatBringNothingAndBreakAreNotMadeWithoutAPause() throws IOException {
     SessionOptions options = Stage.PATIENT.withPatience(Duration.ofMillis(300));
     Server brief = ServerBuilder.forPort(0).addService(new Brief()).build().start();
