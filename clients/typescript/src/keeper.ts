@@ -163,9 +163,9 @@ export class Keeper {
     this.#hinted = false;
     const opening = this.transport.open(this.#open(), this.#connectMs);
     const hurry = this.#hurry(connecting.signal);
+    let link: Link | undefined;
     try {
-      const link = await Promise.race([opening, hurry]);
-      this.#link = link;
+      link = this.#link = await Promise.race([opening, hurry]);
       if (this.#over) throw new DeadLink("the session was closed");
       const late = (): Error =>
         new ServerUnavailable(
@@ -185,7 +185,8 @@ export class Keeper {
       connecting.abort();
       ending.abort();
       this.#changed.tell();
-      void opening.then((link) => link.close(), () => undefined); // also one that comes too late
+      link?.close();
+      if (!link) void opening.then((late) => late.close(), () => undefined); // it is of no use any more
     }
   }
 
