@@ -66,7 +66,8 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+        # In ASCII: standard error would escape what its encoding lacks in a way that is no JSON.
+        return json.dumps(line, default=str)
 
 
 class HumanFormatter(logging.Formatter):

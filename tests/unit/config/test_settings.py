@@ -227,6 +227,11 @@ def test_json_logs_are_one_object_with_the_fields() -> None:
     assert "plan" not in parsed
 
 
+def test_json_logs_are_json_whatever_standard_error_can_encode() -> None:
+    line = JsonFormatter().format(record("turn finished", reason="caf\xe9 \u65e5"))
+    assert json.loads(line.encode("ascii"))["reason"] == "caf\xe9 \u65e5"
+
+
 @pytest.mark.parametrize(
     "name", [name for name, field in all_fields().items() if Path in (field.annotation, *get_args(field.annotation))]
 )
