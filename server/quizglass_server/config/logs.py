@@ -18,7 +18,7 @@ _MAX_FIELD_CHARS = 500
 
 
 def configure(style: str, level: str) -> None:
-    """Send all logs to standard error.
+    """Send all logs to standard error, and Python's warnings with them, which would be lines of no format.
 
     Args:
         style: "human" or "json".
@@ -30,6 +30,7 @@ def configure(style: str, level: str) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
     logging.getLogger("asyncio").setLevel(logging.WARNING)
+    logging.captureWarnings(True)
 
 
 class Sparing:

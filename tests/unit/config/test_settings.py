@@ -227,6 +227,14 @@ def test_json_logs_are_one_object_with_the_fields() -> None:
     assert "plan" not in parsed
 
 
+def test_warnings_of_python_are_lines_of_the_log() -> None:
+    warn = "import warnings; from quizglass_server.config.logs import configure; configure('json', 'info'); "
+    warn += "warnings.warn('a library is unhappy')"
+    done = subprocess.run([sys.executable, "-c", warn], capture_output=True, text=True, check=True)
+    (line,) = done.stderr.splitlines()
+    assert "UserWarning: a library is unhappy" in json.loads(line)["message"]
+
+
 def test_json_logs_are_json_whatever_standard_error_can_encode() -> None:
     line = JsonFormatter().format(record("turn finished", reason="caf\xe9 \u65e5"))
     assert json.loads(line.encode("ascii"))["reason"] == "caf\xe9 \u65e5"
