@@ -12,10 +12,12 @@ import ipaddress
 import logging
 import signal
 from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import Future
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import Any, Protocol
 
 from quizglass_server import __version__, descriptors
@@ -101,7 +103,7 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
 
 async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
     """What requests are answered with; `stack` closes it, the last opened first."""
-    bundle = await asyncio.to_thread(Bundle.load, settings.bundle)
+    bundle = await _whole(settings.bundle)
     log.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
     _check_policies(settings.default_policy, bundle)
     models = await load_models(bundle, settings, settings)
@@ -132,6 +134,21 @@ async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
     keys = await asyncio.to_thread(keys_of, settings, place)
     sessions = Sessions(keys, settings.session_ttl_s)
     return Services(assistant, knowledge, models, bundle, settings, decoder, work, sessions, memory)
+
+
+async def _whole(directory: Path) -> Bundle:
+    """A bundle, all of it hashed on a thread that a server which is told to stop meanwhile does not wait for."""
+    future: Future[Bundle] = Future()
+    future.set_running_or_notify_cancel()
+
+    def load() -> None:
+        try:
+            future.set_result(Bundle.load(directory))
+        except BaseException as error:
+            future.set_exception(error)
+
+    Thread(target=load, name="bundle", daemon=True).start()
+    return await asyncio.wrap_future(future)
 
 
 async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) -> None:

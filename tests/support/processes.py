@@ -32,6 +32,13 @@ def decoders_of(pid: int) -> list[int]:
     return running(pid, "quizglass_server.decoding.worker")
 
 
+def holds_open(pid: int, file: Path) -> bool:
+    """Whether a process has a file open right now."""
+    with suppress(OSError):  # one was closed meanwhile
+        return any(Path(link).samefile(file) for link in Path(f"/proc/{pid}/fd").iterdir())
+    return False
+
+
 def processor_s(pid: int) -> float:
     """Seconds of processor time that a process has had."""
     fields = _read(pid, "stat").rpartition(b")")[2].split()

@@ -18,7 +18,7 @@ _MAX_FIELD_CHARS = 500
 
 
 def configure(style: str, level: str) -> None:
-    """Send all logs to standard error.
+    """Send all logs to standard error, and Python's warnings with them, which would be lines of no format.
 
     Args:
         style: "human" or "json".
@@ -30,6 +30,7 @@ def configure(style: str, level: str) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
     logging.getLogger("asyncio").setLevel(logging.WARNING)
+    logging.captureWarnings(True)
 
 
 class Sparing:
@@ -66,7 +67,8 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+        # In ASCII: standard error would escape what its encoding lacks in a way that is no JSON.
+        return json.dumps(line, default=str)
 
 
 class HumanFormatter(logging.Formatter):

@@ -174,7 +174,7 @@ class PictureLimits(Options):
     max_frame_pixels: Annotated[int, Ge(1)] = 40_000_000
     """Largest picture, in pixels; each takes 1 to 17 bytes while it is decoded, by format. What has more than 8.3
     million (4K) is kept at a half or a third of its sides, which no model notices."""
-    max_frame_aspect: Annotated[float, Ge(1)] = 8.0
+    max_frame_aspect: Annotated[float, Ge(1), Le(10_000)] = 8.0
     """Longest side of a picture over its shortest. Extremes carry no content and upset image code."""
 
 
@@ -301,7 +301,7 @@ class ClientOptions(Options):
     message_s: Seconds = 60.0
     """Seconds that a client may take to send a message, and may pause between two entries of an import. Longer suits
     slow links and slow sources; shorter frees the places of clients that stopped midway."""
-    message_bytes: Annotated[int, Ge(1)] = 256 << 20
+    message_bytes: Annotated[int, Ge(256 << 10)] = 256 << 20
     """Bytes of requests that are not whole yet, over all clients; and as many of responses that nobody has read yet.
     Beyond, the clients that hold most are cut off. More admits more large uploads at once; less protects a small
     machine's memory."""

@@ -87,6 +87,24 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    @field_validator(
+        "bundle",
+        "knowledge_token_file",
+        "engine_cache",
+        "state_directory",
+        "memory_directory",
+        "session_key_file",
+        mode="before",
+    )
+    @classmethod
+    def _path(cls, given: Any) -> Any:
+        if given == "":
+            why = "empty, which would be the working directory; name a path, or leave the setting out"
+            raise PydanticCustomError("path", "{why}", {"why": why})
+        if isinstance(given, str) and "\0" in given:
+            raise PydanticCustomError("path", "{why}", {"why": "no path has a zero character"})
+        return given
+
     @field_validator("knowledge", mode="before")
     @classmethod
     def _place(cls, given: Any) -> Any:

@@ -60,7 +60,7 @@ async def _findings(settings: Settings | None) -> list[Finding]:
         *serving.directories(settings),
         *engines.looked_at(features, settings.provider),
         serving.address(settings.host, settings.port),
-        *serving.web(settings.web_host, settings.web_port),
+        *serving.web(settings),
         about,
     ]
     if bundle is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.engines.onnx.providers import AUTO, NAMES, choose
+from quizglass_server.errors import SettingsError
 
 if TYPE_CHECKING:  # importing it needs llama.cpp, which may be what is missing
     from quizglass_server.engines.llama.native.backends import Variant
@@ -47,7 +48,12 @@ def llama_variants(variants: Sequence[Variant], in_use: str | None, flags: froze
 def providers(available: Sequence[str], setting: str) -> Iterator[Finding]:
     """What ONNX Runtime runs models with."""
     short = {name: key for key, name in NAMES.items()}
-    chosen = [short[name] for name in choose(setting, available)]
+    try:
+        chosen = [short[name] for name in choose(setting, available)]
+    except SettingsError as error:
+        text, _, remedy = error.message.partition("; ")
+        yield Finding("ONNX Runtime", Status.WRONG, text, remedy, {"available": list(available)})
+        return
     yield Finding("ONNX Runtime", Status.OK, f"tries {', then '.join(chosen)}", "", {"providers": chosen})
     if setting == AUTO and chosen == ["cpu"] and has_gpu():
         remedy = "pip uninstall onnxruntime, then pip install 'quizglass[gpu]'"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.engines.llama.process.machine import cpu_features
+from quizglass_server.scheduling.cgroup import cgroup_values
 from quizglass_server.scheduling.cores import usable_cores
 
 _X86 = ("x86_64", "AMD64")
@@ -163,10 +164,11 @@ def _available() -> int:
 
 
 def _limit() -> int | None:
-    """The tighter of the container's limit and this process's."""
+    """The tightest of the limits of the container or service and of this process."""
     limits = []
-    with suppress(OSError, ValueError):  # no container, or "max"
-        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="utf-8")))
+    for text in cgroup_values("memory.max"):
+        with suppress(ValueError):  # "max": none
+            limits.append(int(text))
     if (soft := resource.getrlimit(resource.RLIMIT_AS)[0]) != resource.RLIM_INFINITY:
         limits.append(soft)
     return min(limits, default=None)

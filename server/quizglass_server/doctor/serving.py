@@ -18,6 +18,8 @@ from quizglass_server.errors import BundleError, QuizglassError
 from quizglass_server.policies.serving import doing_without, preferred, survey
 from quizglass_server.roles.load import LoadedModels, load_models
 
+_EVERY = {"0.0.0.0", "::"}  # noqa: S104  # compared with, not bound
+
 
 def address(host: str, port: int, name: str = "address", flag: str = "--port") -> Finding:
     """Whether an address can be listened on."""
@@ -27,22 +29,24 @@ def address(host: str, port: int, name: str = "address", flag: str = "--port") -
         with socket.socket(family, socket.SOCK_STREAM) as trial:
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             trial.bind((host, port))
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter of a name that none can have
         remedy = f"stop what listens there, or take another {flag} (0 takes a free one)"
-        if isinstance(error, socket.gaierror):
+        if isinstance(error, socket.gaierror | UnicodeError):
             remedy = f"take another {flag.replace('port', 'host')}: an address of this machine, or 0.0.0.0 for all"
-        return Finding(name, Status.WRONG, f"{host}:{port}: {error.strerror}", remedy, values)
+        return Finding(name, Status.WRONG, f"{host}:{port}: {getattr(error, 'strerror', error)}", remedy, values)
     return Finding(name, Status.OK, f"{host}:{port} is free", "", values)
 
 
-def web(host: str, port: int | None) -> Iterator[Finding]:
+def web(settings: Settings) -> Iterator[Finding]:
     """Whether HTTP can be served, if it is to be."""
-    name = "HTTP"
+    name, host, port = "HTTP", settings.web_host, settings.web_port
     missing = [package for package in WEB_PACKAGES if find_spec(package) is None]
     if port is None:
         return
     if missing:
         yield Finding(name, Status.WRONG, f"{missing[0]} is not installed", "pip install 'quizglass[web]'")
+    elif port == settings.port != 0 and (host == settings.host or {host, settings.host} & _EVERY):
+        yield Finding(name, Status.WRONG, f"{host}:{port}: gRPC is to listen there", "take another --web-port")
     else:
         yield address(host, port, name, "--web-port")
 
@@ -58,6 +62,25 @@ def directories(settings: Settings) -> Iterator[Finding]:
     for name, place in places.items():
         if isinstance(place, Path):
             yield machine.disk(place, name)
+    memory, knowledge = settings.memory_directory, settings.knowledge
+    if memory is not None and isinstance(knowledge, Path) and memory.resolve() == knowledge.resolve():
+        text, remedy = f"{memory} is the knowledge directory", "give --memory-directory one of its own"
+        yield Finding("visual memory", Status.WRONG, text, remedy)
+    if settings.session_key_file is not None:
+        yield _key_file(settings.session_key_file)
+
+
+def _key_file(path: Path) -> Finding:
+    name, values = "session keys", {"file": str(path)}
+    try:
+        path.open("rb").close()
+    except FileNotFoundError:
+        if path.parent.is_dir():
+            return machine.disk(path.parent, name)
+        return Finding(name, Status.WRONG, f"{path.parent} does not exist", f"mkdir {path.parent}", values)
+    except OSError as error:
+        return Finding(name, Status.WRONG, f"{path}: {error.strerror}", "let this user read it, or name a file", values)
+    return Finding(name, Status.OK, f"{path} can be read", "", values)
 
 
 def bundle_of(settings: Settings) -> tuple[Finding, Bundle | None]:

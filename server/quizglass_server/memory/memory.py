@@ -178,12 +178,13 @@ class SightingMemory:
         await self._queue.settle()
 
     async def close(self) -> None:
-        """Write what waits and let the next server in."""
-        await self._queue.close(_PATIENCE_S)
-        self._tidying.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._tidying
-        await self._store.close()
+        """Write what waits and let the next server in; cancelled, it no longer waits for the first."""
+        try:
+            await self._queue.close(_PATIENCE_S)
+        finally:
+            self._tidying.cancel()
+            await asyncio.wait({self._tidying})
+            await self._store.close()
 
     async def _write(self, seen: Seen) -> None:
         vectors = []

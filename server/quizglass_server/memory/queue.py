@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from quizglass_server.config.logs import Sparing
 from quizglass_server.domain.sightings import Seen
 from quizglass_server.errors import QuizglassError
 from quizglass_server.scheduling.priority import Priority, at_priority
@@ -28,6 +29,7 @@ class SightingQueue:
         """
         self._write = write
         self._busy = busy
+        self._crowded = Sparing(_log)
         self._settling = 0
         self._queue: asyncio.Queue[Seen | asyncio.Future[None]] = asyncio.Queue()
         self._pixel_bytes = 0
@@ -43,7 +45,7 @@ class SightingQueue:
         size = seen.picture.pixels.nbytes
         if self.waiting and (self.waiting >= _MOST_WAITING or self._pixel_bytes + size > _MOST_PIXEL_BYTES):
             self.dropped += 1
-            _log.warning("a sighting is not remembered: too many wait", extra={"waiting": self.waiting})
+            self._crowded.warning("a sighting is not remembered: too many wait", waiting=self.waiting)
             return
         self.waiting += 1
         self._pixel_bytes += size
@@ -62,19 +64,24 @@ class SightingQueue:
             self._settling -= 1
 
     async def close(self, patience_s: float) -> None:
-        """Write what waits, as far as `patience_s` seconds go, and take no more."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(patience_s):
-                await self.settle()
+        """Write what waits, as far as `patience_s` seconds go or until cancelled, and take no more."""
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(patience_s):
+                    await self.settle()
+        finally:
+            await self._end()
+
+    async def _end(self) -> None:
+        lost = self.waiting  # the one that is being written among them
         self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        await asyncio.wait({self._task})
         while not self._queue.empty():  # who waits for them waits no longer
             item = self._queue.get_nowait()
             if not isinstance(item, Seen) and not item.done():
                 item.set_result(None)
-        if self.waiting:
-            _log.warning("sightings are lost: the server stops", extra={"waiting": self.waiting})
+        if lost:
+            _log.warning("sightings are lost: the server stops", extra={"waiting": lost})
 
     async def _work(self) -> None:
         with at_priority(Priority.BACKGROUND):

@@ -36,7 +36,8 @@ class Admission:
         """Turns by their client (`scheduling.clients`)."""
         self._waiters: deque[tuple[str, asyncio.Future[None]]] = deque()
         self._interval_s = _FIRST_WAIT_S
-        self._last_end: float | None = None
+        self._full_since = 0.0
+        """When the last free permit was taken, or the last one changed hands."""
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -81,8 +82,7 @@ class Admission:
 
     async def _acquire(self, client: str) -> None:
         if self.running < self._limit:
-            self._running[client] += 1
-            self._idle.clear()
+            self._take(client)
             return
         if self._full:
             self._make_room(client)
@@ -124,6 +124,12 @@ class Admission:
             retry_after_s=self._retry_after(),
         )
 
+    def _take(self, client: str) -> None:
+        self._running[client] += 1
+        self._idle.clear()
+        if self.running == self._limit:
+            self._full_since = time.monotonic()
+
     def _release(self, client: str) -> None:
         self._running[client] -= 1
         if not self._running[client]:
@@ -133,18 +139,16 @@ class Admission:
             self._waiters.remove(place)
             following, waiter = place
             if not waiter.done():
-                self._running[following] += 1
+                self._take(following)
                 waiter.set_result(None)
                 return
         if not self._running:
             self._idle.set()
 
     def _learn(self) -> None:
-        """Mean time between two ends while all permits are taken: how soon a place becomes free."""
-        now = time.monotonic()
-        if self._last_end is not None and self.running == self._limit:
-            self._interval_s += _WEIGHT * (now - self._last_end - self._interval_s)
-        self._last_end = now if self.running == self._limit else None
+        """Mean time until a permit comes back while all are taken: how soon a place becomes free."""
+        if self.running == self._limit:
+            self._interval_s += _WEIGHT * (time.monotonic() - self._full_since - self._interval_s)
 
     def _retry_after(self) -> float:
         return min(max(self._interval_s * (len(self._waiters) + 1), _SHORTEST_WAIT_S), _LONGEST_WAIT_S)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
-_CGROUP = Path("/sys/fs/cgroup/cpu.max")
+from quizglass_server.scheduling.cgroup import cgroup_values
+
 _MOST_RUNS = 2
 _NICE = 5
 """A third of the weight of a thread that answers."""
@@ -58,15 +60,15 @@ def give_way() -> None:
         os.nice(_NICE)
 
 
-def usable_cores(cgroup: Path = _CGROUP) -> int:
-    """Cores that this process may use: its affinity, and a container's quota where that is less.
+def usable_cores(quotas: Iterable[str] | None = None) -> int:
+    """Cores that this process may use: its affinity, and the quota of its container or service where that is less.
 
     Args:
-        cgroup: the `cpu.max` file of cgroup v2; absent outside a container.
+        quotas: what `cpu.max` holds in its control groups; None: this process's own.
     """
     cores = len(os.sched_getaffinity(0))
-    try:
-        quota, period = cgroup.read_text().split()
-        return max(1, min(cores, round(int(quota) / int(period))))
-    except (OSError, ValueError, ZeroDivisionError):  # no file, or "max": no quota
-        return cores
+    for text in cgroup_values("cpu.max") if quotas is None else quotas:
+        with suppress(ValueError, ZeroDivisionError):  # "max": no quota
+            quota, period = text.split()
+            cores = min(cores, max(1, round(int(quota) / int(period))))
+    return cores

@@ -99,7 +99,8 @@ class WorkMemory:
 
         Raises:
             Overloaded: they were not there in time, which is until the work's deadline and at most five seconds, or
-                thirty where it has none, as an import; or the system would not give them.
+                thirty where it has none, as an import; or they are more than `largest`; or the system would not give
+                them.
         """
         left = self._headroom()
         if left is not None and left < size + ELBOW_BYTES:
@@ -126,8 +127,12 @@ class WorkMemory:
             self._last_collection = time.monotonic()
 
     async def _wait(self, size: int) -> None:
-        if size > self.total:
-            raise self._refusal(size)
+        if size > self.largest:
+            most, asked = (round(value / _MIB, 1) for value in (self.largest, size))
+            raise Overloaded(
+                f"{asked} MiB are needed, and work_memory_bytes admits {most} at most; send less at once",
+                retry_after_s=_LONGEST_WAIT_S,
+            )
         self._loop = asyncio.get_running_loop()
         waiter = self._loop.create_future()
         self._waiters.append((size, waiter))

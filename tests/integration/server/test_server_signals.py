@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from quizglass_client.local import LocalServer
 from quizglass_server.errors import Stopping
 from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.engines.generator_process import PATIENCE_S
-from tests.support.processes import generator_of
+from tests.support.processes import generator_of, holds_open
 from tests.support.rpc_fakes import png
 from tests.support.sessions.session_links import opened, parts, question
 
@@ -48,6 +49,25 @@ def test_a_signal_while_it_is_imported_ends_it_with_130_and_no_word(number: sign
         assert process.wait(PATIENCE_S) == 130
         assert process.stderr is not None
         assert process.stderr.read() == b""
+
+
+def test_a_signal_while_a_bundle_is_hashed_does_not_wait_for_that(tmp_path: Path) -> None:
+    bundle = write_bundle(tmp_path / "bundle")
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    endless = bundle / "endless.bin"
+    endless.touch()
+    os.truncate(endless, 1 << 40)
+    manifest["files"] = {endless.name: {"sha256": "0" * 64, "bytes": 1 << 40}, **manifest["files"]}
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    command = [sys.executable, "-m", "quizglass_server", "--bundle", bundle, "--knowledge", tmp_path / "k"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        try:
+            while not holds_open(process.pid, endless):
+                assert process.poll() is None
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE_S) == 130
+        finally:
+            process.kill()
 
 
 @pytest.fixture

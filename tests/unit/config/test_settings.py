@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import get_args
 from unittest.mock import patch
 
 import pytest
@@ -65,6 +66,16 @@ def test_settings_made_directly_do_not_read_the_environment(monkeypatch) -> None
         (NEEDED | {"max_turns": "0"}, {}, "", "--max-turns: input should be greater than or equal to 1"),
         (NEEDED, {"QUIZGLASS_GRACE_S": "no"}, "", "QUIZGLASS_GRACE_S: input should be a valid number"),
         (NEEDED, {}, 'log_format = "xml"', "quizglass.toml: log_format: input should be 'human' or 'json'"),
+        (NEEDED | {"bundle": ""}, {}, "", "--bundle: empty, which would be the working directory; name a path, or"),
+        (NEEDED, {"QUIZGLASS_MEMORY_DIRECTORY": ""}, "", "QUIZGLASS_MEMORY_DIRECTORY: empty, which would be the work"),
+        (NEEDED, {}, 'state_directory = "a\\u0000b"', "quizglass.toml: state_directory: no path has a zero character"),
+        (
+            NEEDED | {"max_frame_aspect": "inf"},
+            {},
+            "",
+            "--max-frame-aspect: input should be less than or equal to 10000",
+        ),
+        (NEEDED | {"message_bytes": "1"}, {}, "", "--message-bytes: input should be greater than or equal to 262144"),
         (
             {"bundle": "b"},
             {},
@@ -214,6 +225,27 @@ def test_json_logs_are_one_object_with_the_fields() -> None:
     assert (parsed["level"], parsed["turn"], parsed["ms"], parsed["odd"]) == ("info", "abc", 1.5, "p\n")
     assert "skipped" not in parsed
     assert "plan" not in parsed
+
+
+def test_warnings_of_python_are_lines_of_the_log() -> None:
+    warn = "import warnings; from quizglass_server.config.logs import configure; configure('json', 'info'); "
+    warn += "warnings.warn('a library is unhappy')"
+    done = subprocess.run([sys.executable, "-c", warn], capture_output=True, text=True, check=True)
+    (line,) = done.stderr.splitlines()
+    assert "UserWarning: a library is unhappy" in json.loads(line)["message"]
+
+
+def test_json_logs_are_json_whatever_standard_error_can_encode() -> None:
+    line = JsonFormatter().format(record("turn finished", reason="caf\xe9 \u65e5"))
+    assert json.loads(line.encode("ascii"))["reason"] == "caf\xe9 \u65e5"
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, field in all_fields().items() if Path in (field.annotation, *get_args(field.annotation))]
+)
+def test_no_path_is_empty(name: str) -> None:
+    with pytest.raises(SettingsError, match=f"--{name.replace('_', '-')}: empty"):
+        load_settings(NEEDED | {name: ""})
 
 
 def test_a_warning_that_comes_again_and_again_is_counted_instead(caplog: pytest.LogCaptureFixture) -> None:

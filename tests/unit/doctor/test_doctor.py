@@ -2,9 +2,11 @@
 
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from quizglass_server.config.settings import Settings
 from quizglass_server.doctor import engines, machine
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.engines.llama.native.backends import NATIVE, Variant
@@ -12,6 +14,10 @@ from quizglass_server.engines.llama.process.machine import cpu_features
 
 GIB = 1 << 30
 AVX2 = frozenset({"avx2", "fma", "f16c"})
+
+
+def settings(**given: Any) -> Settings:
+    return Settings(**{"bundle": Path("b"), "knowledge": Path("k")} | given)
 
 
 def test_a_processor_without_avx2_is_wrong_and_says_what_is_missing() -> None:
@@ -118,19 +124,51 @@ def test_an_address_in_use_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
         holder.listen()
         port = holder.getsockname()[1]
         assert serving.address("127.0.0.1", port).status is Status.WRONG
-        (taken,) = serving.web("127.0.0.1", port)
+        (taken,) = serving.web(settings(web_port=port))
         assert (taken.status, "--web-port" in taken.remedy) == (Status.WRONG, True)
     assert serving.address("127.0.0.1", 0).status is Status.OK
-    assert [each.status for each in serving.web("127.0.0.1", 0)] == [Status.OK]
-    assert list(serving.web("127.0.0.1", None)) == []
+    assert [each.status for each in serving.web(settings(web_port=0))] == [Status.OK]
+    assert list(serving.web(settings())) == []
     monkeypatch.setattr(serving, "find_spec", lambda name: None)
-    (missing,) = serving.web("127.0.0.1", 0)
+    (missing,) = serving.web(settings(web_port=0))
     assert "quizglass[web]" in missing.remedy
+
+
+@pytest.mark.parametrize("web_host", ["127.0.0.1", "0.0.0.0"])
+def test_two_doors_at_one_address_are_wrong(web_host: str) -> None:
+    from quizglass_server.doctor import serving
+
+    (told,) = serving.web(settings(port=50999, web_port=50999, web_host=web_host))
+    assert (told.status, told.text) == (Status.WRONG, f"{web_host}:50999: gRPC is to listen there")
+    (apart,) = serving.web(settings(port=0, web_port=0, web_host=web_host))
+    assert apart.status is Status.OK
+
+
+def test_directories_and_files_that_a_server_would_refuse_are_wrong(tmp_path: Path) -> None:
+    from quizglass_server.doctor import serving
+
+    (tmp_path / "link").symlink_to(tmp_path)
+    given = settings(knowledge=tmp_path, memory_directory=tmp_path / "link", session_key_file=tmp_path / "no" / "key")
+    wrong = [each.text for each in serving.directories(given) if each.status is Status.WRONG]
+    assert wrong == [f"{tmp_path / 'link'} is the knowledge directory", f"{tmp_path / 'no'} does not exist"]
+    *_, unreadable = serving.directories(settings(session_key_file=tmp_path))
+    assert (unreadable.status, unreadable.text) == (Status.WRONG, f"{tmp_path}: Is a directory")
+    *_, made = serving.directories(settings(session_key_file=tmp_path / "key"))
+    assert made.status in (Status.OK, Status.SLOW)
+    assert not (tmp_path / "key").exists()
+
+
+def test_a_provider_that_is_not_there_is_wrong_and_the_rest_is_looked_at() -> None:
+    (finding,) = engines.providers(["CPUExecutionProvider"], "cuda")
+    assert finding.status is Status.WRONG
+    assert "CUDAExecutionProvider is not in this ONNX Runtime" in finding.text
+    assert "quizglass[gpu]" in finding.remedy
 
 
 def test_an_address_that_is_none_is_not_taken_for_one_in_use() -> None:
     from quizglass_server.doctor import serving
 
-    told = serving.address("no.such.host.invalid", 0, "HTTP", "--web-port")
-    assert told.status is Status.WRONG
-    assert "--web-host" in told.remedy
+    for host in ("no.such.host.invalid", "no..host"):
+        told = serving.address(host, 0, "HTTP", "--web-port")
+        assert told.status is Status.WRONG
+        assert "--web-host" in told.remedy

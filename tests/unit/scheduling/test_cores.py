@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quizglass_server.scheduling.cgroup import cgroup_values
 from quizglass_server.scheduling.cores import CoreShares, share_cores, usable_cores
 
 
@@ -35,15 +36,38 @@ def test_settings_decide_where_they_are_given() -> None:
         share_cores(4, threads=-1)
 
 
-def test_a_containers_quota_counts(tmp_path: Path) -> None:
+def test_the_tightest_quota_counts() -> None:
     here = len(os.sched_getaffinity(0))
-    quota = tmp_path / "cpu.max"
-    assert usable_cores(quota) == here
-    for text, cores in (
-        ("max 100000", here),
-        ("50000 100000", 1),
-        (f"{here + 1}00000 100000", here),
-        ("nonsense", here),
+    for quotas, cores in (
+        ([], here),
+        (["max 100000"], here),
+        (["50000 100000"], 1),
+        ([f"{here + 1}00000 100000"], here),
+        (["nonsense"], here),
+        (["max 100000", "100000 100000", f"{here}00000 100000"], 1),
     ):
-        quota.write_text(text + "\n")
-        assert usable_cores(quota) == cores
+        assert usable_cores(quotas) == cores
+
+
+@pytest.mark.parametrize(
+    ("membership", "values"),
+    [
+        ("0::/", ["root"]),
+        ("5:cpu:/elsewhere\n0::/system.slice/quizglass.service", ["service", "slice", "root"]),
+        ("0::/docker/of-the-host", ["root"]),
+        ("5:cpu:/system.slice/quizglass.service", ["root"]),
+        (None, ["root"]),
+    ],
+)
+def test_limits_are_those_of_a_container_and_of_a_service_and_of_what_that_lies_in(
+    tmp_path: Path, membership: str | None, values: list[str]
+) -> None:
+    tree, groups = tmp_path / "cgroup", tmp_path / "groups"
+    service = tree / "system.slice" / "quizglass.service"
+    service.mkdir(parents=True)
+    for group, value in ((service, "service"), (service.parent, "slice"), (tree, "root")):
+        (group / "cpu.max").write_text(value + "\n")
+    (tmp_path / "cpu.max").write_text("not of the tree")
+    if membership is not None:
+        groups.write_text(membership + "\n")
+    assert cgroup_values("cpu.max", tree, groups) == values

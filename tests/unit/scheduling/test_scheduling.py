@@ -1,10 +1,12 @@
 """Budgets, usual costs and admission."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
 from quizglass_server.errors import Overloaded
+from quizglass_server.scheduling import admission as admissions
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.clients import asked_by
@@ -99,6 +101,22 @@ class Held:
         async with admission.admit():
             self.inside.set()
             await self.leave.wait()
+
+
+async def test_the_hour_in_which_nobody_asked_says_nothing_of_when_a_place_is_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(admissions, "time", SimpleNamespace(monotonic=lambda: now))
+    admission = Admission(limit=1, queue=0)
+    for _ in range(20):
+        async with admission.admit():
+            now += 0.2
+        now += 3600.0
+    async with admission.admit():
+        with pytest.raises(Overloaded) as refused:
+            admission.check_room()
+    assert refused.value.retry_after_s == pytest.approx(0.2, abs=0.01)
 
 
 async def settle() -> None:

@@ -112,9 +112,10 @@ async def test_who_leaves_while_waiting_takes_nothing(work: WorkMemory) -> None:
     assert work.used == 0
 
 
-async def test_more_than_the_total_is_refused_without_a_wait(work: WorkMemory) -> None:
-    with pytest.raises(Overloaded, match="more are needed"):
-        await work.reserve(TOTAL + 1)
+@pytest.mark.parametrize("size", [LARGE + 1, TOTAL + 1])
+async def test_more_than_is_ever_admitted_is_refused_without_a_wait(work: WorkMemory, size: int) -> None:
+    with pytest.raises(Overloaded, match="work_memory_bytes admits"):
+        await work.reserve(size)
 
 
 @pytest.mark.parametrize(("left", "admitted"), [(ELBOW_BYTES + 10, True), (ELBOW_BYTES + 9, False)])

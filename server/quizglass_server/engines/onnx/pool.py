@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextvars
 from collections import deque
 from collections.abc import Callable
@@ -76,11 +77,15 @@ class EnginePool:
 
     Work goes in order of arrival. Background work has threads of its own, one less than there are for turns and at
     least one, of a lower priority: no turn waits for it to end.
+
+    Left open, it is closed when the interpreter ends: a thread that comes back from ONNX Runtime into an interpreter
+    that is being taken down would abort the process.
     """
 
     def __init__(self, workers: int) -> None:
         self._turns = _Lane("onnx", workers, behind=1)
         self._background = _Lane("onnx-background", max(1, workers - 1), behind=2)
+        atexit.register(self.close)
 
     def submit(self, work: Callable[[], T], priority: Priority | None = None) -> Future[T]:
         """Queue `work`, which runs in a copy of this context; cancelled before it begins, it never runs.
@@ -104,6 +109,7 @@ class EnginePool:
 
     def close(self) -> None:
         """Let running work end and drop the rest."""
+        atexit.unregister(self.close)
         for lane in (self._turns, self._background):
             lane.drop()
         for lane in (self._turns, self._background):

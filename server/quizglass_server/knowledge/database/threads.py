@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import functools
 import queue
 import threading
@@ -138,7 +139,9 @@ class StoreThreads:
 class Readers:
     """Threads that read, each with a connection of its own.
 
-    A pool of `concurrent.futures` would do, but its futures cost a search a fifteenth of its time.
+    A pool of `concurrent.futures` would do, but its futures cost a search a fifteenth of its time. Left open, they are
+    closed when the interpreter ends, as those are: a thread that comes back from hnswlib into an interpreter that is
+    being taken down would abort the process.
     """
 
     def __init__(self, readers: Sequence[DatabaseReader]) -> None:
@@ -152,6 +155,7 @@ class Readers:
         ]
         for thread in self._threads:
             thread.start()
+        atexit.register(self.close)
 
     async def run(self, job: Callable[[DatabaseReader], Result]) -> Result:
         """What a job returns or raises, and KnowledgeFailed after `close`. It runs even if the caller goes away."""
@@ -165,6 +169,7 @@ class Readers:
 
     def close(self) -> None:
         """Wait for the jobs that were given, then end. Blocks."""
+        atexit.unregister(self.close)
         with self._lock:
             self._closed = True
             for _ in self._threads:
