@@ -19,6 +19,7 @@ class Scripted:
     needs: tuple[str, ...] = ("generator",)
     likes: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
+    ending: tuple[str, ...] = ("generate",)
 
     def __init__(self, run: Run) -> None:
         self.answer = run

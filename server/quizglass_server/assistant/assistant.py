@@ -28,7 +28,6 @@ from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Evidence, Picture, Turn
 from quizglass_server.errors import InvalidInput, QuizglassError, RoleMissing
 from quizglass_server.policies import POLICIES, Policy
-from quizglass_server.policies.policy import ending
 from quizglass_server.policies.serving import Has, PolicyStatus, preferred, status_of, survey
 from quizglass_server.roles.detector import DETECTOR
 from quizglass_server.roles.generator import GENERATOR
@@ -190,7 +189,7 @@ class Assistant:
         about = {"turn": turn.id, "policy": policy.name}
         try:
             asked_by = f"policy {policy.name!r}"
-            runner = StepRunner(budget, self._resources, journal, asked_by, ending(policy.tasks))
+            runner = StepRunner(budget, self._resources, journal, asked_by, policy.ending)
             recalled = await recall(turn, runner, self._resources, journal) if turn.recall else None
             refused = seen_alone(turn, self._resources.models[GENERATOR])
             draft = recalled or refused or await self._answered(turn, policy, runner, journal)

@@ -13,7 +13,7 @@ from quizglass_server.policies.draft_first import DraftFirst
 from quizglass_server.policies.fixed import FixedPlan
 from quizglass_server.policies.omnisearch import OmniSearch
 from quizglass_server.policies.planning_agent import PlanningAgent
-from quizglass_server.policies.policy import Policy
+from quizglass_server.policies.policy import Policy, by_name
 from quizglass_server.policies.qa_dragon import QADragon
 
 __all__ = ["POLICIES", "Policy"]
@@ -36,4 +36,4 @@ _ALL: tuple[Policy, ...] = (
     ChainOfThought(),
     *QADragon.every(),
 )
-POLICIES: dict[str, Policy] = {policy.name: policy for policy in _ALL}
+POLICIES: dict[str, Policy] = by_name(_ALL)

@@ -78,6 +78,7 @@ class CogPlanner:
     needs = ("generator", "image_encoder", "text_encoder", "reranker")
     likes = liked(needs)
     tasks = ("reformulate", "act", "rewrite")
+    ending = ("generate",)
 
     def __init__(self, name: str, *, parallel: bool) -> None:
         self.name = name

@@ -25,6 +25,7 @@ class OneSearch:
     """Looks up the same for every question, by the question as it was asked."""
 
     tasks = ()
+    ending = ("generate",)
 
     def __init__(self, name: str, action: Action) -> None:
         self.name = name
@@ -54,6 +55,7 @@ class SelfReflective:
     needs = ("generator", "image_encoder", "text_encoder", "reranker")
     likes = liked(needs)
     tasks = ("grade", "again")
+    ending = ("draft",)
 
     async def answer(self, tools: Tools) -> Draft:
         """The first answer that is graded as enough, or the last one written."""

@@ -22,6 +22,7 @@ class OneStage:
     needs = ("generator", "image_encoder")
     likes = ("text_encoder", "detector", "reader")
     tasks = ("rewrite",)
+    ending = ("generate",)
 
     async def answer(self, tools: Tools) -> Draft:
         """Search, then answer."""
@@ -35,6 +36,7 @@ class TwoStage:
     needs = ("generator", "image_encoder")
     likes = liked(needs, "text_encoder")
     tasks = ("rewrite", "select_by_text")
+    ending = ("generate",)
 
     async def answer(self, tools: Tools) -> Draft:
         """Search, choose, answer."""
@@ -54,6 +56,7 @@ class ChainOfThought:
     needs = ("generator", "image_encoder")
     likes = ("text_encoder", "detector", "reader")
     tasks = ("rewrite", "reason", "conclude_from_reason")
+    ending = ("generate",)
 
     async def answer(self, tools: Tools) -> Draft:
         """Search, reason, answer."""

@@ -46,6 +46,7 @@ class CoReMmrag:
     needs = ("generator", "image_encoder")
     likes = liked(needs, "text_encoder")
     tasks = ("rewrite", "select", *RECONCILING)
+    ending = ("generate",)
 
     async def answer(self, tools: Tools) -> Draft:
         """The four stages."""

@@ -22,6 +22,7 @@ class DraftFirst:
     needs = ("tool_router", "generator", *SEARCHES)
     likes = liked(needs)
     tasks = ("rewrite",)
+    ending = ("generate",)
 
     async def answer(self, tools: Tools) -> Draft:
         """Draft, decide, then follow the plan."""

@@ -12,6 +12,8 @@ from quizglass_server.policies.tools import Tools
 class FixedPlan:
     """Follows one plan always; its name is the plan's."""
 
+    ending = ("generate",)
+
     def __init__(self, plan: Plan) -> None:
         image, text = ("image_encoder",), ("text_encoder",)
         self.name = plan.value

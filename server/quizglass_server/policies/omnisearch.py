@@ -36,6 +36,7 @@ class OmniSearch:
     needs = ("generator", "image_encoder", "text_encoder", "reranker")
     likes = liked(needs)
     tasks = ("next", "ask", "rewrite")
+    ending = ("generate",)
 
     async def answer(self, tools: Tools) -> Draft:
         """Rounds until the model answers."""

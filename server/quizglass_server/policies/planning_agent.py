@@ -39,6 +39,8 @@ class PlanningAgent:
         tasks: what the answerer has the generator write besides answering.
     """
 
+    ending = ("generate",)
+
     def __init__(
         self,
         name: str = "planning-agent",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from quizglass_server.domain.state import Draft
@@ -20,17 +20,6 @@ def liked(needs: Sequence[str], *more: str) -> tuple[str, ...]:
     """
     beside = (role for need in (*needs, *more) for role in _BESIDE.get(need, ()))
     return tuple(role for role in dict.fromkeys((*more, *beside, "reader")) if role not in needs)
-
-
-def ending(tasks: Sequence[str]) -> tuple[str, ...]:
-    """Names of the steps that write a policy's answer, for which all before them leave time.
-
-    Most stream it in one. QA-Dragon gives a reason and concludes, and self-reflective retrieval drafts, before either
-    tells anything.
-    """
-    if "conclude" in tasks:
-        return ("reason", "conclude")
-    return ("draft",) if "grade" in tasks else ("generate",)
 
 
 class Policy(Protocol):
@@ -59,6 +48,29 @@ class Policy(Protocol):
         """What is to be written or decided besides the answer: each needs a decider or a prompt of that name."""
         ...
 
+    @property
+    def ending(self) -> tuple[str, ...]:
+        """Names of the steps that write the answer, in order: all before them leave time for them.
+
+        What is streamed by `Tools.answer` or `Tools.attempt` is "generate", what `Tools.write` makes of the prompt
+        "answer" is "draft", and of another prompt that prompt's name.
+        """
+        ...
+
     async def answer(self, tools: Tools) -> Draft:
         """Run the turn; the tools tell of every event on the way."""
         ...
+
+
+def by_name(policies: Iterable[Policy]) -> dict[str, Policy]:
+    """Policies by their names.
+
+    Raises:
+        TypeError: one does not say which steps write its answer, or names one that it cannot run.
+    """
+    named = {policy.name: policy for policy in policies}
+    for name, policy in named.items():
+        ending, steps = getattr(policy, "ending", ()), ("generate", "draft", *policy.tasks)
+        if not ending or not set(ending) <= set(steps):
+            raise TypeError(f"policy {name!r}: its `ending` has to name steps of {', '.join(steps)}; it is {ending!r}")
+    return named

@@ -109,6 +109,8 @@ class QADragon:
         parts: what of it runs.
     """
 
+    ending = ("reason", "conclude")
+
     def __init__(self, name: str = "qa-dragon", parts: Parts | None = None) -> None:
         self.name = name
         self._parts = parts = parts or Parts()

@@ -122,7 +122,7 @@ def verify(
         cited = _calculated(answer, calculations, sources, question)
         return Support(outcome) if cited is None else Support(VerdictOutcome.SUPPORTED, cited)
     numbers = _numbers(answer)  # "5" is not what "5 million" says, nor "-5"
-    if whole := _standing(spoken, [each for each in sources if numbers <= each.numbers and each.opens_with(spoken)]):
+    if whole := _standing(spoken, [each for each in sources if each.opens_with(spoken) and numbers <= each.numbers]):
         return Support(VerdictOutcome.SUPPORTED, (whole,))
     if parts := _stated(answer, sources):
         return Support(VerdictOutcome.SUPPORTED, parts)

@@ -3,11 +3,14 @@
 import json
 import subprocess
 import sys
+from itertools import cycle
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from quizglass.values import Done
+from quizglass.values import Done, Plan
 from quizglass_export import cli
 from quizglass_export.assembly.next_steps import next_steps
 from quizglass_server.assistant.assistant import Assistant
@@ -16,12 +19,13 @@ from quizglass_server.doctor.finding import Status
 from quizglass_server.doctor.serving import policies
 from quizglass_server.errors import RoleMissing
 from quizglass_server.policies import POLICIES, Policy
+from quizglass_server.policies.policy import by_name
 from quizglass_server.policies.serving import BY_PREFERENCE, doing_without, preferred, status_of, survey
 from quizglass_server.roles.decider import NAMED
 from quizglass_server.roles.table import Roles
 from quizglass_server.scheduling.budget import Budget
 from tests.support.bundles.tiny_bundle import write_bundle
-from tests.support.turn_fakes import World, turn
+from tests.support.turn_fakes import World, done, turn
 
 ENCODERS = ("image_encoder", "text_encoder")
 ROLES = ("planner", "tool_router", "generator", "reranker", *ENCODERS)
@@ -86,6 +90,31 @@ async def test_a_policy_runs_with_what_it_needs_alone(name: str) -> None:
     assert isinstance(events[-1], Done)
     needed = {*POLICIES[name].needs, *(f"generator.prompts.{task}" for task in POLICIES[name].tasks)}
     assert status_of(POLICIES[name], lambda part: part in needed).servable
+
+
+@pytest.mark.parametrize("name", POLICIES)
+async def test_a_policy_ends_in_the_steps_that_it_names(name: str) -> None:
+    world = World()
+    world.models.deciders["tool_router"] = Router()  # type: ignore[assignment]
+    world.models.decision = Plan.TEXT  # the third of QA-Dragon's branches: RAG
+    answers = cycle([[" 45", " crowns"], [" 60", " crowns"]])  # CoRe-MMRAG's two sides differ
+
+    async def another_answer() -> None:
+        world.models.answer = next(answers)
+
+    world.models.before["answer"] = another_answer
+    ran = [timing.stage for timing in done(await world.ask(policy=name)).timings]
+    ending = POLICIES[name].ending
+    writing = [stage for stage in ran if stage in {"generate", "draft", "reason", "conclude", "weigh", *ending}]
+    assert tuple(writing[-len(ending) :]) == ending
+
+
+@pytest.mark.parametrize("ending", [None, (), ("generate", "conclude")], ids=["missing", "empty", "unknown"])
+def test_a_policy_has_to_say_which_steps_write_its_answer(ending: tuple[str, ...] | None) -> None:
+    said = {} if ending is None else {"ending": ending}
+    policy: Any = SimpleNamespace(name="ended", needs=(), likes=(), tasks=("reason",), **said)
+    with pytest.raises(TypeError, match="policy 'ended': its `ending` has to name steps of generate, draft, reason;"):
+        by_name([policy])
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -169,10 +198,10 @@ def test_a_server_does_not_start_with_a_default_policy_that_it_cannot_serve(tmp_
     bundle = write_bundle(tmp_path / "b", ("image_encoder", "generator"))
     command = [sys.executable, "-m", "quizglass_server.cli", "--bundle", str(bundle), "--port", "0"]
     command += ["--knowledge", str(tmp_path / "k"), "--default-policy", "both"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "default_policy: both needs text_encoder" in done.stderr
-    assert "it can serve none, image" in done.stderr
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert "default_policy: both needs text_encoder" in ended.stderr
+    assert "it can serve none, image" in ended.stderr
 
 
 def test_the_doctor_names_what_a_default_policy_lacks(tmp_path: Path) -> None:

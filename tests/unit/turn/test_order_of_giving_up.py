@@ -35,6 +35,7 @@ class TwoHops:
     needs: tuple[str, ...] = ("generator",)
     likes: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
+    ending: tuple[str, ...] = ("generate",)
 
     async def answer(self, tools: Tools) -> Draft:
         state = tools.start()
@@ -117,6 +118,7 @@ class Concluding:
     needs: tuple[str, ...] = ("generator",)
     likes: tuple[str, ...] = ()
     tasks = ("reason", "conclude")
+    ending = tasks
 
     async def answer(self, tools: Tools) -> Draft:
         state = tools.start()
