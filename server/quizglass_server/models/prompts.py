@@ -195,6 +195,7 @@ EXAMPLE: Mapping[str, PromptValue] = {
     "queries": ["a"],
     "labels": ["a"],
     "standing": "a",
+    "unmatched": ["a"],
     **NOTES,
 }
 """Something of everything that a prompt may name besides its pictures."""

@@ -12,6 +12,7 @@
 | `query` | the question as it was reformulated last, several parted by semicolons; None: it was not |
 | `queries` | the same as a list |
 | `standing` | of an `answer`, beside its `evidence`: where its words stand, see `standing` |
+| `unmatched` | beside `evidence`: which words of the question stand nowhere in it, see `unmatched` |
 
 Besides these the state's notes, and what a policy gives with one call, each under its own name.
 """
@@ -23,8 +24,12 @@ from collections.abc import Mapping, Sequence
 from quizglass_server.domain.state import Note, State
 from quizglass_server.domain.turns import Evidence, Turn
 from quizglass_server.models.prompts import Value
+from quizglass_server.steps.language import english
+from quizglass_server.steps.language.lexemes import meaning
 from quizglass_server.steps.language.wording import stands_in
 from quizglass_server.steps.language.wording import words as words_of
+
+_STATES_NOTHING = frozenset((*english.FUNCTION.split(), *english.FRAMING.split()))
 
 
 def prompt_values(
@@ -44,6 +49,7 @@ def prompt_values(
         "query": "; ".join(state.queries) or None,
         "queries": list(state.queries),
         "standing": standing(noted.get("answer"), noted.get("evidence"), words),
+        "unmatched": unmatched(state.question, noted.get("evidence")),
         **noted,
     }
 
@@ -55,10 +61,25 @@ def standing(answer: Value, evidence: Value, words: str | None) -> str:
     """
     if not isinstance(answer, str) or not (said := words_of(answer)):
         return ""
-    lines = [] if evidence is None or isinstance(evidence, str | float) else [str(each) for each in evidence]
-    if any(stands_in(said, words_of(each)) for each in lines):
+    if any(stands_in(said, words_of(each)) for each in _lines(evidence)):
         return "evidence"
     return "picture" if stands_in(said, words_of(words or "")) else "nowhere"
+
+
+def unmatched(question: str, evidence: Value) -> list[str]:
+    """The words of a question that stand in none of the evidence, nor a synonym or another form of them.
+
+    Words that state nothing by themselves ("what", "does") are left out, and without evidence all are. What is known of
+    a grey building does not answer what a red one weighs: a small model that judges answers overlooks that, and is told.
+    """
+    lines = _lines(evidence)
+    told = {meaning(word.key) for each in lines for word in words_of(each)}
+    asked = [word for word in words_of(question) if lines and word.key not in _STATES_NOTHING]
+    return [question[word.start : word.end] for word in asked if meaning(word.key) not in told]
+
+
+def _lines(evidence: Value) -> list[str]:
+    return [] if evidence is None or isinstance(evidence, str | float) else [str(each) for each in evidence]
 
 
 def line(evidence: Evidence) -> str:

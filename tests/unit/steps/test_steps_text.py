@@ -183,6 +183,7 @@ def test_every_prompt_is_filled_with_the_same_values() -> None:
         "query": None,
         "queries": [],
         "standing": "",
+        "unmatched": [],
         "draft": "d",
         "objects": ["car"],
     }
@@ -214,6 +215,29 @@ def test_a_prompt_about_an_answer_is_told_where_its_words_stand(answer: str, whe
 def test_an_answer_without_evidence_stands_nowhere_but_in_the_picture() -> None:
     given = [prompt_values(DIALOGUE, words, "", State("Who?"), {"answer": "Ana"})["standing"] for words in ("", "Ana")]
     assert given == ["nowhere", "picture"]
+
+
+@pytest.mark.parametrize(
+    ("question", "lacking"),
+    [
+        ("What does the grey building weigh?", ["grey"]),
+        ("How much does this red building weigh?", []),
+        ("Who designed the Gorron?", ["designed", "Gorron"]),
+        ("Which COMPANY built Rihel?", ["COMPANY"]),
+        ("What is it called?", []),
+        ("", []),
+    ],
+)
+def test_a_prompt_beside_evidence_is_told_which_words_of_the_question_it_lacks(
+    question: str, lacking: list[str]
+) -> None:
+    evidence = ["Rihel: a red building, built in 1947.", "The weight of the Rihel is 589 tons."]
+    assert prompt_values(DIALOGUE, "", "", State(question), {"evidence": evidence})["unmatched"] == lacking
+
+
+def test_without_evidence_no_word_is_said_to_be_lacking() -> None:
+    given = [prompt_values(DIALOGUE, "", "", State("Who grew it?"), also) for also in ({}, {"evidence": []})]
+    assert [values["unmatched"] for values in given] == [[], []]
 
 
 def test_a_line_needs_no_colon_when_half_is_missing() -> None:

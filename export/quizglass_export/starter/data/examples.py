@@ -18,7 +18,7 @@ from quizglass_server.models.prompts import (
     Values,
     filled,
 )
-from quizglass_server.steps.prompt_values import standing
+from quizglass_server.steps.prompt_values import standing, unmatched
 
 PROMPTS = resources.files("quizglass_export.starter") / "prompts"
 """The starter's templates, one a task, named as the task."""
@@ -56,6 +56,7 @@ class Request:
             "query": self.query,
             "queries": self.query.split("; ") if self.query else [],
             "standing": standing(self.values.get("answer"), self.values.get("evidence"), self.words),
+            "unmatched": unmatched(self.question, self.values.get("evidence")),
             **self.values,
         }
         return filled(values)

@@ -435,6 +435,20 @@ def test_what_is_judged_supported_is_told_or_seen() -> None:
     assert labels == {"supported", "unsupported", "contradicted"}
 
 
+def test_what_is_known_of_another_thing_answers_no_question_that_has_no_answer() -> None:
+    choices = Choices(LIBRARY, random.Random(8))
+    judged = [(each, choices.verify(each, 0, Known.taught(each, LIBRARY))) for each in UNKNOWABLE]
+    shown = [(question, example) for question, example in judged if example is not None]
+    assert {question.family for question, _ in shown} >= {"unknowable", "false-premise", "absent"}
+    for question, example in shown:
+        values = example.request.values
+        evidence, answer = str(values["evidence"]), str(values["answer"])
+        assert JUDGEMENTS[LETTERS.index(example.answer)] == "unsupported"
+        assert answer in evidence, "it is told of something, so that its words alone do not give it away"
+        target = LIBRARY.things.get(question.target or "")
+        assert target is None or not LIBRARY.findable(target) or f"{target.name}:" not in evidence
+
+
 @given(seeds)
 @settings(max_examples=30, deadline=None)
 def test_of_two_things_the_right_one_comes_out(seed: int) -> None:

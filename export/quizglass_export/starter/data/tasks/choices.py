@@ -14,6 +14,7 @@ from quizglass_export.starter.data.knowing import Known
 from quizglass_export.starter.data.library import Library
 from quizglass_export.starter.data.situations import base_request
 from quizglass_export.starter.data.tasks.drafts import NOTHING_TELLS, Drafts, thoughts
+from quizglass_server.models.prompts import Values
 
 PLANS = ("none", "image", "text", "both")
 SUBJECTS = ("other", "book", "logo", "plant", "calculation", "translation")
@@ -105,8 +106,10 @@ class Choices:
     def verify(self, question: Question, picture: int | None, known: Known) -> Example | None:
         """Whether the evidence bears an answer out."""
         texts = [hop for hop in question.hops if hop.action == "text"]
-        if question.answer == ABSTAIN or question.conflict is not None or (question.hops and not texts):
+        if question.conflict is not None or (question.hops and not texts):
             return None
+        if question.answer == ABSTAIN:
+            return self._verify_of_another(question, picture)
         if question.claims:
             return self._verify_claims(question, picture)
         drawn, base = self.hits.draw(question), base_request(question, picture)
@@ -123,6 +126,20 @@ class Choices:
         values = {"evidence": [*drawn.lines, *found], "answer": answer, "reason": reason}
         request = replace(base, template="verifier", values=values)
         return Example(request, _letter(JUDGEMENTS, label), f"verifier-{label}")
+
+    def _verify_of_another(self, question: Question, picture: int | None) -> Example | None:
+        """What is known of another thing, as the answer to a question that has none: what was asked for is not there."""
+        drawn = self.hits.draw(question, "wrong")
+        article = self.library.articles.get(drawn.things[0].id) if drawn.things else None
+        passage = self.library.telling(article, question.gold_attribute or "") if article else None
+        if article is None or passage is None:
+            return None
+        values: Values = {
+            "evidence": [drawn.lines[0], passage],
+            "answer": article.attributes[question.gold_attribute or ""],
+        }
+        request = replace(base_request(question, picture), template="verifier", values=values)
+        return Example(request, _letter(JUDGEMENTS, "unsupported"), "verifier-unsupported")
 
     def _verify_claims(self, question: Question, picture: int | None) -> Example | None:
         """An answer of several claims: all of them, or some."""
