@@ -44,6 +44,7 @@ _FITTED_BY = {
     "detect_accept": "detector",
     "coarse_accept": "coarse_reranker",
     "support_accept": "decider",
+    "support_certainty": "decider",
     "memory_accept": "decider",
 }
 """Thresholds that a stage finds out itself, as its `done.json` has them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from bench.accuracy.ground import Ground, lacking, said, skipped
 from bench.accuracy.several import Turns, ask_policies, barred_unseen, share
@@ -10,6 +11,8 @@ from bench.results import Row, at_least, at_most
 from bench.sections import Part
 from quizglass_export.pocketworld.questions import make_unknowable
 from quizglass_export.scoring.selective import risk_coverage_area
+from quizglass_server.bundle.files import Bundle
+from quizglass_server.steps.decide import trust
 
 WITH, WITHOUT = "qa-dragon", "qa-dragon-no-verifier"
 SHARE = 0.5
@@ -30,18 +33,25 @@ def run(ground: Ground) -> Part:
             turns = ask_policies(ground, "verifier", trial, both, (WITH, WITHOUT), target)
         answerable += turns[: len(trial.questions)]
         nothing += turns[len(trial.questions) :]
-    unseen = barred_unseen(rows, answerable, nothing)
+    certainty = Bundle.load(ground.bundle, hashes=False).manifest.thresholds.support_certainty
+    unseen = barred_unseen(partial(rows, certainty=certainty), answerable, nothing)
     counts = {"questions": len(answerable), "unanswerable": len(nothing)}
-    return Part(rows(answerable, nothing), counts | {"unseen": unseen})
+    return Part(rows(answerable, nothing, certainty), counts | {"unseen": unseen})
 
 
-def rows(answerable: Sequence[Turns], nothing: Sequence[Turns]) -> list[Row]:
-    """Areas under the risk-coverage curves of answers that were written, and refusals."""
+def rows(answerable: Sequence[Turns], nothing: Sequence[Turns], certainty: float) -> list[Row]:
+    """Areas under the risk-coverage curves of answers that were written, and refusals.
+
+    Args:
+        answerable: turns about questions that have an answer.
+        nothing: turns about those that have none.
+        certainty: the weight that an answer's tokens have in what the bundle holds against its threshold.
+    """
     written = [turns for turns in answerable if not turns.abstained(WITHOUT)]
     refused = share(nothing, lambda turns: turns.abstained(WITH))
     doubted = share(answerable, lambda turns: turns.abstained(WITH))
     return [
-        *_areas(written),
+        *_areas(written, certainty),
         at_least("unanswerable questions refused, with the verifier", refused, "%", 85),
         Row("unanswerable questions refused, without it", share(nothing, lambda t: t.abstained(WITHOUT)), "%"),
         at_most("answerable questions refused, with the verifier", doubted, "%", 8),
@@ -50,28 +60,37 @@ def rows(answerable: Sequence[Turns], nothing: Sequence[Turns]) -> list[Row]:
     ]
 
 
-def _areas(written: Sequence[Turns]) -> list[Row]:
+def _areas(written: Sequence[Turns], certainty: float) -> list[Row]:
     name = "area under risk and coverage, by the verifier"
     if not written:
         return [Row(name, None, "", "no answer was written")]
     rights = [turns.right(WITHOUT) for turns in written]
     mean = risk_coverage_area([turns.of[WITHOUT]["mean"] for turns in written], rights)
     least = risk_coverage_area([turns.of[WITHOUT]["least"] for turns in written], rights)
-    ours = risk_coverage_area([confidence(turns) for turns in written], rights)
+    ours = risk_coverage_area([confidence(turns, certainty) for turns in written], rights)
+    alone = risk_coverage_area([confidence(turns, 0) for turns in written], rights)
     return [
         Row(name, ours, "", "mean token probability alone", mean, ours / mean if mean else None, "< peer", ours < mean),
+        Row("the same, by the verifier's probability without the tokens'", alone, ""),
         Row("the same, by the least token probability", least, ""),
     ]
 
 
-def confidence(turns: Turns) -> float:
+def confidence(turns: Turns, certainty: float) -> float:
     """How far the dual verifier trusts an answer: below all others where its tokens are too unlikely, then by the
-    probability that the evidence supports it; by its tokens where nothing was looked up."""
-    mean = float(turns.of[WITHOUT]["mean"])
+    probability that the evidence supports it, in which its tokens have the weight `certainty`; by its tokens where
+    nothing was looked up.
+
+    It is the answer that was written without the verifier: before another look that only a doubt asked for.
+    """
+    least = float(turns.of[WITHOUT]["least"])
     if turns.of[WITH]["abstained"] == _UNSURE:
-        return mean - 1
+        return least - 1
     judged = [each["probabilities"] for each in turns.of[WITH]["decided"] if each["by"] == "verifier"]
-    return float(judged[-1].get(_SUPPORTED, 0.0)) if judged else mean
+    if not judged:
+        return least
+    supported = judged[min(turns.of[WITHOUT]["rounds"], len(judged) - 1)].get(_SUPPORTED, 0.0)
+    return trust(supported, least, certainty)
 
 
 def _rightly(written: Sequence[Turns]) -> float:

@@ -42,7 +42,7 @@ CONTINUED_RATE = 6e-4
 _TOWER = "visual.pt"
 _JUDGED = 3
 """Of every so many questions that are annotated, one is answered from evidence for the verifier, too, and one is
-drafted for the tool router."""
+drafted for the tool router. To fit the verifier's thresholds, all that are held out are answered."""
 _SCENES_ASKED = 500
 """Free scenes, never trained on, that the finished base is asked about."""
 
@@ -175,7 +175,8 @@ def _annotate(work: Workplace, minutes: float) -> dict[str, object]:
         rows = annotate.balanced_rows(asked, most[name], random.Random(1))
         annotations = annotate.annotate(model, encoder, asked, rows)
         save_rows(annotations, folder / f"{name}.jsonl")
-        rows = random.Random(2).sample(range(len(asked.questions)), min(most[name] // _JUDGED, len(asked.questions)))
+        every = range(len(asked.questions))
+        rows = random.Random(2).sample(every, min(most[name] // _JUDGED, len(every))) if name == "training" else every
         concluded = judging.judged(model, encoder, asked, rows, seed=2)
         save_rows(concluded, folder / judging.file_of(name))
         tried = random.Random(3).sample(annotations, min(most[name] // _JUDGED, len(annotations)))

@@ -7,6 +7,7 @@ model-based verifier of QA-Dragon.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import exp, log
 from string import ascii_uppercase
 
 from quizglass.values import Plan
@@ -18,8 +19,11 @@ from quizglass_server.roles.generator import GenerationRequest, Generator
 from quizglass_server.steps.shortening import TOO_MUCH, may_be_shorter, shorter
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import prompted, weighed
+from quizglass_server.steps.tuning import Thresholds
 
 NONE = Plan.NONE.value
+SUREST = 1e-4
+"""Probabilities nearer to 0 or 1 count as this near where they are pooled."""
 
 
 def _told_decider(
@@ -70,14 +74,37 @@ async def ask_letter(
     raise refusal or EngineFailed("nothing was asked")
 
 
-def likeliest(weighed: Sequence[tuple[str, float]], support_accept: float | None) -> str:
-    """The label that is chosen: the most probable; with `support_accept`, "supported" from there on and not below."""
+def likeliest(weighed: Sequence[tuple[str, float]], thresholds: Thresholds, p_min: float | None = None) -> str:
+    """The label that is chosen: the most probable; with `support_accept`, "supported" from there on and not below.
+
+    Args:
+        weighed: the labels with their probabilities.
+        thresholds: of the bundle.
+        p_min: of an answer that is judged, the least token probability.
+    """
     probabilities = dict(weighed)
-    if support_accept is not None and SUPPORTED in probabilities:
-        supported = probabilities.pop(SUPPORTED)
-        if supported >= support_accept or not probabilities:
+    if thresholds.support_accept is not None and SUPPORTED in probabilities:
+        trusted = trust(probabilities.pop(SUPPORTED), p_min, thresholds.support_certainty)
+        if trusted >= thresholds.support_accept or not probabilities:
             return SUPPORTED
     return max(probabilities, key=probabilities.__getitem__)
+
+
+def trust(supported: float, p_min: float | None, share: float) -> float:
+    """How far an answer is trusted, 0 to 1: what the verifier gives "supported", its least token probability pooled in.
+
+    Both are pooled by their log odds (a logarithmic opinion pool), in which the tokens have the weight `share`.
+    """
+    if p_min is None or share == 0:
+        return supported
+    odds = (1 - share) * log_odds(supported) + share * log_odds(p_min)
+    return 1 / (1 + exp(-odds))
+
+
+def log_odds(probability: float) -> float:
+    """Of a probability, none nearer to 0 or 1 than SUREST."""
+    sure = min(max(probability, SUREST), 1 - SUREST)
+    return log(sure / (1 - sure))
 
 
 def planned(weighed: Sequence[tuple[str, float]], none_accept: float | None) -> str:
@@ -94,10 +121,10 @@ def planned(weighed: Sequence[tuple[str, float]], none_accept: float | None) -> 
 
 @step("judge", role=VERIFIER, optional=True, after=True, told=_told_judge)
 async def is_supported(
-    verifier: Decider, pictures: Sequence[Picture], values: Values, support_accept: float | None = None
+    verifier: Decider, pictures: Sequence[Picture], values: Values, thresholds: Thresholds, p_min: float
 ) -> bool:
-    """Whether the verifier does not doubt the `answer` by its `evidence`."""
-    return likeliest(await verifier.probabilities(pictures, values), support_accept) == SUPPORTED
+    """Whether the verifier does not doubt the `answer` by its `evidence`; `p_min` is its least token probability."""
+    return likeliest(await verifier.probabilities(pictures, values), thresholds, p_min) == SUPPORTED
 
 
 VERIFICATION = (is_supported.name, VERIFIER)

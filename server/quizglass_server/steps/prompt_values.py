@@ -70,7 +70,7 @@ def unmatched(question: str, evidence: Value) -> list[str]:
     """The words of a question that stand in none of the evidence, nor a synonym or another form of them.
 
     Words that state nothing by themselves ("what", "does") are left out, and without evidence all are. What is known of
-    a grey building does not answer what a red one weighs: a small model that judges answers overlooks that, and is told.
+    a grey building does not answer what a red one weighs: a small model that judges overlooks that, and is told.
     """
     lines = _lines(evidence)
     told = {meaning(word.key) for each in lines for word in words_of(each)}

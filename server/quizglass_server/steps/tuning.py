@@ -47,6 +47,10 @@ class Thresholds(ManifestPart):
     """Over both, as QA-Dragon's verifier has it, besides the two bounds; None: any draft is certain."""
     support_accept: Probability | None = None
     """An answer of a smaller probability of being supported is doubted; None: the likeliest label decides."""
+    support_certainty: Probability = 0.0
+    """The weight of the answer's least token probability in what `support_accept` is held against; the rest is the
+    verifier's. QA-Dragon draws its line over token probabilities, and asks its verifier beyond it; a small verifier and
+    the tokens are each wrong about other answers."""
     memory_accept: Probability | None = None
     """An answer without passages whose least probable token is less probable is told only after what was not looked up
     is, by policies that choose what is; None: it is told as it is written."""

@@ -126,7 +126,7 @@ class Toolbox:
         label, decided_by = otherwise, "fixed"
         if weighed is not None:
             tuning = self._resources.tuning
-            chosen = likeliest(weighed, tuning.support_accept)
+            chosen = likeliest(weighed, tuning, _p_min(also))
             label = labels(planned(weighed, tuning.none_accept) if labels is Plan else chosen)
             decided_by = "prompt" if decider is None else by
         self._tell_decision(by, label, decided_by, weighed or ())
@@ -287,7 +287,8 @@ class Toolbox:
             return draft
         notes = {"evidence": shown, "answer": answer, "certainty": draft.certainty}
         values = await self._givens.values(self.start(), notes, verifier.needs)
-        asked = await self._shown(self.start(), entries=False), values, self._resources.tuning.support_accept
+        shown_with = await self._shown(self.start(), entries=False)
+        asked = shown_with, values, self._resources.tuning, draft.p_min
         return replace(draft, supported=await self._runner.run_on(verifier, is_supported, *asked))
 
     async def _weighed(
@@ -367,3 +368,9 @@ class Toolbox:
     def _while_reading(self) -> None:
         if self._looks_ahead:
             self._lookups.embed_if_cheap()
+
+
+def _p_min(noted: Mapping[str, Note]) -> float | None:
+    """Of an answer that is judged, the least token probability, as its `certainty` has it in percent."""
+    certainty = noted.get("certainty")
+    return float(certainty) / 100 if isinstance(certainty, str | float) else None

@@ -72,8 +72,19 @@ def test_a_verifier_doubts_what_is_below_the_bundles_probability(
         ("supported", supported),
         ("contradicted", 0.05 * (1 - supported)),
     ]
-    assert likeliest(weighed, tuning.support_accept) == label
-    assert likeliest([("none", 0.3), ("text", 0.7)], tuning.support_accept) == "text"
+    assert likeliest(weighed, tuning) == label
+    assert likeliest([("none", 0.3), ("text", 0.7)], tuning) == "text"
+
+
+@pytest.mark.parametrize(
+    ("supported", "p_min", "label"),
+    [(0.4, 0.9, "supported"), (0.6, 0.3, "unsupported"), (0.6, None, "supported"), (0.4, None, "unsupported")],
+)
+def test_an_answers_tokens_have_the_share_in_its_judgement_that_the_bundle_gives_them(
+    supported: float, p_min: float | None, label: str
+) -> None:
+    thresholds = Thresholds(support_accept=0.5, support_certainty=0.5)
+    assert likeliest([("supported", supported), ("unsupported", 1 - supported)], thresholds, p_min) == label
 
 
 @pytest.mark.parametrize(
@@ -92,6 +103,8 @@ def test_a_plan_to_look_nothing_up_must_be_as_probable_as_the_bundle_says(
 def test_a_senseless_bound_for_the_verifier_is_refused(value: float) -> None:
     with pytest.raises(ValidationError, match="support_accept"):
         Thresholds(support_accept=value)
+    with pytest.raises(ValidationError, match="support_certainty"):
+        Thresholds(support_certainty=value)
 
 
 @pytest.mark.parametrize(

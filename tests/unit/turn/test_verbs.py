@@ -457,6 +457,27 @@ async def test_a_verifier_that_the_policy_asks_itself_is_not_asked_again(ask: An
     assert of(Verdict, events)[0].outcome is VerdictOutcome.SUPPORTED  # by the words of the evidence
 
 
+@pytest.mark.parametrize(("certainty", "label"), [("90", "supported"), ("10", "contradicted"), (None, "supported")])
+async def test_how_sure_an_answers_tokens_are_counts_beside_the_verifier(
+    ask: Any, certainty: str | None, label: str
+) -> None:
+    world = World(support_accept=0.5, support_certainty=0.5)
+    world.models.deciders["verifier"] = Judge(("supported", 0.6), ("contradicted", 0.4))  # type: ignore[assignment]
+    said: list[str] = []
+
+    class Judgement(Enum):
+        SUPPORTED, CONTRADICTED = "supported", "contradicted"
+
+    async def run(tools: Tools) -> Draft:
+        also = {"answer": "45 crowns"} | ({} if certainty is None else {"certainty": certainty})
+        judged = await tools.decide(Judgement, tools.start(), by="verifier", otherwise=Judgement.SUPPORTED, **also)
+        said.append(judged.value)
+        return Draft()
+
+    await ask(world, run)
+    assert said == [label]
+
+
 @pytest.mark.parametrize(
     ("line", "certain"),
     [

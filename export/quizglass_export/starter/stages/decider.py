@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from quizglass_export.starter.loop.training import Pictures, fit, predict
 from quizglass_export.starter.model.precision import device_of
 from quizglass_export.starter.stages.annotate import LABELS, Annotation, plan_request
 from quizglass_export.starter.stages.drafting import OwnDraft
-from quizglass_export.starter.stages.judging import SUPPORTED, OwnAnswer, accepted
+from quizglass_export.starter.stages.judging import SUPPORTED, OwnAnswer, accepted, trusted
 
 RANK = 32
 ALPHA = 128
@@ -48,7 +48,7 @@ _POOL = 1500
 _RATE = 4e-4
 _SHARES = {
     "act": 0.9,
-    "tool": 0.4,
+    "tool": 0.5,
     "select": 0.3,
     "select_by_text": 0.1,
     "entity": 0.3,
@@ -56,7 +56,7 @@ _SHARES = {
     "subject": 0.08,
 }
 """Of the planned questions, how many are asked about in each other task."""
-_OWN = 0.4
+_OWN = 0.6
 """Verifications of the base's own answers, as a share of the groups about questions."""
 
 
@@ -247,6 +247,16 @@ def letters_weighed(
     return weighed
 
 
+def own_weighed(
+    adapted: PeftModel, concluded: Sequence[OwnAnswer], asked: Asked, encoder: Encoder
+) -> list[tuple[OwnAnswer, Weighed]]:
+    """The base's own answers, those with prompts that are too long left out, and what the verifier says to each."""
+    examples = [answer.example(asked.questions[answer.row]) for answer in concluded]
+    groups = encode([[replace(example, task=str(place))] for place, example in enumerate(examples)], encoder)
+    weighed = letters_weighed(adapted, groups, encoder, asked.pictures)
+    return [(concluded[int(each.task)], replace(each, task=examples[int(each.task)].task)) for each in weighed]
+
+
 def letters_chosen(
     adapted: PeftModel, groups: Sequence[Sequence[Encoded]], encoder: Encoder, store: Pictures
 ) -> list[tuple[str, str, str]]:
@@ -271,10 +281,9 @@ def report(
     answers; of plans also by whether the thing was ever trained on, with the confusion. And the thresholds that are
     fitted to the base's own answers: the verifier's, and that of what is told from memory."""
     decisions = Decisions(asked, random.Random(7), dict.fromkeys(_SHARES, 1.0), drafts)
-    own = encode([[answer.example(asked.questions[answer.row])] for answer in concluded], encoder)
-    judged = letters_weighed(adapted, own, encoder, asked.pictures)
+    judged = own_weighed(adapted, concluded, asked, encoder)
     groups = encode([decisions.about(annotation) for annotation in tests], encoder)
-    chosen = letters_chosen(adapted, groups, encoder, asked.pictures) + [each.chosen for each in judged]
+    chosen = letters_chosen(adapted, groups, encoder, asked.pictures) + [each.chosen for _, each in judged]
     tasks = sorted({task for task, _, _ in chosen})
     shares: dict[str, object] = {
         "by-label": {task: share_right([each for each in chosen if each[0] == task]) for task in tasks}
@@ -289,8 +298,8 @@ def report(
         shares[name] = share_right(letters_chosen(adapted, encode(part, encoder), encoder, asked.pictures))
     names = DECISIONS["verifier"]
     told = names.index(SUPPORTED)
-    chances = [each.probability(told, len(names)) for each in judged]
-    shares |= accepted("support", chances, [each.right == told for each in judged])
+    verified = [each.probability(told, len(names)) for _, each in judged]
+    shares |= trusted(verified, [own.p_min for own, _ in judged], [own.label == SUPPORTED for own, _ in judged])
     return shares | from_memory(adapted, tests, asked, encoder)
 
 

@@ -27,11 +27,16 @@ from quizglass_export.starter.loop.decoding import write
 from quizglass_export.starter.model.vlm import Model
 from quizglass_export.starter.stages.records import read_rows
 from quizglass_server.domain.state import Draft
+from quizglass_server.steps.decide import trust
 
 SUPPORTED = JUDGEMENTS[0]
 _MANNERS = (("right", "wrong", "none"), (0.82, 0.1, 0.08))
 """Of image searches, about as servers see them: a verifier that was taught more wrong ones doubts right answers."""
 _FOLDS = 5
+CERTAINTY = 0.6
+"""How much an answer's tokens count beside the verifier, by a logistic regression over 434 served answers of three
+worlds. Fitted to the answers here it is 0.17: they have evidence of the making that the verifier learned from, and it
+doubts three times as many right answers where they are served."""
 _FOUND = 0.85
 """Share of the text searches that bring the passage which tells, about as served: they miss what takes several."""
 
@@ -157,6 +162,19 @@ def accepted(name: str, probabilities: Sequence[float], right: Sequence[bool]) -
         f"{name}_accept": round(best_line(points, known).least, 5),
         name: {key: round(value, 4) for key, value in measured.items()},
     }
+
+
+def trusted(verified: Sequence[float], certain: Sequence[float], right: Sequence[bool]) -> dict[str, object]:
+    """A bundle's `support_certainty`, and its `support_accept`, from where on giving answers earns most; as `accepted`.
+
+    Args:
+        verified: what the verifier gives "supported", of each answer.
+        certain: the least token probability of each.
+        right: whether each is.
+    """
+    pooled = [trust(each, p_min, CERTAINTY) for each, p_min in zip(verified, certain, strict=True)]
+    fitted = accepted("support", pooled, right)
+    return {"support_certainty": CERTAINTY, **fitted} if fitted else {}
 
 
 def shares(answers: Sequence[OwnAnswer]) -> dict[str, int]:

@@ -184,16 +184,26 @@ def test_the_verifier_trusts_by_support_and_least_what_its_tokens_refuse() -> No
     question = QUESTIONS[0]
     judged = [{"by": "verifier", "label": "supported", "round": 0, "probabilities": {"supported": 0.9}}]
     sure = turns(question, qa_dragon=right(question, decided=judged), qa_dragon_no_verifier=right(question, mean=0.6))
-    unsure = turns(question, qa_dragon=record(abstained="unsure"), qa_dragon_no_verifier=record("bad", mean=0.8))
-    unasked = turns(question, qa_dragon=record(), qa_dragon_no_verifier=right(question, mean=0.7))
-    assert [verifier.confidence(each) for each in (sure, unsure, unasked)] == pytest.approx([0.9, -0.2, 0.7])
-    rows = by_name(verifier.rows([sure, unsure, unasked], [unsure]))
+    unsure = turns(
+        question, qa_dragon=record(abstained="unsure"), qa_dragon_no_verifier=record("bad", mean=0.8, least=0.8)
+    )
+    unasked = turns(question, qa_dragon=record(), qa_dragon_no_verifier=right(question, mean=0.7, least=0.7))
+    assert [verifier.confidence(each, 0) for each in (sure, unsure, unasked)] == pytest.approx([0.9, -0.2, 0.7])
+    rows = by_name(verifier.rows([sure, unsure, unasked], [unsure], 0))
     area = rows["area under risk and coverage, by the verifier"]
     assert area.value is not None
     assert area.peer_value is not None
     assert area.value < area.peer_value
     assert rows["unanswerable questions refused, with the verifier"].value == 100
     assert rows["answers that the verifier refused and that were wrong"].value == 100
+
+
+@pytest.mark.parametrize(("rounds", "share", "trusted"), [(0, 0, 0.2), (1, 0, 0.8), (0, 1, 0.6), (1, 0.5, 0.7101)])
+def test_what_the_verifier_said_is_of_the_answer_that_is_counted(rounds: int, share: float, trusted: float) -> None:
+    said = [{"by": "verifier", "probabilities": {"supported": supported}} for supported in (0.2, 0.8)]
+    plain = record("a", mean=0.7, least=0.6, rounds=rounds)
+    turn = turns(QUESTIONS[0], qa_dragon=record("b", decided=said), qa_dragon_no_verifier=plain)
+    assert verifier.confidence(turn, share) == pytest.approx(trusted, abs=1e-4)
 
 
 def disputed(number: int, kind: str, source: str) -> Question:

@@ -18,6 +18,7 @@ from quizglass_export.starter.data.tasks.choices import JUDGEMENTS
 from quizglass_export.starter.loop.decoding import GreedyAnswer
 from quizglass_export.starter.stages import judging
 from quizglass_export.starter.stages.records import save_rows
+from quizglass_server.steps.decide import trust
 from quizglass_server.steps.tuning import CertaintyLine
 
 WORLD = with_core(make_world(4321, 60, format=2), core_world(2))
@@ -66,12 +67,25 @@ def test_the_verifier_is_shown_the_evidence_and_the_answer(monkeypatch: pytest.M
         }
 
 
-def test_the_verifiers_threshold_is_where_giving_earns_most() -> None:
+def test_a_threshold_is_where_giving_earns_most() -> None:
     probabilities = [0.9, 0.8, 0.7, 0.65, 0.4, 0.3, 0.2, 0.1]
-    fitted = judging.accepted("support", probabilities, [True, True, True, True, False, False, False, True])
-    assert fitted["support_accept"] == pytest.approx(0.525)
-    assert fitted.keys() == {"support_accept", "support"}
-    assert judging.accepted("support", [0.9, 0.1], [True, False]) == {}
+    fitted = judging.accepted("memory", probabilities, [True, True, True, True, False, False, False, True])
+    assert fitted["memory_accept"] == pytest.approx(0.525)
+    assert fitted.keys() == {"memory_accept", "memory"}
+    assert judging.accepted("memory", [0.9, 0.1], [True, False]) == {}
+
+
+def test_tokens_count_beside_the_verifier() -> None:
+    right = [True] * 6 + [False] * 4
+    verified = [0.9, 0.8, 0.3, 0.7, 0.9, 0.2, 0.6, 0.1, 0.7, 0.2]
+    certain = [0.6, 0.5, 0.9, 0.6, 0.9, 0.9, 0.3, 0.5, 0.2, 0.4]
+    fitted = judging.trusted(verified, certain, right)
+    share, accept = fitted["support_certainty"], fitted["support_accept"]
+    assert isinstance(share, float)
+    assert isinstance(accept, float)
+    given = [trust(v, p, share) >= accept for p, v in zip(certain, verified, strict=True)]
+    assert given == right, "neither of the two tells them apart alone"
+    assert judging.trusted([0.9, 0.1], [0.9, 0.1], [True, False]) == {}
 
 
 def test_answers_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

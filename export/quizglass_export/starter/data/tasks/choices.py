@@ -128,7 +128,7 @@ class Choices:
         return Example(request, _letter(JUDGEMENTS, label), f"verifier-{label}")
 
     def _verify_of_another(self, question: Question, picture: int | None) -> Example | None:
-        """What is known of another thing, as the answer to a question that has none: what was asked for is not there."""
+        """What is known of another thing, as the answer to a question that has none: what it asks for is not there."""
         drawn = self.hits.draw(question, "wrong")
         article = self.library.articles.get(drawn.things[0].id) if drawn.things else None
         passage = self.library.telling(article, question.gold_attribute or "") if article else None
