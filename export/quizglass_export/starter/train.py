@@ -176,8 +176,8 @@ def _annotate(work: Workplace, minutes: float) -> dict[str, object]:
         annotations = annotate.annotate(model, encoder, asked, rows)
         save_rows(annotations, folder / f"{name}.jsonl")
         every = range(len(asked.questions))
-        rows = random.Random(2).sample(every, min(most[name] // _JUDGED, len(every))) if name == "training" else every
-        concluded = judging.judged(model, encoder, asked, rows, seed=2)
+        chosen = random.Random(2).sample(every, min(most[name] // _JUDGED, len(every))) if name == "training" else every
+        concluded = judging.judged(model, encoder, asked, chosen, seed=2)
         save_rows(concluded, folder / judging.file_of(name))
         tried = random.Random(3).sample(annotations, min(most[name] // _JUDGED, len(annotations)))
         drafts = drafting.drafted(model, encoder, asked, [annotation.row for annotation in tried])
