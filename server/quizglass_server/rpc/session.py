@@ -55,7 +55,7 @@ class SessionServicer(session_pb2_grpc.SessionServiceServicer):
     async def Attach(self, request: session_pb2.AttachRequest, context: Context) -> AsyncGenerator[Encoded, None]:
         """What a session has to say."""
         async with self._guard(context, "Attach"):
-            session, link = self._sessions.open(to_value(request.open, Open))
+            session, link = self._sessions.open(_opening(request.open))
             try:
                 async with aclosing(link.messages()) as sending:
                     async for message in sending:
@@ -79,14 +79,21 @@ async def _first(messages: AsyncIterator[session_pb2.ClientMessage]) -> Open:
     try:
         async with asyncio.timeout(OPEN_S):
             async for message in messages:
+                if message.HasField("open"):
+                    return _opening(message.open)
                 said = client_value(message)
-                if not isinstance(said, Open):
-                    kind = "nothing that this server knows" if said is None else said_name(said)
-                    raise InvalidInput("open", f"a link begins with open, and this one with {kind}")
-                return said
+                kind = "nothing that this server knows" if said is None else said_name(said)
+                raise InvalidInput("open", f"a link begins with open, and this one with {kind}")
     except TimeoutError:
         raise Unfinished(OPEN_S) from None
     raise InvalidInput("open", "a link begins with open, and this one ended without")
+
+
+def _opening(wish: session_pb2.Open) -> Open:
+    """What a link wishes for. A privacy of a later protocol is refused: it may ask for more than is promised here."""
+    if wish.privacy not in session_pb2.Open.Privacy.values():
+        raise InvalidInput("open.privacy", f"this server knows no privacy {wish.privacy}, and cannot promise it")
+    return to_value(wish, Open)
 
 
 async def _read(messages: AsyncIterator[session_pb2.ClientMessage], session: Session, link: SessionLink) -> None:

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import cv2
+import grpc
 import numpy as np
 import pytest
 
 from quizglass.session import Forget, Forgotten, Interrupted, Kept, Notice, Open, Privacy
+from quizglass.v1 import session_pb2, session_pb2_grpc
 from quizglass_client import AsyncClient, AsyncSession, ClientError
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.filtering import FrameFilter
@@ -75,6 +77,20 @@ async def test_what_was_said_in_a_local_session_stays_local_where_it_cannot_be_r
             assert again.restored_reason == "SEQ_AHEAD"
             await made.say(question("a"))
             assert (await made.notice()).reason == "NOT_LOCAL"
+
+
+@pytest.mark.parametrize("call", ["Converse", "Attach"])
+async def test_a_privacy_that_the_server_does_not_know_is_not_taken_for_none(tmp_path, call):
+    wish = session_pb2.Open(holder=HOLDER, privacy=7)
+    async with serving(tmp_path) as stage, grpc.aio.insecure_channel(stage.target) as channel:
+        stub = session_pb2_grpc.SessionServiceStub(channel)
+        if call == "Converse":
+            link_of = stub.Converse(iter([session_pb2.ClientMessage(open=wish)]))
+        else:
+            link_of = stub.Attach(session_pb2.AttachRequest(open=wish))
+        with pytest.raises(grpc.aio.AioRpcError, match="privacy 7") as refused:
+            await anext(aiter(link_of))
+    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
 async def test_the_python_client_says_why(tmp_path):
