@@ -12,7 +12,8 @@
                                                                          └─ else ───────► "I don't know"
 
 The domain is a value of every prompt. The image agent runs before the text agent where both are wanted. Books,
-packages with a logo and plants skip the image agent; calculation and translation skip both. A draft that is to be
+packages with a logo and plants skip the image agent; calculation and translation skip both, unless the
+draft does not know what it would calculate with. A draft that is to be
 verified is shown at once, and withdrawn if it does not hold. Before it refuses, it looks up what the tool router left
 out; the paper's system keeps to the router's plan.
 
@@ -60,6 +61,8 @@ class Subject(Enum):
 
 _NO_PICTURE = {Subject.BOOK, Subject.LOGO, Subject.PLANT}
 _NO_SEARCH = {Subject.CALCULATION, Subject.TRANSLATION}
+_LACKING = {"no_answer", "undetermined"}
+"""Signs of a draft that cannot do without a search whatever its subject: what is to be worked out is not known."""
 _SECOND_LOOK = ("image_search", "complete", "text_search", "reason", "conclude")
 """What a second look takes."""
 
@@ -191,7 +194,7 @@ class QADragon:
         if not self._parts.tool_router:
             return self._sources
         subject = await tools.decide(Subject, state, by="subject", otherwise=Subject.OTHER)
-        if subject in _NO_SEARCH:
+        if subject in _NO_SEARCH and not _lacks(state):
             return Plan.NONE
         return self._sources.within(Plan.TEXT) if subject in _NO_PICTURE else self._sources
 
@@ -275,6 +278,12 @@ _REFUSED = {
     Judgement.CONTRADICTED: AbstainReason.CONTRADICTED,
     Judgement.INCOMPLETE: AbstainReason.INCOMPLETE,
 }
+
+
+def _lacks(state: State) -> bool:
+    """Whether the draft's signs say that it does not know what it would answer with."""
+    shown = state.notes.get("signs", ())
+    return not isinstance(shown, float) and any(sign in shown for sign in _LACKING)
 
 
 def _told_by(state: State, answer: Draft, tools: Tools) -> bool:

@@ -103,12 +103,19 @@ async def test_figure_of_qa_dragon_shows_a_draft_and_verifies_it_by_text() -> No
     ],
 )
 async def test_figure_of_qa_dragons_tool_router_and_its_exceptions(plan: str, subject: str, searches: str) -> None:
-    tools = dragon(tool_router=[plan], subject=[subject])
+    tools = dragon(tool_router=[plan], subject=[subject], draft=["Bo"], think=[["It is a red car."]])
     await QADragon().answer(tools)
     made = [call.verb[len("search_")] for call in tools.made if call.verb.startswith("search_")]
     assert "".join(made) == searches
     ending = ENDING if searches else ENDING[:2]
     assert tools.calls[-len(ending) :] == ending
+
+
+@pytest.mark.parametrize(("draft", "step"), [("I don't know", "It is red."), ("Bo", "Their weights are unknown.")])
+async def test_figure_of_qa_dragon_looks_up_what_it_would_calculate_with(draft: str, step: str) -> None:
+    tools = dragon(tool_router=["text"], subject=["calculation"], draft=[draft], think=[[step]])
+    assert (await QADragon().answer(tools)).text == "Ana Bex"
+    assert len(tools.of("search_text")) == 1
 
 
 @pytest.mark.parametrize(
@@ -158,7 +165,7 @@ async def test_figure_of_qa_dragon_answers_again_where_it_did_not_know(first: st
 @pytest.mark.parametrize(
     "without",
     [
-        {"subject": ["calculation"]},
+        {"subject": ["calculation"], "draft": ["Bo"], "think": [["It is red."]]},
         {"rounds": 0},
         {"pictures": (), "texts": False},
         {"policy": "qa-dragon-no-second-look"},
@@ -181,6 +188,7 @@ async def test_figure_of_qa_dragon_asks_what_a_verified_draft_is_about_before_a_
 ) -> None:
     tools = dragon(
         draft=["Bo"],
+        think=[["It is red."]],
         search_router=["verify"],
         subject=[subject],
         split=[["first"], ["second"]],
