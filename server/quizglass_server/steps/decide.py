@@ -22,7 +22,7 @@ from quizglass_server.steps.telling import prompted, weighed
 from quizglass_server.steps.tuning import Thresholds
 
 NONE = Plan.NONE.value
-SUREST = 1e-4
+_SUREST = 1e-4
 """Probabilities nearer to 0 or 1 count as this near where they are pooled."""
 
 
@@ -97,13 +97,13 @@ def trust(supported: float, p_min: float | None, share: float) -> float:
     """
     if p_min is None or share == 0:
         return supported
-    odds = (1 - share) * log_odds(supported) + share * log_odds(p_min)
+    odds = (1 - share) * _log_odds(supported) + share * _log_odds(p_min)
     return 1 / (1 + exp(-odds))
 
 
-def log_odds(probability: float) -> float:
-    """Of a probability, none nearer to 0 or 1 than SUREST."""
-    sure = min(max(probability, SUREST), 1 - SUREST)
+def _log_odds(probability: float) -> float:
+    """Of a probability, none nearer to 0 or 1 than _SUREST."""
+    sure = min(max(probability, _SUREST), 1 - _SUREST)
     return log(sure / (1 - sure))
 
 
