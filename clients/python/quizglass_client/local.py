@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -59,10 +60,11 @@ class LocalServer:
         """
         errors: IO[str] | int = self._log.open("a") if self._log else subprocess.DEVNULL
         try:
-            self._process = subprocess.Popen(  # noqa: S603  # our own module, no shell
-                self._command, stdout=subprocess.PIPE, stderr=errors, text=True
-            )
-            self.target = self._ready_address(self._process)
+            # An interrupt is raised in the main thread, where one that came in the middle of this would lose a server
+            # that has begun already.
+            with ThreadPoolExecutor(1) as starter:
+                process = starter.submit(self._start, errors).result()
+            self.target = self._ready_address(process)
         except BaseException:
             if self._process is not None:
                 self._stop(self._process)  # not entered, so nobody else will
@@ -79,6 +81,12 @@ class LocalServer:
         if self._process is not None:
             self._stop(self._process)
             self._process = None
+
+    def _start(self, errors: IO[str] | int) -> subprocess.Popen[str]:
+        self._process = subprocess.Popen(  # noqa: S603  # our own module, no shell
+            self._command, stdout=subprocess.PIPE, stderr=errors, text=True
+        )
+        return self._process
 
     def _stop(self, process: subprocess.Popen[str]) -> None:
         process.terminate()

@@ -1,14 +1,18 @@
 """A server of one's own ends with whoever started it."""
 
+import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from subprocess import Popen
+from typing import Any
 
 import pytest
 
 from quizglass_client.errors import ServerUnavailable
 from quizglass_client.local import LocalServer
+from tests.support.processes import running
 
 STUBBORN = """
 import signal
@@ -31,6 +35,23 @@ def test_interrupted_before_it_is_ready_it_leaves_no_process(tmp_path: Path) -> 
         pass
     assert server._process is not None
     assert server._process.returncode is not None
+
+
+def test_interrupted_while_it_is_started_it_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Begun(subprocess.Popen[str]):
+        """The signal comes when the process is there, and before anybody has it."""
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            signal.raise_signal(signal.SIGINT)
+
+    server = LocalServer(tmp_path, tmp_path)
+    monkeypatch.setattr(subprocess, "Popen", Begun)
+    with pytest.raises(KeyboardInterrupt), server:
+        pass
+    assert server._process is not None
+    assert server._process.returncode is not None
+    assert running(os.getpid(), "quizglass_server") == []
 
 
 def test_a_server_that_cannot_start_says_where_its_log_is(tmp_path: Path) -> None:
