@@ -27,7 +27,8 @@ from quizglass_export.starter.loop.training import Pictures, fit, predict
 from quizglass_export.starter.model.precision import device_of
 from quizglass_export.starter.stages.annotate import LABELS, Annotation, plan_request
 from quizglass_export.starter.stages.drafting import OwnDraft
-from quizglass_export.starter.stages.judging import SUPPORTED, OwnAnswer, accepted, trusted
+from quizglass_export.starter.stages.judging import SUPPORTED, OwnAnswer, trusted
+from quizglass_export.starter.stages.remembering import memory_threshold
 
 RANK = 32
 ALPHA = 128
@@ -310,4 +311,4 @@ def from_memory(adapted: PeftModel, tests: Sequence[Annotation], asked: Asked, e
     remembered = {int(row) for row, none, letter in chosen if letter == none}
     own = [a for a in tests if a.row in remembered]
     right = [a.known(asked.questions[a.row]).answer for a in own]
-    return accepted("memory", [a.p_min for a in own], right)
+    return memory_threshold([a.p_min for a in own], right)

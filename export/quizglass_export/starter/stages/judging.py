@@ -144,37 +144,27 @@ def certainty(answers: Sequence[OwnAnswer]) -> dict[str, object]:
     return {"line": said, "answers": len(answers), **measured}
 
 
-def accepted(name: str, probabilities: Sequence[float], right: Sequence[bool]) -> dict[str, object]:
-    """The probability from which giving answers earns most, as a bundle's `name`_accept, and what that earns.
+def trusted(verified: Sequence[float], certain: Sequence[float], right: Sequence[bool]) -> dict[str, object]:
+    """A bundle's `support_certainty` and its `support_accept`, from where on giving answers earns most, with what that
+    earns.
 
     As `certainty`, measured by cross-validation; too few answers have none.
-
-    Args:
-        name: what the probability is of.
-        probabilities: of each answer.
-        right: whether each is.
-    """
-    if len(right) < _FOLDS:
-        return {}
-    points, known = np.array([(each, each) for each in probabilities]), np.array(right, bool)
-    measured = earnings(known, given(points, known, _FOLDS, seed=0))
-    return {
-        f"{name}_accept": round(best_line(points, known).least, 5),
-        name: {key: round(value, 4) for key, value in measured.items()},
-    }
-
-
-def trusted(verified: Sequence[float], certain: Sequence[float], right: Sequence[bool]) -> dict[str, object]:
-    """A bundle's `support_certainty`, and its `support_accept`, from where on giving answers earns most; as `accepted`.
 
     Args:
         verified: what the verifier gives "supported", of each answer.
         certain: the least token probability of each.
         right: whether each is.
     """
+    if len(right) < _FOLDS:
+        return {}
     pooled = [trust(each, p_min, CERTAINTY) for each, p_min in zip(verified, certain, strict=True)]
-    fitted = accepted("support", pooled, right)
-    return {"support_certainty": CERTAINTY, **fitted} if fitted else {}
+    points, known = np.array([(each, each) for each in pooled]), np.array(right, bool)
+    measured = earnings(known, given(points, known, _FOLDS, seed=0))
+    return {
+        "support_certainty": CERTAINTY,
+        "support_accept": round(best_line(points, known).least, 5),
+        "support": {key: round(value, 4) for key, value in measured.items()},
+    }
 
 
 def shares(answers: Sequence[OwnAnswer]) -> dict[str, int]:

@@ -67,14 +67,6 @@ def test_the_verifier_is_shown_the_evidence_and_the_answer(monkeypatch: pytest.M
         }
 
 
-def test_a_threshold_is_where_giving_earns_most() -> None:
-    probabilities = [0.9, 0.8, 0.7, 0.65, 0.4, 0.3, 0.2, 0.1]
-    fitted = judging.accepted("memory", probabilities, [True, True, True, True, False, False, False, True])
-    assert fitted["memory_accept"] == pytest.approx(0.525)
-    assert fitted.keys() == {"memory_accept", "memory"}
-    assert judging.accepted("memory", [0.9, 0.1], [True, False]) == {}
-
-
 def test_tokens_count_beside_the_verifier() -> None:
     right = [True] * 6 + [False] * 4
     verified = [0.9, 0.8, 0.3, 0.7, 0.9, 0.2, 0.6, 0.1, 0.7, 0.2]
