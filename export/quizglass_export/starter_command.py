@@ -12,6 +12,7 @@ import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from quizglass_export.long_work import STOPPED, stopping
 from quizglass_export.starter import STAGES as BASE_STAGES
@@ -193,15 +194,16 @@ def write_thresholds(workdir: Path) -> dict[str, object]:
     path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     images = evaluate_images(workdir, *CALIBRATION, regions=finder(workdir))
     passages = evaluate_reranking(workdir, *CALIBRATION)
-    reports = {
+    reports: dict[str, Any] = {
         "image_accept": images["accept"] | {name: images[name] for name in ("all", "accepted", "format 1", "format 2")},
         "rerank_accept": passages["accept"],
     }
-    keep_thresholds(workdir, {name: report["threshold"] for name, report in reports.items()})
-    return dict(reports)
+    match = {"support_match": images["match"]}
+    keep_thresholds(workdir, {name: report["threshold"] for name, report in reports.items()} | match)
+    return reports | match
 
 
-def keep_thresholds(workdir: Path, measured: Mapping[str, float]) -> None:
+def keep_thresholds(workdir: Path, measured: Mapping[str, object]) -> None:
     """Write `measured`, and the thresholds that stages found out themselves, to `settings.json`; others stay."""
     path = workdir / "settings.json"
     settings = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -9,14 +9,17 @@ from bench.accuracy.ground import Ground, lacking, said, skipped
 from bench.accuracy.several import Turns, ask_policies, barred_unseen, share
 from bench.results import Row, at_least, at_most
 from bench.sections import Part
+from quizglass.values import Evidence, Origin
 from quizglass_export.pocketworld.questions import make_unknowable
 from quizglass_export.scoring.selective import risk_coverage_area
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.steps.decide import trust
+from quizglass_server.steps.lookup.matching import match_odds
+from quizglass_server.steps.tuning import Thresholds
 
 WITH, WITHOUT = "qa-dragon", "qa-dragon-no-verifier"
 SHARE = 0.5
-_SUPPORTED, _UNSURE = "supported", "unsure"
+_SUPPORTED, _UNSURE, _EVEN = "supported", "unsure", 0.5
 
 
 def run(ground: Ground) -> Part:
@@ -33,25 +36,25 @@ def run(ground: Ground) -> Part:
             turns = ask_policies(ground, "verifier", trial, both, (WITH, WITHOUT), target)
         answerable += turns[: len(trial.questions)]
         nothing += turns[len(trial.questions) :]
-    certainty = Bundle.load(ground.bundle, hashes=False).manifest.thresholds.support_certainty
-    unseen = barred_unseen(partial(rows, certainty=certainty), answerable, nothing)
+    thresholds = Bundle.load(ground.bundle, hashes=False).manifest.thresholds
+    unseen = barred_unseen(partial(rows, thresholds=thresholds), answerable, nothing)
     counts = {"questions": len(answerable), "unanswerable": len(nothing)}
-    return Part(rows(answerable, nothing, certainty), counts | {"unseen": unseen})
+    return Part(rows(answerable, nothing, thresholds), counts | {"unseen": unseen})
 
 
-def rows(answerable: Sequence[Turns], nothing: Sequence[Turns], certainty: float) -> list[Row]:
+def rows(answerable: Sequence[Turns], nothing: Sequence[Turns], thresholds: Thresholds) -> list[Row]:
     """Areas under the risk-coverage curves of answers that were written, and refusals.
 
     Args:
         answerable: turns about questions that have an answer.
         nothing: turns about those that have none.
-        certainty: the weight that an answer's tokens have in what the bundle holds against its threshold.
+        thresholds: of the bundle: what it holds against its threshold.
     """
     written = [turns for turns in answerable if not turns.abstained(WITHOUT)]
     refused = share(nothing, lambda turns: turns.abstained(WITH))
     doubted = share(answerable, lambda turns: turns.abstained(WITH))
     return [
-        *_areas(written, certainty),
+        *_areas(written, thresholds),
         at_least("unanswerable questions refused, with the verifier", refused, "%", 85),
         Row("unanswerable questions refused, without it", share(nothing, lambda t: t.abstained(WITHOUT)), "%"),
         at_most("answerable questions refused, with the verifier", doubted, "%", 8),
@@ -60,37 +63,41 @@ def rows(answerable: Sequence[Turns], nothing: Sequence[Turns], certainty: float
     ]
 
 
-def _areas(written: Sequence[Turns], certainty: float) -> list[Row]:
+def _areas(written: Sequence[Turns], thresholds: Thresholds) -> list[Row]:
     name = "area under risk and coverage, by the verifier"
     if not written:
         return [Row(name, None, "", "no answer was written")]
     rights = [turns.right(WITHOUT) for turns in written]
     mean = risk_coverage_area([turns.of[WITHOUT]["mean"] for turns in written], rights)
     least = risk_coverage_area([turns.of[WITHOUT]["least"] for turns in written], rights)
-    ours = risk_coverage_area([confidence(turns, certainty) for turns in written], rights)
-    alone = risk_coverage_area([confidence(turns, 0) for turns in written], rights)
+    ours = risk_coverage_area([confidence(turns, thresholds) for turns in written], rights)
+    alone = risk_coverage_area([confidence(turns, Thresholds()) for turns in written], rights)
     return [
         Row(name, ours, "", "mean token probability alone", mean, ours / mean if mean else None, "< peer", ours < mean),
-        Row("the same, by the verifier's probability without the tokens'", alone, ""),
+        Row("the same, by the verifier's probability alone", alone, ""),
         Row("the same, by the least token probability", least, ""),
     ]
 
 
-def confidence(turns: Turns, certainty: float) -> float:
+def confidence(turns: Turns, thresholds: Thresholds) -> float:
     """How far the dual verifier trusts an answer: below all others where its tokens are too unlikely, then by the
-    probability that the evidence supports it, in which its tokens have the weight `certainty`; by its tokens where
-    nothing was looked up.
+    probability that the evidence supports it, with its tokens and the match of what the picture shows as the
+    bundle counts them in. Where nothing was looked up no verifier is asked, whose odds are even then.
 
     It is the answer that was written without the verifier: before another look that only a doubt asked for.
     """
-    least = float(turns.of[WITHOUT]["least"])
+    answer = turns.of[WITHOUT]
+    least = float(answer["least"])
     if turns.of[WITH]["abstained"] == _UNSURE:
         return least - 1
     judged = [each["probabilities"] for each in turns.of[WITH]["decided"] if each["by"] == "verifier"]
-    if not judged:
-        return least
-    supported = judged[min(turns.of[WITHOUT]["rounds"], len(judged) - 1)].get(_SUPPORTED, 0.0)
-    return trust(supported, least, certainty)
+    supported = judged[min(answer["rounds"], len(judged) - 1)].get(_SUPPORTED, 0.0) if judged else _EVEN
+    evidence = [
+        Evidence("", Origin(origin), entry, "", text, search_score=score, used=used)
+        for origin, entry, text, score, _, used in answer["evidence"]
+    ]
+    match = match_odds([item for item in evidence if item.used], evidence, thresholds)
+    return trust(supported, least, thresholds.support_certainty, match)
 
 
 def _rightly(written: Sequence[Turns]) -> float:

@@ -6,7 +6,7 @@ What it measures sets the threshold that goes with the served procedure (`quizgl
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from quizglass_export.pocketworld.questions import Question, make_questions
 from quizglass_export.pocketworld.world import FORMATS, World, make_world
 from quizglass_export.retrieval.image_encoder import embed_images
 from quizglass_export.retrieval.shapes import IMAGE_SIZE
-from quizglass_export.retrieval.thresholds import KEPT_SHARE, Report, keeping_threshold, recalls
+from quizglass_export.retrieval.thresholds import KEPT_SHARE, Report, keeping_threshold, match_of, recalls
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.models.fields import Size
@@ -51,8 +51,8 @@ class Found:
     question: Question
     format: int
     hits: Sequence[EntryHit]
-    stranger: float
-    """Best cosine of the same search in a world without the thing."""
+    strangers: Sequence[EntryHit]
+    """Of the same search in a world without the thing."""
 
     @property
     def rank(self) -> int:
@@ -131,9 +131,22 @@ def evaluate_images(workdir: Path, seed: int, things: int, queries: int, regions
             ranks[tag].append(one.rank)
     report: Report = {name: recalls(values) for name, values in sorted(ranks.items())}
     firsts = [one.hits[0].score for one in found if one.rank == 0]
-    accept = keeping_threshold(firsts, [one.stranger for one in found], KEPT_SHARE)
+    accept = keeping_threshold(firsts, [hit.score for one in found for hit in one.strangers[:1]], KEPT_SHARE)
     kept = [replace(one, hits=[hit for hit in one.hits if hit.score >= accept["threshold"]]) for one in found]
-    return report | {"accept": accept, "accepted": recalls([one.rank for one in kept])}
+    return report | {
+        "accept": accept,
+        "accepted": recalls([one.rank for one in kept]),
+        "match": match_of(
+            _firsts(one.hits for one in found if one.rank == 0),
+            _firsts(hits for one in found for hits in (one.strangers, one.hits if one.rank else ())),
+        ),
+    }
+
+
+def _firsts(searches: Iterable[Sequence[EntryHit]]) -> list[tuple[float, float]]:
+    """Cosine of what comes first, and by how much it goes before the best of the others, where there are any."""
+    several = [[hit.score for hit in hits] for hits in searches if len(hits) > 1]
+    return [(first, first - max(others)) for first, *others in several]
 
 
 def _picture(drawn: Image.Image) -> Picture:
@@ -165,7 +178,7 @@ class Search:
         hits = await search_pictures(gallery, vectors, question.text, self._how, step=step)
         gallery.hidden = question.target
         others = await search_pictures(gallery, vectors, question.text, self._how, step=step)
-        return Found(question, number, hits, max((hit.score for hit in others[:1]), default=-1.0))
+        return Found(question, number, hits, others)
 
 
 def _questions(world: World, queries: int, seed: int) -> Iterator[tuple[int, Question]]:

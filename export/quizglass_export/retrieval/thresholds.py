@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from quizglass_export.logistic_regression import regression
+
 Report = dict[str, Any]
 KEPT_SHARE = 0.99
 """Of what is right: a right hit or passage that is rejected always costs the answer, a wrong one that is accepted only
 sometimes, for whoever answers reads it."""
+_DECAY = 1e-6
 KEPT_PASSAGES = 0.999
 """Of right passages: a reranker's scores lie near 0 or 1, so that keeping these too lets in hardly any other."""
 
@@ -25,6 +28,32 @@ def keeping_threshold(known: Sequence[float], unknown: Sequence[float], share: f
     threshold = float(np.quantile(np.asarray(known), 1 - share))
     rejected = float((np.asarray(unknown) < threshold).mean())
     return {"threshold": round(threshold, 5), "kept": share, "rejected": round(rejected, 4)}
+
+
+def match_of(right: Sequence[tuple[float, float]], wrong: Sequence[tuple[float, float]]) -> Report | None:
+    """A bundle's `support_match`: how much likelier a first hit is the right one than a usual right one is.
+
+    A logistic regression on the cosine and on what it goes before the next by. A cosine that three of four right ones
+    reach says nothing more: how near the two pictures are then depends on how well the thing is shown. None where
+    nothing tells right and wrong apart.
+
+    Args:
+        right: of right first hits, cosine and what it goes before the best other by.
+        wrong: of wrong ones.
+    """
+    if not right or not wrong:
+        return None
+    points = np.array([*right, *wrong], np.float64)
+    cosines, ahead = np.array(right, np.float64).T
+    most, usual = np.quantile(cosines, 0.25), np.median(ahead)
+    points[:, 0] = np.minimum(points[:, 0], most)
+    labels = np.repeat(np.array([1, 0]), [len(right), len(wrong)])
+    weights, _ = regression(points, labels, 2, _DECAY)
+    similarity, margin = (weights[1] - weights[0]).tolist()
+    if min(similarity, margin) < 0:
+        return None
+    numbers = {"similarity": similarity, "margin": margin, "offset": -similarity * most - margin * usual, "most": most}
+    return {name: round(float(number), 5) for name, number in numbers.items()}
 
 
 def best_threshold(known: Sequence[float], unknown: Sequence[float]) -> Report:

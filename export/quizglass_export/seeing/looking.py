@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from quizglass.values import Region
+from quizglass_export.assembly.settings import read_settings
 from quizglass_export.pocketworld.arrangement import boxes
 from quizglass_export.pocketworld.dataset import PICTURE_SIZE
 from quizglass_export.pocketworld.draw import draw_scene, draw_thing
@@ -98,11 +99,12 @@ def sights(world: World, count: int, seed: int) -> Iterator[Sight]:
 
 
 def finder(workdir: Path) -> Regions | None:
-    """Where the trained detector finds what a question asks about, with the line that its stage measured; None: there
-    is no detector."""
-    if not finished(workdir / "detector"):
+    """Where the trained detector finds what a question asks about, with the line that its stage measured, or else the
+    settings have; None: there is no detector."""
+    folder = workdir / "detector"
+    if not (folder / "model.safetensors").is_file():
         return None
-    detector, how = TrainedDetector(workdir / "detector"), Tuning(detect_accept=line_of(workdir / "detector"))
+    detector, how = TrainedDetector(folder), Tuning(detect_accept=line_of(folder))
 
     async def regions(picture: Picture, question: str) -> list[Region]:
         found = await detector.detect(picture, phrases_of(question), how.detect_accept)
@@ -112,9 +114,12 @@ def finder(workdir: Path) -> Regions | None:
 
 
 def line_of(folder: Path) -> float:
-    """The threshold in a finished detector's report; what the server takes where there is none."""
-    measured = json.loads((folder / DONE).read_text(encoding="utf-8")).get("detect_accept")
-    return Tuning().detect_accept if measured is None else float(measured)
+    """The threshold in a finished detector's report; of one that was copied that of the settings beside it; where there
+    is none what the server takes."""
+    if finished(folder):
+        measured = json.loads((folder / DONE).read_text(encoding="utf-8")).get("detect_accept")
+        return Tuning().detect_accept if measured is None else float(measured)
+    return read_settings(folder.parent).thresholds.detect_accept
 
 
 def evaluate_detector(workdir: Path, seed: int, things: int, count: int) -> Report:

@@ -74,31 +74,35 @@ async def ask_letter(
     raise refusal or EngineFailed("nothing was asked")
 
 
-def likeliest(weighed: Sequence[tuple[str, float]], thresholds: Thresholds, p_min: float | None = None) -> str:
+def likeliest(
+    weighed: Sequence[tuple[str, float]], thresholds: Thresholds, p_min: float | None = None, match: float = 0.0
+) -> str:
     """The label that is chosen: the most probable; with `support_accept`, "supported" from there on and not below.
 
     Args:
         weighed: the labels with their probabilities.
         thresholds: of the bundle.
         p_min: of an answer that is judged, the least token probability.
+        match: of the entries it stands on, how well they match the picture, in log odds (`matching.match_odds`).
     """
     probabilities = dict(weighed)
     if thresholds.support_accept is not None and SUPPORTED in probabilities:
-        trusted = trust(probabilities.pop(SUPPORTED), p_min, thresholds.support_certainty)
+        trusted = trust(probabilities.pop(SUPPORTED), p_min, thresholds.support_certainty, match)
         if trusted >= thresholds.support_accept or not probabilities:
             return SUPPORTED
     return max(probabilities, key=probabilities.__getitem__)
 
 
-def trust(supported: float, p_min: float | None, share: float) -> float:
-    """How far an answer is trusted, 0 to 1: what the verifier gives "supported", its least token probability pooled in.
+def trust(supported: float, p_min: float | None, share: float, match: float = 0.0) -> float:
+    """How far an answer is trusted, 0 to 1: what the verifier gives "supported", with what it does not see.
 
-    Both are pooled by their log odds (a logarithmic opinion pool), in which the tokens have the weight `share`.
+    The answer's least token probability is pooled with it by their log odds (a logarithmic opinion pool), in which the
+    tokens have the weight `share`; `match`, log odds too, is added.
     """
-    if p_min is None or share == 0:
-        return supported
-    odds = (1 - share) * _log_odds(supported) + share * _log_odds(p_min)
-    return 1 / (1 + exp(-odds))
+    odds = _log_odds(supported)
+    if p_min is not None:
+        odds = (1 - share) * odds + share * _log_odds(p_min)
+    return 1 / (1 + exp(-odds - match))
 
 
 def _log_odds(probability: float) -> float:
@@ -121,10 +125,15 @@ def planned(weighed: Sequence[tuple[str, float]], none_accept: float | None) -> 
 
 @step("judge", role=VERIFIER, optional=True, after=True, told=_told_judge)
 async def is_supported(
-    verifier: Decider, pictures: Sequence[Picture], values: Values, thresholds: Thresholds, p_min: float
+    verifier: Decider,
+    pictures: Sequence[Picture],
+    values: Values,
+    thresholds: Thresholds,
+    p_min: float,
+    match: float = 0.0,
 ) -> bool:
-    """Whether the verifier does not doubt the `answer` by its `evidence`; `p_min` is its least token probability."""
-    return likeliest(await verifier.probabilities(pictures, values), thresholds, p_min) == SUPPORTED
+    """Whether the verifier does not doubt the `answer` by its `evidence`; `p_min` and `match` as for `likeliest`."""
+    return likeliest(await verifier.probabilities(pictures, values), thresholds, p_min, match) == SUPPORTED
 
 
 VERIFICATION = (is_supported.name, VERIFIER)

@@ -27,6 +27,23 @@ class CertaintyLine(ManifestPart):
         return self.p_min * p_min + self.p_mean * p_mean >= self.least
 
 
+class Match(ManifestPart):
+    """How much surer than usual it is that a picture shows the entry that it was found by.
+
+    In log odds: `similarity` x cosine, of which at most `most` counts, + `margin` x the cosine by which it goes before
+    the best other entry + `offset`.
+    """
+
+    similarity: Annotated[float, Field(ge=0)]
+    margin: Annotated[float, Field(ge=0)]
+    offset: float
+    most: Annotated[float, Field(ge=-1, le=1)] = 1.0
+
+    def odds(self, cosine: float, ahead: float) -> float:
+        """Of an entry of this cosine, so far before the best other one."""
+        return self.similarity * min(cosine, self.most) + self.margin * ahead + self.offset
+
+
 class Thresholds(ManifestPart):
     """Scores below which evidence is dropped, and probabilities below which a draft or an answer is doubted."""
 
@@ -51,6 +68,9 @@ class Thresholds(ManifestPart):
     """The weight of the answer's least token probability in what `support_accept` is held against; the rest is the
     verifier's. QA-Dragon draws its line over token probabilities, and asks its verifier beyond it; a small verifier and
     the tokens are each wrong about other answers."""
+    support_match: Match | None = None
+    """How much the match of the entries that are shown moves what `support_accept` is held against; None: not at all.
+    It is 0 for a usual right hit."""
     memory_accept: Probability | None = None
     """An answer without passages whose least probable token is less probable is told only after what was not looked up
     is, by policies that choose what is; None: it is told as it is written."""

@@ -19,6 +19,7 @@ from quizglass_server.steps.abstaining import Withholding, abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest, planned
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
 from quizglass_server.steps.lookup.detect import ANYTHING, phrases_of
+from quizglass_server.steps.lookup.matching import match_odds
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.turn.branches import at_once, in_rounds
 from quizglass_server.turn.givens import TAGS, Givens
@@ -126,7 +127,8 @@ class Toolbox:
         label, decided_by = otherwise, "fixed"
         if weighed is not None:
             tuning = self._resources.tuning
-            chosen = likeliest(weighed, tuning, _p_min(also))
+            matched = match_odds(state.seen, self._journal.evidence, tuning)
+            chosen = likeliest(weighed, tuning, _p_min(also), matched)
             label = labels(planned(weighed, tuning.none_accept) if labels is Plan else chosen)
             decided_by = "prompt" if decider is None else by
         self._tell_decision(by, label, decided_by, weighed or ())
@@ -280,15 +282,17 @@ class Toolbox:
     async def judge(self, draft: Draft) -> Draft:
         """The draft with what the bundle's verifier says of it, where it judges and the policy has not asked it."""
         verifier, answer = self._resources.models.deciders.get(VERIFIER), draft.text.strip()
-        shown = [line(item) for item in self._journal.evidence if item.used and item.origin is not Origin.READ_TEXT]
+        evidence = self._journal.evidence
+        used = [item for item in evidence if item.used and item.origin is not Origin.READ_TEXT]
         nothing = draft.refused or abstains(answer, self._resources.tuning.abstain)
         wanted = self._resources.tuning.judged and not self._verified
-        if verifier is None or not wanted or not shown or nothing:
+        if verifier is None or not wanted or not used or nothing:
             return draft
-        notes = {"evidence": shown, "answer": answer, "certainty": draft.certainty}
+        notes = {"evidence": [line(item) for item in used], "answer": answer, "certainty": draft.certainty}
         values = await self._givens.values(self.start(), notes, verifier.needs)
         shown_with = await self._shown(self.start(), entries=False)
-        asked = shown_with, values, self._resources.tuning, draft.p_min
+        tuning = self._resources.tuning
+        asked = shown_with, values, tuning, draft.p_min, match_odds(used, evidence, tuning)
         return replace(draft, supported=await self._runner.run_on(verifier, is_supported, *asked))
 
     async def _weighed(

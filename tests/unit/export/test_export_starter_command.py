@@ -47,7 +47,8 @@ def test_thresholds_join_the_settings_that_are_there(tmp_path: Path, monkeypatch
     from quizglass_export.retrieval import evaluate, picture_search
 
     recalls = {name: {"recall@5": 0.9} for name in ("all", "accepted", "format 1", "format 2")}
-    images = {"accept": {"threshold": 0.5, "kept": 1.0}, **recalls}
+    match = {"similarity": 9.0, "margin": 4.0, "offset": -7.0, "most": 0.8}
+    images = {"accept": {"threshold": 0.5, "kept": 1.0}, "match": match, **recalls}
     monkeypatch.setattr(picture_search, "evaluate_images", lambda *place, regions: images)
     monkeypatch.setattr(evaluate, "evaluate_reranking", lambda *place: {"accept": {"threshold": 0.7}})
     given = {
@@ -59,7 +60,7 @@ def test_thresholds_join_the_settings_that_are_there(tmp_path: Path, monkeypatch
     measured = starter_command.write_thresholds(tmp_path)
     assert json.loads((tmp_path / "settings.json").read_text()) == {
         "version": "3",
-        "thresholds": {"image_accept": 0.5, "coarse_accept": 0.2, "rerank_accept": 0.7},
+        "thresholds": {"image_accept": 0.5, "coarse_accept": 0.2, "rerank_accept": 0.7, "support_match": match},
         "evidence": picture_search.EVIDENCE | starter_command.PLANNED | {"seen": 2, "kind_bonus": 0.0},
     }
     assert measured["rerank_accept"] == {"threshold": 0.7}

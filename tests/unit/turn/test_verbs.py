@@ -478,6 +478,29 @@ async def test_how_sure_an_answers_tokens_are_counts_beside_the_verifier(
     assert said == [label]
 
 
+@pytest.mark.parametrize(("similarity", "label"), [(0, "supported"), (4, "contradicted")])
+async def test_how_well_the_entry_matches_the_picture_counts_beside_the_verifier(
+    ask: Any, similarity: float, label: str
+) -> None:
+    match = {"similarity": similarity, "margin": 0, "offset": -similarity}
+    world = World(support_accept=0.5, support_match=match)
+    world.models.deciders["verifier"] = Judge(("supported", 0.6), ("contradicted", 0.4))  # type: ignore[assignment]
+    said: list[str] = []
+
+    class Judgement(Enum):
+        SUPPORTED, CONTRADICTED = "supported", "contradicted"
+
+    async def run(tools: Tools) -> Draft:
+        state = tools.start().having(await tools.search_image())
+        assert 0 < state.seen[0].search_score < 0.89
+        judged = await tools.decide(Judgement, state, by="verifier", otherwise=Judgement.SUPPORTED, answer="45 crowns")
+        said.append(judged.value)
+        return Draft()
+
+    await ask(world, run)
+    assert said == [label]
+
+
 @pytest.mark.parametrize(
     ("line", "certain"),
     [

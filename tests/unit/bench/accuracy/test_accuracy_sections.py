@@ -40,6 +40,7 @@ from quizglass_export.pocketworld.question import Conflict, Hop, Question
 from quizglass_export.pocketworld.questions import make_questions, make_sessions
 from quizglass_export.scoring.selective import risk_coverage_area
 from quizglass_server.domain.turns import Evidence
+from quizglass_server.steps.tuning import Match, Thresholds
 
 WORLD = build_world(4711, 60, format=2)
 QUESTIONS = make_questions(WORLD, 24, 4711, format=2)
@@ -188,8 +189,11 @@ def test_the_verifier_trusts_by_support_and_least_what_its_tokens_refuse() -> No
         question, qa_dragon=record(abstained="unsure"), qa_dragon_no_verifier=record("bad", mean=0.8, least=0.8)
     )
     unasked = turns(question, qa_dragon=record(), qa_dragon_no_verifier=right(question, mean=0.7, least=0.7))
-    assert [verifier.confidence(each, 0) for each in (sure, unsure, unasked)] == pytest.approx([0.9, -0.2, 0.7])
-    rows = by_name(verifier.rows([sure, unsure, unasked], [unsure], 0))
+    told = [verifier.confidence(each, Thresholds(support_certainty=1)) for each in (sure, unsure, unasked)]
+    assert told == pytest.approx([0.5, -0.2, 0.7])
+    told = [verifier.confidence(each, Thresholds()) for each in (sure, unsure, unasked)]
+    assert told == pytest.approx([0.9, -0.2, 0.5]), "nobody was asked"
+    rows = by_name(verifier.rows([sure, unsure, unasked], [unsure], Thresholds()))
     area = rows["area under risk and coverage, by the verifier"]
     assert area.value is not None
     assert area.peer_value is not None
@@ -203,7 +207,22 @@ def test_what_the_verifier_said_is_of_the_answer_that_is_counted(rounds: int, sh
     said = [{"by": "verifier", "probabilities": {"supported": supported}} for supported in (0.2, 0.8)]
     plain = record("a", mean=0.7, least=0.6, rounds=rounds)
     turn = turns(QUESTIONS[0], qa_dragon=record("b", decided=said), qa_dragon_no_verifier=plain)
-    assert verifier.confidence(turn, share) == pytest.approx(trusted, abs=1e-4)
+    thresholds = Thresholds(support_certainty=share)
+    assert verifier.confidence(turn, thresholds) == pytest.approx(trusted, abs=1e-4)
+
+
+def test_an_answer_from_an_entry_that_hardly_matches_is_trusted_less() -> None:
+    said = [{"by": "verifier", "probabilities": {"supported": 0.8}}]
+    match = Match(similarity=10, margin=0, offset=-9)
+
+    def trusted(cosine: float) -> float:
+        hits = [["image_search", "t", "", cosine, 0.0, True], ["image_search", "o", "", 0.95, 0.0, False]]
+        plain = record("a", mean=0.7, least=0.6, evidence=hits)
+        turn = turns(QUESTIONS[0], qa_dragon=record("b", decided=said), qa_dragon_no_verifier=plain)
+        return verifier.confidence(turn, Thresholds(support_match=match))
+
+    assert trusted(0.9) == pytest.approx(0.8)
+    assert trusted(0.7) < 0.5
 
 
 def disputed(number: int, kind: str, source: str) -> Question:

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from quizglass_export.checkpoints.files import Checkpoints
 from quizglass_export.recipe.read import read_recipe
 from quizglass_export.retrieval.random_checkpoints import write_random_checkpoints
 from quizglass_export.retrieval.text_encoder import load_text_encoder
-from quizglass_export.seeing import asked, coarse_reranker, detector, domain_router, ranking
+from quizglass_export.seeing import asked, coarse_reranker, detector, domain_router, looking, ranking
 from quizglass_export.seeing import scenes as seeing_scenes
 from quizglass_export.seeing.coarse_trainer import CoarseTrainer
 from quizglass_export.seeing.detector_shape import PhraseReader, build_detector, build_tokenizer
@@ -136,6 +137,14 @@ def test_thresholds_take_over_what_the_stages_measured(tmp_path: Path) -> None:
     starter_command.keep_thresholds(tmp_path, {"image_accept": 0.7})
     thresholds = {"detect_accept": 0.2, "p_min": 0.4, "image_accept": 0.7, "support_accept": 0.6}
     assert json.loads((tmp_path / "settings.json").read_text()) == {"version": "3", "thresholds": thresholds}
+
+
+def test_a_detector_that_was_copied_has_the_line_of_the_settings_beside_it(trained: Path, tmp_path: Path) -> None:
+    assert looking.finder(tmp_path) is None
+    copied = shutil.copytree(trained / "detector", tmp_path / "detector", ignore=shutil.ignore_patterns("done.json"))
+    (tmp_path / "settings.json").write_text('{"thresholds": {"detect_accept": 0.2}}')
+    assert looking.line_of(copied) == 0.2
+    assert looking.finder(tmp_path) is not None
 
 
 def test_the_detectors_loss_falls_on_the_same_pictures(encoders: Path) -> None:

@@ -67,17 +67,16 @@ def test_the_verifier_is_shown_the_evidence_and_the_answer(monkeypatch: pytest.M
         }
 
 
-def test_tokens_count_beside_the_verifier() -> None:
+def test_what_is_trusted_is_given_and_earns() -> None:
     right = [True] * 6 + [False] * 4
-    verified = [0.9, 0.8, 0.3, 0.7, 0.9, 0.2, 0.6, 0.1, 0.7, 0.2]
-    certain = [0.6, 0.5, 0.9, 0.6, 0.9, 0.9, 0.3, 0.5, 0.2, 0.4]
+    verified = [0.9, 0.8, 0.4, 0.7, 0.9, 0.2, 0.6, 0.1, 0.7, 0.2]
+    certain = [0.6, 0.5, 0.9, 0.6, 0.9, 0.6, 0.3, 0.5, 0.2, 0.4]
     fitted = judging.trusted(verified, certain, right)
-    share, accept = fitted["support_certainty"], fitted["support_accept"]
-    assert isinstance(share, float)
-    assert isinstance(accept, float)
-    given = [trust(v, p, share) >= accept for p, v in zip(certain, verified, strict=True)]
-    assert given == right, "neither of the two tells them apart alone"
-    assert judging.trusted([0.9, 0.1], [0.9, 0.1], [True, False]) == {}
+    measured = fitted["support"]
+    assert isinstance(measured, dict)
+    assert (measured["given"], measured["right_of_given"]) == (0.5, 1.0), "neither of the two tells them apart alone"
+    assert trust(0.4, 0.9, judging.CERTAINTY) >= judging.ACCEPT > trust(0.6, 0.3, judging.CERTAINTY)
+    assert judging.trusted([], [], []) == {}
 
 
 def test_answers_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,40 @@
+"""How well the entries that a prompt shows match the picture, told by the search that brought them.
+
+A decider sees the picture and the words of an entry, and not how near the two pictures were, nor whether another entry
+was as near.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from quizglass.values import Evidence, Origin
+from quizglass_server.steps.tuning import Thresholds
+
+
+def match_odds(seen: Iterable[Evidence], brought: Iterable[Evidence], thresholds: Thresholds) -> float:
+    """Log odds that what a picture shows is what is told of it, above those of a usual right hit; 0 where no image
+    search brought what is told.
+
+    Of several entries it is the one that matches least: an answer may stand on each of them.
+
+    Args:
+        seen: what a prompt shows.
+        brought: all that image searches of the turn brought.
+        thresholds: of the bundle, with `support_match`; without it everything matches as usual.
+    """
+    match, shown = thresholds.support_match, best_cosines(seen)
+    if match is None or not shown:
+        return 0.0
+    others = [cosine for entry, cosine in best_cosines(brought).items() if entry not in shown]
+    rival = max(others, default=thresholds.image_accept)
+    return min(match.odds(cosine, cosine - rival) for cosine in shown.values())
+
+
+def best_cosines(evidence: Iterable[Evidence]) -> Mapping[str, float]:
+    """Of each entry that image searches brought, the largest cosine."""
+    best: dict[str, float] = {}
+    for item in evidence:
+        if item.origin is Origin.IMAGE_SEARCH:
+            best[item.entry_id] = max(item.search_score, best.get(item.entry_id, item.search_score))
+    return best
