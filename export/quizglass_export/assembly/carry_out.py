@@ -167,7 +167,7 @@ def _collect(plan: Plan, work: Work, steps: dict[str, Step], folder: Path) -> di
 def _roles(plan: Plan, steps: dict[str, Step]) -> Roles:
     parts = {role: step.result["part"] for role, step in steps.items()}
     if (reader := plan.file.recipe.roles.spec("reader")) is not None:
-        parts["reader"] = {"engine": reader.engine, "kind": "reader"}
+        parts["reader"] = {"kind": "reader", **reader.model_dump(include={"engine", "gate"})}
     return Roles.model_validate(
         nested(parts | {role: part.model_dump(mode="json") for role, part in plan.linear.items()})
     )

@@ -32,6 +32,8 @@ class Settings(ManifestPart):
     """The generator's context in tokens."""
     answer_tokens: Count = 64
     """Longest answer of the generator in tokens."""
+    gate: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Probability of words from which a picture is read; None: as the server's gate was fitted."""
 
 
 def read_settings(root: Path) -> Settings:

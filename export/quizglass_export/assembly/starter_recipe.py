@@ -77,7 +77,7 @@ def _roles(root: Path, settings: Settings, quantisation: str) -> Roles:
         "image_encoder": {"checkpoint": "image_encoder"},
         "text_encoder": {"checkpoint": "text_encoder"},
         "generator": generator,
-        "reader": {},
+        "reader": {"gate": settings.gate},
         **_seeing_roles(root),
         **decisions,
     }

@@ -52,7 +52,9 @@ class WordGate:
         """What the file says of itself: `threshold`, and `provenance`, how it was chosen."""
         self.least = float(self.notes["threshold"]) if least is None else least
         """Probability from which a picture is read."""
-        self._from = _logit(self.least)
+        self._read = _logit(self.least)
+        # Whatever has a picture read, the part is found as the gate was judged: it holds whole lines.
+        self._part = min(self._read, _logit(float(self.notes["threshold"])))
         self.find(np.zeros((SMALL_SIDE, SMALL_SIDE, 3), np.uint8))  # warm
 
     def find(self, pixels: RGB) -> Region | None:
@@ -61,9 +63,9 @@ class WordGate:
         if is_cheap(small):
             return Region(0.0, 0.0, 1.0, 1.0)
         logits = self.logits(small)
-        rows, columns = np.nonzero(logits >= self._from)
-        if not len(rows):
+        if logits.max() < self._read:
             return None
+        rows, columns = np.nonzero(logits >= self._part)
         down, across = logits.shape[0] + 1, logits.shape[1] + 1
         return Region(
             left=max(0.0, (int(columns.min()) - _AROUND) / across),

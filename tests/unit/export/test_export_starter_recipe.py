@@ -18,8 +18,8 @@ from quizglass_export.starter.stages.decider import DECISIONS as TRAINED
 from quizglass_server.policies import POLICIES
 
 
-def roles_of(root: Path) -> Roles:
-    file = starter_recipe(root, Settings(), samples=Samples(), demands=Demands(), quantisation="q8_0", threads=1)
+def roles_of(root: Path, settings: Settings = Settings()) -> Roles:
+    file = starter_recipe(root, settings, samples=Samples(), demands=Demands(), quantisation="q8_0", threads=1)
     return file.recipe.roles
 
 
@@ -34,6 +34,13 @@ def test_an_adapter_that_says_nothing_plans_alone(tmp_path: Path) -> None:
     assert not roles.deciders
     assert roles.generator is not None
     assert set(roles.generator.templates()) == {"answer", "rewrite", "plan"}
+
+
+def test_the_settings_say_from_which_probability_of_words_a_picture_is_read(tmp_path: Path) -> None:
+    for gate in (None, 0.4):
+        reader = roles_of(tmp_path, Settings(gate=gate)).reader
+        assert reader is not None
+        assert reader.gate == gate
 
 
 def test_every_decision_of_an_adapter_shares_the_planners_graph(tmp_path: Path) -> None:

@@ -92,6 +92,14 @@ async def test_the_threshold_of_a_bundle_overrides_the_gates_own() -> None:
     assert await RapidOcrReader(EnginePool(1), 1.0).find(sign) is None
 
 
+def test_a_higher_threshold_reads_fewer_pictures_and_the_same_part_of_them(gate: WordGate, scenes: list) -> None:
+    strict = WordGate(0.4)
+    assert [words for pixels, words in scenes if words and strict.find(pixels) != gate.find(pixels)] == []
+    plain = [pixels for pixels, words in scenes if not words]
+    assert sum(strict.find(each) is not None for each in plain) <= sum(gate.find(each) is not None for each in plain)
+    assert WordGate(1.0).find(scenes[0][0]) is None
+
+
 def test_the_file_says_its_threshold_and_where_it_comes_from(gate: WordGate) -> None:
     assert 0 < gate.least < 1
     assert gate.notes["provenance"]
