@@ -18,7 +18,8 @@ from quizglass_export.starter.stages.decider import DECISIONS as TRAINED
 from quizglass_server.policies import POLICIES
 
 
-def roles_of(root: Path, settings: Settings = Settings()) -> Roles:
+def roles_of(root: Path, gate: float | None = None) -> Roles:
+    settings = Settings(gate=gate)
     file = starter_recipe(root, settings, samples=Samples(), demands=Demands(), quantisation="q8_0", threads=1)
     return file.recipe.roles
 
@@ -38,7 +39,7 @@ def test_an_adapter_that_says_nothing_plans_alone(tmp_path: Path) -> None:
 
 def test_the_settings_say_from_which_probability_of_words_a_picture_is_read(tmp_path: Path) -> None:
     for gate in (None, 0.4):
-        reader = roles_of(tmp_path, Settings(gate=gate)).reader
+        reader = roles_of(tmp_path, gate).reader
         assert reader is not None
         assert reader.gate == gate
 
