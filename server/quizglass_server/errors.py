@@ -210,12 +210,11 @@ class FilterFailed(QuizglassError):
 
 
 class Overloaded(QuizglassError):
-    """No room for the request; `retry_after_s` seconds from now there may be."""
+    """No room for the request; `retry_after_s` seconds from now there may be, and never where that is None."""
 
     code = "OVERLOADED"
-    retry_after_s: float
 
-    def __init__(self, message: str, retry_after_s: float) -> None:
+    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
 

@@ -129,10 +129,7 @@ class WorkMemory:
     async def _wait(self, size: int) -> None:
         if size > self.largest:
             most, asked = (round(value / _MIB, 1) for value in (self.largest, size))
-            raise Overloaded(
-                f"{asked} MiB are needed, and work_memory_bytes admits {most} at most; send less at once",
-                retry_after_s=_LONGEST_WAIT_S,
-            )
+            raise Overloaded(f"{asked} MiB are needed, and work_memory_bytes admits {most} at most; send less at once")
         self._loop = asyncio.get_running_loop()
         waiter = self._loop.create_future()
         self._waiters.append((size, waiter))

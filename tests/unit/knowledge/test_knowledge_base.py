@@ -11,7 +11,8 @@ import pytest
 
 from quizglass.values import Entry
 from quizglass_server.domain.entries import PicturedEntry
-from quizglass_server.errors import EngineFailed, KnowledgeFailed, KnowledgeLocked, NotFound, RoleMissing
+from quizglass_server.domain.turns import Picture
+from quizglass_server.errors import EngineFailed, KnowledgeFailed, KnowledgeLocked, NotFound, Overloaded, RoleMissing
 from tests.support.knowledge.fakes import (
     GRAPHS_EARLY,
     FakeImageEncoder,
@@ -167,6 +168,24 @@ async def test_a_picture_that_no_longer_decodes_is_kept_but_not_found(tmp_path: 
         assert [hit.entry.id for hit in await base.search_crops([vector], 5)] == ["b"]
         assert len((await base.get("a")).picture_sha256) == 1
         await base.close()
+
+
+async def test_a_picture_that_there_is_never_memory_for_holds_up_no_other(tmp_path: Path) -> None:
+    from tests.support.knowledge.fakes import fake_decoding
+
+    async def narrow(encoded: bytes, field: str) -> Picture:
+        if encoded == b"giant":
+            raise Overloaded("900 MiB are needed, and work_memory_bytes admits 10 at most")
+        return await fake_decoding(encoded, field)
+
+    base = await open_base(tmp_path)
+    await base.add(stream([pictured("a", pictures=[b"giant"]), pictured("b", pictures=[b"good"])]))
+    await base.close()
+    base = await open_base(tmp_path, image_encoder=FakeImageEncoder("image-2"), decode=narrow)
+    await base.settle()
+    vector = await query_picture(b"good", "image-2")
+    assert [hit.entry.id for hit in await base.search_crops([vector], 5)] == ["b"]
+    await base.close()
 
 
 async def test_vectors_without_meaning_are_an_engine_failure(tmp_path: Path) -> None:

@@ -114,8 +114,9 @@ async def test_who_leaves_while_waiting_takes_nothing(work: WorkMemory) -> None:
 
 @pytest.mark.parametrize("size", [LARGE + 1, TOTAL + 1])
 async def test_more_than_is_ever_admitted_is_refused_without_a_wait(work: WorkMemory, size: int) -> None:
-    with pytest.raises(Overloaded, match="work_memory_bytes admits"):
+    with pytest.raises(Overloaded, match="work_memory_bytes admits") as refused:
         await work.reserve(size)
+    assert refused.value.retry_after_s is None, "it would be refused again"
 
 
 @pytest.mark.parametrize(("left", "admitted"), [(ELBOW_BYTES + 10, True), (ELBOW_BYTES + 9, False)])

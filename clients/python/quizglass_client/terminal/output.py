@@ -99,8 +99,10 @@ def _advice(error: errors.ClientError, budgeted: bool) -> str:
     match error:
         case errors.ServerUnavailable(reason=""):
             return "is quizglass-server running there? Start it, or name another with --server"
-        case errors.ServerUnavailable(retry_after=None) | errors.Overloaded(retry_after=None):
+        case errors.ServerUnavailable(retry_after=None):
             return "try again in a moment"
+        case errors.Overloaded(retry_after=None):
+            return ""  # it is too much at any time, and the message says of what
         case errors.ServerUnavailable(retry_after=seconds) | errors.Overloaded(retry_after=seconds):
             return f"try again in {seconds:g} s"
         case errors.DeadlineExceeded():

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 
 from quizglass_server.domain.turns import Picture, Vector
-from quizglass_server.errors import InvalidInput, Overloaded
+from quizglass_server.errors import InvalidInput, InvalidPicture, Overloaded
 from quizglass_server.knowledge.content.chunks import chunk_entry, passage
 from quizglass_server.knowledge.content.records import Change, VectorKind
 from quizglass_server.knowledge.database.threads import StoreThreads
@@ -92,4 +92,6 @@ async def _decoded(encoded: bytes, decode: Decode) -> Picture:
         try:
             return await decode(encoded, "picture")
         except Overloaded as busy:
+            if busy.retry_after_s is None:  # it came in when there was more memory
+                raise InvalidPicture("picture", busy.message) from busy
             await asyncio.sleep(busy.retry_after_s)
