@@ -225,6 +225,9 @@ class ScriptedTools:
     def remembers(self, draft: Draft) -> bool:
         return not self.abstains(draft) and draft.text not in self._guessed
 
+    def guessed(self, queries: Sequence[str]) -> bool:
+        return any(query in self._guessed for query in queries)
+
     def abstains(self, draft: Draft) -> bool:
         return draft.text in ("", "I don't know")
 

@@ -9,7 +9,8 @@ One decision per question, made by a fine-tuned vision-language model before any
                           ─ text search ─ k_t ──────────────────────►  M(y | q, k_i, k_t)
 
 Under A, B and C "I don't know" is not told: what the plan left out is looked up first, and the question answered again.
-So it is under A and B where the answer is less sure than the bundle asks of what is told from memory.
+So it is under A and B where the answer is less sure than the bundle asks of what is told from memory. And C becomes D
+where the name in q_g, which is from memory then, is less sure than that.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Awaitable, Callable
 from quizglass.values import Plan
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.policies.policy import liked
-from quizglass_server.policies.second_look import answer_or_look_again, by_text
+from quizglass_server.policies.second_look import answer_or_look_again, by_known_name, by_text
 from quizglass_server.policies.tools import Tools
 
 SEARCHES = ("image_encoder", "text_encoder")
@@ -59,29 +60,33 @@ class PlanningAgent:
     async def answer(self, tools: Tools) -> Draft:
         """Decide, then follow the plan."""
         plan = await tools.decide(Plan, tools.start(), by=self._by, otherwise=Plan.NONE)
-        state = await look_up(plan, tools.start(), tools, by_tags=True)
+        state = await look_up(plan, tools.start(), tools, further=True)
         if self._answerer is not None:
             return await self._answerer(state, tools)
         if plan is Plan.BOTH:
             return await tools.answer(state)
         searched = bool(state.queries)
-        return await answer_or_look_again(state, tools, looked_up=plan.searches_image, searched=searched)
+        looked_up = plan.searches_image or bool(state.seen)
+        return await answer_or_look_again(state, tools, looked_up=looked_up, searched=searched)
 
 
-async def look_up(plan: Plan, state: State, tools: Tools, *, by_tags: bool = False) -> State:
+async def look_up(plan: Plan, state: State, tools: Tools, *, further: bool = False) -> State:
     """What the four paths of the figure find before they answer.
 
     Args:
         plan: which of them.
         state: what was found already.
         tools: what looks up.
-        by_tags: go on from B to D where the picture shows no known thing and a classifier says what it may be: text
-            tells of things that there is no picture of. The paper's image search always finds something.
+        further: go on from B to D where the picture shows no known thing and a classifier says what it may be: text
+            tells of things that there is no picture of, and the paper's image search always finds something. And from
+            C to D where the rewritten question has a name that is a guess.
     """
     searches_text = plan.searches_text
     if plan.searches_image:
         state = state.having(await tools.search_image())
-        searches_text = searches_text or (by_tags and not state.seen and bool(await tools.tags()))
+        searches_text = searches_text or (further and not state.seen and bool(await tools.tags()))
+    elif searches_text and further:
+        return await by_known_name(state, tools)
     return await by_text(state, tools) if searches_text else state
 
 

@@ -40,6 +40,17 @@ async def by_text(state: State, tools: Tools) -> State:
     return state.asking(queries).having(await tools.search_text(queries))
 
 
+async def by_known_name(state: State, tools: Tools) -> State:
+    """The same, with the picture looked up first where the rewritten question has a name that is a guess."""
+    queries = await tools.rewrite(state)
+    if tools.guessed(queries):
+        with tools.extra_round(*STEPS) as fits:
+            further = state.having(await tools.search_image()) if fits else state
+            if further.seen != state.seen:
+                return await by_text(further, tools)
+    return state.asking(queries).having(await tools.search_text(queries))
+
+
 async def _rest(state: State, tools: Tools, *, looked_up: bool, searched: bool) -> State:
     """The state with the picture looked up, and with text by what that showed."""
     further = state if looked_up else state.having(await tools.search_image())

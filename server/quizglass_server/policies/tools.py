@@ -80,6 +80,11 @@ class Tools(Protocol):
         no time for it, nothing to go by but the question, or where its writer says that it knows nothing."""
         ...
 
+    def guessed(self, queries: Sequence[str]) -> bool:
+        """Whether one of them, as they were rewritten, names what neither the wearer nor any evidence told, and is less
+        sure than the bundle asks of what is told from memory."""
+        ...
+
     async def answer(self, state: State, task: str = "answer", **also: Note) -> Draft:
         """The same, streamed to the wearer as the answer, at most until the budget ends."""
         ...

@@ -18,6 +18,7 @@ from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.steps.abstaining import Withholding, abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest, planned
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
+from quizglass_server.steps.language.untold import names_untold
 from quizglass_server.steps.lookup.detect import ANYTHING, phrases_of
 from quizglass_server.steps.lookup.matching import match_odds
 from quizglass_server.steps.prompt_values import line
@@ -70,6 +71,7 @@ class Toolbox:
         self._lookups = Lookups(turn, runner, resources, journal)
         self._looks_ahead = False
         self._verified = False
+        self._guessed: dict[str, bool] = {}
         self._last_round = 0
         self._givens = Givens(turn, runner, resources, journal, self._while_reading)
 
@@ -152,16 +154,29 @@ class Toolbox:
     async def rewrite(self, state: State) -> list[str]:
         """The question as one query; what the state asks when there is no time for it.
 
-        Where its writer has nothing to go by but the question, or says that it knows nothing, the question stands.
+        Where its writer has nothing to go by but the question, or says that it knows nothing, the question stands. A
+        name that it guesses beside what an image search brought is written again by a writer that does not see the
+        picture, and so has to go by that.
         """
         request = await self._request(REWRITE, state, {})
         draft = await self._runner.run(write.named(REWRITE), request) if self._has_more(request) else None
+        if draft is not None and state.seen and request.pictures and self._is_guess(draft, request):
+            request = replace(request, pictures=())
+            draft = await self._runner.run(write.named(REWRITE), request) or draft
         if draft is None or (draft.text and self.abstains(draft)):
             return list(state.asked)
         query = clean(draft.text)
         if query:
+            self._guessed[query] = self._is_guess(draft, request)
             self._journal.emit(QueryRewritten(query, used_image_evidence=bool(state.seen)))
         return [query] if query else []
+
+    def guessed(self, queries: Sequence[str]) -> bool:
+        """Whether one of the queries that were written names what nothing told and memory is not sure of."""
+        return any(self._guessed.get(query) for query in queries)
+
+    def _is_guess(self, query: Draft, request: GenerationRequest) -> bool:
+        return query.p_min < (self._resources.tuning.memory_accept or 0.0) and names_untold(query.text, request.values)
 
     async def _listed(self, task: str, state: State, also: Mapping[str, Note]) -> list[str] | None:
         """The lines of a completion, told as they are; None when there is no time for it."""

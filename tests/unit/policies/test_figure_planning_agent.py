@@ -88,6 +88,20 @@ async def test_figure_of_the_planning_agent_looks_for_text_again_by_what_the_pic
     assert len(nothing.of("search_text")) == 1
 
 
+async def test_figure_of_the_planning_agent_looks_up_the_picture_first_where_a_name_is_a_guess() -> None:
+    guess, query = ["What does the Tandric cost?"], ["What does the Velmora cost?"]
+    script = {"planner": ["text"], "answer": ["45 crowns"], "guessed": guess}
+    tools = ScriptedTools(pictures=seen("Velmora"), rewrite=[guess, query], **script)
+    await POLICIES["planning-agent"].answer(tools)
+    looked = ["1 search_image", "1 rewrite", f"1 search_text {query[0]}"]
+    assert tools.calls == ["decide planner", "rewrite", *looked, "answer answer"]
+    assert titles(tools.of("answer")[-1].state.seen) == ["Velmora"]
+    for missing in ({"rounds": 0, "pictures": seen("Velmora")}, {"pictures": ()}):
+        tools = ScriptedTools(rewrite=[guess, query], **script, **missing)
+        await POLICIES["planning-agent"].answer(tools)
+        assert tools.calls[-2:] == [f"search_text {guess[0]}", "answer answer"]
+
+
 async def test_figure_of_the_planning_agent_looks_up_nothing_twice() -> None:
     tools = ScriptedTools(pictures=seen("V"), planner=["both"], answer=["I don't know", "Orvex"])
     assert (await POLICIES["planning-agent"].answer(tools)).text == "I don't know"

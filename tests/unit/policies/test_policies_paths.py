@@ -72,7 +72,8 @@ async def test_every_policy_follows_the_figure(plan: Plan, policy: str) -> None:
         (Plan.NONE, 0.6, ["image", "text"]),
         (Plan.IMAGE, 0.4, ["image"]),
         (Plan.IMAGE, 0.6, ["image", "text"]),
-        (Plan.TEXT, 0.6, ["text"]),
+        (Plan.TEXT, 0.4, ["text"]),
+        (Plan.TEXT, 0.6, ["image", "text"]),  # for the name in its query
     ],
 )
 async def test_an_answer_from_memory_that_is_unsure_is_told_after_a_lookup(

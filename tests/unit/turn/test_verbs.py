@@ -203,6 +203,26 @@ async def test_what_is_written_to_be_the_answer_is_as_long_and_of_the_form_that_
     assert bounded == formed == {"answer", "draft", "conclude", "reconcile"}
 
 
+@pytest.mark.parametrize(("name", "accept"), [("Ozric", 0.6), ("Ozric", 0.4), ("Velmora", 0.6)])
+async def test_a_name_that_is_a_guess_is_written_again_by_what_was_found_alone(
+    ask: Any, name: str, accept: float
+) -> None:
+    world = World(memory_accept=accept)  # the least probable token of a query has 0.5
+    world.models.query = [" How much does the", f" {name} cost?"]
+    said: list[bool] = []
+
+    async def run(tools: Tools) -> Draft:
+        said.append(tools.guessed(await tools.rewrite(tools.start())))
+        said.append(tools.guessed(await tools.rewrite(tools.start().having(await tools.search_image()))))
+        return await tools.answer(tools.start())
+
+    await ask(world, run)
+    shown = [len(request.pictures) for request in world.models.calls.of("rewrite")]
+    guess = accept == 0.6
+    assert shown == ([1, 1, 0] if guess and name == "Ozric" else [1, 1])
+    assert said == [guess, guess and name == "Ozric"]
+
+
 async def test_what_is_cut_off_in_the_middle_was_not_written_and_is_named(ask: Any) -> None:
     world = World()
     world.models.end = "deadline"

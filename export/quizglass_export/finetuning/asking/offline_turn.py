@@ -248,6 +248,10 @@ class OfflineTurn:
         """Whether it says anything: no bundle says how sure it must be."""
         return not self.abstains(draft)
 
+    def guessed(self, queries: Sequence[str]) -> bool:
+        """Never: no bundle says how sure memory must be of a name."""
+        return False
+
     def abstains(self, draft: Draft) -> bool:
         """Whether it says that nothing is known, in the words that models use."""
         return abstains(draft.text, Tuning().abstain)

@@ -1,0 +1,29 @@
+"""What a text names that nothing told."""
+
+import pytest
+
+from quizglass_server.steps.language.untold import names_untold
+
+TOLD = {"question": "What does this cost?", "seen": ["Velmora is a red car made by Orvex."], "words": None}
+
+
+@pytest.mark.parametrize(
+    ("query", "untold"),
+    [
+        ("How much does the Velmora cost?", False),
+        ("What is Velmora's price?", False),
+        ("Who founded Orvex?", False),
+        ("How much does the Tandric cost?", True),
+        ("Tandric or velmora?", False),
+        ("In 1974, what did it cost?", False),
+        ("", False),
+    ],
+)
+def test_a_name_is_told_where_it_stands_anywhere(query: str, untold: bool) -> None:
+    assert names_untold(query, TOLD) is untold
+
+
+def test_what_was_said_before_is_told() -> None:
+    told = {"history": [{"question": "What is it?", "answer": "the Tandric"}]}
+    assert not names_untold("What does the Tandric weigh?", told)
+    assert names_untold("What does the Tandric weigh?", {})
