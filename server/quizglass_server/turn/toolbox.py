@@ -19,8 +19,10 @@ from quizglass_server.steps.abstaining import Withholding, abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest, planned
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
 from quizglass_server.steps.language.untold import names_untold
+from quizglass_server.steps.language.wording import same_wording
 from quizglass_server.steps.lookup.detect import ANYTHING, phrases_of
 from quizglass_server.steps.lookup.matching import match_odds
+from quizglass_server.steps.lookup.pointing import points
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.turn.branches import at_once, in_rounds
 from quizglass_server.turn.givens import TAGS, Givens
@@ -154,13 +156,13 @@ class Toolbox:
     async def rewrite(self, state: State) -> list[str]:
         """The question as one query; what the state asks when there is no time for it.
 
-        Where its writer has nothing to go by but the question, or says that it knows nothing, the question stands. A
-        name that it guesses beside what an image search brought is written again by a writer that does not see the
-        picture, and so has to go by that.
+        Where its writer has nothing to go by but the question, or says that it knows nothing, the question stands.
+        Where it guesses a name beside what an image search brought, or names nothing, it writes again without seeing
+        the picture, and so has to go by that.
         """
         request = await self._request(REWRITE, state, {})
         draft = await self._runner.run(write.named(REWRITE), request) if self._has_more(request) else None
-        if draft is not None and state.seen and request.pictures and self._is_guess(draft, request):
+        if draft is not None and state.seen and request.pictures and self._is_open(draft, request):
             request = replace(request, pictures=())
             draft = await self._runner.run(write.named(REWRITE), request) or draft
         if draft is None or (draft.text and self.abstains(draft)):
@@ -176,7 +178,15 @@ class Toolbox:
         return any(self._guessed.get(query) for query in queries)
 
     def _is_guess(self, query: Draft, request: GenerationRequest) -> bool:
-        return query.p_min < (self._resources.tuning.memory_accept or 0.0) and names_untold(query.text, request.values)
+        return self._is_unsure(query) and names_untold(query.text, request.values)
+
+    def _is_open(self, query: Draft, request: GenerationRequest) -> bool:
+        question = self._turn.question
+        stands = self._is_unsure(query) and same_wording(query.text, question) and points(question)
+        return stands or self._is_guess(query, request)
+
+    def _is_unsure(self, draft: Draft) -> bool:
+        return draft.p_min < (self._resources.tuning.memory_accept or 0.0)
 
     async def _listed(self, task: str, state: State, also: Mapping[str, Note]) -> list[str] | None:
         """The lines of a completion, told as they are; None when there is no time for it."""
@@ -267,7 +277,7 @@ class Toolbox:
 
     def remembers(self, draft: Draft) -> bool:
         """Whether a draft that no passage backs may be told."""
-        return not self.abstains(draft) and draft.p_min >= (self._resources.tuning.memory_accept or 0.0)
+        return not self.abstains(draft) and not self._is_unsure(draft)
 
     def abstains(self, draft: Draft) -> bool:
         """Whether a draft says that nothing is known, in the bundle's words or in those that models use."""

@@ -223,6 +223,21 @@ async def test_a_name_that_is_a_guess_is_written_again_by_what_was_found_alone(
     assert said == [guess, guess and name == "Ozric"]
 
 
+@pytest.mark.parametrize(("what", "accept", "times"), [("this", 0.6, 2), ("this", 0.4, 1), ("the car", 0.6, 1)])
+async def test_a_question_that_still_points_is_written_again_by_what_was_found_alone(
+    ask: Any, what: str, accept: float, times: int
+) -> None:
+    world = World(memory_accept=accept)
+    world.models.query = [" How much", f" does {what} cost?"]
+
+    async def run(tools: Tools) -> Draft:
+        await tools.rewrite(tools.start().having(await tools.search_image()))
+        return await tools.answer(tools.start())
+
+    await ask(world, run)
+    assert len(world.models.calls.of("rewrite")) == times
+
+
 async def test_what_is_cut_off_in_the_middle_was_not_written_and_is_named(ask: Any) -> None:
     world = World()
     world.models.end = "deadline"

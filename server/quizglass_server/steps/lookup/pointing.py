@@ -27,6 +27,11 @@ def pointing(question: str, history: Sequence[Exchange]) -> str:
     return next((each for each in said if not _speaks_of_it(each)), question)
 
 
+def points(question: str) -> bool:
+    """Whether it says "this" or "it" of what it is about."""
+    return _SHOWN.search(question) is not None or SPOKEN_OF.search(question) is not None
+
+
 def _speaks_of_it(question: str) -> bool:
     points = place_of(question) is not None or _SHOWN.search(question)
     return not points and SPOKEN_OF.search(question) is not None
