@@ -7,7 +7,7 @@ model-based verifier of QA-Dragon.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, log
+from math import log, tanh
 from string import ascii_uppercase
 
 from quizglass.values import Plan
@@ -99,10 +99,12 @@ def trust(supported: float, p_min: float | None, share: float, match: float = 0.
     The answer's least token probability is pooled with it by their log odds (a logarithmic opinion pool), in which the
     tokens have the weight `share`; `match`, log odds too, is added.
     """
+    if (p_min is None or share == 0) and match == 0:
+        return supported
     odds = _log_odds(supported)
     if p_min is not None:
         odds = (1 - share) * odds + share * _log_odds(p_min)
-    return 1 / (1 + exp(-odds - match))
+    return (1 + tanh((odds + match) / 2)) / 2  # the logistic function; by its exponential it would overflow
 
 
 def _log_odds(probability: float) -> float:

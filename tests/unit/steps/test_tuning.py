@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from quizglass_server import app
-from quizglass_server.steps.decide import likeliest, planned
+from quizglass_server.steps.decide import likeliest, planned, trust
 from quizglass_server.steps.tuning import CertaintyLine, EvidenceLimits, Thresholds, Tuning, Views
 
 
@@ -60,6 +60,8 @@ def test_everything_that_a_manifest_may_say_reaches_the_steps() -> None:
         (0.3, 0.35, "unsupported"),
         (0.6, 0.7, "unsupported"),
         (1.0, 0.7, "supported"),
+        (0.042, 0.042, "supported"),
+        (1.0, 1.0, "supported"),
     ],
 )
 def test_a_verifier_doubts_what_is_below_the_bundles_probability(
@@ -85,6 +87,11 @@ def test_an_answers_tokens_have_the_share_in_its_judgement_that_the_bundle_gives
 ) -> None:
     thresholds = Thresholds(support_accept=0.5, support_certainty=0.5)
     assert likeliest([("supported", supported), ("unsupported", 1 - supported)], thresholds, p_min) == label
+
+
+@pytest.mark.parametrize(("match", "trusted"), [(-5000.0, 0), (5000.0, 1)])
+def test_a_match_of_any_size_is_counted(match: float, trusted: float) -> None:
+    assert trust(0.9, 0.9, 0.5, match) == trusted
 
 
 @pytest.mark.parametrize(
