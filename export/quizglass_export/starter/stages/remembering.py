@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, log
+from math import log, tanh
 
 import numpy as np
 
@@ -39,7 +39,8 @@ def memory_threshold(probabilities: Sequence[float], right: Sequence[bool]) -> d
     if slope <= 0:  # the surest answers are right no more often than the others
         return {}
     worth = LOOKED_UP - COST
-    accept = 1 / (1 + exp(-(log(worth / (1 - worth)) - offset) / slope))
+    odds = (log(worth / (1 - worth)) - offset) / slope
+    accept = (1 + tanh(odds / 2)) / 2  # the logistic function; by its exponential it would overflow
     told = least >= accept
     return {
         "memory_accept": round(accept, 5),

@@ -30,3 +30,8 @@ def test_answers_whose_certainty_says_nothing_have_no_threshold() -> None:
 
 def test_few_answers_have_no_threshold() -> None:
     assert memory_threshold([0.9] * 50 + [0.2] * 19, [True] * 50 + [False] * 19) == {}
+
+
+def test_certainty_that_says_next_to_nothing_has_all_answers_told_that_are_right_often_enough() -> None:
+    sure, right = [0.02] * 1000 + [0.98] * 1000, [True] * 900 + [False] * 100 + [True] * 901 + [False] * 99
+    assert memory_threshold(sure, right)["memory_accept"] == 0
