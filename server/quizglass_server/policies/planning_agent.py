@@ -66,7 +66,7 @@ class PlanningAgent:
         if plan is Plan.BOTH:
             return await tools.answer(state)
         searched = bool(state.queries)
-        looked_up = plan.searches_image or bool(state.seen)
+        looked_up = plan.searches_image or bool(state.seen) or tools.guessed(state.queries)
         return await answer_or_look_again(state, tools, looked_up=looked_up, searched=searched)
 
 

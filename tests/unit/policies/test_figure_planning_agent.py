@@ -102,6 +102,13 @@ async def test_figure_of_the_planning_agent_looks_up_the_picture_first_where_a_n
         assert tools.calls[-2:] == [f"search_text {guess[0]}", "answer answer"]
 
 
+async def test_figure_of_the_planning_agent_looks_up_a_picture_once_that_shows_nothing_known() -> None:
+    guess = ["What does the Tandric cost?"]
+    tools = ScriptedTools(rewrite=[guess], planner=["text"], answer=["I don't know"], guessed=guess)
+    assert (await POLICIES["planning-agent"].answer(tools)).text == "I don't know"
+    assert tools.of("search_image") == tools.of("search_image")[:1]
+
+
 async def test_figure_of_the_planning_agent_looks_up_nothing_twice() -> None:
     tools = ScriptedTools(pictures=seen("V"), planner=["both"], answer=["I don't know", "Orvex"])
     assert (await POLICIES["planning-agent"].answer(tools)).text == "I don't know"
