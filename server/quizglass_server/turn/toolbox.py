@@ -162,7 +162,7 @@ class Toolbox:
         """
         request = await self._request(REWRITE, state, {})
         draft = await self._runner.run(write.named(REWRITE), request) if self._has_more(request) else None
-        if draft is not None and state.seen and request.pictures and self._is_open(draft, request):
+        if draft is not None and state.seen and self._sees(request) and self._is_open(draft, request):
             request = replace(request, pictures=())
             draft = await self._runner.run(write.named(REWRITE), request) or draft
         if draft is None or (draft.text and self.abstains(draft)):
@@ -357,6 +357,11 @@ class Toolbox:
         if frame is None:
             return ()
         return (frame, *await self._lookups.pictures(state.seen)) if entries else (frame,)
+
+    def _sees(self, request: GenerationRequest) -> bool:
+        """Whether a prompt has a picture that its model sees."""
+        generator = self._resources.models[GENERATOR]
+        return generator is not None and generator.sees_pictures and bool(request.pictures)
 
     def _has_more(self, request: GenerationRequest) -> bool:
         """Whether a prompt has more than the question: the picture, for a model that sees it, or what it names."""

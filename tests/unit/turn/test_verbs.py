@@ -238,6 +238,20 @@ async def test_a_question_that_still_points_is_written_again_by_what_was_found_a
     assert len(world.models.calls.of("rewrite")) == times
 
 
+async def test_a_writer_that_does_not_see_is_not_asked_again_to_go_by_what_it_goes_by_already(ask: Any) -> None:
+    world = World(memory_accept=0.6)
+    world.models.sees = False
+    world.models.needs = frozenset({"question", "seen"})
+    world.models.query = [" How much does the", " Ozric cost?"]
+
+    async def run(tools: Tools) -> Draft:
+        await tools.rewrite(tools.start().having(await tools.search_image()))
+        return await tools.answer(tools.start())
+
+    await ask(world, run)
+    assert len(world.models.calls.of("rewrite")) == 1
+
+
 async def test_what_is_cut_off_in_the_middle_was_not_written_and_is_named(ask: Any) -> None:
     world = World()
     world.models.end = "deadline"
