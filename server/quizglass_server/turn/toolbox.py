@@ -42,6 +42,8 @@ ANSWERS = (ANSWER, "draft", "conclude")
 """What is written to be the answer, if it holds: as long at most, and of such a form, as the question wants it."""
 LIST = lines(12)
 """What a list that the generator writes looks like."""
+OWN_QUERIES = ("query", "queries")
+"""Values of prompts that the generator wrote, and so nobody told."""
 
 
 class Toolbox:
@@ -178,7 +180,8 @@ class Toolbox:
         return any(self._guessed.get(query) for query in queries)
 
     def _is_guess(self, query: Draft, request: GenerationRequest) -> bool:
-        return self._is_unsure(query) and names_untold(query.text, request.values)
+        told = {name: value for name, value in request.values.items() if name not in OWN_QUERIES}
+        return self._is_unsure(query) and names_untold(query.text, told)
 
     def _is_open(self, query: Draft, request: GenerationRequest) -> bool:
         question = self._turn.question

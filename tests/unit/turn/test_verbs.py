@@ -252,6 +252,21 @@ async def test_a_writer_that_does_not_see_is_not_asked_again_to_go_by_what_it_go
     assert len(world.models.calls.of("rewrite")) == 1
 
 
+@pytest.mark.parametrize(("words", "times"), [("", 2), ("OZRIC", 1)])
+async def test_a_name_that_only_an_earlier_query_has_is_a_guess_still(ask: Any, words: str, times: int) -> None:
+    world = World(memory_accept=0.6)
+    world.models.lines = [words] if words else []
+    world.models.query = [" How much does the", " Ozric cost?"]
+
+    async def run(tools: Tools) -> Draft:
+        state = tools.start().asking(["What does the Ozric cost?"])
+        await tools.rewrite(state.having(await tools.search_image()))
+        return await tools.answer(tools.start())
+
+    await ask(world, run)
+    assert len(world.models.calls.of("rewrite")) == times
+
+
 async def test_what_is_cut_off_in_the_middle_was_not_written_and_is_named(ask: Any) -> None:
     world = World()
     world.models.end = "deadline"
