@@ -2,7 +2,7 @@
 
     ClientError                 base of all; `.reason`, `.metadata`, `.status`
     ├── ServerUnavailable       nothing answers there, or an engine is being restarted: try again soon
-    ├── Overloaded              no room now; `.retry_after` seconds from now there may be
+    ├── Overloaded              no room now; `.retry_after` seconds from now there may be, never where it is None
     ├── DeadlineExceeded        the time ran out before the server could say anything
     ├── Cancelled               the call was cancelled; by closing its client, or session, if `.reason` is CLOSED
     ├── InvalidRequest          a field is wrong; `.field` names it
@@ -70,10 +70,10 @@ class ServerUnavailable(ClientError):
 
 
 class Overloaded(ClientError):
-    """The server has no room now."""
+    """The server has no room now, or never has for this."""
 
     retry_after: float | None = None
-    """Seconds after which there may be room; None when the server did not say."""
+    """Seconds after which there may be room; None when the server did not say, as of what is too much at any time."""
 
 
 class DeadlineExceeded(ClientError):

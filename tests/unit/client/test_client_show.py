@@ -10,8 +10,8 @@ from rich.console import Console
 from quizglass import values
 from quizglass.convert import event_message, event_value
 from quizglass.values import AbstainReason, AnswerDelta, Done, Evidence, FinishReason, SkippedStep
-from quizglass_client import Answer, Citation
-from quizglass_client.terminal.output import as_json, print_json
+from quizglass_client import Answer, Citation, Overloaded
+from quizglass_client.terminal.output import as_json, print_json, report
 from quizglass_client.terminal.show import TurnView, evidence_table, marked, plain
 from quizglass_client.types import Event
 from tests.support.rpc_fakes import EVENTS
@@ -177,3 +177,13 @@ def test_every_reason_for_knowing_nothing_is_said_in_words(reason):
     done = values.Done("I don't know", values.FinishReason.COMPLETE, abstain_reason=reason)
     (line,) = [line for line in shown(event_value(event_message(done, 1))) if line.startswith("because")]
     assert reason.value != line.removeprefix("because").strip()
+
+
+@pytest.mark.parametrize(("retry_after", "advice"), [(None, ""), (2.0, "; try again in 2 s")])
+def test_what_there_is_never_room_for_is_not_to_be_tried_again(
+    retry_after: float | None, advice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = Overloaded("send less at once")
+    error.retry_after = retry_after
+    report(error, "localhost:50051")
+    assert capsys.readouterr().err == f"quizglass: send less at once{advice}\n"

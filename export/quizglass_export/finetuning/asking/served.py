@@ -15,12 +15,15 @@ Result = TypeVar("Result")
 
 
 def with_room(ask: Callable[[], Result]) -> Result:
-    """What a call gives, which is made again while the server has no room; Overloaded where it had none for long."""
+    """What a call gives, which is made again while the server has no room; Overloaded where it had none for long, or
+    never has."""
     for _ in range(MOST_WAITS):
         try:
             return ask()
         except Overloaded as error:
-            time.sleep(1.0 if error.retry_after is None else error.retry_after)
+            if error.retry_after is None:
+                raise
+            time.sleep(error.retry_after)
     return ask()
 
 
