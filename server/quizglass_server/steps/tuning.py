@@ -73,7 +73,8 @@ class Thresholds(ManifestPart):
     It is 0 for a usual right hit."""
     memory_accept: Probability | None = None
     """An answer without passages whose least probable token is less probable is told only after what was not looked up
-    is, by policies that choose what is; None: it is told as it is written."""
+    is, by policies that choose what is; None: it is told as it is written. A name that only a rewriter says is a guess
+    below it."""
     none_accept: Probability | None = None
     """A plan to look nothing up of a smaller probability gives way to the next likeliest; None: the likeliest plan is
     followed."""

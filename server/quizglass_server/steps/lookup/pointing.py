@@ -33,5 +33,5 @@ def points(question: str) -> bool:
 
 
 def _speaks_of_it(question: str) -> bool:
-    points = place_of(question) is not None or _SHOWN.search(question)
-    return not points and SPOKEN_OF.search(question) is not None
+    shown = place_of(question) is not None or _SHOWN.search(question)
+    return not shown and SPOKEN_OF.search(question) is not None
