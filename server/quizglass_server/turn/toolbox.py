@@ -166,7 +166,8 @@ class Toolbox:
         draft = await self._runner.run(write.named(REWRITE), request) if self._has_more(request) else None
         if draft is not None and state.seen and self._sees(request) and self._is_open(draft, request):
             request = replace(request, pictures=())
-            draft = await self._runner.run(write.named(REWRITE), request) or draft
+            again = await self._runner.run(write.named(REWRITE), request)
+            draft = draft if again is None or not again.text.strip() or self.abstains(again) else again
         if draft is None or (draft.text and self.abstains(draft)):
             return list(state.asked)
         query = clean(draft.text)
