@@ -29,7 +29,8 @@ class AssistantServiceStub:
     """Answers questions about pictures.
 
     Errors carry google.rpc.ErrorInfo (domain "quizglass") and, for bad fields, google.rpc.BadRequest; RESOURCE_EXHAUSTED
-    carries google.rpc.RetryInfo. "I don't know" is a successful answer with a reason, never an error.
+    carries google.rpc.RetryInfo where a later try may succeed. "I don't know" is a successful answer with a reason,
+    never an error.
     """
 
     def __init__(self, channel):
@@ -54,7 +55,8 @@ class AssistantServiceServicer:
     """Answers questions about pictures.
 
     Errors carry google.rpc.ErrorInfo (domain "quizglass") and, for bad fields, google.rpc.BadRequest; RESOURCE_EXHAUSTED
-    carries google.rpc.RetryInfo. "I don't know" is a successful answer with a reason, never an error.
+    carries google.rpc.RetryInfo where a later try may succeed. "I don't know" is a successful answer with a reason,
+    never an error.
     """
 
     def Ask(self, request, context):
@@ -101,7 +103,8 @@ class AssistantService:
     """Answers questions about pictures.
 
     Errors carry google.rpc.ErrorInfo (domain "quizglass") and, for bad fields, google.rpc.BadRequest; RESOURCE_EXHAUSTED
-    carries google.rpc.RetryInfo. "I don't know" is a successful answer with a reason, never an error.
+    carries google.rpc.RetryInfo where a later try may succeed. "I don't know" is a successful answer with a reason,
+    never an error.
     """
 
     @staticmethod

@@ -1557,7 +1557,8 @@ export const LimitsSchema: GenMessage<Limits> = /*@__PURE__*/
  * Answers questions about pictures.
  *
  * Errors carry google.rpc.ErrorInfo (domain "quizglass") and, for bad fields, google.rpc.BadRequest; RESOURCE_EXHAUSTED
- * carries google.rpc.RetryInfo where a later try may succeed. "I don't know" is a successful answer with a reason, never an error.
+ * carries google.rpc.RetryInfo where a later try may succeed. "I don't know" is a successful answer with a reason,
+ * never an error.
  *
  * @generated from service quizglass.v1.AssistantService
  */
