@@ -59,7 +59,7 @@ class Scene:
 
 
 SCENES = (
-    Scene("Nothing to look up: the picture tells", "visible", "none", new_thing=False),
+    Scene("Nothing to look up: the picture tells", "colour-named", "none", new_thing=False),
     Scene("Nothing to look up: words in the picture are read", "printed", "none", which=1),
     Scene("Nothing to look up: the model knows this one by heart", "identity", "none", new_thing=False, which=7),
     Scene("The picture is looked up: nobody has seen this one before", "identity", "image", which=3),

@@ -27,7 +27,7 @@ from quizglass_export.pocketworld.scenes import Scene
 
 OUT = Path(__file__).parents[2] / "server" / "quizglass_server" / "web" / "static" / "samples"
 SHOWN = (
-    SCENES[0],
+    replace(SCENES[0], family="visible"),
     replace(SCENES[1], which=5),
     SCENES[2],
     SCENES[3],
