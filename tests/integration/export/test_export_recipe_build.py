@@ -60,6 +60,8 @@ def test_a_build_checks_first_keeps_finished_steps_and_goes_on_with_them(recipe:
     assert run(*arguments) == 0
     bundle = Bundle.load(out)
     assert bundle.roles.names() == ("image_encoder", "text_encoder", "reader")
+    assert bundle.roles.reader is not None
+    assert bundle.roles.reader.gate == 0.3
     assert bundle.path(bundle.roles.image_encoder.model).stat().st_ino == made
     assert inside(out.parent) == ["bundle", "bundle.report.json", "bundle.report.md"]
     report = json.loads((out.parent / "bundle.report.json").read_text())

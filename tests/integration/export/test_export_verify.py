@@ -135,6 +135,8 @@ def write_text_recipe(built: Path) -> Path:
     """A recipe with the text encoder alone."""
     recipe = built / "text.toml"
     recipe.write_text(
-        RECIPE.replace('[roles.image_encoder]\ncheckpoint = "image_encoder"\n', "").replace("[roles.reader]\n", "")
+        RECIPE.replace('[roles.image_encoder]\ncheckpoint = "image_encoder"\n', "").replace(
+            "[roles.reader]\ngate = 0.3\n", ""
+        )
     )
     return recipe

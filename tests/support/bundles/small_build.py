@@ -20,6 +20,7 @@ checkpoint = "image_encoder"
 [roles.text_encoder]
 checkpoint = "text_encoder"
 [roles.reader]
+gate = 0.3
 """
 
 

@@ -17,13 +17,11 @@ from quizglass.values import (
     Decided,
     Done,
     EvidenceFound,
-    Exchange,
     FinishReason,
     Origin,
     PlanMade,
     Provisional,
     Queries,
-    QueryRewritten,
     SkippedStep,
     TurnEvent,
     Verdict,
@@ -31,7 +29,7 @@ from quizglass.values import (
     Withdrawn,
 )
 from quizglass_server.domain.state import Draft, State
-from quizglass_server.domain.turns import Evidence, Turn
+from quizglass_server.domain.turns import Evidence
 from quizglass_server.errors import EngineFailed, EngineLost
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.tools import Tools
@@ -67,40 +65,6 @@ async def test_the_generator_decides_by_letters_where_no_decider_has_the_name(as
     assert of(Decided, events) == [Decided("act", "text", "prompt", {"none": 0.1, "text": 0.7, "image": 0.2})]
     assert of(PlanMade, events) == []
     assert "act" in [timing.stage for timing in done(events).timings]
-
-
-async def _rewritten(ask: Any, world: World, asked: Turn) -> tuple[list[str], list[TurnEvent]]:
-    """What a rewriting of the question gives, with nothing looked up, and the turn's events."""
-    queries: list[str] = []
-
-    async def run(tools: Tools) -> Draft:
-        queries.extend(await tools.rewrite(tools.start()))
-        return Draft()
-
-    return queries, await ask(world, run, asked=asked)
-
-
-@pytest.mark.parametrize(
-    ("sees", "history", "written"),
-    [(False, (), False), (True, (), True), (False, (Exchange("What is this?", "The Velmora"),), True)],
-)
-async def test_a_question_is_rewritten_where_its_writer_has_more_than_the_question(
-    ask: Any, sees: bool, history: tuple[Exchange, ...], written: bool
-) -> None:
-    world = World()
-    world.models.sees = sees
-    queries, events = await _rewritten(ask, world, turn(history=history))
-    assert queries == (["How much does the Velmora cost?"] if written else ["How much does this cost?"])
-    assert len(world.models.calls.of("rewrite")) == written
-    assert len(of(QueryRewritten, events)) == written
-
-
-async def test_where_the_writer_of_queries_knows_nothing_the_question_stands(ask: Any) -> None:
-    world = World()
-    world.models.query = ["I don't know"]
-    queries, events = await _rewritten(ask, world, turn())
-    assert queries == ["How much does this cost?"]
-    assert of(QueryRewritten, events) == []
 
 
 class Judge:
@@ -201,70 +165,6 @@ async def test_what_is_written_to_be_the_answer_is_as_long_and_of_the_form_that_
     bounded = {task for task, request in requests.items() if request.max_tokens == 7}
     formed = {task for task, request in requests.items() if request.constraint is not None}
     assert bounded == formed == {"answer", "draft", "conclude", "reconcile"}
-
-
-@pytest.mark.parametrize(("name", "accept"), [("Ozric", 0.6), ("Ozric", 0.4), ("Velmora", 0.6)])
-async def test_a_name_that_is_a_guess_is_written_again_by_what_was_found_alone(
-    ask: Any, name: str, accept: float
-) -> None:
-    world = World(memory_accept=accept)  # the least probable token of a query has 0.5
-    world.models.query = [" How much does the", f" {name} cost?"]
-    said: list[bool] = []
-
-    async def run(tools: Tools) -> Draft:
-        said.append(tools.guessed(await tools.rewrite(tools.start())))
-        said.append(tools.guessed(await tools.rewrite(tools.start().having(await tools.search_image()))))
-        return await tools.answer(tools.start())
-
-    await ask(world, run)
-    shown = [len(request.pictures) for request in world.models.calls.of("rewrite")]
-    guess = accept == 0.6
-    assert shown == ([1, 1, 0] if guess and name == "Ozric" else [1, 1])
-    assert said == [guess, guess and name == "Ozric"]
-
-
-@pytest.mark.parametrize(("what", "accept", "times"), [("this", 0.6, 2), ("this", 0.4, 1), ("the car", 0.6, 1)])
-async def test_a_question_that_still_points_is_written_again_by_what_was_found_alone(
-    ask: Any, what: str, accept: float, times: int
-) -> None:
-    world = World(memory_accept=accept)
-    world.models.query = [" How much", f" does {what} cost?"]
-
-    async def run(tools: Tools) -> Draft:
-        await tools.rewrite(tools.start().having(await tools.search_image()))
-        return await tools.answer(tools.start())
-
-    await ask(world, run)
-    assert len(world.models.calls.of("rewrite")) == times
-
-
-async def test_a_writer_that_does_not_see_is_not_asked_again_to_go_by_what_it_goes_by_already(ask: Any) -> None:
-    world = World(memory_accept=0.6)
-    world.models.sees = False
-    world.models.needs = frozenset({"question", "seen"})
-    world.models.query = [" How much does the", " Ozric cost?"]
-
-    async def run(tools: Tools) -> Draft:
-        await tools.rewrite(tools.start().having(await tools.search_image()))
-        return await tools.answer(tools.start())
-
-    await ask(world, run)
-    assert len(world.models.calls.of("rewrite")) == 1
-
-
-@pytest.mark.parametrize(("words", "times"), [("", 2), ("OZRIC", 1)])
-async def test_a_name_that_only_an_earlier_query_has_is_a_guess_still(ask: Any, words: str, times: int) -> None:
-    world = World(memory_accept=0.6)
-    world.models.lines = [words] if words else []
-    world.models.query = [" How much does the", " Ozric cost?"]
-
-    async def run(tools: Tools) -> Draft:
-        state = tools.start().asking(["What does the Ozric cost?"])
-        await tools.rewrite(state.having(await tools.search_image()))
-        return await tools.answer(tools.start())
-
-    await ask(world, run)
-    assert len(world.models.calls.of("rewrite")) == times
 
 
 async def test_what_is_cut_off_in_the_middle_was_not_written_and_is_named(ask: Any) -> None:

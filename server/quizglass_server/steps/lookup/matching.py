@@ -23,15 +23,15 @@ def match_odds(seen: Iterable[Evidence], brought: Iterable[Evidence], thresholds
         brought: all that image searches of the turn brought.
         thresholds: of the bundle, with `support_match`; without it everything matches as usual.
     """
-    match, shown = thresholds.support_match, best_cosines(seen)
+    match, shown = thresholds.support_match, _best_cosines(seen)
     if match is None or not shown:
         return 0.0
-    others = [cosine for entry, cosine in best_cosines(brought).items() if entry not in shown]
+    others = [cosine for entry, cosine in _best_cosines(brought).items() if entry not in shown]
     rival = max(others, default=thresholds.image_accept)
     return min(match.odds(cosine, cosine - rival) for cosine in shown.values())
 
 
-def best_cosines(evidence: Iterable[Evidence]) -> Mapping[str, float]:
+def _best_cosines(evidence: Iterable[Evidence]) -> Mapping[str, float]:
     """Of each entry that image searches brought, the largest cosine."""
     best: dict[str, float] = {}
     for item in evidence:
