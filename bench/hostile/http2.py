@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -74,6 +74,19 @@ class Http2:
         """Wait until the server has sent the headers of a response, or nothing more can come."""
         async with self._changed:
             await self._changed.wait_for(lambda: self.closed or bool(self.of(stream, HEADERS)))
+
+    async def first_begun(self, streams: Iterable[int]) -> int:
+        """Wait until the server has sent the headers of a response on one of some streams: which one.
+
+        Raises:
+            ConnectionError: the server closed the connection before.
+        """
+        async with self._changed:
+            await self._changed.wait_for(lambda: self.closed or any(self.of(stream, HEADERS) for stream in streams))
+        begun = [stream for stream in streams if self.of(stream, HEADERS)]
+        if not begun:
+            raise ConnectionError("the server closed the connection")
+        return begun[0]
 
     async def ended(self, stream: int) -> bytes | None:
         """Wait until the server has ended a stream: its trailers, not decoded, or None where the connection was cut."""

@@ -86,20 +86,31 @@ async def test_pages_that_a_connection_does_not_read_are_not_made(tmp_path, monk
     made = []
 
     async def page(after, limit):
-        made.append(after)
+        made.append(limit)
         return []
 
-    request = knowledge_pb2.ListEntriesRequest(page_size=1000).SerializeToString()
+    def limits(*sizes):
+        return [size + 1 for size in sizes]  # one more, to know whether there are more
+
     async with serving(tmp_path) as stage, http2(stage.target, window=0) as unread, asyncio.timeout(60):
         monkeypatch.setattr(stage.knowledge, "list", page)
-        for _ in range(8):
-            await unread.message(await unread.call(LIST), request)
-        await unread.ended(await unread.call(ASK, end=True))  # which comes after them
-        assert len(made) == 1
+        streams = {await unread.call(LIST): size for size in range(1, 9)}
+        for stream, size in streams.items():
+            await unread.message(stream, knowledge_pb2.ListEntriesRequest(page_size=size).SerializeToString())
+        first = await unread.first_begun(streams)
+        assert made == limits(streams[first])
+
         async with grpc.aio.insecure_channel(stage.target) as channel:
             listing = knowledge_pb2_grpc.KnowledgeServiceStub(channel).ListEntries
-            await asyncio.gather(*(listing(knowledge_pb2.ListEntriesRequest()) for _ in range(4)))
-        assert len(made) == 5
+            await asyncio.gather(*(listing(knowledge_pb2.ListEntriesRequest(page_size=100)) for _ in range(4)))
+        assert made == limits(streams.pop(first), 100, 100, 100, 100), "another connection does not wait for this one"
+
+        left = first
+        while streams:
+            await unread.reset(left)
+            left = await unread.first_begun(streams)
+            assert made[-1:] == limits(streams.pop(left)), "a page is made once the one before was given up"
+        assert len(made) == 8 + 4
 
 
 async def test_leaving_a_stream_that_was_never_read_stops_its_turn(tmp_path):
