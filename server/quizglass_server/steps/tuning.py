@@ -79,6 +79,10 @@ class Thresholds(ManifestPart):
     """A plan to look nothing up of a smaller probability gives way to the next likeliest; None: the likeliest plan is
     followed."""
 
+    def remembers(self, p_min: float) -> bool:
+        """Whether memory is sure of what it wrote with this least token probability."""
+        return p_min >= (self.memory_accept or 0.0)
+
 
 class Views(ManifestPart):
     """Which parts of a picture are searched for: widths as shares of the picture's, 0 to 1."""

@@ -11,24 +11,23 @@ from typing import Any, TypeVar
 from quizglass.values import AbstainReason, AnswerDelta, Decided, Origin, Plan, PlanMade, Queries, QueryRewritten
 from quizglass_server.domain.state import Draft, Note, State
 from quizglass_server.domain.turns import Evidence, Picture, Turn
-from quizglass_server.models.prompts import Values, clean
+from quizglass_server.models.prompts import Values
 from quizglass_server.roles.decider import VERIFIER, Decider
-from quizglass_server.roles.generator import GENERATOR, GenerationRequest, Generator, json_like, lines
+from quizglass_server.roles.generator import GENERATOR, Generator, lines
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.steps.abstaining import Withholding, abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest, planned
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
-from quizglass_server.steps.language.untold import names_untold
-from quizglass_server.steps.language.wording import same_wording
 from quizglass_server.steps.lookup.detect import ANYTHING, phrases_of
 from quizglass_server.steps.lookup.matching import match_odds
-from quizglass_server.steps.lookup.pointing import points
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.turn.branches import at_once, in_rounds
 from quizglass_server.turn.givens import TAGS, Givens
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.lookups import Lookups
+from quizglass_server.turn.requests import Requests
 from quizglass_server.turn.resources import Resources
+from quizglass_server.turn.rewriting import REWRITE, Rewriting
 from quizglass_server.turn.runner import StepRunner
 from quizglass_server.turn.unseen import colour_untold
 
@@ -37,13 +36,11 @@ One = TypeVar("One")
 Two = TypeVar("Two")
 _Weighing = Coroutine[Any, Any, list[tuple[str, float]] | None]
 
-ANSWER, REWRITE = "answer", "rewrite"
+ANSWER = "answer"
 ANSWERS = (ANSWER, "draft", "conclude")
 """What is written to be the answer, if it holds: as long at most, and of such a form, as the question wants it."""
 LIST = lines(12)
 """What a list that the generator writes looks like."""
-OWN_QUERIES = ("query", "queries")
-"""Values of prompts that the generator wrote, and so nobody told."""
 
 
 class Toolbox:
@@ -75,9 +72,10 @@ class Toolbox:
         self._lookups = Lookups(turn, runner, resources, journal)
         self._looks_ahead = False
         self._verified = False
-        self._guessed: dict[str, bool] = {}
         self._last_round = 0
         self._givens = Givens(turn, runner, resources, journal, self._while_reading)
+        self._requests = Requests(turn, resources.models[GENERATOR], self._givens, self._lookups)
+        self._rewriting = Rewriting(turn.question, runner, self._requests, resources.tuning)
 
     async def __aenter__(self) -> Toolbox:
         return self
@@ -121,10 +119,13 @@ class Toolbox:
         name, names = "plan" if labels is Plan else by, [str(label.value) for label in labels]
         decider = self._resources.models.deciders.get(by)
         if decider is None:
-            request = await self._request(by, state, also)
+            request = await self._requests.to(by, state, also)
             weighed = await self._runner.run(ask_letter.named(name), request, names)
         else:
-            step, shown = ask_decider.named(name, role=by), await self._shown(state, entries=decider.shows_several)
+            step, shown = (
+                ask_decider.named(name, role=by),
+                await self._requests.pictures(state, entries=decider.shows_several),
+            )
 
             def ask(values: Values) -> _Weighing:
                 return self._runner.run_on(decider, step, shown, values, names)
@@ -143,7 +144,7 @@ class Toolbox:
     async def write(self, task: str, state: State, **also: Note) -> Draft:
         """Complete a prompt, telling nobody; empty when there is no time for it."""
         self._look_ahead()
-        request = await self._request(task, state, also, answers=task in ANSWERS)
+        request = await self._requests.to(task, state, also, answers=task in ANSWERS)
         return await self._runner.run(write.named("draft" if task == ANSWER else task), request) or Draft()
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
@@ -158,43 +159,23 @@ class Toolbox:
     async def rewrite(self, state: State) -> list[str]:
         """The question as one query; what the state asks when there is no time for it.
 
-        Where its writer has nothing to go by but the question, or says that it knows nothing, the question stands.
-        Where it guesses a name beside what an image search brought, or names nothing, it writes again without seeing
-        the picture, and so has to go by that.
+        See `Rewriting.query`, which says when the question stands as it is.
         """
-        request = await self._request(REWRITE, state, {})
-        draft = await self._runner.run(write.named(REWRITE), request) if self._has_more(request) else None
-        if draft is not None and state.seen and self._sees(request) and self._is_open(draft, request):
-            request = replace(request, pictures=())
-            again = await self._runner.run(write.named(REWRITE), request)
-            draft = draft if again is None or not again.text.strip() or self.abstains(again) else again
-        if draft is None or (draft.text and self.abstains(draft)):
+        query = await self._rewriting.query(state)
+        if query is None:
             return list(state.asked)
-        query = clean(draft.text)
-        if query:
-            self._guessed[query] = self._is_guess(draft, request)
-            self._journal.emit(QueryRewritten(query, used_image_evidence=bool(state.seen)))
-        return [query] if query else []
+        if not query:
+            return []
+        self._journal.emit(QueryRewritten(query, used_image_evidence=bool(state.seen)))
+        return [query]
 
     def guessed(self, queries: Sequence[str]) -> bool:
         """Whether one of the queries that were written names what nothing told and memory is not sure of."""
-        return any(self._guessed.get(query) for query in queries)
-
-    def _is_guess(self, query: Draft, request: GenerationRequest) -> bool:
-        told = {name: value for name, value in request.values.items() if name not in OWN_QUERIES}
-        return self._is_unsure(query) and names_untold(query.text, told)
-
-    def _is_open(self, query: Draft, request: GenerationRequest) -> bool:
-        question = self._turn.question
-        stands = self._is_unsure(query) and same_wording(query.text, question) and points(question)
-        return stands or self._is_guess(query, request)
-
-    def _is_unsure(self, draft: Draft) -> bool:
-        return draft.p_min < (self._resources.tuning.memory_accept or 0.0)
+        return self._rewriting.guessed(queries)
 
     async def _listed(self, task: str, state: State, also: Mapping[str, Note]) -> list[str] | None:
         """The lines of a completion, told as they are; None when there is no time for it."""
-        request = replace(await self._request(task, state, also), constraint=LIST)
+        request = replace(await self._requests.to(task, state, also), constraint=LIST)
         draft = await self._runner.run(write.named(task), request)
         if draft is None:
             return None
@@ -217,7 +198,7 @@ class Toolbox:
 
     async def _streamed(self, task: str, state: State, also: Mapping[str, Note], say: Callable[[str], None]) -> Draft:
         """What a prompt is completed to, each piece said as it is written; a refusal where it cannot tell."""
-        request = await self._request(task, state, also, answers=True)
+        request = await self._requests.to(task, state, also, answers=True)
         writing = Writing(request)
         untold = colour_untold(self._turn, self._resources.models[GENERATOR], request.values)
         if untold is not None:
@@ -245,7 +226,7 @@ class Toolbox:
     ) -> list[Evidence]:
         """Look the picture up; the evidence the generator is to be shown, or what the policy chooses that from."""
         self._journal.searched = True
-        if any(TAGS in self._names(task) for task in self._tasks):
+        if any(TAGS in self._requests.names(task) for task in self._tasks):
             self._givens.begin_tagging()  # beside the embedding: prompts may show tags where nothing is recognised
         return await self._lookups.image(phrases, limit, candidates=candidates)
 
@@ -281,7 +262,7 @@ class Toolbox:
 
     def remembers(self, draft: Draft) -> bool:
         """Whether a draft that no passage backs may be told."""
-        return not self.abstains(draft) and not self._is_unsure(draft)
+        return not self.abstains(draft) and self._resources.tuning.remembers(draft.p_min)
 
     def abstains(self, draft: Draft) -> bool:
         """Whether a draft says that nothing is known, in the bundle's words or in those that models use."""
@@ -319,7 +300,7 @@ class Toolbox:
             return draft
         notes = {"evidence": [line(item) for item in used], "answer": answer, "certainty": draft.certainty}
         values = await self._givens.values(self.start(), notes, verifier.needs)
-        shown_with = await self._shown(self.start(), entries=False)
+        shown_with = await self._requests.pictures(self.start(), entries=False)
         tuning = self._resources.tuning
         asked = shown_with, values, tuning, draft.p_min, match_odds(used, evidence, tuning)
         return replace(draft, supported=await self._runner.run_on(verifier, is_supported, *asked))
@@ -340,44 +321,6 @@ class Toolbox:
             return await early
         early.cancel()
         return await ask(values)
-
-    async def _request(
-        self, task: str, state: State, also: Mapping[str, Note], *, answers: bool = False
-    ) -> GenerationRequest:
-        """A prompt with the wearer's picture, and those of the entries seen where it shows them."""
-        generator = self._resources.models[GENERATOR]
-        values = await self._givens.values(state, also, self._names(task))
-        shown = await self._shown(state, entries=generator is not None and generator.shows_entries(task))
-        if not answers:
-            return GenerationRequest(task, values, shown)
-        schema = self._turn.answer_schema
-        return GenerationRequest(
-            task, values, shown, self._turn.max_answer_tokens, json_like(schema) if schema else None
-        )
-
-    async def _shown(self, state: State, *, entries: bool) -> tuple[Picture, ...]:
-        """The wearer's picture, and those of `entries` seen where a prompt shows them; none without the first."""
-        frame = self._turn.picture
-        if frame is None:
-            return ()
-        return (frame, *await self._lookups.pictures(state.seen)) if entries else (frame,)
-
-    def _sees(self, request: GenerationRequest) -> bool:
-        """Whether a prompt has a picture that its model sees."""
-        generator = self._resources.models[GENERATOR]
-        return generator is not None and generator.sees_pictures and bool(request.pictures)
-
-    def _has_more(self, request: GenerationRequest) -> bool:
-        """Whether a prompt has more than the question: the picture, for a model that sees it, or what it names."""
-        generator = self._resources.models[GENERATOR]
-        if generator is None or generator.sees_pictures:
-            return True
-        return any(request.values.get(name) for name in generator.names(request.task) - {"question"})
-
-    def _names(self, task: str) -> frozenset[str]:
-        """Of the values that the prompt of a task shows."""
-        generator = self._resources.models[GENERATOR]
-        return frozenset() if generator is None else generator.names(task)
 
     def _tell_decision(self, by: str, label: Enum, decided_by: str, weighed: Sequence[tuple[str, float]]) -> None:
         if isinstance(label, Plan):

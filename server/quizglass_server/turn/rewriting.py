@@ -1,0 +1,76 @@
+"""Writes the question as one query, and tells a name that memory guessed in it from one that something told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from quizglass_server.domain.state import Draft, State
+from quizglass_server.models.prompts import clean
+from quizglass_server.roles.generator import GenerationRequest
+from quizglass_server.steps.abstaining import abstains
+from quizglass_server.steps.generate import write
+from quizglass_server.steps.language.untold import names_untold
+from quizglass_server.steps.language.wording import same_wording
+from quizglass_server.steps.lookup.pointing import points
+from quizglass_server.steps.tuning import Tuning
+from quizglass_server.turn.requests import Requests
+from quizglass_server.turn.runner import StepRunner
+
+REWRITE = "rewrite"
+OWN_QUERIES = ("query", "queries")
+"""Values of prompts that the generator wrote, and so nobody told."""
+
+
+class Rewriting:
+    """Rewrites one turn's question.
+
+    Args:
+        question: as the wearer asked it.
+        runner: runs the steps.
+        requests: puts the prompt together.
+        tuning: by which memory is sure of a name, and the words by which nothing is known.
+    """
+
+    def __init__(self, question: str, runner: StepRunner, requests: Requests, tuning: Tuning) -> None:
+        self._question = question
+        self._runner = runner
+        self._requests = requests
+        self._tuning = tuning
+        self._guessed: dict[str, bool] = {}
+
+    async def query(self, state: State) -> str | None:
+        """The query, which may be empty; None where the question stands.
+
+        It stands where there is no time for a query, and where its writer has nothing to go by but the question, or
+        says that it knows nothing. Where the writer guesses a name beside what an image search brought, or names
+        nothing, it writes again without seeing the picture, and so has to go by that.
+        """
+        request = await self._requests.to(REWRITE, state, {})
+        if not self._requests.has_more(request):
+            return None
+        draft = await self._runner.run(write.named(REWRITE), request)
+        if draft is not None and state.seen and self._requests.sees(request) and self._is_open(draft, request):
+            request = replace(request, pictures=())
+            again = await self._runner.run(write.named(REWRITE), request)
+            draft = draft if again is None or not again.text.strip() or self._abstains(again) else again
+        if draft is None or (draft.text and self._abstains(draft)):
+            return None
+        query = clean(draft.text)
+        self._guessed[query] = bool(query) and self._is_guess(draft, request)
+        return query
+
+    def guessed(self, queries: Sequence[str]) -> bool:
+        """Whether one of the queries that were written names what nothing told and memory is not sure of."""
+        return any(self._guessed.get(query) for query in queries)
+
+    def _is_guess(self, query: Draft, request: GenerationRequest) -> bool:
+        told = {name: value for name, value in request.values.items() if name not in OWN_QUERIES}
+        return not self._tuning.remembers(query.p_min) and names_untold(query.text, told)
+
+    def _is_open(self, query: Draft, request: GenerationRequest) -> bool:
+        unsure, stands = not self._tuning.remembers(query.p_min), same_wording(query.text, self._question)
+        return (unsure and stands and points(self._question)) or self._is_guess(query, request)
+
+    def _abstains(self, draft: Draft) -> bool:
+        return abstains(draft.text, self._tuning.abstain)
