@@ -43,6 +43,8 @@ _PERSON_ASKS: dict[str, tuple[str, ...]] = {
 _TOWN_TELLS = ("river", "craft", "people")
 ABOUT = "about"
 """Stands for any attribute, where a query asks for whatever there is to tell of an entry."""
+COLOUR = "colour"
+"""What the first passage of a thing tells in words ("Kincel is a pink car") and the store keeps no attribute of."""
 
 
 def _canonical_half(rng: random.Random) -> random.Random | None:
@@ -76,10 +78,20 @@ class PassageLibrary:
 
     def holding(self, entry: str, attribute: str) -> tuple[int, ...]:
         """Passages of an entry that tell an attribute; empty when the article does not."""
-        value = self.articles[entry].attributes.get(attribute)
+        value = self.told_of(entry).get(attribute)
         if value is None:
             return ()
         return tuple(i for i in self.of_entry[entry] if value in self.passages[i].text)
+
+    def told_of(self, entry: str) -> dict[str, str]:
+        """What an entry's article tells by attribute, in its words; empty where there is no such entry."""
+        if entry not in self.articles:
+            return {}
+        values = self.articles[entry].attributes
+        if entry not in self.thing_index:
+            return dict(values)
+        thing = self.world.things[self.thing_index[entry]]
+        return {**values, COLOUR: f"{thing.look.body} {thing.kind}"}
 
     def pair(self, question: Question) -> Pair | None:
         """The pair of a question, or None when no passage answers its gold query.
@@ -104,8 +116,10 @@ class PassageLibrary:
 
     def _told(self, query: str, answer: str, entry: str, family: str) -> Pair:
         """A pair whose attribute is the one that the entry has this answer for."""
-        values = self.articles[entry].attributes if entry in self.articles else {}
-        attribute = next((name for name, value in values.items() if value == answer), "")
+        told = self.told_of(entry)
+        attribute = next((name for name, value in told.items() if value == answer), "")
+        if not attribute and told.get(COLOUR, "").startswith(f"{answer} "):
+            attribute = COLOUR
         return Pair(query, self.holding(entry, attribute) if attribute else (), attribute, family)
 
     def draw(self, rng: random.Random, near: str | None = None) -> Pair:
@@ -123,8 +137,11 @@ class PassageLibrary:
             return self._comparison(thing, rng)
         if near is None and share < 0.35:
             return self._all_about(thing, rng)
-        attribute = rng.choice(tuple(thing.facts))
-        query = phrasing.ask(attribute, thing.kind, phrasing.named(thing.name), _canonical_half(rng))
+        attribute, name = rng.choice((*thing.facts, COLOUR)), phrasing.named(thing.name)
+        if attribute == COLOUR:
+            query = phrasing.ask_colour(name, _canonical_half(rng))
+        else:
+            query = phrasing.ask(attribute, thing.kind, name, _canonical_half(rng))
         return Pair(query, self.holding(thing.id, attribute), attribute, "thing")
 
     def _about_maker(self, rng: random.Random) -> Pair:

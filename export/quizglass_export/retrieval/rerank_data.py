@@ -42,8 +42,7 @@ def candidate(library: PassageLibrary, pair: Pair, number: int) -> Candidate:
     """The candidate of a pair and any passage of the library."""
     passage = library.passages[number]
     entries = {library.passages[i].entry for i in pair.gold}
-    values = library.articles[passage.entry].attributes
-    value = passage.title if pair.attribute == ABOUT else values.get(pair.attribute)
+    value = passage.title if pair.attribute == ABOUT else library.told_of(passage.entry).get(pair.attribute)
     told = value if value is not None and value in passage.text else None
     return Candidate(pair.query, passage, passage.entry in entries, told)
 

@@ -77,6 +77,25 @@ def test_whatever_there_is_to_tell_of_a_thing_is_in_all_of_its_passages_and_in_n
     assert not any(candidate(library, pair, number).right for number in library.hard_negatives(pair, rng, 3))
 
 
+@pytest.mark.parametrize("world", [1, 2])
+def test_the_colour_of_a_thing_is_told_by_its_first_passage_alone(world):
+    library, rng = PassageLibrary(make_world(4242, 60, format=world)), random.Random(9)
+    drawn = [pair for pair in (library.draw(rng) for _ in range(300)) if pair.attribute == "colour"]
+    assert len(drawn) > 5
+    for pair in drawn:
+        thing = library.world.things[library.thing_index[library.passages[pair.gold[0]].entry]]
+        assert pair.gold == (library.of_entry[thing.id][0],)
+        assert f"a {thing.look.body} " in library.passages[pair.gold[0]].text.replace(" an ", " a ")
+        assert thing.name in pair.query
+        assert [candidate(library, pair, number).right for number in library.of_entry[thing.id]].count(True) == 1
+
+
+def test_questions_for_the_colour_of_a_named_thing_are_pairs_too():
+    pairs = [pair for pair in LINKED.pairs(2000, 3) if pair.family == "colour-named"]
+    assert pairs
+    assert all(pair.attribute == "colour" and "colour" in pair.query for pair in pairs)
+
+
 def test_a_similar_name_differs_and_is_made_of_syllables():
     rng = random.Random(3)
     for name in ("Velrora", "Balbin", "Tagel"):
