@@ -1,4 +1,4 @@
-"""Fills the generated regions of README.md and docs/*.md: `python -m bench.render`, `--check` to only compare.
+"""Fills the generated regions of README.md and the pages in docs/: `python -m bench.render`, `--check` only compares.
 
 A region stands between `<!-- bench:NAME -->` (or another name of `REGIONS`) and `<!-- /bench -->`, each on a line of
 its own. Figures come from bench/results/*.json and from the parity report inside the starter bundle, settings and
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,21 +44,15 @@ MEASURES = ("right", "refused", "truthfulness")
 ORACLE = "oracle entry"
 """Which is no policy, though it stands beside them."""
 _PAGES = {
-    "accuracy": ("what each policy answers right, and what it looks up", "benchmarks.md#what-accuracy-means-here"),
-    "policies": (
-        "the control flow of every policy, with decisions given",
-        "benchmarks.md#what-the-policies-figures-mean",
-    ),
-    "verdict": ("the check of an answer beside labelled sentences", "benchmarks.md#how-well-answers-are-checked"),
-    "latency": ("planner and whole turns", "benchmarks.md#what-latency-means-here"),
-    "session": ("a wearable's session: links, frames, coaching", "benchmarks.md#what-a-sessions-figures-mean"),
-    "reading": ("turns since only pictures that may show words are read", "benchmarks.md#what-reading-costs"),
-    "engine": ("generator, scorers and server under load, beside peers", "benchmarks.md#what-the-engines-figures-mean"),
-    "hostile": ("memory and other users' turns under attack", "benchmarks.md#what-hostile-input-costs"),
-    "knowledge": (
-        "the store beside others, damaged and killed",
-        "benchmarks.md#what-the-knowledge-stores-figures-mean",
-    ),
+    "accuracy": ("what each policy answers right, and what it looks up", "benchmarks/accuracy.md"),
+    "policies": ("the control flow of every policy, with decisions given", "benchmarks/policies.md"),
+    "verdict": ("the check of an answer beside labelled sentences", "benchmarks/verdict.md"),
+    "latency": ("planner and whole turns", "benchmarks/latency.md"),
+    "session": ("a wearable's session: links, frames, coaching", "benchmarks/session.md"),
+    "reading": ("turns since only pictures that may show words are read", "benchmarks/reading.md"),
+    "engine": ("generator, scorers and server under load, beside peers", "benchmarks/engine.md"),
+    "hostile": ("memory and other users' turns under attack", "benchmarks/hostile.md"),
+    "knowledge": ("the store beside others, damaged and killed", "benchmarks/knowledge.md"),
     "everyday": ("the everyday bundle: real photographs, passages and facts", "everyday.md#how-good-it-is"),
     "recipes": (
         "recipes: the planner's, with ranks, full tuning and other answering models; CoRe-MMRAG's losses",
@@ -77,6 +72,7 @@ _SYSTEMS = {
 """Policies of README's table, and what they are called there."""
 _REGION = re.compile(r"^<!-- ((\w+)(?::[\w-]+)?) -->\n(.*?)^<!-- /\2 -->$", re.DOTALL | re.MULTILINE)
 _OPEN = re.compile(r"^<!-- (bench:[\w-]+|picture|explained|settings|status) -->$", re.MULTILINE)
+_LINK = re.compile(r"\]\(((?:bench|docs)/[^)#\s]+)")
 _MARKS = {True: "yes", False: "**no**", None: ""}
 
 Result = Mapping[str, Any]
@@ -95,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         for path in documents():
             before = path.read_text(encoding="utf-8")
-            after = filled(before, path.name)
+            after = filled(before, path)
             if after == before:
                 continue
             if only_check:
@@ -114,11 +110,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def documents() -> list[Path]:
     """The documents that may hold regions."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def filled(text: str, name: str) -> str:
-    """A document with every region filled.
+def filled(text: str, path: Path) -> str:
+    """A document with every region filled; regions name files as seen from the repository's root.
 
     Raises:
         RenderError: a region is not closed, or nobody knows its name.
@@ -127,13 +123,16 @@ def filled(text: str, name: str) -> str:
     def fill(match: re.Match[str]) -> str:
         region = match[1]
         if region not in REGIONS:
-            raise RenderError(f"{name}: no region {region!r}; choose one of {', '.join(REGIONS)}")
-        return f"<!-- {region} -->\n{REGIONS[region]().strip()}\n<!-- /{match[2]} -->"
+            raise RenderError(f"{path.name}: no region {region!r}; choose one of {', '.join(REGIONS)}")
+        return f"<!-- {region} -->\n{_LINK.sub(seen_from, REGIONS[region]().strip())}\n<!-- /{match[2]} -->"
+
+    def seen_from(match: re.Match[str]) -> str:
+        return f"]({os.path.relpath(ROOT / match[1], path.parent)}"
 
     opened, closed = len(_OPEN.findall(text)), len(_REGION.findall(text))
     if opened != closed:
         raise RenderError(
-            f"{name}: {opened} regions are opened and {closed} are whole; close each on a line of its own"
+            f"{path.name}: {opened} regions are opened and {closed} are whole; close each on a line of its own"
         )
     return _REGION.sub(fill, text)
 
@@ -149,7 +148,7 @@ def figures(name: str) -> str:
     found = result(name)
     if found is None:
         return _not_measured(name)
-    plot = f"\n\n![{name}](../bench/results/{name}.png)" if (RESULTS / f"{name}.png").is_file() else ""
+    plot = f"\n\n![{name}](bench/results/{name}.png)" if (RESULTS / f"{name}.png").is_file() else ""
     return f"{_rows(r for r in found['rows'] if r.get('section') not in _APART)}{plot}\n\n{_how(found)}"
 
 
@@ -229,7 +228,7 @@ def costs() -> str:
         return _not_measured("accuracy")
     columns = list(next(iter(measured.values())))
     rows = ((f"`{policy}`", *(_number(row[column]) for column in columns)) for policy, row in measured.items())
-    return table(("policy", *columns), rows) + "\n\n![accuracy by cost](../bench/results/accuracy-by-cost.png)"
+    return table(("policy", *columns), rows) + "\n\n![accuracy by cost](bench/results/accuracy-by-cost.png)"
 
 
 def parts(measure: str) -> str:

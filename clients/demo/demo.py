@@ -54,7 +54,7 @@ class Scene:
     policy: str = ""
     """The server's own where empty."""
     which: int = 0
-    """Which of the questions that fit. The small starter models do not get all of them right (docs/benchmarks.md has
+    """Which of the questions that fit. The small starter models do not get all of them right (docs/benchmarks has
     the shares): the demo shows ones they do, so that a failure means that something broke."""
 
 

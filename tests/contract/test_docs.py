@@ -3,6 +3,7 @@
 import argparse
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import get_args
 
@@ -27,7 +28,6 @@ DOCUMENTS = [
     ROOT / "CHANGELOG.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "clients" / "conformance" / "README.md",
-    *sorted((ROOT / "docs" / "decisions").glob("*.md")),
 ]
 ROOTS = ("", "server/quizglass_server", "export/quizglass_export", "clients/python/quizglass_client")
 PLACEHOLDERS = re.compile(r"\b(NAME|LANGUAGE)\b")
@@ -67,7 +67,7 @@ _COMMAND = re.compile(r"^(?:\$ )?(?:\.venv/bin/)?(quizglass(?:-export)?) ([a-z][
 _MAKE = re.compile(r"\bmake ([a-z][a-z-]*)")
 
 
-def _named(documents: list[Path]) -> list[object]:
+def _named(documents: Iterable[Path]) -> list[object]:
     return [pytest.param(path, id=path.name) for path in documents]
 
 
@@ -93,18 +93,18 @@ def test_results_are_json_for_any_reader() -> None:
 
 def test_filling_twice_changes_nothing() -> None:
     for path in render.documents():
-        once = render.filled(path.read_text(encoding="utf-8"), path.name)
-        assert render.filled(once, path.name) == once
+        once = render.filled(path.read_text(encoding="utf-8"), path)
+        assert render.filled(once, path) == once
 
 
 def test_a_region_that_is_not_closed_is_refused() -> None:
     with pytest.raises(render.RenderError, match=r"page\.md: 1 regions are opened and 0 are whole"):
-        render.filled("<!-- bench:accuracy -->\n", "page.md")
+        render.filled("<!-- bench:accuracy -->\n", Path("page.md"))
 
 
 def test_a_region_of_no_known_name_is_refused() -> None:
     with pytest.raises(render.RenderError, match="no region 'bench:speed'"):
-        render.filled("<!-- bench:speed -->\n<!-- /bench -->\n", "page.md")
+        render.filled("<!-- bench:speed -->\n<!-- /bench -->\n", Path("page.md"))
 
 
 def test_a_result_becomes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,10 +199,18 @@ def _commands(parser: argparse.ArgumentParser) -> set[str]:
     return {name for action in parsers for name in action.choices}
 
 
-def test_the_readme_links_every_page() -> None:
+def test_the_readme_links_every_page_and_folder_of_pages() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for path in (ROOT / "docs").glob("*.md"):
-        assert f"(docs/{path.name}" in readme, path.name
+    pages, folders = (ROOT / "docs").glob("*.md"), (ROOT / "docs").glob("*/README.md")
+    for path in (*pages, *folders):
+        assert f"({path.relative_to(ROOT).as_posix()}" in readme, path.name
+
+
+@pytest.mark.parametrize("folder", _named((ROOT / "docs").glob("*/README.md")))
+def test_the_readme_of_a_folder_links_every_page_of_it(folder: Path) -> None:
+    readme = folder.read_text(encoding="utf-8")
+    for path in folder.parent.glob("*.md"):
+        assert path == folder or f"({path.name}" in readme, path.name
 
 
 def test_every_setting_is_documented() -> None:
