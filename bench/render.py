@@ -64,6 +64,7 @@ _SYSTEMS = {
     "none": "nothing looked up",
     "both": "always the picture and text",
     "planning-agent": "planning agent",
+    "adaptive": "adaptive, the default",
     "cogplanner-sequential": "CogPlanner",
     "omnisearch": "OmniSearch",
     "core-mmrag": "CoRe-MMRAG",
@@ -215,6 +216,7 @@ def systems() -> str:
             *(_number(costs[policy][column]) for column in ("image searches", "text searches", "p50, ms")),
         )
         for policy, title in _SYSTEMS.items()
+        if policy in costs
     )
     head = ("", "right, %", "refused, %", "two lookups, %", "three, %", "image searches", "text searches", "turn, ms")
     return table(head, rows)

@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.drawing import panels, saved
 from bench.results import RESULTS
 
-COLOURS = ("#2b6cb0", "#a0aec0", "#68d391", "#f6ad55", "#b794f4", "#fc8181", "#38b2ac")
+COLOURS = ("#2b6cb0", "#a0aec0", "#68d391", "#f6ad55", "#b794f4", "#fc8181", "#38b2ac", "#4a5568")
 """One for each policy that a plot compares."""
 GREY = "#cbd5e0"
 _MARKERS = "osD^v"

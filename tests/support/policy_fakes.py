@@ -232,17 +232,19 @@ class ScriptedTools:
         return draft.text in ("", "I don't know")
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
+        before = self._last_round
         try:
             for number in range(1, min(most, self._fitting) + 1):
-                self._place.set((number, ""))
-                self._last_round = number
+                self._last_round = before + number
+                self._place.set((self._last_round, ""))
                 yield number
         finally:  # a policy may leave in the middle of a round
             self._place.set((0, ""))
 
     @contextmanager
     def extra_round(self, *steps: str) -> Iterator[bool]:
-        self._place.set((self._last_round + 1, ""))
+        self._last_round += self._fitting > 0
+        self._place.set((self._last_round, ""))
         try:
             yield self._fitting > 0
         finally:

@@ -18,7 +18,7 @@ from quizglass_server.policies import POLICIES
 SHARE = 0.3
 WHOLE = "qa-dragon"
 ABLATIONS = tuple(name for name in POLICIES if name.startswith(f"{WHOLE}-"))
-OTHERS = ("planning-agent", "none", "image", "text", "both")
+OTHERS = ("planning-agent", "adaptive", "none", "image", "text", "both")
 _OF_A_ROLE = {f"{WHOLE}-no-domain-router": "domain_router"}
 """Ablations that leave out one role alone: without it in the bundle there is nothing that they change."""
 

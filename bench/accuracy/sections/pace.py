@@ -1,4 +1,4 @@
-"""How long a planned turn takes beside one that always looks everything up, each on a picture that nothing has seen."""
+"""How long turns that plan take beside one that always looks everything up, each on a picture that nothing has seen."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.questions import Question
 
 SHARE = 0.25
-AGENT, BOTH = "planning-agent", "both"
+AGENT, ADAPTIVE, BOTH = POLICIES = ("planning-agent", "adaptive", "both")
 _MOST = 0.85
 
 
 def run(ground: Ground) -> Part:
-    """One question at a time, the two policies in either order; a pixel tells each picture from all before it."""
+    """One question at a time, the policies in another order for each; a pixel tells each picture from all before it."""
     seed = ground.seeds[0]
     trial = ground.trial(seed, share=SHARE)
     tick = ground.ticker("pace", len(trial.questions))
-    times: dict[str, list[float]] = {AGENT: [], BOTH: []}
+    times: dict[str, list[float]] = {policy: [] for policy in POLICIES}
     unseen = [question.target in trial.unseen for question in trial.questions]
     with ground.server(trial.folder) as target, Client(target, timeout=BUDGET_S) as client:
-        client.answer(trial.questions[0].text, fresh(trial.questions[0], 2), policy=BOTH, budget=BUDGET_S)
+        client.answer(trial.questions[0].text, fresh(trial.questions[0], len(POLICIES)), policy=BOTH, budget=BUDGET_S)
         for question in trial.questions:
-            for place, policy in enumerate(in_own_order(question.id, (AGENT, BOTH))):
+            for place, policy in enumerate(in_own_order(question.id, POLICIES)):
                 times[policy].append(_ms(client, question, fresh(question, place), policy))
             tick()
     data = {"questions": len(trial.questions), "unseen": alone(times[AGENT], times[BOTH], unseen)}
-    return Part([row(times[AGENT], times[BOTH])], data)
+    return Part([row(times[AGENT], times[BOTH]), adaptive(times[ADAPTIVE], times[BOTH])], data)
 
 
 def alone(ours: Sequence[float], theirs: Sequence[float], unseen: Sequence[bool]) -> list[dict[str, Any]]:
@@ -54,6 +54,12 @@ def row(ours: Sequence[float], theirs: Sequence[float]) -> Row:
     name = f"a planned turn, p50 ({spread(ours)})"
     against = f"always-both ({spread(theirs)})"
     return Row(name, value, "ms", against, peer, value / peer, f"<= {_MOST:g}x peer", value <= _MOST * peer)
+
+
+def adaptive(ours: Sequence[float], theirs: Sequence[float]) -> Row:
+    """The same of a server's default, which has no bar."""
+    value, peer = median(ours), median(theirs)
+    return Row(f"an adaptive turn, p50 ({spread(ours)})", value, "ms", "always-both", peer, value / peer)
 
 
 def fresh(question: Question, mark: int) -> bytes:

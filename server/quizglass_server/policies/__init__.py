@@ -5,6 +5,7 @@ Knows the state of a turn, the verbs of `tools.py` and the words of steps; no mo
 
 from __future__ import annotations
 
+from quizglass_server.policies.adaptive import Adaptive
 from quizglass_server.policies.cogplanner import Action, CogPlanner
 from quizglass_server.policies.cogplanner_baselines import OneSearch, SelfReflective
 from quizglass_server.policies.core_baselines import ChainOfThought, OneStage, TwoStage
@@ -20,6 +21,7 @@ __all__ = ["POLICIES", "Policy"]
 
 _ALL: tuple[Policy, ...] = (
     PlanningAgent(),
+    Adaptive(),
     *FixedPlan.every(),
     PlanningAgent("prompt-based", by="plan"),
     PlanningAgent("planning-agent-reconciled", answerer=reconcile, tasks=RECONCILING),

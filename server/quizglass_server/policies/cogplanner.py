@@ -16,6 +16,7 @@ the paper, where the bundle does not say another (`evidence.rounds`). Instead of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 from quizglass_server.domain.state import Draft, State
@@ -40,12 +41,18 @@ class Action(Enum):
 
 
 class Searches:
-    """The searches of one turn, each done once: what it brought back stays in the state."""
+    """The searches of one turn, each done once: what it brought back stays in the state.
 
-    def __init__(self, tools: Tools) -> None:
+    Args:
+        tools: of the turn.
+        looked_up: whether the picture was before.
+        queries: that texts were searched for before.
+    """
+
+    def __init__(self, tools: Tools, *, looked_up: bool = False, queries: Sequence[str] = ()) -> None:
         self._tools = tools
-        self._queries: set[str] = set()
-        self.looked_up = False
+        self._queries = set(queries)
+        self.looked_up = looked_up
         """Whether the picture was."""
         self.searched = False
         """Whether texts were searched for since."""
@@ -86,7 +93,12 @@ class CogPlanner:
 
     async def answer(self, tools: Tools) -> Draft:
         """Rounds, then the answer from the question, the last queries and everything found."""
-        state, searches = tools.start(), Searches(tools)
+        searches = Searches(tools)
+        state = await self.gather(tools.start(), searches, tools)
+        return await answer_or_look_again(state, tools, looked_up=searches.looked_up, searched=searches.searched)
+
+    async def gather(self, state: State, searches: Searches, tools: Tools) -> State:
+        """What the rounds find beyond a state, up to the answer."""
         for _ in tools.rounds(tools.most_rounds or MOST_ROUNDS, "reformulate", "act", "text_search"):
             before = state
             queries, action = await self._decide(state, tools)
@@ -96,14 +108,15 @@ class CogPlanner:
             state = await (searches.image(state) if action is Action.IMAGE else searches.text(state))
             if state == before:
                 break  # the next round would be decided from the same
-        return await answer_or_look_again(state, tools, looked_up=searches.looked_up, searched=searches.searched)
+        return state
 
     async def _decide(self, state: State, tools: Tools) -> tuple[list[str], Action]:
         if self._parallel:
-            return await tools.together(tools.queries("reformulate", state), _act(state, tools))
+            return await tools.together(tools.queries("reformulate", state), act(state, tools))
         queries = await tools.queries("reformulate", state)
-        return queries, await _act(state.asking(queries), tools)
+        return queries, await act(state.asking(queries), tools)
 
 
-async def _act(state: State, tools: Tools) -> Action:
+async def act(state: State, tools: Tools) -> Action:
+    """What is looked up next (A_t): nothing where there is no time to decide."""
     return await tools.decide(Action, state, by="act", otherwise=Action.NONE)

@@ -6,14 +6,21 @@ that it does not, or its least probable token does, a wearer is better off with 
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.policies.tools import Tools
 
 STEPS = ("image_search", "rewrite", "text_search")
 """What it takes."""
 
+Look = Callable[[State], Awaitable[State]]
+"""Finds more than what a state has."""
 
-async def answer_or_look_again(state: State, tools: Tools, *, looked_up: bool, searched: bool) -> Draft:
+
+async def answer_or_look_again(
+    state: State, tools: Tools, *, looked_up: bool, searched: bool, then: Look | None = None
+) -> Draft:
     """Answers from what was found; where that is "I don't know" or unsure, looks up the rest and answers again.
 
     Args:
@@ -21,17 +28,34 @@ async def answer_or_look_again(state: State, tools: Tools, *, looked_up: bool, s
         tools: of the turn.
         looked_up: whether the picture was.
         searched: whether texts were searched for by what that showed.
+        then: looks further still where the rest does not tell either.
     """
+
     draft, told = await tools.attempt(state)
     if told:
         return draft
     if not (looked_up and searched):
         with tools.extra_round(*STEPS) as fits:
             further = await _rest(state, tools, looked_up=looked_up, searched=searched) if fits else state
-            if (further.seen, further.found) != (state.seen, state.found):
-                again = await tools.answer(further)
-                return again if again.text else tools.tell(draft)
-    return tools.tell(draft)
+            if _has_more(further, state):
+                if then is None:
+                    return await _last(further, draft, tools)
+                state, (again, told) = further, await tools.attempt(further)
+                draft = again if again.text else draft
+                if told:
+                    return draft
+    further = state if then is None else await then(state)
+    return await _last(further, draft, tools) if _has_more(further, state) else tools.tell(draft)
+
+
+async def _last(state: State, before: Draft, tools: Tools) -> Draft:
+    """Answers whatever comes of it; the draft before where nothing is written."""
+    draft = await tools.answer(state)
+    return draft if draft.text else tools.tell(before)
+
+
+def _has_more(further: State, state: State) -> bool:
+    return (further.seen, further.found) != (state.seen, state.found)
 
 
 async def by_text(state: State, tools: Tools) -> State:

@@ -15,7 +15,7 @@ Has = Callable[[str], bool]
 """Whether a role is filled or a decider there ("planner", "deciders.act"), or a part of one
 ("generator.prompts.plan")."""
 
-BY_PREFERENCE = ("planning-agent", "draft-first", "both", "image", "text", "none")
+BY_PREFERENCE = ("adaptive", "planning-agent", "draft-first", "both", "image", "text", "none")
 """Which policy a server takes when nobody names one: the first of these that it can serve. One that was taught to
 decide goes before one that always looks up, and looking up more before less. `prompt-based` is never taken unasked: in
 the planning agent's paper an untuned model decides worse than looking up always is."""

@@ -270,13 +270,14 @@ class Toolbox:
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
         """1, 2, ... while the usual cost of these steps and of answering still fits."""
+        before = self._last_round
         with in_rounds() as current:
             try:
                 for number in range(1, most + 1):
-                    current.set(number)
+                    current.set(before + number)
                     if not self._runner.fits(steps, further=number > 1):
                         return
-                    self._last_round = number
+                    self._last_round = before + number
                     self._runner.next_round = steps if number < most else ()
                     yield number
             finally:
@@ -287,7 +288,9 @@ class Toolbox:
         """A block that is a round of its own; whether these steps and answering still fit."""
         with in_rounds() as current:
             current.set(self._last_round + 1)
-            yield self._runner.fits(steps, further=False)
+            fits = self._runner.fits(steps, further=False)
+            self._last_round += fits
+            yield fits
 
     async def judge(self, draft: Draft) -> Draft:
         """The draft with what the bundle's verifier says of it, where it judges and the policy has not asked it."""

@@ -31,17 +31,20 @@ ENCODERS = ("image_encoder", "text_encoder")
 ROLES = ("planner", "tool_router", "generator", "reranker", *ENCODERS)
 
 
-class Router:
-    """A tool router that always wants both."""
+class Fixed:
+    """A decider that always says the same."""
 
     needs: frozenset[str] = frozenset()
     shows_several = False
+
+    def __init__(self, label: str) -> None:
+        self._label = label
 
     async def look_at(self, picture: object) -> None:
         """There is nothing to do."""
 
     async def probabilities(self, pictures: object, values: object) -> list[tuple[str, float]]:
-        return [("both", 1.0)]
+        return [(self._label, 1.0)]
 
 
 def test_every_need_is_a_part_of_a_bundle() -> None:
@@ -82,7 +85,7 @@ def test_what_a_policy_works_without_is_named_for_all_that_lack_the_same() -> No
 @pytest.mark.parametrize("name", POLICIES)
 async def test_a_policy_runs_with_what_it_needs_alone(name: str) -> None:
     world = World()
-    world.models.deciders["tool_router"] = Router()  # type: ignore[assignment]
+    world.models.deciders |= {"tool_router": Fixed("both"), "act": Fixed("none")}  # type: ignore[dict-item]
     for role in (*ROLES, "reader"):
         if role not in POLICIES[name].needs:
             world.models.put(role, None)
@@ -95,7 +98,7 @@ async def test_a_policy_runs_with_what_it_needs_alone(name: str) -> None:
 @pytest.mark.parametrize("name", POLICIES)
 async def test_a_policy_ends_in_the_steps_that_it_names(name: str) -> None:
     world = World()
-    world.models.deciders["tool_router"] = Router()  # type: ignore[assignment]
+    world.models.deciders |= {"tool_router": Fixed("both"), "act": Fixed("none")}  # type: ignore[dict-item]
     world.models.decision = Plan.TEXT  # the third of QA-Dragon's branches: RAG
     answers = cycle([[" 45", " crowns"], [" 60", " crowns"]])  # CoRe-MMRAG's two sides differ
 
@@ -131,8 +134,9 @@ def test_what_is_missing_is_named(name: str) -> None:
 
 def test_an_untuned_model_never_decides_unasked() -> None:
     assert set(BY_PREFERENCE) <= set(POLICIES) - {"prompt-based"}
-    assert all(set(POLICIES[name].tasks) <= {"rewrite"} for name in BY_PREFERENCE)
-    assert preferred(survey(lambda part: True)) == "planning-agent"
+    assert all(set(POLICIES[name].tasks) <= {"rewrite", "reformulate"} for name in BY_PREFERENCE)
+    assert preferred(survey(lambda part: True)) == "adaptive"
+    assert preferred(survey(lambda part: part != "deciders.act")) == "planning-agent"
     assert preferred(survey(lambda part: False)) is None
 
 

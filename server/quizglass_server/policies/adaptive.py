@@ -1,0 +1,50 @@
+"""The planning agent, and CogPlanner's rounds where what it looked up is not enough. No published system.
+
+    plan ─► its path ─► k_i, k_t ─ act: more? ─┬─ no ──► M(y | q, k_i, k_t) ─┬─► told
+                                               │                             └─ "I don't know" ─► second look ─┐
+                                               └─ yes ─► rounds ─► M(Q_0, Q_T, D_T)      and, if still, rounds ◄┘
+
+Most questions take one lookup or two, which a planner chooses in one pass; rounds find all that others take, and cost
+a pass or two each. Here turns begin as the planning agent's. Once text was searched for, CogPlanner's decider says in
+one pass whether anything is missing. Rounds go on from what was found where it says so, or where the answer is "I don't
+know".
+"""
+
+from __future__ import annotations
+
+from quizglass.values import Plan
+from quizglass_server.domain.state import Draft, State
+from quizglass_server.policies.cogplanner import Action, CogPlanner, Searches, act
+from quizglass_server.policies.planning_agent import PlanningAgent, look_up
+from quizglass_server.policies.policy import liked
+from quizglass_server.policies.second_look import answer_or_look_again
+from quizglass_server.policies.tools import Tools
+
+_AGENT, _ROUNDS = PlanningAgent(), CogPlanner("cogplanner-sequential", parallel=False)
+
+
+class Adaptive:
+    """Looks up what is planned, and what is missing then."""
+
+    name = "adaptive"
+    needs = tuple(dict.fromkeys((*_AGENT.needs, *_ROUNDS.needs, "deciders.act")))
+    likes = liked(needs, "tagger")
+    tasks = ("rewrite", "reformulate")
+    ending = ("generate",)
+
+    async def answer(self, tools: Tools) -> Draft:
+        """Follow the plan, then go on in rounds while something is missing."""
+
+        async def further(state: State) -> State:
+            searches = Searches(tools, looked_up=looked_up or bool(state.seen), queries=state.queries)
+            return await _ROUNDS.gather(state, searches, tools)
+
+        plan = await tools.decide(Plan, tools.start(), by="planner", otherwise=Plan.NONE)
+        state = await look_up(plan, tools.start(), tools, further=True)
+        looked_up, searched = plan.searches_image or tools.guessed(state.queries), bool(state.queries)
+        if searched and await act(state, tools) is not Action.NONE:
+            state = await further(state)
+            return await answer_or_look_again(state, tools, looked_up=looked_up or bool(state.seen), searched=searched)
+        return await answer_or_look_again(
+            state, tools, looked_up=looked_up or bool(state.seen), searched=searched, then=further
+        )
