@@ -7,10 +7,10 @@ from pathlib import Path
 
 from quizglass_export.logistic_regression import Floats
 from quizglass_server.policies.qa_dragon import Branch
-from quizglass_server.policies.qa_dragon_signs import SIGNS
+from quizglass_server.steps.signs import SIGNS
 
 FEATURES = (*SIGNS, "p_min", "p_mean")
-"""As `qa_dragon_signs.features` names them."""
+"""As `signs.features` names them."""
 BRANCHES = tuple(branch.value for branch in Branch)
 
 

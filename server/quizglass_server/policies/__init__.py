@@ -1,4 +1,4 @@
-"""The published systems that run a turn, one module each; `POLICIES` has them by name, the default first.
+"""The systems that run a turn, one module each, published ones and one of our own; `POLICIES` has them by name.
 
 Knows the state of a turn, the verbs of `tools.py` and the words of steps; no model, no engine, no budget, no wire.
 """

@@ -18,7 +18,7 @@ verified is shown at once, and withdrawn if it does not hold. Before it refuses,
 out; the paper's system keeps to the router's plan.
 
 Where the paper says two things: its section 3.2 calls the search router a light classifier, its figure draws a large
-model; here it is a decider like any other, given the draft, its trace and their signs (`qa_dragon_signs`). Its table 1
+model; here it is a decider like any other, given the draft, its trace and their signs (`signs.py`). Its table 1
 sends confident drafts to be verified, its text uncertain ones; here it is the confident, the uncertain go to RAG.
 """
 
@@ -30,10 +30,10 @@ from enum import Enum
 
 from quizglass.values import AbstainReason, Plan
 from quizglass_server.domain.state import Draft, State
-from quizglass_server.policies.qa_dragon_signs import features, signs
 from quizglass_server.policies.tools import Tools
 from quizglass_server.steps.language.wording import mentions
 from quizglass_server.steps.prompt_values import line
+from quizglass_server.steps.signs import features, signs
 
 MOST_STEPS = 5
 OBJECT_WORDS = 3

@@ -259,7 +259,8 @@ async def test_a_default_policy_that_the_bundle_cannot_serve_is_refused_before_a
 @pytest.mark.parametrize(
     ("lacking", "default"),
     [
-        ((), "planning-agent"),
+        ((), "adaptive"),
+        (("deciders.act",), "planning-agent"),
         (("planner",), "draft-first"),
         (("planner", "tool_router"), "both"),
         (("planner", "tool_router", "reranker"), "both"),

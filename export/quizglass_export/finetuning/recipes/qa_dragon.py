@@ -5,7 +5,7 @@ verifier), so every prompt is filled as it will be served. What is right is know
 
     search router   draft right, nothing to look up: direct; right all the same: verify; wrong: RAG. Where nobody says
                     whether anything has to be looked up, calculations and translations alone are direct. A linear
-                    decider over the server's own signs (`qa_dragon_signs`): `train search-router`
+                    decider over the server's own signs (`steps/signs.py`): `train search-router`
     tool router     image, where the trace does not name the thing; text, where the model does not know the fact even
                     when it is told the name (the gold query). What is not recorded a stronger model may say
     subject         the exceptions, from the data set's own domains and categories
@@ -62,10 +62,10 @@ from quizglass_export.scoring.answers import exact_match, refuses
 from quizglass_export.search_router import FEATURES
 from quizglass_server.domain.state import Draft
 from quizglass_server.policies.qa_dragon import Branch, Judgement, Parts, QADragon, Same, Subject
-from quizglass_server.policies.qa_dragon_signs import features, signs
 from quizglass_server.steps.generate import lines_of
 from quizglass_server.steps.language.wording import stands_in, words
 from quizglass_server.steps.prompt_values import line
+from quizglass_server.steps.signs import features, signs
 
 EVERYTHING = QADragon("qa-dragon-annotated", Parts(search_router=False, tool_router=False, verifier=False))
 TURNS = "turns.jsonl"

@@ -22,7 +22,7 @@ from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.model.vlm import Model
 from quizglass_export.starter.stages.drafting import drafted
 from quizglass_server.domain.state import Draft
-from quizglass_server.policies.qa_dragon_signs import features, signs
+from quizglass_server.steps.signs import features, signs
 
 MOST_QUESTIONS = 6000
 _DECAY = 1e-3

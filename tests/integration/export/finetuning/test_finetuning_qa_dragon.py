@@ -45,8 +45,8 @@ from quizglass_export.finetuning.training.trainer import train
 from quizglass_export.scoring.certainty import Line, best_line
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.policies.qa_dragon import Subject
-from quizglass_server.policies.qa_dragon_signs import SIGNS
 from quizglass_server.roles.decider import LinearDecider, LinearDeciderPart
+from quizglass_server.steps.signs import SIGNS
 from tests.support.bundles.tiny_checkpoints import bert_tokenizer, blip2
 from tests.support.finetuning import ChatServer, checkpoint, picture, rows, searching_server
 from tests.support.rpc_fakes import Stage

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from quizglass_server.domain.state import Draft
-from quizglass_server.policies.qa_dragon_signs import SIGNS, features, signs
+from quizglass_server.steps.signs import SIGNS, features, signs
 
 
 @pytest.mark.parametrize(
