@@ -6,11 +6,14 @@
 
 Most questions take one lookup or two, which a planner chooses in one pass; rounds find all that others take, and cost
 a pass or two each. Here turns begin as the planning agent's. Once text was searched for, CogPlanner's decider says in
-one pass whether anything is missing. Rounds go on from what was found where it says so, or where the answer is "I don't
-know".
+one pass whether anything is missing. Where it says so, or the answer is "I don't know", rounds follow, from what the
+picture showed: a query that asks for three things at once has brought passages about all and none, and reformulating
+is easier without them.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from quizglass.values import Plan
 from quizglass_server.domain.state import Draft, State
@@ -36,15 +39,20 @@ class Adaptive:
         """Follow the plan, then go on in rounds while something is missing."""
 
         async def further(state: State) -> State:
-            searches = Searches(tools, looked_up=looked_up or bool(state.seen), queries=state.queries)
-            return await _ROUNDS.gather(state, searches, tools)
+            searches = Searches(tools, looked_up=looked_up or bool(state.seen))
+            gathered = await _ROUNDS.gather(replace(state, queries=(), found=()), searches, tools)
+            return gathered if gathered.found else replace(state, seen=gathered.seen)
 
         plan = await tools.decide(Plan, tools.start(), by="planner", otherwise=Plan.NONE)
         state = await look_up(plan, tools.start(), tools, further=True)
         looked_up, searched = plan.searches_image or tools.guessed(state.queries), bool(state.queries)
-        if searched and await act(state, tools) is not Action.NONE:
+        missing = searched and await act(state, tools) is not Action.NONE
+        if missing:
             state = await further(state)
-            return await answer_or_look_again(state, tools, looked_up=looked_up or bool(state.seen), searched=searched)
         return await answer_or_look_again(
-            state, tools, looked_up=looked_up or bool(state.seen), searched=searched, then=further
+            state,
+            tools,
+            looked_up=looked_up or bool(state.seen),
+            searched=searched,
+            then=None if missing else further,
         )

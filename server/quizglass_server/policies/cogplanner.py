@@ -16,7 +16,6 @@ the paper, where the bundle does not say another (`evidence.rounds`). Instead of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import Enum
 
 from quizglass_server.domain.state import Draft, State
@@ -46,12 +45,11 @@ class Searches:
     Args:
         tools: of the turn.
         looked_up: whether the picture was before.
-        queries: that texts were searched for before.
     """
 
-    def __init__(self, tools: Tools, *, looked_up: bool = False, queries: Sequence[str] = ()) -> None:
+    def __init__(self, tools: Tools, *, looked_up: bool = False) -> None:
         self._tools = tools
-        self._queries = set(queries)
+        self._queries: set[str] = set()
         self.looked_up = looked_up
         """Whether the picture was."""
         self.searched = False

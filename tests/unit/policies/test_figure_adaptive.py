@@ -29,7 +29,7 @@ async def test_figure_of_adaptive_tells_the_planned_answer_where_nothing_is_miss
     assert tools.calls == [*PICTURE_AND_TEXT, "decide act", "answer answer"]
 
 
-async def test_figure_of_adaptive_goes_on_in_rounds_from_what_the_plan_found() -> None:
+async def test_figure_of_adaptive_goes_on_in_rounds_from_what_the_picture_showed() -> None:
     tools, text = await _answered(
         planner=["both"], act=["text", "text", "none"], reformulate=[["Who founded Tandric?"]] * 2, answer=["Ana Bex"]
     )
@@ -43,7 +43,9 @@ async def test_figure_of_adaptive_goes_on_in_rounds_from_what_the_plan_found() -
     state = tools.of("answer")[0].state
     assert (state.question, state.queries) == (QUESTION, ("Who founded Tandric?",))
     assert titles(state.seen) == ["Velmora"]
-    assert set(titles(state.found)) == {"Who made the Velmora?", "Who founded Tandric?"}
+    assert titles(state.found) == ["Who founded Tandric?"]
+    begun = tools.of("reformulate")[0].state
+    assert (titles(begun.seen), begun.found, begun.queries) == (["Velmora"], (), ())
 
 
 async def test_figure_of_adaptive_looks_up_the_rest_and_then_goes_on_where_the_answer_is_not_known() -> None:
@@ -70,6 +72,13 @@ async def test_figure_of_adaptive_says_that_it_does_not_know_where_rounds_find_n
     tools, text = await _answered(planner=["both"], act=["none"], rounds=0, answer=[NOTHING])
     assert text == NOTHING
     assert tools.calls == [*PICTURE_AND_TEXT, "decide act", "answer answer"]
+
+
+async def test_figure_of_adaptive_answers_from_what_the_plan_found_where_rounds_find_nothing() -> None:
+    tools, text = await _answered(planner=["both"], act=["text", "none"], reformulate=[["again"]], answer=["Tandric"])
+    assert text == "Tandric"
+    state = tools.of("answer")[0].state
+    assert (titles(state.seen), titles(state.found)) == (["Velmora"], ["Who made the Velmora?"])
 
 
 async def test_figure_of_adaptive_looks_the_picture_up_once() -> None:
