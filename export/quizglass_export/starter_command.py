@@ -21,6 +21,10 @@ HELP = "train the starter models stage by stage; goes on where it stopped"
 RETRIEVAL_STAGES = ("text_encoder", "reranker", "image_encoder")
 SEEING_STAGES = ("detector", "coarse_reranker", "domain_router")
 STAGES = (*BASE_STAGES, *RETRIEVAL_STAGES, *SEEING_STAGES, "thresholds")
+OPTIONAL = ("coarse_reranker", "domain_router")
+"""Trained where `--stages` names them: the starter's answers gained nothing by them (docs/training.md)."""
+WHOLE_STAGES = tuple(stage for stage in STAGES if stage not in OPTIONAL)
+"""From nothing to a bundle."""
 FURTHER_STAGES = ("pictures", "vision", "grounding", "joint", "annotate", "decider", "search_router")
 """With `--from`: what is trained on shipped checkpoints."""
 SHARES = {
@@ -39,7 +43,7 @@ SHARES = {
 """How the time for training is divided; a stage without a share takes what it needs."""
 UNTIMED = {"tokenizer": 0.5, "pictures": 8.0, "annotate": 12.0, "search_router": 2.0, "thresholds": 4.0}
 """About what the other stages take on two CPU cores, in minutes."""
-MINUTES, FURTHER_MINUTES = 230.0, 115.0
+MINUTES, FURTHER_MINUTES = 217.0, 115.0
 """Defaults for everything on two CPU cores, from nothing and from checkpoints."""
 _FITTED_BY = {
     "detect_accept": "detector",
@@ -63,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--minutes",
         type=float,
         default=None,
-        help="for all stages together, on two CPU cores (default: 230, with --from 115)",
+        help="for all stages together, on two CPU cores (default: 217, with --from 115)",
     )
     parser.add_argument(
         "--from",
@@ -84,10 +88,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="where base and deciders learn; auto is a GPU where torch sees one (default: %(default)s)",
     )
-    parser.add_argument("--stages", nargs="+", choices=STAGES, default=None, help="default: all that are needed")
+    parser.add_argument(
+        "--stages", nargs="+", choices=STAGES, default=None, help=f"default: all but {' and '.join(OPTIONAL)}"
+    )
 
 
-def budgets(minutes: float, stages: Sequence[str] = STAGES) -> dict[str, float]:
+def budgets(minutes: float, stages: Sequence[str] = WHOLE_STAGES) -> dict[str, float]:
     """Minutes of each timed stage of `stages`, so that they all together take about `minutes`.
 
     Raises:
@@ -104,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
     """Train. Returns 0, 2 when an argument or an earlier stage's output is wrong, or 130 when stopped."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     further = args.checkpoints is not None
-    stages = args.stages or list(FURTHER_STAGES if further else STAGES)
+    stages = args.stages or list(FURTHER_STAGES if further else WHOLE_STAGES)
     minutes = args.minutes or (FURTHER_MINUTES if further else MINUTES)
     try:
         with stopping():  # so that a sitting that is ended is noted
@@ -112,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
                 args.workdir,
                 args.checkpoints,
                 stages,
-                budgets(minutes, FURTHER_STAGES if further else STAGES),
+                budgets(minutes, FURTHER_STAGES if further else WHOLE_STAGES),
                 args.threads,
                 args.device,
             )

@@ -16,7 +16,9 @@ def test_every_stage_of_the_base_model_can_be_run() -> None:
 
 
 @pytest.mark.parametrize("minutes", [30.0, 170.0])
-@pytest.mark.parametrize("stages", [starter_command.STAGES, starter_command.FURTHER_STAGES])
+@pytest.mark.parametrize(
+    "stages", [starter_command.STAGES, starter_command.WHOLE_STAGES, starter_command.FURTHER_STAGES]
+)
 def test_budgets_leave_room_for_what_is_not_timed(minutes: float, stages: tuple[str, ...]) -> None:
     budgets = starter_command.budgets(minutes, stages)
     untimed = sum(starter_command.UNTIMED.get(stage, 0.0) for stage in stages)
@@ -28,6 +30,12 @@ def test_budgets_leave_room_for_what_is_not_timed(minutes: float, stages: tuple[
 def test_every_stage_has_a_share_or_takes_what_it_needs() -> None:
     assert set(starter_command.SHARES) | set(starter_command.UNTIMED) == set(starter_command.STAGES)
     assert set(starter_command.FURTHER_STAGES) <= set(starter_command.STAGES)
+
+
+def test_a_whole_run_leaves_out_what_the_starter_does_not_ship() -> None:
+    shipped = {path.name for path in (Path(__file__).parents[3] / "models" / "starter" / "checkpoints").iterdir()}
+    assert shipped.isdisjoint(starter_command.OPTIONAL)
+    assert {*starter_command.WHOLE_STAGES, *starter_command.OPTIONAL} == set(starter_command.STAGES)
 
 
 def test_checkpoints_that_are_not_there_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
