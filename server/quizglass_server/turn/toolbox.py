@@ -122,10 +122,8 @@ class Toolbox:
             request = await self._requests.to(by, state, also)
             weighed = await self._runner.run(ask_letter.named(name), request, names)
         else:
-            step, shown = (
-                ask_decider.named(name, role=by),
-                await self._requests.pictures(state, entries=decider.shows_several),
-            )
+            step = ask_decider.named(name, role=by)
+            shown = await self._requests.pictures(state, entries=decider.shows_several)
 
             def ask(values: Values) -> _Weighing:
                 return self._runner.run_on(decider, step, shown, values, names)
