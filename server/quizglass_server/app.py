@@ -41,7 +41,7 @@ from quizglass_server.rpc.server import Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.memory import WorkMemory, return_large_blocks
 from quizglass_server.session.dialogue.keys import keys_of
-from quizglass_server.session.dialogue.token import Sessions
+from quizglass_server.session.dialogue.token import DialogueSealer
 from quizglass_server.steps.tuning import Tuning
 from quizglass_server.turn.resources import Resources
 
@@ -132,8 +132,8 @@ async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
     )
     place = settings.knowledge if isinstance(settings.knowledge, Path) else None
     keys = await asyncio.to_thread(keys_of, settings, place)
-    sessions = Sessions(keys, settings.session_ttl_s)
-    return Services(assistant, knowledge, models, bundle, settings, decoder, work, sessions, memory)
+    sealer = DialogueSealer(keys, settings.session_ttl_s)
+    return Services(assistant, knowledge, models, bundle, settings, decoder, work, sealer, memory)
 
 
 async def _whole(directory: Path) -> Bundle:

@@ -29,7 +29,7 @@ from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.memory import WorkMemory
-from quizglass_server.session.dialogue.token import Sessions
+from quizglass_server.session.dialogue.token import DialogueSealer
 
 Script = Callable[[domain.Turn, str, Budget], AsyncGenerator[values.TurnEvent, None]]
 
@@ -244,7 +244,7 @@ class Stage:
             made,
             self.decoder,
             work,
-            Sessions([bytes(32)], made.session_ttl_s),
+            DialogueSealer([bytes(32)], made.session_ttl_s),
         )
         self.rpc: RpcServer | None = None
 

@@ -30,7 +30,7 @@ from quizglass_server.errors import InvalidInput, QuizglassError, RoleMissing
 from quizglass_server.policies import POLICIES, Policy
 from quizglass_server.policies.serving import Has, PolicyStatus, preferred, status_of, survey
 from quizglass_server.roles.detector import DETECTOR
-from quizglass_server.roles.generator import GENERATOR
+from quizglass_server.roles.generator import ANSWER, GENERATOR
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.reader import READER
 from quizglass_server.scheduling.admission import Admission
@@ -45,7 +45,7 @@ from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.lookups import Lookups
 from quizglass_server.turn.resources import Resources, once
 from quizglass_server.turn.runner import StepRunner
-from quizglass_server.turn.toolbox import ANSWER, Toolbox
+from quizglass_server.turn.toolbox import Toolbox
 from quizglass_server.turn.unseen import seen_alone
 
 log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from quizglass_server.domain.turns import Picture, StepDetail, Turn, Vector
 from quizglass_server.errors import InvalidInput, MemoryOff, needed
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
-from quizglass_server.scheduling.ledger import handed
+from quizglass_server.scheduling.ledger import handed, text_size
 from quizglass_server.steps.lookup.crop import WHOLE, View, views_of
 from quizglass_server.steps.lookup.image_search import embed_views
 from quizglass_server.steps.lookup.recall import (
@@ -79,7 +79,7 @@ def note_remembered(turn: Turn, done: Done, resources: Resources, journal: Journ
     """Count what `remember` is about to hand to the memory: a turn's end is told before."""
     if turn.picture is not None and resources.memory is not None:
         texts = (turn.question, "" if done.abstain_reason else done.answer, *recognised(journal.evidence))
-        handed("memory", turn.picture.pixels.nbytes + sum(len(text.encode(errors="surrogatepass")) for text in texts))
+        handed("memory", turn.picture.pixels.nbytes + text_size(*texts))
 
 
 def note_unremembered(turn: Turn, resources: Resources, journal: Journal) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ from quizglass_server.domain.turns import Evidence, Picture, Vector
 from quizglass_server.errors import InvalidInput, needed
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER, ImageEncoder
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
+from quizglass_server.scheduling.at_once import at_once
 from quizglass_server.steps.lookup.crop import WHOLE
 from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence
 from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
@@ -48,9 +48,9 @@ async def search(
     elif not text:
         results = await _by_pictures(resources, pictures, limit, options)
     else:
-        chunks, entries = await asyncio.gather(
-            _by_text(resources, text, _WIDER * limit, options),
-            _by_pictures(resources, pictures, _WIDER * limit, options),
+        wider = _WIDER * limit
+        chunks, entries = await at_once(
+            (_by_text(resources, text, wider, options), _by_pictures(resources, pictures, wider, options))
         )
         results = _added(chunks, entries)
     return [replace(item, id=str(position + 1)) for position, item in enumerate(results[:limit])]

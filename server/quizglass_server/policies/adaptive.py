@@ -38,21 +38,23 @@ class Adaptive:
     async def answer(self, tools: Tools) -> Draft:
         """Follow the plan, then go on in rounds while something is missing."""
 
-        async def further(state: State) -> State:
-            searches = Searches(tools, looked_up=looked_up or bool(state.seen))
-            gathered = await _ROUNDS.gather(replace(state, queries=(), found=()), searches, tools)
-            return gathered if gathered.found else replace(state, seen=gathered.seen)
+        async def further(state: State, looked_up: bool) -> State:
+            state, _ = await _in_rounds(state, tools, looked_up=looked_up)
+            return state
 
         plan = await tools.decide(Plan, tools.start(), by="planner", otherwise=Plan.NONE)
         state = await look_up(plan, tools.start(), tools, further=True)
         looked_up, searched = plan.searches_image or tools.guessed(state.queries), bool(state.queries)
         missing = searched and await act(state, tools) is not Action.NONE
         if missing:
-            state = await further(state)
+            state, looked_up = await _in_rounds(state, tools, looked_up=looked_up)
         return await answer_or_look_again(
-            state,
-            tools,
-            looked_up=looked_up or bool(state.seen),
-            searched=searched,
-            then=None if missing else further,
+            state, tools, looked_up=looked_up, searched=searched, then=None if missing else further
         )
+
+
+async def _in_rounds(state: State, tools: Tools, *, looked_up: bool) -> tuple[State, bool]:
+    """What rounds find beyond a state, and whether the picture is looked up by then."""
+    searches = Searches(tools, looked_up=looked_up)
+    gathered = await _ROUNDS.gather(replace(state, queries=(), found=()), searches, tools)
+    return gathered if gathered.found else replace(state, seen=gathered.seen), searches.looked_up

@@ -121,7 +121,7 @@ async def settle(memory: Draft, evidence: Draft, state: State, tools: Tools) -> 
     if evidence.text and same_wording(memory.text, evidence.text):
         return tools.tell(replace(memory, notes=said | {"believed": "both"}))
     if tools.abstains(evidence) and (memory.text or not evidence.text):
-        return tools.tell(replace(memory, notes=said | {"believed": "memory"}))
+        return tools.tell(replace(memory, notes={**memory.notes, **said, "believed": "memory"}))
     if tools.abstains(memory):
         return tools.tell(replace(evidence, notes=said | {"believed": "external"}))
     why = await tools.write("weigh", state, **said)

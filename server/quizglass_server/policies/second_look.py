@@ -14,8 +14,8 @@ from quizglass_server.policies.tools import Tools
 STEPS = ("image_search", "rewrite", "text_search")
 """What it takes."""
 
-Look = Callable[[State], Awaitable[State]]
-"""Finds more than what a state has."""
+Look = Callable[[State, bool], Awaitable[State]]
+"""Finds more than what a state has; it is told whether the picture was looked up."""
 
 
 async def answer_or_look_again(
@@ -37,6 +37,7 @@ async def answer_or_look_again(
     if not (looked_up and searched):
         with tools.extra_round(*STEPS) as fits:
             further = await _rest(state, tools, looked_up=looked_up, searched=searched) if fits else state
+            looked_up = looked_up or fits
             if _has_more(further, state):
                 if then is None:
                     return await _last(further, draft, tools)
@@ -44,7 +45,7 @@ async def answer_or_look_again(
                 draft = again if again.text else draft
                 if told:
                     return draft
-    further = state if then is None else await then(state)
+    further = state if then is None else await then(state, looked_up)
     return await _last(further, draft, tools) if _has_more(further, state) else tools.tell(draft)
 
 

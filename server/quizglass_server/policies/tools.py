@@ -68,11 +68,11 @@ class Tools(Protocol):
         ...
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
-        """The same as lines: each once, none empty; none at all when there is no time for it."""
+        """Complete such a prompt to lines: each once, none empty; none at all when there is no time for it."""
         ...
 
     async def queries(self, task: str, state: State, **also: Note) -> list[str]:
-        """The same where the lines are what is asked next: the state's own queries when there is no time for it."""
+        """Complete such a prompt to lines that are asked next; the state's own queries when there is no time for it."""
         ...
 
     async def rewrite(self, state: State) -> list[str]:
@@ -86,12 +86,16 @@ class Tools(Protocol):
         ...
 
     async def answer(self, state: State, task: str = "answer", **also: Note) -> Draft:
-        """The same, streamed to the wearer as the answer, at most until the budget ends."""
+        """Complete such a prompt and stream it to the wearer as the answer, at most until the budget ends.
+
+        Empty where there is no time for it: also where the engine has no room and the policy has a draft in hand,
+        which it can tell instead.
+        """
         ...
 
     async def attempt(self, state: State) -> tuple[Draft, bool]:
-        """The same, unless all that it says, in the bundle's words, is that nothing is known, or it is written without
-        passages and less sure than the bundle asks of memory: neither is told to anybody.
+        """As `answer`, unless all that it says, in the bundle's words, is that nothing is known, or it is written
+        without passages and less sure than the bundle asks of memory: neither is told to anybody.
 
         Returns:
             The draft, and whether it was told. An empty one was not.
@@ -106,7 +110,7 @@ class Tools(Protocol):
         ...
 
     def refuse(self, draft: Draft, reason: AbstainReason) -> Draft:
-        """Say "I don't know" instead of giving a draft, with the reason."""
+        """Say "I don't know" instead of giving a draft, with the reason, unless it has one of its own."""
         ...
 
     async def search_image(

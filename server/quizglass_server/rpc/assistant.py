@@ -16,7 +16,7 @@ from quizglass_server.domain.turns import Picture, Turn
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.transport.guard import Context, Guard
 from quizglass_server.session.dialogue.following import Dialogue, appended, spoken, understood
-from quizglass_server.session.dialogue.token import Sessions
+from quizglass_server.session.dialogue.token import DialogueSealer
 
 # gRPC rounds the deadline it sends up by as much as 1 %, and the last event has to arrive before the client gives up.
 _DEADLINE_SHARE = 0.98
@@ -29,13 +29,13 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
         self,
         asking: Asking,
         frames: FrameStore,
-        sessions: Sessions,
+        sealer: DialogueSealer,
         guard: Guard,
         capabilities: Callable[[], assistant_pb2.GetCapabilitiesResponse],
     ) -> None:
         self._asking = asking
         self._frames = frames
-        self._sessions = sessions
+        self._sealer = sealer
         self._guard = guard
         self._capabilities = capabilities
 
@@ -70,13 +70,13 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
         left = None if remaining_s is None else remaining_s * _DEADLINE_SHARE
         policy, budget = asking.policy(question.policy), asking.budget(question.budget, left)
         turn = asking.turn(question)
-        dialogue = appended(self._sessions.open(question.session) if question.session else (), turn.history)
+        dialogue = appended(self._sealer.open(question.session) if question.session else (), turn.history)
         meant = partial(understood, dialogue=dialogue, longest=asking.max_history, held=self._frames.held)
         asked = TurnRequest(turn, policy, budget, meant if question.session else None)
         return asked, partial(self._sealed, dialogue)
 
     def _sealed(self, dialogue: Dialogue, turn: Turn, told: list[TurnEvent], done: Done) -> Done:
-        return replace(done, session=self._sessions.seal((*dialogue, spoken(turn, told, done))))
+        return replace(done, session=self._sealer.seal((*dialogue, spoken(turn, told, done))))
 
 
 class _RequestFrame:

@@ -103,7 +103,12 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         self, request: knowledge_pb2.SearchEntriesRequest, context: Context
     ) -> knowledge_pb2.SearchEntriesResponse:
         """Search by text, by picture, or by both."""
-        async with self._guard(context, "SearchEntries"), self._frames.received(request.ByteSize()):
+        async with self._guard(context, "SearchEntries"):
+            with due_with(context):
+                return await self._search(request)
+
+    async def _search(self, request: knowledge_pb2.SearchEntriesRequest) -> knowledge_pb2.SearchEntriesResponse:
+        async with self._frames.received(request.ByteSize()):
             if not request.text and not request.picture:
                 raise InvalidInput("text", "give a text, a picture, or both to search for")
             text = checks.text(request.text, "text", longest=_MAX_TEXT, required=not request.picture)
@@ -111,12 +116,11 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             checks.at_most(len(request.more_pictures), _MAX_MORE_PICTURES, "more_pictures")
             options = _search_options(request)
             async with self._assistant.admission.admit():
-                with due_with(context):
-                    picture = await self._frames.decode(request.picture, "picture") if request.picture else None
-                    more = [
-                        await self._frames.decode(encoded, f"more_pictures[{number}]")
-                        for number, encoded in enumerate(request.more_pictures)
-                    ]
+                picture = await self._frames.decode(request.picture, "picture") if request.picture else None
+                more = [
+                    await self._frames.decode(encoded, f"more_pictures[{number}]")
+                    for number, encoded in enumerate(request.more_pictures)
+                ]
                 evidence = await self._assistant.search(text, picture, limit, options, more)
             return knowledge_pb2.SearchEntriesResponse(
                 results=[to_message(item, types_pb2.Evidence) for item in evidence]

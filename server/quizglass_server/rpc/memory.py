@@ -37,13 +37,17 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         self, request: memory_pb2.SearchMemoryRequest, context: Context
     ) -> memory_pb2.SearchMemoryResponse:
         """Sightings by picture, by text, or the latest."""
-        async with self._guard(context, "SearchMemory"), self._frames.received(request.ByteSize()):
+        async with self._guard(context, "SearchMemory"):
+            with due_with(context):
+                return await self._search(request)
+
+    async def _search(self, request: memory_pb2.SearchMemoryRequest) -> memory_pb2.SearchMemoryResponse:
+        async with self._frames.received(request.ByteSize()):
             self._there()
             text = checks.text(request.text, "text", longest=_MAX_TEXT, required=request.text != "")
             query = _query(request)
             async with self._assistant.admission.admit():
-                with due_with(context):
-                    picture = await self._frames.decode(request.picture, "picture") if request.picture else None
+                picture = await self._frames.decode(request.picture, "picture") if request.picture else None
                 hits = await self._assistant.search_memory(text, picture, query)
             now = int(time.time())
             return memory_pb2.SearchMemoryResponse(sightings=[_message(hit, now) for hit in hits])

@@ -52,7 +52,7 @@ from quizglass_server.rpc.transport.incoming import UNASKED_BYTES, Incoming
 from quizglass_server.rpc.transport.outgoing import Outgoing
 from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.scheduling.memory import WorkMemory
-from quizglass_server.session.dialogue.token import Sessions
+from quizglass_server.session.dialogue.token import DialogueSealer
 from quizglass_server.session.directory import SessionDirectory, session_limits
 from quizglass_server.session.frames import FramePool
 from quizglass_server.session.session import Means
@@ -88,7 +88,7 @@ class Services:
     decoder: PictureDecoder
     work: WorkMemory
     """What messages and pictures under way may take."""
-    sessions: Sessions
+    sealer: DialogueSealer
     memory: SightingMemory | None = None
     """None: nothing is remembered."""
 
@@ -177,7 +177,7 @@ def _served(
     guard: Guard,
 ) -> tuple[Served, ...]:
     """Every service, over gRPC by this server and over HTTP."""
-    assistant = AssistantServicer(asking, frames, services.sessions, guard, lambda: _capabilities(services))
+    assistant = AssistantServicer(asking, frames, services.sealer, guard, lambda: _capabilities(services))
     knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames, guard)
     memory = MemoryServicer(services.memory, services.assistant, frames, guard)
     session = SessionServicer(sessions, guard)
@@ -209,7 +209,7 @@ def _sessions(services: Services, asking: Asking, look_ahead: LookAhead | None) 
     pool = FramePool(settings.all_frames_bytes)
     coach = None if settings.coaching == "off" else CaptureCoach(FAULTS if settings.coaching == "all" else SURE)
     closer = Closer(services.assistant, limits.useful_picture_side)
-    means = Means(asking, look_ahead, pool, services.sessions, WIRE, limits, coach, closer)
+    means = Means(asking, look_ahead, pool, services.sealer, WIRE, limits, coach, closer)
     return SessionDirectory(means, settings.max_sessions)
 
 

@@ -69,7 +69,8 @@ class Admission:
 
     async def idle(self) -> None:
         """Wait until no turn holds a permit."""
-        await self._idle.wait()
+        while self._running:  # one that was woken by the same moment may have taken it
+            await self._idle.wait()
 
     def check_room(self) -> None:
         """Look, without taking anything, whether `admit` would refuse the current client at once.

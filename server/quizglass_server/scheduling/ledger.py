@@ -95,6 +95,11 @@ def current_ledger() -> ByteLedger | None:
     return _ledger.get()
 
 
+def text_size(*texts: str) -> int:
+    """Bytes of texts as they are handed over."""
+    return sum(len(text.encode(errors="surrogatepass")) for text in texts)
+
+
 def handed(to: str, size: int) -> None:
     """Count bytes that are handed over: to a role of the bundle, or to a part of the server that is called so."""
     if (ledger := _ledger.get()) is not None:

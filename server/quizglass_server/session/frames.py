@@ -28,6 +28,7 @@ from quizglass_server.scheduling.ledger import ByteLedger
 
 MAX_PART_BYTES = 64 * 1024
 _RETRY_S = 1.0
+_MOST_GONE = 4096
 _MIMES = ("", "image/jpeg", "image/png", "image/webp")
 
 
@@ -127,6 +128,8 @@ class FrameShelf:
         self.on_whole = on_whole
         self.on_gone = on_gone
         self._frames: OrderedDict[bytes, HeldFrame] = OrderedDict()
+        self._gone: OrderedDict[bytes, None] = OrderedDict()
+        """SHA-256 of frames that were whole, the latest: what was made of them may still be kept."""
 
     def begin(self, begin: FrameBegin) -> FrameStatus:
         """Expect a frame, or say what there is of it.
@@ -185,12 +188,14 @@ class FrameShelf:
             self._remove(frame)
         return FrameStatus(sha256, FrameState.DROPPED)
 
-    def clear(self) -> list[HeldFrame]:
-        """Give all up; what they were."""
+    def clear(self) -> tuple[list[HeldFrame], list[bytes]]:
+        """Give all up; what they were, and the SHA-256 of these and of those that were here before."""
         frames = list(self._frames.values())
         for frame in frames:
             self._remove(frame)
-        return frames
+        names = list(dict.fromkeys((*(frame.begin.sha256 for frame in frames), *self._gone)))
+        self._gone.clear()
+        return frames, names
 
     def whole(self, sha256: bytes) -> HeldFrame | None:
         """A frame that can be asked about; None when it is not there."""
@@ -276,3 +281,7 @@ class FrameShelf:
     def _remove(self, frame: HeldFrame) -> None:
         self._pool.remove(frame)
         del self._frames[frame.begin.sha256]
+        if frame.whole:
+            self._gone[frame.begin.sha256] = None
+            while len(self._gone) > _MOST_GONE:
+                self._gone.popitem(last=False)

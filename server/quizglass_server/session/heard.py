@@ -8,10 +8,7 @@ from dataclasses import dataclass, field
 from quizglass.session import Segment
 from quizglass_server.domain import checks
 from quizglass_server.errors import InvalidInput
-from quizglass_server.session.dialogue.following import Dialogue, Spoken
-
-_MOST = 32
-"""Exchanges that are remembered. The older half goes at once, for the reason that `following.latest` gives."""
+from quizglass_server.session.dialogue.following import MOST_EXCHANGES, Dialogue, Spoken
 
 
 @dataclass(eq=False, slots=True)
@@ -100,8 +97,8 @@ class Conversation:
 
     def add(self, said: Said) -> None:
         """A question begins to be answered."""
-        if (gone := len(self._earlier) + len(self._said) + 1 - _MOST) > 0:
-            gone = max(gone, _MOST // 2)
+        if (gone := len(self._earlier) + len(self._said) + 1 - MOST_EXCHANGES) > 0:
+            gone = max(gone, MOST_EXCHANGES // 2)  # the older half at once, as `following.latest` has it
             self._earlier, self._said = self._earlier[gone:], self._said[max(0, gone - len(self._earlier)) :]
         self._said = [*self._said, said]
 
@@ -112,7 +109,8 @@ class Conversation:
     @property
     def dialogue(self) -> Dialogue:
         """What later questions are understood after, oldest first."""
-        return (*self._earlier, *(spoken for each in self._said if (spoken := each.left()) is not None))[-_MOST:]
+        said = (spoken for each in self._said if (spoken := each.left()) is not None)
+        return (*self._earlier, *said)[-MOST_EXCHANGES:]
 
     @property
     def unheard(self) -> str:

@@ -26,6 +26,7 @@ from quizglass.session import (
     FrameBegin,
     FrameDrop,
     FramePart,
+    FrameState,
     FrameStatus,
     GoAway,
     Interrupted,
@@ -64,7 +65,7 @@ from quizglass_server.errors import (
 )
 from quizglass_server.session.asked import QuestionFrames
 from quizglass_server.session.dialogue.following import Dialogue
-from quizglass_server.session.dialogue.token import Sessions
+from quizglass_server.session.dialogue.token import DialogueSealer
 from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits
 from quizglass_server.session.heard import Conversation
 from quizglass_server.session.link import Encode, SessionLink
@@ -98,7 +99,7 @@ class Means:
     looks: LookAhead | None
     """None: frames wait for a question."""
     pool: FramePool
-    sealer: Sessions
+    sealer: DialogueSealer
     wire: Wire
     limits: SessionLimits
     coach: CaptureCoach | None = None
@@ -310,7 +311,7 @@ class Session:
             case Ack(seq=seq):
                 self._acknowledge(seq)
             case FrameBegin():
-                self.emit(self._shelf.begin(said))
+                self._announced(said)
             case FramePart():
                 self._part(said, message_id)
             case FrameDrop(sha256=sha256):
@@ -345,6 +346,12 @@ class Session:
             raise InvalidInput("ack.seq", f"{seq} is no message of this session, which has said {self._log.last}")
         self._log.acknowledge(seq)
 
+    def _announced(self, begin: FrameBegin) -> None:
+        status = self._shelf.begin(begin)
+        self.emit(status)
+        if status.state is FrameState.HELD and begin.parent:  # it is here, and only now the sharper one of another
+            self._frames.arrived(begin.parent)
+
     def _part(self, part: FramePart, message_id: int) -> None:
         try:
             status = self._shelf.part(part)
@@ -375,8 +382,8 @@ class Session:
         """Forget what was sent and said, as far as it is the session's."""
         ended = self._turns.forget()
         self._looks.end()
-        frames = self._shelf.clear()
-        pictures = sum(self._means.asking.pictures.forget(frame.begin.sha256) for frame in frames)
+        frames, names = self._shelf.clear()
+        pictures = sum(map(self._means.asking.pictures.forget, names))
         exchanges = self._conversation.forget()
         self._changed_state = False
         kept = [Kept("caches")]

@@ -12,10 +12,10 @@ LONGEST = 300
 """Characters of a text; evidence is told of in full by an event of its own."""
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, longest: int = LONGEST) -> str:
     """A text on one line, cut where it is too long to be shown."""
     text = " ".join(text.split())
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1].rstrip()}…"
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
 def texts(label: str, *values: str) -> Iterator[StepDetail]:

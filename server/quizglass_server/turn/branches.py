@@ -5,12 +5,13 @@ A policy that searches again begins another round; one that does two things at t
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
+
+from quizglass_server.scheduling.at_once import at_once
 
 Result = TypeVar("Result")
 
@@ -38,27 +39,17 @@ def in_rounds() -> Iterator[ContextVar[int]]:
         _round.set(outer)
 
 
-async def at_once(work: Sequence[Awaitable[Result]], *, branches: bool = False) -> list[Result]:
-    """Do things at the same time; if one fails, the others end and its error is raised as it is.
-
-    Args:
-        work: what to wait for, in order.
-        branches: whether each is a branch of its own.
-    """
+async def in_branches(work: Sequence[Awaitable[Result]]) -> list[Result]:
+    """`at_once`, each in a branch of its own."""
 
     async def follow(one: Awaitable[Result], number: int) -> Result:
-        if branches:
-            outer = _branch.get()
-            _branch.set(f"{outer}.{number}" if outer else str(number))
+        outer = _branch.get()
+        _branch.set(f"{outer}.{number}" if outer else str(number))
         return await one
 
     try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(follow(one, number)) for number, one in enumerate(work, 1)]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
+        return await at_once([follow(one, number) for number, one in enumerate(work, 1)])
     finally:
         for one in work:
             if inspect.iscoroutine(one):
                 one.close()  # one that was never begun would complain
-    return [task.result() for task in tasks]

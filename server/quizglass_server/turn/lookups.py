@@ -13,6 +13,7 @@ from quizglass_server.models.prompts import MOST_ENTRIES
 from quizglass_server.roles.detector import DETECTOR
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
+from quizglass_server.scheduling.at_once import at_once
 from quizglass_server.steps.lookup.coarse import rerank_coarsely
 from quizglass_server.steps.lookup.crop import Part, squares_of, views_of
 from quizglass_server.steps.lookup.detect import around, find_regions, likely_regions
@@ -25,7 +26,6 @@ from quizglass_server.steps.lookup.pointing import pointing
 from quizglass_server.steps.lookup.rerank import best_first, choose, merged, rerank
 from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
 from quizglass_server.steps.tuning import Tuning
-from quizglass_server.turn.branches import at_once
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.runner import StepRunner

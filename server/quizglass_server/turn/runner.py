@@ -61,6 +61,8 @@ class StepRunner:
         self._tasks: list[asyncio.Task[Any]] = []
         self.next_round: Sequence[str] = ()
         """Steps, by name, of the round that may follow this one."""
+        self.has_answer = False
+        """Whether the policy has an answer in hand: then one that the engine has no room for is left out."""
 
     async def run(self, step: Step[Concatenate[Any, P], Result], *args: P.args, **kwargs: P.kwargs) -> Result | None:
         """Run a step with what fills its role.
@@ -100,12 +102,13 @@ class StepRunner:
             reason = ""
         except Exception as error:
             reason = "FAILED"
-            if isinstance(error, BudgetExceeded) or (isinstance(error, TimeoutError) and limit.expired()):
+            cut = isinstance(error, BudgetExceeded) or (isinstance(error, TimeoutError) and limit.expired())
+            if cut:
                 self._costs.was_cut(step.name, started - self._budget.left_s, size)
                 reason = "BUDGET"
             else:
-                reason = _left_out(step, error)
-            if not (step.answers and reason == "BUDGET"):  # an answer that was cut off is one
+                reason = self._left_out(step, error)
+            if not (step.answers and cut):  # an answer that was cut off is one
                 self._journal.note_skipped(step.name, reason)
         finally:
             self._journal.ended(span, step.role, lambda: step.told(result, *args, **kwargs), reason)
@@ -165,19 +168,18 @@ class StepRunner:
     def _verification(self) -> float:
         return max(map(self._costs.usual, VERIFICATION))
 
+    def _left_out(self, step: Step[Any, Any], error: Exception) -> str:
+        """Why a turn goes on without a step that failed; raises the error where it does not."""
+        if isinstance(error, (EngineLost, RoleMissing)):
+            raise error
+        if isinstance(error, Overloaded) and (self.has_answer or not step.answers):
+            return "BUDGET"  # the engine does not begin what it cannot do in this time
+        if step.optional or isinstance(error, KnowledgeLost):  # an answer without lookups is better than none
+            logged = isinstance(error, KnowledgeLost)  # that was logged once, when it was lost
+            about = {"step": step.name}
+            log.warning("step failed; the turn goes on without it", exc_info=None if logged else error, extra=about)
+            return "FAILED"
+        raise error
+
     def _usual(self, *steps: str) -> float:
         return sum(map(self._costs.usual, steps))
-
-
-def _left_out(step: Step[Any, Any], error: Exception) -> str:
-    """Why a turn goes on without a step that failed; raises the error where it does not."""
-    if isinstance(error, (EngineLost, RoleMissing)):
-        raise error
-    if isinstance(error, Overloaded) and not step.answers:
-        return "BUDGET"  # the engine does not begin what it cannot do in this time
-    if step.optional or isinstance(error, KnowledgeLost):  # an answer without lookups is better than none
-        logged = isinstance(error, KnowledgeLost)  # that was logged once, when it was lost
-        about = {"step": step.name}
-        log.warning("step failed; the turn goes on without it", exc_info=None if logged else error, extra=about)
-        return "FAILED"
-    raise error

@@ -13,7 +13,7 @@ from quizglass_server.domain.state import Draft, Note, State
 from quizglass_server.domain.turns import Evidence, Picture, Turn
 from quizglass_server.models.prompts import Values
 from quizglass_server.roles.decider import VERIFIER, Decider
-from quizglass_server.roles.generator import GENERATOR, Generator, lines
+from quizglass_server.roles.generator import ANSWER, GENERATOR, GenerationRequest, Generator, lines
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.steps.abstaining import Withholding, abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest, planned
@@ -21,7 +21,7 @@ from quizglass_server.steps.generate import Writing, generate, lines_of, write
 from quizglass_server.steps.lookup.detect import ANYTHING, phrases_of
 from quizglass_server.steps.lookup.matching import match_odds
 from quizglass_server.steps.prompt_values import line
-from quizglass_server.turn.branches import at_once, in_rounds
+from quizglass_server.turn.branches import in_branches, in_rounds
 from quizglass_server.turn.givens import TAGS, Givens
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.lookups import Lookups
@@ -36,7 +36,6 @@ One = TypeVar("One")
 Two = TypeVar("Two")
 _Weighing = Coroutine[Any, Any, list[tuple[str, float]] | None]
 
-ANSWER = "answer"
 ANSWERS = (ANSWER, "draft", "conclude")
 """What is written to be the answer, if it holds: as long at most, and of such a form, as the question wants it."""
 LIST = lines(12)
@@ -142,15 +141,21 @@ class Toolbox:
     async def write(self, task: str, state: State, **also: Note) -> Draft:
         """Complete a prompt, telling nobody; empty when there is no time for it."""
         self._look_ahead()
-        request = await self._requests.to(task, state, also, answers=task in ANSWERS)
-        return await self._runner.run(write.named("draft" if task == ANSWER else task), request) or Draft()
+        answers = task in ANSWERS
+        request = await self._requests.to(task, state, also, answers=answers)
+        untold = self._untold(request) if answers else None
+        if untold is not None:
+            return untold
+        draft = await self._runner.run(write.named("draft" if task == ANSWER else task), request) or Draft()
+        self._runner.has_answer |= answers and bool(draft.text)
+        return draft
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
         """The lines of a completion; none when there is no time for it."""
         return await self._listed(task, state, also) or []
 
     async def queries(self, task: str, state: State, **also: Note) -> list[str]:
-        """The same as what is asked next; what the state asks when there is no time for it."""
+        """The lines of a completion as what is asked next; what the state asks when there is no time for it."""
         lines = await self._listed(task, state, also)
         return list(state.asked) if lines is None else lines
 
@@ -186,8 +191,8 @@ class Toolbox:
         return await self._streamed(task, state, also, self._say)
 
     async def attempt(self, state: State) -> tuple[Draft, bool]:
-        """The same, but the bundle's words by which nothing is known are not told, nor what memory is not sure of; and
-        whether anything was."""
+        """As `answer`, but the bundle's words by which nothing is known are not told, nor what memory is not sure of;
+        and whether anything was."""
         tuning, backed = self._resources.tuning, bool(state.found)
         whole = tuning.memory_accept is not None and not backed
         withholding = Withholding(tuning.abstain, self._say, whole=whole)
@@ -198,11 +203,16 @@ class Toolbox:
         """What a prompt is completed to, each piece said as it is written; a refusal where it cannot tell."""
         request = await self._requests.to(task, state, also, answers=True)
         writing = Writing(request)
-        untold = colour_untold(self._turn, self._resources.models[GENERATOR], request.values)
+        untold = self._untold(request)
         if untold is not None:
             return untold
         await self._runner.run(generate, request, writing, say)
+        self._runner.has_answer |= bool(writing.draft.text)
         return writing.draft
+
+    def _untold(self, request: GenerationRequest) -> Draft | None:
+        """A refusal where nothing in a prompt can tell the answer."""
+        return colour_untold(self._turn, self._resources.models[GENERATOR], request.values)
 
     def _say(self, text: str) -> None:
         self._journal.emit(AnswerDelta(text))
@@ -216,8 +226,8 @@ class Toolbox:
         return draft
 
     def refuse(self, draft: Draft, reason: AbstainReason) -> Draft:
-        """Say "I don't know" instead of giving a draft."""
-        return replace(draft, refused=reason)
+        """Say "I don't know" instead of giving a draft, for the reason that it has itself, if it has one."""
+        return replace(draft, refused=draft.refused or reason)
 
     async def search_image(
         self, phrases: Sequence[str] = (), limit: int = 0, *, candidates: bool = False
@@ -248,7 +258,7 @@ class Toolbox:
     async def together(self, one: Awaitable[One], two: Awaitable[Two]) -> tuple[One, Two]:
         """Two branches at the same time; if one fails, the other ends."""
         work: tuple[Awaitable[Any], Awaitable[Any]] = (one, two)
-        first, second = await at_once(work, branches=True)
+        first, second = await in_branches(work)
         return first, second
 
     def certain(self, draft: Draft) -> bool:

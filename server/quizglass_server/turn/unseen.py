@@ -10,8 +10,8 @@ from quizglass_server.roles.generator import Generator
 from quizglass_server.steps.language.appearance import asks_colour, asks_what_is_seen, tells_colour
 
 _NOTE = "no model of this bundle sees what a picture shows; it is looked up and read alone"
-_ASKED = ("question", "query", "queries", "labels")
-"""Values of a prompt that tell nothing: they repeat what is asked."""
+_TELLING = ("history", "words", "tags", "seen", "names", "found")
+"""Values of a prompt that tell something. The others repeat what is asked, or what the generator wrote itself."""
 
 
 def seen_alone(turn: Turn, generator: Generator | None) -> Draft | None:
@@ -23,7 +23,7 @@ def colour_untold(turn: Turn, generator: Generator | None, values: Values) -> Dr
     """A refusal of a question about a colour in the picture, where nothing in the prompt has a word for one."""
     if not _blind(turn, generator) or not asks_colour(turn.question):
         return None
-    return None if any(tells_colour(str(values[name])) for name in values if name not in _ASKED) else _refusal()
+    return None if any(tells_colour(str(values.get(name, ""))) for name in _TELLING) else _refusal()
 
 
 def _blind(turn: Turn, generator: Generator | None) -> bool:

@@ -10,7 +10,7 @@ from grpc_status import rpc_status
 
 from quizglass import values
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, types_pb2
-from quizglass_server.session.dialogue.token import LONGEST, Sessions
+from quizglass_server.session.dialogue.token import LONGEST, DialogueSealer
 from tests.support.clock import Clock
 from tests.support.rpc_fakes import Stage, png, serve_stage
 
@@ -27,7 +27,7 @@ def clock():
 
 def server(folder, *keys, clock=None):
     stage = Stage(folder)
-    stage.services = replace(stage.services, sessions=Sessions(keys or (KEY,), TTL, clock or Clock(1_000_000.0)))
+    stage.services = replace(stage.services, sealer=DialogueSealer(keys or (KEY,), TTL, clock or Clock(1_000_000.0)))
     return serve_stage(stage)
 
 

@@ -106,6 +106,19 @@ async def test_a_sharper_frame_that_comes_while_the_thumbnail_is_looked_at_is_no
         assert stage.assistant.turns[0].picture.width == FULL_SIDE
 
 
+async def test_a_whole_frame_that_is_there_is_taken_as_soon_as_it_is_called_the_sharper_one(tmp_path, signed):
+    thumbnail, full = jpeg(signed.resize((SIDE, SIDE))), jpeg(signed)
+    async with serving(tmp_path, frame_wait_s=600) as stage, opened(stage.target) as (said, _):
+        stage.assistant.lines = [Region(0.5, 0.5, 0.75, 0.5625)]
+        await send(said, full, role=Role.FULL)
+        name = await send(said, thumbnail, role=Role.THUMBNAIL)
+        await said.say(question("a", "What does it say?", name))
+        await said.until(NeedFrame)
+        await said.say(FrameBegin(hashlib.sha256(full).digest(), len(full), role=Role.FULL, parent=name))
+        assert not closer(await said.done("a"))
+        assert stage.assistant.turns[0].picture.width == FULL_SIDE
+
+
 async def test_a_frame_that_never_comes_leaves_nothing_behind(tmp_path):
     async with serving(tmp_path, frame_wait_s=0.1) as stage, opened(stage.target) as (said, there):
         await said.say(question("a", "What?", bytes(32)))

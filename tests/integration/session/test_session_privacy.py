@@ -13,7 +13,18 @@ import grpc
 import numpy as np
 import pytest
 
-from quizglass.session import Forget, Forgotten, Interrupted, Kept, Notice, Open, Privacy
+from quizglass.session import (
+    Forget,
+    Forgotten,
+    FrameDrop,
+    FrameState,
+    FrameStatus,
+    Interrupted,
+    Kept,
+    Notice,
+    Open,
+    Privacy,
+)
 from quizglass.v1 import session_pb2, session_pb2_grpc
 from quizglass_client import AsyncClient, AsyncSession, ClientError
 from quizglass_server.config.settings import Settings
@@ -279,6 +290,18 @@ async def test_forgetting_ends_what_runs_and_gives_a_receipt(tmp_path):
         assert stage.assistant.turns[-1].history == ()
         await made.say(question("d", "What?", name))
         assert (await made.until(Notice, lambda said: said.turn_over)).reason == "NOT_FOUND"
+
+
+async def test_forgetting_reaches_the_pictures_of_frames_that_are_gone_already(tmp_path):
+    async with serving(tmp_path) as stage, opened(stage.target) as (made, _):
+        name = await made.show(png())
+        await made.say(question("a", "What?", name))
+        await made.done("a")
+        await made.say(FrameDrop(name))
+        await made.until(FrameStatus, lambda said: said.state is FrameState.DROPPED)
+        await made.say(Forget())
+        receipt = await made.until(Forgotten)
+        assert (receipt.frames, receipt.pictures) == (0, 1)
 
 
 def test_chat_forgets_and_shows_the_receipt(tmp_path):

@@ -243,6 +243,23 @@ async def test_later_questions_know_what_was_heard_and_the_rest_can_be_asked_for
     assert len(stage.assistant.turns) == 2  # nothing was inferred again
 
 
+async def test_after_going_on_the_question_before_is_still_what_is_spoken_of(stage, said):
+    stage.assistant.script = words(3)
+    name = await said.show(png())
+    await said.say(question("a", "What is this car on the right?", name))
+    await said.done("a")
+    await said.say(Playback("a", 0, 1), question("b", "Go on."))
+    await said.done("b")
+    await said.say(question("c", "How much does it weigh?"))
+    await said.done("c")
+    assert stage.assistant.turns[-1].picture.sha256 == name
+    await said.say(Playback("c", 0, 1), question("d", "Go on."))
+    await said.done("d")
+    await said.say(question("e", "And the one on the left?"))
+    await said.done("e")
+    assert stage.assistant.turns[-1].picture.sha256 == name
+
+
 async def test_an_answer_that_was_played_in_part_is_remembered_in_part(stage, said):
     stage.assistant.script = words(3)
     await said.say(question("a", "Count."))

@@ -28,7 +28,7 @@ from quizglass.v1 import session_pb2
 from quizglass.values import AnswerDelta, Done, FinishReason
 from quizglass_server.errors import EngineLost, Overloaded, SessionForged, SessionUnknown
 from quizglass_server.session.dialogue.following import Spoken
-from quizglass_server.session.dialogue.token import Sessions
+from quizglass_server.session.dialogue.token import DialogueSealer
 from tests.support.clock import Clock
 from tests.support.rpc_fakes import Gate, Stage, png, serve_stage, serving
 from tests.support.sessions.session_links import (
@@ -57,7 +57,7 @@ async def stage(tmp_path):
 def keyed(folder, *keys, clock=None, ttl=60, **settings):
     """A server whose states can be read by others with the same key."""
     stage = Stage(folder, **settings)
-    stage.services = replace(stage.services, sessions=Sessions(keys or (KEY,), ttl, clock or Clock(1_000_000.0)))
+    stage.services = replace(stage.services, sealer=DialogueSealer(keys or (KEY,), ttl, clock or Clock(1_000_000.0)))
     return serve_stage(stage)
 
 
@@ -298,7 +298,7 @@ async def test_a_state_that_is_not_to_be_used_is_told(tmp_path, spoil, holder, l
 
 
 async def test_a_token_of_a_turn_is_no_state_and_a_state_no_token(tmp_path):
-    sealer = Sessions([KEY], 60)
+    sealer = DialogueSealer([KEY], 60)
     token, state = sealer.seal((Spoken("Q?", "A"),)), sealer.seal_state((Spoken("Q?", "A"),), HOLDER)
     async with keyed(tmp_path) as stage, link(stage.target) as after:
         assert (await after.open(state=token)).restored_reason == "SESSION_FORGED"

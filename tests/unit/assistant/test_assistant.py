@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from itertools import count
 from time import monotonic
 
 import pytest
@@ -240,6 +241,22 @@ async def test_an_answer_that_the_engine_has_no_room_for_is_a_refusal() -> None:
     with pytest.raises(Overloaded) as refusal:
         await world.ask(policy="none")
     assert refusal.value.retry_after_s == 1.5
+
+
+@pytest.mark.parametrize("policy", ["planning-agent", "core-mmrag"])
+async def test_an_answer_in_hand_is_told_where_the_engine_has_no_room_for_another(policy: str) -> None:
+    world = World(memory_accept=0.6)  # the least probable token of an answer has 0.5
+    world.models.decision = Plan.NONE
+    asked = count()
+
+    async def first_alone() -> None:
+        if next(asked):
+            raise Overloaded("no room", 1.5)
+
+    world.models.before["answer"] = first_alone
+    end = done(await world.ask(policy=policy))
+    assert end.answer == "45 crowns"
+    assert ("generate" if policy != "core-mmrag" else "draft") in [skipped.step for skipped in end.skipped]
 
 
 async def test_an_answer_that_the_engine_ends_at_the_deadline_is_learnt_from() -> None:

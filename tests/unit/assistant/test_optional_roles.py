@@ -398,6 +398,16 @@ async def test_a_colour_is_refused_where_nothing_that_was_looked_up_tells_one(po
     assert said.text == "I don't know"
 
 
+@pytest.mark.parametrize("policy", ["core-mmrag", "self-reflective", "planning-agent-reconciled"])
+async def test_a_guess_of_a_colour_is_no_evidence_of_it(policy: str) -> None:
+    world = World()
+    world.models.sees, world.models.answer = False, ["It", " is red."]
+    world.knowledge.entries.clear()
+    world.knowledge.chunks.clear()
+    ended = done(await world.ask(turn("What colour is this cup?"), policy=policy))
+    assert (ended.answer, ended.abstain_reason) == ("I don't know", AbstainReason.NO_EVIDENCE)
+
+
 @pytest.mark.parametrize(
     ("sees", "question", "history"),
     [

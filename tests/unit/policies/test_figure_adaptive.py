@@ -86,3 +86,16 @@ async def test_figure_of_adaptive_looks_the_picture_up_once() -> None:
         planner=["both"], act=["image", "image"], reformulate=[["a"], ["b"]], answer=[NOTHING, "x"]
     )
     assert len(tools.of("search_image")) == 1
+
+
+@pytest.mark.parametrize("plan", ["none", "image", "both"])
+async def test_figure_of_adaptive_looks_a_picture_that_shows_nothing_known_up_once(plan: str) -> None:
+    tools = ScriptedTools(
+        planner=[plan],
+        act=["image", "text", "image"],
+        reformulate=[["a"], ["b"], ["c"]],
+        rewrite=[["Who made it?"]] * 2,
+        answer=[NOTHING, NOTHING, NOTHING],
+    )
+    await Adaptive().answer(tools)
+    assert len(tools.of("search_image")) == 1

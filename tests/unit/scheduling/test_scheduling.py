@@ -236,3 +236,15 @@ async def test_a_failing_turn_gives_its_permit_back() -> None:
 def test_admission_refuses_senseless_limits() -> None:
     with pytest.raises(ValueError, match="limit"):
         Admission(limit=0, queue=1)
+
+
+async def test_whoever_waits_until_nothing_runs_is_not_woken_into_a_turn() -> None:
+    admission = Admission(1, 4)
+    async with admission.admit():
+        waiting = asyncio.create_task(admission.idle())
+        await asyncio.sleep(0)
+    async with admission.admit():  # in the moment in which the other has left
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not waiting.done()
+    await waiting

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from quizglass_server.errors import InvalidInput, SessionExpired, SessionForged, SessionUnknownKey
 from quizglass_server.session.dialogue import token as token_module
 from quizglass_server.session.dialogue.following import Dialogue, Spoken
-from quizglass_server.session.dialogue.token import LONGEST, Sessions
+from quizglass_server.session.dialogue.token import LONGEST, DialogueSealer
 from tests.support.clock import Clock
 
 KEY, OTHER = bytes(range(32)), bytes(32)
@@ -27,8 +27,8 @@ def clock() -> Clock:
     return Clock(1_000_000.5)
 
 
-def sessions(*keys: bytes, clock: Clock | None = None) -> Sessions:
-    return Sessions(keys or (KEY,), TTL, clock or Clock(1_000_000.5))
+def sessions(*keys: bytes, clock: Clock | None = None) -> DialogueSealer:
+    return DialogueSealer(keys or (KEY,), TTL, clock or Clock(1_000_000.5))
 
 
 TOKEN = sessions().seal(DIALOGUE)

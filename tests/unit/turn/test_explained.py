@@ -15,7 +15,7 @@ from quizglass_server.errors import EngineFailed, EngineLost
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import LONGEST
-from quizglass_server.turn.branches import at_once, in_rounds
+from quizglass_server.turn.branches import in_branches, in_rounds
 from quizglass_server.turn.journal import MOST_DETAILS, Journal
 from quizglass_server.turn.runner import StepRunner
 from tests.support.turn_fakes import World, turn
@@ -170,7 +170,7 @@ async def test_steps_say_their_round_and_branch_and_wait_for_their_own_evidence_
 
     with in_rounds() as current:
         current.set(2)
-        await at_once([runner.run_on(object(), look), runner.run_on(object(), look)], branches=True)
+        await in_branches([runner.run_on(object(), look), runner.run_on(object(), look)])
     assert [(each.round, each.branch) for each in told] == [(2, "1"), (2, "2")]
 
 

@@ -16,7 +16,7 @@ from quizglass.values import (
     Withdrawn,
 )
 from quizglass_server.domain.turns import Evidence
-from quizglass_server.turn.branches import at_once, in_rounds
+from quizglass_server.turn.branches import in_branches, in_rounds
 from quizglass_server.turn.journal import Journal
 
 
@@ -94,10 +94,10 @@ async def test_events_say_where_they_happened() -> None:
         return name
 
     async def both() -> str:
-        return "".join(await at_once([tell("b"), tell("c")], branches=True))
+        return "".join(await in_branches([tell("b"), tell("c")]))
 
     with in_rounds() as current:
         current.set(2)
-        assert await at_once([tell("a"), both()], branches=True) == ["a", "bc"]
+        assert await in_branches([tell("a"), both()]) == ["a", "bc"]
     await tell("d")
     assert sorted((event.round, event.branch) for event in told) == [(0, ""), (2, "1"), (2, "2.1"), (2, "2.2")]

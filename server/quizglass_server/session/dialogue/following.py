@@ -15,6 +15,10 @@ _NAMED = "What is it called?"
 """How the dialogue tells models the name of a thing that was found out without being said."""
 
 
+MOST_EXCHANGES = 32
+"""That a session remembers, and a token holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spoken:
     """One turn of a dialogue, once it is over."""

@@ -20,11 +20,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from quizglass_server.errors import InvalidInput, SessionExpired, SessionForeign, SessionForged, SessionUnknownKey
-from quizglass_server.session.dialogue.following import Dialogue, Spoken
+from quizglass_server.session.dialogue.following import MOST_EXCHANGES, Dialogue, Spoken
 
 LONGEST = 8192
 """Bytes of a token."""
-_MOST = 32  # turns of a dialogue
 _VERSION = 1
 _HEADER = struct.Struct(">B4sQ")
 _SIGNATURE = 32
@@ -34,7 +33,7 @@ _HOLDER = 16
 """Bytes of the hash of a holder's secret."""
 
 
-class Sessions:
+class DialogueSealer:
     """Makes tokens of dialogues, and dialogues of tokens.
 
     Args:
@@ -87,7 +86,7 @@ class Sessions:
         def signed(turns: Dialogue) -> bytes:
             return self._signed(turns, end, purpose, head)
 
-        latest = dialogue[-_MOST:]
+        latest = dialogue[-MOST_EXCHANGES:]
         if len(token := signed(latest)) <= LONGEST:
             return token
         # By halving: each try writes and compresses anew.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
 from quizglass_server.domain.turns import Picture
+from quizglass_server.scheduling.at_once import at_once
 from quizglass_server.scheduling.ledger import handed
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import texts
@@ -36,7 +36,7 @@ async def entry_pictures(source: PictureSource, wanted: Sequence[bytes]) -> tupl
     """
     handed("knowledge", sum(map(len, wanted)))
     pictures: list[Picture] = []
-    for picture in await asyncio.gather(*map(source.picture, wanted)):
+    for picture in await at_once([source.picture(sha256) for sha256 in wanted]):
         if picture is None:
             break
         pictures.append(picture)

@@ -14,6 +14,7 @@ from quizglass.values import SearchMode
 from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.roles.text_encoder import TextEncoder
+from quizglass_server.scheduling.ledger import handed, text_size
 from quizglass_server.steps.language.statements import sentences
 from quizglass_server.steps.language.wording import stands_in, words
 from quizglass_server.steps.lookup.text_search import TextIndex, text_evidence
@@ -58,6 +59,7 @@ async def follow_links(
         if not titles:
             return []
         options = SearchOptions(mode=mode, per_entry=per_entry, titles=tuple(titles[:_MOST_NAMES]))
+        handed("knowledge", text_size(query, *options.titles) + (vector.nbytes if vector is not None else 0))
         return text_evidence(await index.search_texts(vector, most, query, options))
 
     spoken, there = names(query), {passage.title for passage in passages}

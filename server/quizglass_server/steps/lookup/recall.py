@@ -15,9 +15,10 @@ from quizglass.values import Origin
 from quizglass_server.domain.sightings import SightingHit, SightingQuery
 from quizglass_server.domain.turns import Evidence, Vector
 from quizglass_server.roles.text_encoder import TextEncoder
-from quizglass_server.scheduling.ledger import handed
+from quizglass_server.scheduling.ledger import handed, text_size
 from quizglass_server.steps.language.wording import stands_in, words
 from quizglass_server.steps.lookup.crop import WHOLE, View, place_of, views_of
+from quizglass_server.steps.telling import shortened
 from quizglass_server.steps.tuning import Tuning
 
 _SEEING = r"(?:see|saw|seen|look(?:ed)? at)"
@@ -82,7 +83,7 @@ async def last_seen_by_name(index: SightingIndex, encoder: TextEncoder, question
     """The last sighting in which something was recognised that the question names."""
     (vector,) = await encoder.embed_queries([question])
     asked = words(question)
-    handed("memory", vector.nbytes + len(question.encode(errors="surrogatepass")))
+    handed("memory", vector.nbytes + text_size(question))
     for hit in await index.by_text(vector, question, SightingQuery(_BY_NAME)):
         if any(stands_in(words(name), asked) for name in hit.sighting.recognised):
             return hit
@@ -100,7 +101,8 @@ def told_sighting(hit: SightingHit, now: datetime) -> Evidence:
     shown = f"this ({name})" if name else "this"
     sentences = [f"You last saw {shown} {said_time(datetime.fromtimestamp(seen.time, now.tzinfo), now)}."]
     if seen.question and seen.answer:
-        sentences.append(f'You asked "{_short(seen.question)}", and the answer was "{_short(seen.answer)}".')
+        question, answer = (shortened(text, _LONGEST) for text in (seen.question, seen.answer))
+        sentences.append(f'You asked "{question}", and the answer was "{answer}".')
     return Evidence("", Origin.MEMORY, seen.id, name, " ".join(sentences), search_score=hit.score, used=True)
 
 
@@ -122,8 +124,3 @@ def recognised(evidence: Sequence[Evidence]) -> tuple[str, ...]:
     """Titles of the entries that a turn's picture was taken for, each once."""
     shown = (item.title for item in evidence if item.origin is Origin.IMAGE_SEARCH and item.used)
     return tuple(dict.fromkeys(title for title in shown if title))
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"

@@ -10,7 +10,7 @@ from quizglass_server.domain.entries import ChunkHit, SearchOptions, first_pictu
 from quizglass_server.domain.turns import Evidence, Vector
 from quizglass_server.errors import needed
 from quizglass_server.roles.text_encoder import TextEncoder
-from quizglass_server.scheduling.ledger import handed
+from quizglass_server.scheduling.ledger import handed, text_size
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import passages, texts
 
@@ -36,7 +36,7 @@ async def search_texts(
     encoder: TextEncoder | None, index: TextIndex, query: str, limit: int, finding: SearchOptions = _ANY
 ) -> list[ChunkHit]:
     """The `limit` best chunks, best first. Raises RoleMissing without an encoder, unless keywords alone are asked."""
-    handed("knowledge", len(query.encode(errors="surrogatepass")))
+    handed("knowledge", text_size(query))
     if finding.mode is SearchMode.KEYWORDS:
         return await index.search_texts(None, limit, query, finding)
     vectors = await needed(encoder, "text_encoder", "searching by text").embed_queries([query])

@@ -11,6 +11,7 @@ import pytest
 from quizglass.values import Entry, Origin, SearchMode
 from quizglass_server.domain.entries import ChunkHit, SearchOptions
 from quizglass_server.domain.turns import Evidence, Vector
+from quizglass_server.scheduling.ledger import ByteLedger, entered_in
 from quizglass_server.steps.lookup.links import answered, follow_links, names, whole_line, with_links, with_sources
 from quizglass_server.steps.lookup.text_search import text_evidence
 
@@ -165,3 +166,10 @@ async def test_what_leads_to_a_passage_comes_behind_it_and_counts_as_much() -> N
     assert shown == [("Harrow", 0.9), ("Orin Works", 0.9), ("Velmora", 0.9), ("Tagrin", 0.0)]
     first = [replace(passage("Velmora"), rerank_score=0.95), replace(harrow, rerank_score=0.9)]
     assert [each.title for each in with_sources(first)] == ["Velmora", "Harrow", "Orin Works"]
+
+
+async def test_what_is_handed_to_the_store_is_counted() -> None:
+    ledger = ByteLedger()
+    with entered_in(ledger):
+        await follow("Who made the Velmora?", passage("Velmora"))
+    assert ledger.settle()["knowledge"] > len("Who made the Velmora?")
