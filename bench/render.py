@@ -14,6 +14,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,8 @@ _SYSTEMS = {
 """Policies of README's table, and what they are called there."""
 _REGION = re.compile(r"^<!-- ((\w+)(?::[\w-]+)?) -->\n(.*?)^<!-- /\2 -->$", re.DOTALL | re.MULTILINE)
 _OPEN = re.compile(r"^<!-- (bench:[\w-]+|picture|explained|settings|status) -->$", re.MULTILINE)
+_OF_MOST = re.compile(r"accuracy, [\w-]+ \(95 %")
+"""Rows that tell a policy's accuracy over all questions of a section; those of `planning` come first."""
 _LINK = re.compile(r"\]\(((?:bench|docs)/[^)#\s]+)")
 _MARKS = {True: "yes", False: "**no**", None: ""}
 
@@ -206,11 +209,14 @@ def systems() -> str:
     found = result("accuracy")
     data: Mapping[str, Any] = found["data"] if found else {}
     costs, hops = data.get("costs", {}).get("policies", {}), data.get("rounds", {}).get("hops", {})
-    if not costs or not hops:
+    if found is None or not costs or not hops:
         return _not_measured("accuracy")
+    planning = takewhile(lambda row: " minus " not in row["name"], found["rows"])
+    of_most = {row["name"].split()[1]: row["value"] for row in planning if _OF_MOST.match(row["name"])}
     rows = (
         (
             title,
+            _number(of_most[policy]) if policy in of_most else "",
             *(_number(costs[policy][column]) for column in ("right, %", "refused, %")),
             *(_number(hops[lookups].get(policy)) if policy in hops[lookups] else "" for lookups in ("2", "3")),
             *(_number(costs[policy][column]) for column in ("image searches", "text searches", "p50, ms")),
@@ -218,7 +224,9 @@ def systems() -> str:
         for policy, title in _SYSTEMS.items()
         if policy in costs
     )
-    head = ("", "right, %", "refused, %", "two lookups, %", "three, %", "image searches", "text searches", "turn, ms")
+    many = f"right of {data['planning']['questions']:,}, %"
+    few = ("right of 120, %", "refused, %", "two lookups, %", "three, %", "image searches", "text searches", "turn, ms")
+    head = ("", many, *few)
     return table(head, rows)
 
 
