@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -90,27 +92,34 @@ def optimiser(
     )
 
 
-def save_progress(folder: Path, module: nn.Module, optimizer: torch.optim.Optimizer, schedule: Schedule) -> None:
-    """Write everything `resume` needs, atomically."""
+def save_progress(
+    folder: Path,
+    module: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    schedule: Schedule,
+    measured: Mapping[str, object],
+) -> None:
+    """Write everything `resume` needs, atomically; `measured` are the running figures of the training."""
     folder.mkdir(parents=True, exist_ok=True)
     state = {
         "module": module.state_dict(),
         "optimizer": optimizer.state_dict(),
         "steps": schedule.steps,
         "spent": schedule.spent,
+        "measured": dict(measured),
     }
     part = folder / f"{PROGRESS}.part"
     torch.save(state, part)
     part.rename(folder / PROGRESS)
 
 
-def resume(folder: Path, module: nn.Module, optimizer: torch.optim.Optimizer, schedule: Schedule) -> bool:
-    """Continue from a folder's progress if there is any."""
+def resume(folder: Path, module: nn.Module, optimizer: torch.optim.Optimizer, schedule: Schedule) -> dict[str, Any]:
+    """Continue from a folder's progress if there is any. Returns what was measured until then."""
     path = folder / PROGRESS
     if not path.is_file():
-        return False
+        return {}
     state = torch.load(path, map_location="cpu", weights_only=True)
     module.load_state_dict(state["module"])
     optimizer.load_state_dict(state["optimizer"])
     schedule.steps, schedule.spent = state["steps"], state["spent"]
-    return True
+    return dict(state.get("measured", {}))  # progress written before it held any

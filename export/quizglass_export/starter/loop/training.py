@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,8 @@ _SAVE_EVERY = 120.0
 _LOG_EVERY = 100
 _WARM_UP = 0.03
 """Seconds."""
+_WINDOW = 50
+"""Examples of a task that its running share is about."""
 _COUNTED = 8
 """Examples of one task of a batch, at most."""
 Pictures = NDArray[np.uint8] | Album | Tensor
@@ -74,9 +76,8 @@ def on_device(store: NDArray[np.uint8] | Album, device: torch.device) -> Picture
 
 @dataclass
 class Meter:
-    """Running share of exact answers by task, over about the last `window` of each, and running loss."""
+    """Running share of exact answers by task, over about the last fifty of each, and running loss."""
 
-    window: int = 50
     loss: float = 0.0
     shares: dict[str, float] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
@@ -88,7 +89,7 @@ class Meter:
         for task, hit in zip(batch.tasks, right.tolist(), strict=True):
             counted[task] = counted.get(task, 0) + 1
             if counted[task] <= _COUNTED:
-                self.counts[task] = min(self.counts.get(task, 0) + 1, self.window)
+                self.counts[task] = min(self.counts.get(task, 0) + 1, _WINDOW)
                 old = self.shares.get(task, 0.0)
                 self.shares[task] = old + (float(hit) - old) / self.counts[task]
 
@@ -129,9 +130,10 @@ def fit(
     """
     optimizer = optimiser(model, rate, scales=scales)
     schedule = Schedule(minutes, rate, device_of(model), warm_up=_WARM_UP)
-    if resume(folder, model, optimizer, schedule):
+    meter = Meter(**resume(folder, model, optimizer, schedule))
+    if schedule.steps:
         _log.info("%s resumed at %s", folder.name, schedule.progress())
-    meter, saved, feed = Meter(), schedule.spent, Feed(source)
+    saved, feed = schedule.spent, Feed(source, schedule.steps)
     batches, device = feed.batches(workers), device_of(model)
     while schedule.step(optimizer, f"loss {meter.loss:.3f}"):
         feed.tell(schedule.part(), meter.shares.get(COPYING, 0.0))
@@ -141,8 +143,8 @@ def fit(
             _log.info("%s step %d %s %s", folder.name, schedule.steps, schedule.progress(), meter.line())
         if schedule.spent - saved > _SAVE_EVERY:
             saved = schedule.spent
-            save_progress(folder, model, optimizer, schedule)
-    save_progress(folder, model, optimizer, schedule)
+            save_progress(folder, model, optimizer, schedule, asdict(meter))
+    save_progress(folder, model, optimizer, schedule, asdict(meter))
     return meter
 
 

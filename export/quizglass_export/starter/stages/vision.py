@@ -148,9 +148,8 @@ def train_vision(
     rate = _FURTHER_RATE if further else _RATE
     optimizer = optimiser(both, rate, decay=0.03)
     schedule = Schedule(minutes, rate, device, warm_up=0.04)
-    resume(folder, both, optimizer, schedule)
+    averages: dict[str, float] = resume(folder, both, optimizer, schedule)
     shards = LabelledPictures(folder, counts, schedule.steps + 1, device, _BATCH * scale)
-    averages: dict[str, float] = {}
     while schedule.step(optimizer, f"loss {averages.get('loss', 0.0):.3f}"):
         reading = further and schedule.part() < _HEADS_FIRST
         sort, loss, hits = _step(visual, heads, before, shards, reading=reading)
@@ -165,8 +164,8 @@ def train_vision(
             shown = " ".join(f"{name} {value:.3f}" for name, value in averages.items())
             _log.info("vision step %d %s %s", schedule.steps, schedule.progress(), shown)
         if schedule.steps % _SAVE_EVERY == 0:
-            save_progress(folder, both, optimizer, schedule)
-    save_progress(folder, both, optimizer, schedule)
+            save_progress(folder, both, optimizer, schedule, averages)
+    save_progress(folder, both, optimizer, schedule, averages)
     return evaluate(visual, heads, folder)
 
 

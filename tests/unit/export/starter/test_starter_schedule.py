@@ -43,9 +43,9 @@ def test_what_was_spent_before_an_interruption_counts(clocks: dict[str, Clock], 
     before = Schedule(1.0, 0.1, torch.device("cpu"))
     clocks["cpu"].now += 45.0
     assert before.step(optimizer)
-    save_progress(tmp_path, model, optimizer, before)
+    save_progress(tmp_path, model, optimizer, before, {"loss": 0.5})
     after = Schedule(1.0, 0.1, torch.device("cpu"))
-    assert resume(tmp_path, model, optimizer, after)
+    assert resume(tmp_path, model, optimizer, after) == {"loss": 0.5}
     assert (after.spent, after.steps) == (45.0, 1)
     clocks["cpu"].now += 15.0
     assert not after.step(optimizer)
