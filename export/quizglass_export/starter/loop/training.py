@@ -22,9 +22,11 @@ from quizglass_export.starter.model.vlm import Model, hidden_states, logits, pic
 
 _log = logging.getLogger(__name__)
 _SAVE_EVERY = 120.0
+"""Seconds of the budget."""
 _LOG_EVERY = 100
+"""Steps."""
 _WARM_UP = 0.03
-"""Seconds."""
+"""Share of the budget in which the rate rises."""
 _WINDOW = 50
 """Examples of a task that its running share is about."""
 _COUNTED = 8
