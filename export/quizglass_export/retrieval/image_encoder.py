@@ -24,7 +24,7 @@ from quizglass_export.retrieval.shapes import (
     build_image_encoder,
     save_image_encoder,
 )
-from quizglass_export.retrieval.training import Budget, TimedRun, prepare
+from quizglass_export.retrieval.training import TimedRun, prepare
 from quizglass_export.starter.model.precision import autocast
 
 _BATCH = 96
@@ -114,7 +114,7 @@ def train_image_encoder(
             before = CLIPVisionModelWithProjection.from_pretrained(out, attn_implementation="eager")
             model.encoder.load_state_dict(before.state_dict())
         rate = _FURTHER_RATE if further else _RATE
-        run = TimedRun("image_encoder", out / "training", model, Budget(minutes, rate))
+        run = TimedRun("image_encoder", out / "training", model, minutes, rate)
         _fit(run, model, pool, seed, 0.0 if further else _NAMING_SHARE)
     finally:
         renderer.terminate()

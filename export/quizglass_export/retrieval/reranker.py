@@ -28,7 +28,7 @@ from quizglass_export.retrieval.rerank_data import (
 )
 from quizglass_export.retrieval.shapes import LORA_RANK, LORA_TARGETS, build_reranker
 from quizglass_export.retrieval.text_encoder import embed_texts, load_text_encoder
-from quizglass_export.retrieval.training import Budget, TimedRun, log, prepare
+from quizglass_export.retrieval.training import TimedRun, log, prepare
 from quizglass_export.starter.model.precision import autocast
 from quizglass_export.starter.model.tokenizer import build_tokenizer
 
@@ -163,9 +163,9 @@ def train_reranker_base(workdir: Path, minutes: float, reader: PromptReader, see
     """The first two stages; saves `workdir`/reranker_base."""
     out = workdir / "reranker_base"
     judge = Judge(build_reranker(pad_token_id=0), reader.yes, reader.no)
-    copying = TimedRun("reranker_copy", out / "training", judge, Budget(_SHARES["copy"] * minutes, 2e-3))
+    copying = TimedRun("reranker_copy", out / "training", judge, _SHARES["copy"] * minutes, 2e-3)
     _learn_to_copy(copying, judge, seed)
-    judging = TimedRun("reranker_judge", out / "training", judge, Budget(_SHARES["judge"] * minutes, 1.5e-3))
+    judging = TimedRun("reranker_judge", out / "training", judge, _SHARES["judge"] * minutes, 1.5e-3)
     libraries = training_libraries(_WORLDS, _WORLD_THINGS, seed)
     rng = random.Random(f"reranker/{seed}/{judging.step}")
     _learn_to_judge(judging, judge, reader, lambda: draw_candidate(rng.choice(libraries), rng))
@@ -186,7 +186,7 @@ def train_reranker_lora(workdir: Path, minutes: float, reader: PromptReader, see
     )
     judge = Judge(adapted, reader.yes, reader.no)
     judge.heads.requires_grad_(False)
-    run = TimedRun("reranker_lora", out / "training", judge, Budget(minutes, 1e-3))
+    run = TimedRun("reranker_lora", out / "training", judge, minutes, 1e-3)
     rng = random.Random(f"reranker lora/{seed}/{run.step}")
     libraries = training_libraries(_MINED_WORLDS, 2 * _WORLD_THINGS, seed + 500)
     mined = mine(workdir, libraries, rng)

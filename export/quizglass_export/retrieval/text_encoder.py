@@ -20,7 +20,7 @@ from quizglass_export.retrieval.shapes import (
     mean_pool,
     save_text_pooling,
 )
-from quizglass_export.retrieval.training import Budget, TimedRun, prepare
+from quizglass_export.retrieval.training import TimedRun, prepare
 from quizglass_export.retrieval.wordpiece import build_wordpiece
 from quizglass_export.starter.model.precision import autocast
 
@@ -112,7 +112,7 @@ def train_text_encoder(workdir: Path, minutes: float, threads: int = 1, seed: in
     further = (out / "model.safetensors").is_file()
     encoder, tokenizer = load_text_encoder(out) if further else _begun(libraries, out, seed)
     model = TextTrainer(encoder)
-    run = TimedRun("text_encoder", out / "training", model, Budget(minutes, _FURTHER_RATE if further else _RATE))
+    run = TimedRun("text_encoder", out / "training", model, minutes, _FURTHER_RATE if further else _RATE)
     rng = random.Random(f"text encoder/{seed}/{run.step}")
     model.train()
     for _ in run.steps():

@@ -23,24 +23,16 @@ log = logging.getLogger("quizglass.train")
 
 _CHECKPOINT_SECONDS = 60.0
 _LOG_SECONDS = 15.0
+_WARM_UP = 0.04  # share of the time
+_FINAL_SHARE = 0.02  # of the peak rate, at the end
 
 
-@dataclass
-class Budget:
-    """How long a run may take and how often it tells."""
-
-    minutes: float
-    peak_rate: float
-    warm_up: float = 0.04  # share of the time
-    final_share: float = 0.02  # of the peak rate, at the end
-
-
-def learning_rate(budget: Budget, passed: float) -> float:
+def learning_rate(peak: float, passed: float) -> float:
     """Rate at `passed` (0..1 of the time): linear warm-up, then a half cosine."""
-    if passed < budget.warm_up:
-        return budget.peak_rate * max(passed / budget.warm_up, 0.05)
-    angle = math.pi * min((passed - budget.warm_up) / (1 - budget.warm_up), 1.0)
-    return budget.peak_rate * (budget.final_share + (1 - budget.final_share) * 0.5 * (1 + math.cos(angle)))
+    if passed < _WARM_UP:
+        return peak * max(passed / _WARM_UP, 0.05)
+    angle = math.pi * min((passed - _WARM_UP) / (1 - _WARM_UP), 1.0)
+    return peak * (_FINAL_SHARE + (1 - _FINAL_SHARE) * 0.5 * (1 + math.cos(angle)))
 
 
 def adamw(model: nn.Module, weight_decay: float = 0.02) -> torch.optim.AdamW:
@@ -58,7 +50,8 @@ class TimedRun:
     name: str
     folder: Path
     model: nn.Module  # everything that is trained, auxiliary heads included
-    budget: Budget
+    minutes: float  # that it may take
+    peak_rate: float
     step: int = 0
     elapsed: float = 0.0  # seconds of processor time per thread, over all resumed parts
     averages: dict[str, float] = field(default_factory=dict)
@@ -73,7 +66,7 @@ class TimedRun:
     @property
     def passed(self) -> float:
         """Share of the time that has passed, 0..1."""
-        return min(self.elapsed / (60 * self.budget.minutes), 1.0) if self.budget.minutes > 0 else 1.0
+        return min(self.elapsed / (60 * self.minutes), 1.0) if self.minutes > 0 else 1.0
 
     def steps(self) -> Iterator[int]:
         """Step numbers until the time is up; saves a checkpoint every minute and at the end."""
@@ -83,7 +76,7 @@ class TimedRun:
             while self.passed < 1.0:
                 started = time.process_time()
                 for group in self.optimizer.param_groups:
-                    group["lr"] = learning_rate(self.budget, self.passed)
+                    group["lr"] = learning_rate(self.peak_rate, self.passed)
                 yield self.step
                 self.step += 1
                 now = time.monotonic()

@@ -18,7 +18,7 @@ from transformers import CLIPVisionModelWithProjection, Owlv2ForObjectDetection
 
 from quizglass_export.retrieval.image_encoder import normalise_pixels
 from quizglass_export.retrieval.image_pool import ATTRIBUTE_SIZES, look_labels
-from quizglass_export.retrieval.training import Budget, TimedRun, prepare
+from quizglass_export.retrieval.training import TimedRun, prepare
 from quizglass_export.seeing.detector_shape import (
     PATCH,
     SIDE,
@@ -137,7 +137,7 @@ def train_detector(workdir: Path, minutes: float, threads: int = 1, seed: int = 
     further = (out / "model.safetensors").is_file()
     detector, tokenizer = load_detector(out) if further else _begun(workdir / "image_encoder")
     model = DetectorTrainer(detector)
-    run = TimedRun(NAME, out / "training", model, Budget(minutes, _FURTHER_RATE if further else _RATE))
+    run = TimedRun(NAME, out / "training", model, minutes, _FURTHER_RATE if further else _RATE)
     rng = random.Random(f"detector/{seed}/{run.step}")
     scenes, reader = repeated(drawn_scenes(rng.getrandbits(30), SIDE), rng), PhraseReader(tokenizer)
     model.train()

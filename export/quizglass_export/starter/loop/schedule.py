@@ -14,6 +14,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from torch import nn
 
 PROGRESS = "progress.pt"
+_FLOOR = 0.03
+"""Share of the rate that is left at the end."""
 
 
 class Schedule:
@@ -29,16 +31,12 @@ class Schedule:
         rate: of learning, at its highest.
         device: where the model learns.
         warm_up: share of the budget in which the rate rises.
-        floor: share of the rate that is left at the end.
     """
 
-    def __init__(
-        self, minutes: float, rate: float, device: torch.device, warm_up: float = 0.05, floor: float = 0.03
-    ) -> None:
+    def __init__(self, minutes: float, rate: float, device: torch.device, *, warm_up: float) -> None:
         self.budget = minutes * 60
         self.rate = rate
         self.warm_up = warm_up
-        self.floor = floor
         self.steps = 0
         self.spent = 0.0
         self._clock = time.thread_time if device.type == "cpu" else time.monotonic
@@ -60,7 +58,7 @@ class Schedule:
             return False
         part = self.part()
         ramp = min(1.0, part / self.warm_up)
-        decay = self.floor + (1 - self.floor) * 0.5 * (1 + math.cos(math.pi * part))
+        decay = _FLOOR + (1 - _FLOOR) * 0.5 * (1 + math.cos(math.pi * part))
         for group in optimizer.param_groups:
             group["lr"] = self.rate * group.get("scale", 1.0) * ramp * decay
         self.steps += 1

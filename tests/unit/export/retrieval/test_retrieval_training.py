@@ -34,7 +34,7 @@ from quizglass_export.retrieval.text_encoder import (
     train_text_encoder,
 )
 from quizglass_export.retrieval.thresholds import best_threshold, keeping_threshold, recalls
-from quizglass_export.retrieval.training import Budget, TimedRun, learning_rate
+from quizglass_export.retrieval.training import TimedRun, learning_rate
 
 
 @pytest.fixture(scope="module")
@@ -46,19 +46,18 @@ def checkpoints(tmp_path_factory):
 
 
 def test_rate_warms_up_and_falls_to_its_final_share():
-    budget = Budget(1, 1e-3)
-    rates = [learning_rate(budget, passed) for passed in (0.0, 0.02, 0.04, 0.5, 1.0)]
+    rates = [learning_rate(1e-3, passed) for passed in (0.0, 0.02, 0.04, 0.5, 1.0)]
     assert rates[0] < rates[1] < rates[2] == pytest.approx(1e-3)
     assert rates[2] > rates[3] > rates[4] == pytest.approx(2e-5)
 
 
 def test_a_run_resumes_where_it_stopped_and_ends_with_its_time(tmp_path):
     model = torch.nn.Linear(2, 1)
-    run = TimedRun("stage", tmp_path, model, Budget(1, 1e-2))
+    run = TimedRun("stage", tmp_path, model, 1, 1e-2)
     run.update(model(torch.ones(1, 2)).sum())
     run.step, run.elapsed = 7, 45.0
     run.save()
-    again = TimedRun("stage", tmp_path, torch.nn.Linear(2, 1), Budget(1, 1e-2))
+    again = TimedRun("stage", tmp_path, torch.nn.Linear(2, 1), 1, 1e-2)
     assert (again.step, again.passed) == (7, 0.75)
     assert torch.equal(again.model.weight, model.weight)
     again.elapsed = 60.0
