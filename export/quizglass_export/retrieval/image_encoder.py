@@ -24,7 +24,7 @@ from quizglass_export.retrieval.shapes import (
     build_image_encoder,
     save_image_encoder,
 )
-from quizglass_export.retrieval.training import TimedRun, prepare
+from quizglass_export.retrieval.training import TimedRun, finish, finished, prepare
 from quizglass_export.starter.model.precision import autocast
 
 _BATCH = 96
@@ -98,13 +98,15 @@ def start_rendering(folder: Path, things: int, seed: int) -> subprocess.Popen[by
 def train_image_encoder(
     workdir: Path, minutes: float, threads: int = 1, seed: int = 0, pool_things: int = _POOL_THINGS
 ) -> Path:
-    """Train (or go on training) and save to `workdir`/image_encoder; returns that directory.
+    """Train (or go on training) and save to `workdir`/image_encoder, unless that is done; returns that directory.
 
     It begins with weights that are there already. The pool of pictures is kept in `workdir`/image_pool and rendered
     while training runs.
     """
     prepare(workdir, threads, seed)
     out = workdir / "image_encoder"
+    if finished(out):
+        return out
     folder = workdir / "image_pool"
     renderer = start_rendering(folder, pool_things, seed)
     try:
@@ -119,6 +121,7 @@ def train_image_encoder(
     finally:
         renderer.terminate()
     save_image_encoder(model.encoder, out)
+    finish(out, run.measured, run)
     return out
 
 

@@ -1,4 +1,4 @@
-"""A training run with a time budget: learning-rate schedule, checkpoints, progress.
+"""A training run with a time budget: learning-rate schedule, checkpoints, progress, and the record of what it took.
 
 It knows nothing about models or data. The schedule follows the share of the time that has passed, so that a run
 ends annealed on any machine; a run that is interrupted goes on from its last checkpoint and its remaining time.
@@ -6,10 +6,12 @@ Time is the process's processor time per thread: the time on the clock where not
 where something does.
 """
 
+import json
 import logging
 import math
+import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from torch import nn
 
 log = logging.getLogger("quizglass.train")
 
+DONE = "done.json"
 _CHECKPOINT_SECONDS = 60.0
 _LOG_SECONDS = 15.0
 _WARM_UP = 0.04  # share of the time
@@ -100,6 +103,11 @@ class TimedRun:
         for key, value in {"loss": loss.item(), **measures}.items():
             self.averages[key] = 0.95 * self.averages.get(key, value) + 0.05 * value
 
+    @property
+    def measured(self) -> dict[str, float]:
+        """Loss and the other measures, averaged over about the last twenty steps."""
+        return {key: round(value, 4) for key, value in self.averages.items()}
+
     def save(self) -> None:
         """Write the state atomically."""
         state = {
@@ -107,6 +115,7 @@ class TimedRun:
             "optimizer": self.optimizer.state_dict(),
             "step": self.step,
             "elapsed": self.elapsed,
+            "averages": self.averages,
         }
         part = self._state_file.with_suffix(".part")
         torch.save(state, part)
@@ -117,10 +126,34 @@ class TimedRun:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.elapsed = state["step"], state["elapsed"]
+        self.averages = state.get("averages", {})  # a state written before it held any
         log.info("%s resumed at step %d, %.0f s", self.name, self.step, self.elapsed)
 
     def _told(self) -> str:
         return " ".join(f"{key} {value:.3f}" for key, value in self.averages.items())
+
+
+def finished(folder: Path) -> bool:
+    """Whether the stage in this folder is done; delete the folder to repeat it."""
+    return (folder / DONE).is_file()
+
+
+def finish(folder: Path, measured: Mapping[str, object], *runs: TimedRun) -> None:
+    """Mark a stage done.
+
+    Writes `done.json` with what was measured, and `steps` and `minutes` (processor time per thread over all sittings)
+    of its runs together, and `peak_memory_mb` (largest resident memory of the last sitting's process).
+    """
+    report = {
+        **measured,
+        "steps": sum(run.step for run in runs),
+        "minutes": round(sum(run.elapsed for run in runs) / 60, 2),
+        "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
+    part = folder / f"{DONE}.part"
+    part.write_text(json.dumps(report, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    part.replace(folder / DONE)
+    log.info("%s done: %s", folder.name, json.dumps(report, sort_keys=True))
 
 
 def _progress() -> Progress:
