@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -114,7 +114,7 @@ def fit(
     scales: dict[str, float] | None = None,
     workers: int = 0,
 ) -> Meter:
-    """Train for a budget of time, where the model is; resumable from `folder`.
+    """Train for a budget of time, where the model is, and return the running accuracies; resumable from `folder`.
 
     Args:
         model: what learns, as far as its parameters ask for gradients.
@@ -126,20 +126,13 @@ def fit(
         store: pictures by row, uint8 [N, 112, 112, 3].
         scales: factors on the rate by parameter name prefix.
         workers: processes that make batches ahead; 0 makes them in this one.
-
-    Returns:
-        The running accuracies.
     """
     optimizer = optimiser(model, rate, scales=scales)
     schedule = Schedule(minutes, rate, device_of(model), warm_up=_WARM_UP)
     meter = Meter(**resume(folder, model, optimizer, schedule))
-    if schedule.steps:
-        _log.info("%s resumed at %s", folder.name, schedule.progress())
-    saved, feed = schedule.spent, Feed(source, schedule.steps)
-    batches, device = feed.batches(workers), device_of(model)
-    while schedule.step(optimizer, f"loss {meter.loss:.3f}"):
-        feed.tell(schedule.part(), meter.shares.get(COPYING, 0.0))
-        batch = next(batches).to(device)
+    saved, device = schedule.spent, device_of(model)
+    for made in _batches(source, optimizer, schedule, meter, workers):
+        batch = made.to(device)
         meter.add(batch, *_learn(model, optimizer, batch, pad, store))
         if schedule.steps % _LOG_EVERY == 0:
             _log.info("%s step %d %s %s", folder.name, schedule.steps, schedule.progress(), meter.line())
@@ -150,6 +143,17 @@ def fit(
     return meter
 
 
+def _batches(
+    source: BatchSource, optimizer: torch.optim.Optimizer, schedule: Schedule, meter: Meter, workers: int
+) -> Iterator[Batch]:
+    """A batch for each step until the time is used up, at the rate that the schedule has for it."""
+    feed = Feed(source, schedule.steps)
+    batches = feed.batches(workers)
+    while schedule.step(optimizer, f"loss {meter.loss:.3f}"):
+        feed.tell(schedule.part(), meter.shares.get(COPYING, 0.0))
+        yield next(batches)
+
+
 def _learn(
     model: nn.Module, optimizer: torch.optim.Optimizer, batch: Batch, pad: int, store: Pictures | None
 ) -> tuple[float, Tensor]:
@@ -157,8 +161,13 @@ def _learn(
     with autocast(batch.ids.device.type):
         scores = predict(model, batch, pad, store)
     loss = F.cross_entropy(scores.float(), batch.targets)
+    descend(model, optimizer, loss)
+    return float(loss.detach()), exact(scores.detach(), batch)
+
+
+def descend(module: nn.Module, optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
+    """One step down a loss, along a gradient of at most unit length."""
     loss.backward()  # type: ignore[no-untyped-call]
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    nn.utils.clip_grad_norm_(module.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad()
-    return float(loss.detach()), exact(scores.detach(), batch)
