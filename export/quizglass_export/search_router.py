@@ -14,6 +14,13 @@ FEATURES = (*SIGNS, "p_min", "p_mean")
 BRANCHES = tuple(branch.value for branch in Branch)
 
 
+def branch_of(*, right: bool, to_look_up: bool) -> Branch:
+    """What a draft needs: searches where it is wrong, a check where it is right about what has to be looked up."""
+    if not right:
+        return Branch.RAG
+    return Branch.VERIFY if to_look_up else Branch.DIRECT
+
+
 def write_router(path: Path, weights: Floats, bias: Floats) -> None:
     """Write the JSON file that `linear` of `roles.deciders.search_router` names.
 

@@ -149,16 +149,11 @@ def _train(
         seed = 1  # other worlds than those of the first training
     if base := [stage for stage in stages if stage in BASE_STAGES]:
         train(base, {stage: minutes[stage] for stage in base if stage in minutes}, threads, workdir, device=device)
-    work = Workplace(workdir)
-    for stage in RETRIEVAL_STAGES:
-        if stage in stages:
-            with work.sitting(stage):
-                _trainer(stage)(workdir, minutes.get(stage, SHARES[stage]), threads, seed)
-            work.finish(stage, {})
-    for stage in SEEING_STAGES:
+    for stage in (*RETRIEVAL_STAGES, *SEEING_STAGES):
         if stage in stages:
             _trainer(stage)(workdir, minutes.get(stage, SHARES[stage]), threads, seed)
     if "thresholds" in stages:
+        work = Workplace(workdir)
         with work.sitting("thresholds"):
             measured = write_thresholds(workdir)
         work.finish("thresholds", measured)

@@ -18,6 +18,7 @@ from quizglass_server.roles.table import Roles
 
 if TYPE_CHECKING:
     from quizglass_export.recipe.read import RecipeFile
+    from quizglass_export.recipe.schema import Recipe
 
 PACKAGES = ("torch", "transformers", "peft", "optimum-onnx", "onnx", "onnxruntime", "gguf", "llama-cpp-python")
 
@@ -45,13 +46,7 @@ def write_manifest(
     recipe = file.recipe
     compared = entries(folder, known)
     hashes = {name: entry.sha256 for name, entry in compared.items()}
-    write_json(folder / "parity.json", parity_document(checks, recipe.samples.source, recipe.samples.count, hashes))
-    sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files(folder)}
-    report = markdown(f"{recipe.name} {recipe.version}", checks, sizes, recipe.samples.source)
-    (folder / "report.md").write_text(report, encoding="utf-8")
-    provenance: dict[str, Any] = {"packages": versions(), "sources": dict(sources)}
-    if recipe.training is not None:
-        provenance["training"] = read_json(file.path(recipe.training))
+    _write_reports(recipe, checks, folder, hashes)
     manifest = Manifest(
         format=1,
         name=recipe.name,
@@ -62,9 +57,23 @@ def write_manifest(
         evidence=recipe.evidence,
         files=entries(folder, hashes),
         parity="parity.json",
-        provenance=provenance,
+        provenance=_provenance(file, sources),
     )
     write_json(folder / MANIFEST, manifest.model_dump(mode="json", exclude_none=True))
+
+
+def _write_reports(recipe: Recipe, checks: Sequence[Check], folder: Path, hashes: Mapping[str, str]) -> None:
+    write_json(folder / "parity.json", parity_document(checks, recipe.samples.source, recipe.samples.count, hashes))
+    sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files(folder)}
+    report = markdown(f"{recipe.name} {recipe.version}", checks, sizes, recipe.samples.source)
+    (folder / "report.md").write_text(report, encoding="utf-8")
+
+
+def _provenance(file: RecipeFile, sources: Mapping[str, str]) -> dict[str, Any]:
+    provenance: dict[str, Any] = {"packages": versions(), "sources": dict(sources)}
+    if file.recipe.training is not None:
+        provenance["training"] = read_json(file.path(file.recipe.training))
+    return provenance
 
 
 def entries(folder: Path, known: Mapping[str, str] | None = None) -> dict[str, FileEntry]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -56,11 +56,18 @@ def write_streamed(
     inputs = example(scorer)
     model = _trace(scorer, inputs, dynamic, outputs)
     turned = _absorb_transposes(model, set(inputs))
+    _write(model, turned, _values(weights, scorer), path, inline)
+
+
+def _write(
+    model: onnx.ModelProto, turned: Mapping[str, str], values: Iterable[tuple[str, Tensor]], path: Path, inline: int
+) -> None:
+    """The graph with its values; what is written of a file that fails is removed."""
     data = path.with_name(f"{path.name}.data")
     try:
         with data.open("w+b") as file:
             stored = _Stored(model, file, turned)
-            for name, tensor in _values(weights, scorer):
+            for name, tensor in values:
                 stored.add(name, tensor)
             beside = stored.finish(path, data.name, inline)
     except BaseException:

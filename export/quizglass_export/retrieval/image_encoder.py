@@ -24,7 +24,7 @@ from quizglass_export.retrieval.shapes import (
     build_image_encoder,
     save_image_encoder,
 )
-from quizglass_export.retrieval.training import Budget, TimedRun, prepare
+from quizglass_export.retrieval.training import TimedRun, finish, finished, prepare
 from quizglass_export.starter.model.precision import autocast
 
 _BATCH = 96
@@ -98,13 +98,15 @@ def start_rendering(folder: Path, things: int, seed: int) -> subprocess.Popen[by
 def train_image_encoder(
     workdir: Path, minutes: float, threads: int = 1, seed: int = 0, pool_things: int = _POOL_THINGS
 ) -> Path:
-    """Train (or go on training) and save to `workdir`/image_encoder; returns that directory.
+    """Train (or go on training) and save to `workdir`/image_encoder, unless that is done; returns that directory.
 
     It begins with weights that are there already. The pool of pictures is kept in `workdir`/image_pool and rendered
     while training runs.
     """
     prepare(workdir, threads, seed)
     out = workdir / "image_encoder"
+    if finished(out):
+        return out
     folder = workdir / "image_pool"
     renderer = start_rendering(folder, pool_things, seed)
     try:
@@ -114,11 +116,12 @@ def train_image_encoder(
             before = CLIPVisionModelWithProjection.from_pretrained(out, attn_implementation="eager")
             model.encoder.load_state_dict(before.state_dict())
         rate = _FURTHER_RATE if further else _RATE
-        run = TimedRun("image_encoder", out / "training", model, Budget(minutes, rate))
+        run = TimedRun("image_encoder", out / "training", model, minutes, rate)
         _fit(run, model, pool, seed, 0.0 if further else _NAMING_SHARE)
     finally:
         renderer.terminate()
     save_image_encoder(model.encoder, out)
+    finish(out, run.measured, run)
     return out
 
 

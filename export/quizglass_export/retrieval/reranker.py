@@ -28,7 +28,7 @@ from quizglass_export.retrieval.rerank_data import (
 )
 from quizglass_export.retrieval.shapes import LORA_RANK, LORA_TARGETS, build_reranker
 from quizglass_export.retrieval.text_encoder import embed_texts, load_text_encoder
-from quizglass_export.retrieval.training import Budget, TimedRun, log, prepare
+from quizglass_export.retrieval.training import TimedRun, finish, finished, log, prepare
 from quizglass_export.starter.model.precision import autocast
 from quizglass_export.starter.model.tokenizer import build_tokenizer
 
@@ -159,24 +159,24 @@ def load_reranker(workdir: Path) -> Qwen3ForCausalLM:
     return PeftModel.from_pretrained(base, str(workdir / "reranker")).merge_and_unload().eval()
 
 
-def train_reranker_base(workdir: Path, minutes: float, reader: PromptReader, seed: int) -> Path:
-    """The first two stages; saves `workdir`/reranker_base."""
+def train_reranker_base(workdir: Path, minutes: float, reader: PromptReader, seed: int) -> tuple[TimedRun, ...]:
+    """The first two stages; saves `workdir`/reranker_base. Returns their runs."""
     out = workdir / "reranker_base"
     judge = Judge(build_reranker(pad_token_id=0), reader.yes, reader.no)
-    copying = TimedRun("reranker_copy", out / "training", judge, Budget(_SHARES["copy"] * minutes, 2e-3))
+    copying = TimedRun("reranker_copy", out / "training", judge, _SHARES["copy"] * minutes, 2e-3)
     _learn_to_copy(copying, judge, seed)
-    judging = TimedRun("reranker_judge", out / "training", judge, Budget(_SHARES["judge"] * minutes, 1.5e-3))
+    judging = TimedRun("reranker_judge", out / "training", judge, _SHARES["judge"] * minutes, 1.5e-3)
     libraries = training_libraries(_WORLDS, _WORLD_THINGS, seed)
     rng = random.Random(f"reranker/{seed}/{judging.step}")
     _learn_to_judge(judging, judge, reader, lambda: draw_candidate(rng.choice(libraries), rng))
     judge.model.save_pretrained(out)
-    return out
+    return copying, judging
 
 
-def train_reranker_lora(workdir: Path, minutes: float, reader: PromptReader, seed: int) -> Path:
+def train_reranker_lora(workdir: Path, minutes: float, reader: PromptReader, seed: int) -> TimedRun:
     """The last stage, on candidates of the trained text encoder; saves the adapter to `workdir`/reranker.
 
-    It begins with the adapter that is there already, or a fresh one.
+    It begins with the adapter that is there already, or a fresh one. Returns its run.
     """
     out = workdir / "reranker"
     base = Qwen3ForCausalLM.from_pretrained(workdir / "reranker_base", attn_implementation="eager")
@@ -186,7 +186,7 @@ def train_reranker_lora(workdir: Path, minutes: float, reader: PromptReader, see
     )
     judge = Judge(adapted, reader.yes, reader.no)
     judge.heads.requires_grad_(False)
-    run = TimedRun("reranker_lora", out / "training", judge, Budget(minutes, 1e-3))
+    run = TimedRun("reranker_lora", out / "training", judge, minutes, 1e-3)
     rng = random.Random(f"reranker lora/{seed}/{run.step}")
     libraries = training_libraries(_MINED_WORLDS, 2 * _WORLD_THINGS, seed + 500)
     mined = mine(workdir, libraries, rng)
@@ -195,22 +195,28 @@ def train_reranker_lora(workdir: Path, minutes: float, reader: PromptReader, see
     log.info("mined candidates for %d queries", len(mined))
     _learn_to_judge(run, judge, reader, _mined_drawer(mined, links, rng), dense=False)
     judge.model.save_pretrained(str(out))
-    return out
+    return run
 
 
 def train_reranker(workdir: Path, minutes: float, threads: int = 1, seed: int = 0) -> Path:
-    """Train base and adapter (or go on training); needs `workdir`/text_encoder. Returns the adapter's directory.
+    """Train base and adapter (or go on training), unless that is done; returns the adapter's directory.
 
-    A base that was trained elsewhere stays as it is, and the adapter gets all of the time. Uses `workdir`/tokenizer,
-    which is built where it is missing.
+    Needs `workdir`/text_encoder, and builds `workdir`/tokenizer where it is missing. A base that was trained elsewhere
+    stays as it is, and the adapter gets all of the time. The record is of base and adapter together.
     """
     prepare(workdir, threads, seed)
+    out = workdir / "reranker"
+    if finished(out):
+        return out
     reader = PromptReader(ensure_tokenizer(workdir))
     base = workdir / "reranker_base"
+    runs: tuple[TimedRun, ...] = ()
     if (base / "training").is_dir() or not (base / "model.safetensors").is_file():
-        train_reranker_base(workdir, (1 - _SHARES["lora"]) * minutes, reader, seed)
+        runs = train_reranker_base(workdir, (1 - _SHARES["lora"]) * minutes, reader, seed)
         minutes = _SHARES["lora"] * minutes
-    return train_reranker_lora(workdir, minutes, reader, seed)
+    runs = (*runs, train_reranker_lora(workdir, minutes, reader, seed))
+    finish(out, {run.name: run.measured for run in runs}, *runs)
+    return out
 
 
 def ensure_tokenizer(workdir: Path) -> Path:

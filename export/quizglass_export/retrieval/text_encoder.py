@@ -20,7 +20,7 @@ from quizglass_export.retrieval.shapes import (
     mean_pool,
     save_text_pooling,
 )
-from quizglass_export.retrieval.training import Budget, TimedRun, prepare
+from quizglass_export.retrieval.training import TimedRun, finish, finished, prepare
 from quizglass_export.retrieval.wordpiece import build_wordpiece
 from quizglass_export.starter.model.precision import autocast
 
@@ -102,17 +102,19 @@ def _begun(libraries: Sequence[PassageLibrary], out: Path, seed: int) -> tuple[B
 
 
 def train_text_encoder(workdir: Path, minutes: float, threads: int = 1, seed: int = 0) -> Path:
-    """Train (or go on training) and save to `workdir`/text_encoder; returns that directory.
+    """Train (or go on training) and save to `workdir`/text_encoder, unless that is done; returns that directory.
 
     Weights that are there already are where it begins.
     """
     prepare(workdir, threads, seed)
     out = workdir / "text_encoder"
+    if finished(out):
+        return out
     libraries = training_libraries(_WORLDS, _WORLD_THINGS, seed)
     further = (out / "model.safetensors").is_file()
     encoder, tokenizer = load_text_encoder(out) if further else _begun(libraries, out, seed)
     model = TextTrainer(encoder)
-    run = TimedRun("text_encoder", out / "training", model, Budget(minutes, _FURTHER_RATE if further else _RATE))
+    run = TimedRun("text_encoder", out / "training", model, minutes, _FURTHER_RATE if further else _RATE)
     rng = random.Random(f"text encoder/{seed}/{run.step}")
     model.train()
     for _ in run.steps():
@@ -128,4 +130,5 @@ def train_text_encoder(workdir: Path, minutes: float, threads: int = 1, seed: in
         run.update(contrastive_loss(scores, right), hit=hit)
     model.encoder.save_pretrained(out)
     save_text_pooling(out)
+    finish(out, run.measured, run)
     return out

@@ -1,4 +1,4 @@
-"""A training run with a time budget: learning-rate schedule, checkpoints, progress.
+"""A training run with a time budget: learning-rate schedule, checkpoints, progress, and the record of what it took.
 
 It knows nothing about models or data. The schedule follows the share of the time that has passed, so that a run
 ends annealed on any machine; a run that is interrupted goes on from its last checkpoint and its remaining time.
@@ -6,10 +6,12 @@ Time is the process's processor time per thread: the time on the clock where not
 where something does.
 """
 
+import json
 import logging
 import math
+import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,26 +23,19 @@ from torch import nn
 
 log = logging.getLogger("quizglass.train")
 
+DONE = "done.json"
 _CHECKPOINT_SECONDS = 60.0
 _LOG_SECONDS = 15.0
+_WARM_UP = 0.04  # share of the time
+_FINAL_SHARE = 0.02  # of the peak rate, at the end
 
 
-@dataclass
-class Budget:
-    """How long a run may take and how often it tells."""
-
-    minutes: float
-    peak_rate: float
-    warm_up: float = 0.04  # share of the time
-    final_share: float = 0.02  # of the peak rate, at the end
-
-
-def learning_rate(budget: Budget, passed: float) -> float:
+def learning_rate(peak: float, passed: float) -> float:
     """Rate at `passed` (0..1 of the time): linear warm-up, then a half cosine."""
-    if passed < budget.warm_up:
-        return budget.peak_rate * max(passed / budget.warm_up, 0.05)
-    angle = math.pi * min((passed - budget.warm_up) / (1 - budget.warm_up), 1.0)
-    return budget.peak_rate * (budget.final_share + (1 - budget.final_share) * 0.5 * (1 + math.cos(angle)))
+    if passed < _WARM_UP:
+        return peak * max(passed / _WARM_UP, 0.05)
+    angle = math.pi * min((passed - _WARM_UP) / (1 - _WARM_UP), 1.0)
+    return peak * (_FINAL_SHARE + (1 - _FINAL_SHARE) * 0.5 * (1 + math.cos(angle)))
 
 
 def adamw(model: nn.Module, weight_decay: float = 0.02) -> torch.optim.AdamW:
@@ -58,7 +53,8 @@ class TimedRun:
     name: str
     folder: Path
     model: nn.Module  # everything that is trained, auxiliary heads included
-    budget: Budget
+    minutes: float  # that it may take
+    peak_rate: float
     step: int = 0
     elapsed: float = 0.0  # seconds of processor time per thread, over all resumed parts
     averages: dict[str, float] = field(default_factory=dict)
@@ -73,7 +69,7 @@ class TimedRun:
     @property
     def passed(self) -> float:
         """Share of the time that has passed, 0..1."""
-        return min(self.elapsed / (60 * self.budget.minutes), 1.0) if self.budget.minutes > 0 else 1.0
+        return min(self.elapsed / (60 * self.minutes), 1.0) if self.minutes > 0 else 1.0
 
     def steps(self) -> Iterator[int]:
         """Step numbers until the time is up; saves a checkpoint every minute and at the end."""
@@ -83,7 +79,7 @@ class TimedRun:
             while self.passed < 1.0:
                 started = time.process_time()
                 for group in self.optimizer.param_groups:
-                    group["lr"] = learning_rate(self.budget, self.passed)
+                    group["lr"] = learning_rate(self.peak_rate, self.passed)
                 yield self.step
                 self.step += 1
                 now = time.monotonic()
@@ -107,6 +103,11 @@ class TimedRun:
         for key, value in {"loss": loss.item(), **measures}.items():
             self.averages[key] = 0.95 * self.averages.get(key, value) + 0.05 * value
 
+    @property
+    def measured(self) -> dict[str, float]:
+        """Loss and the other measures, averaged over about the last twenty steps."""
+        return {key: round(value, 4) for key, value in self.averages.items()}
+
     def save(self) -> None:
         """Write the state atomically."""
         state = {
@@ -114,6 +115,7 @@ class TimedRun:
             "optimizer": self.optimizer.state_dict(),
             "step": self.step,
             "elapsed": self.elapsed,
+            "averages": self.averages,
         }
         part = self._state_file.with_suffix(".part")
         torch.save(state, part)
@@ -124,10 +126,34 @@ class TimedRun:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.elapsed = state["step"], state["elapsed"]
+        self.averages = state.get("averages", {})  # a state written before it held any
         log.info("%s resumed at step %d, %.0f s", self.name, self.step, self.elapsed)
 
     def _told(self) -> str:
         return " ".join(f"{key} {value:.3f}" for key, value in self.averages.items())
+
+
+def finished(folder: Path) -> bool:
+    """Whether the stage in this folder is done; delete the folder to repeat it."""
+    return (folder / DONE).is_file()
+
+
+def finish(folder: Path, measured: Mapping[str, object], *runs: TimedRun) -> None:
+    """Mark a stage done.
+
+    Writes `done.json` with what was measured, and `steps` and `minutes` (processor time per thread over all sittings)
+    of its runs together, and `peak_memory_mb` (largest resident memory of the last sitting's process).
+    """
+    report = {
+        **measured,
+        "steps": sum(run.step for run in runs),
+        "minutes": round(sum(run.elapsed for run in runs) / 60, 2),
+        "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
+    part = folder / f"{DONE}.part"
+    part.write_text(json.dumps(report, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    part.replace(folder / DONE)
+    log.info("%s done: %s", folder.name, json.dumps(report, sort_keys=True))
 
 
 def _progress() -> Progress:

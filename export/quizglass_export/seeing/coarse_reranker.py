@@ -17,12 +17,11 @@ from quizglass_export.pocketworld.question import Question
 from quizglass_export.retrieval.image_encoder import normalise_pixels
 from quizglass_export.retrieval.pairs import Pair
 from quizglass_export.retrieval.text_encoder import contrastive_loss, load_text_encoder, make_batch
-from quizglass_export.retrieval.training import Budget, TimedRun, prepare
+from quizglass_export.retrieval.training import TimedRun, finish, finished, prepare
 from quizglass_export.seeing.asked import Exam, exams, pictures
 from quizglass_export.seeing.coarse_trainer import CoarseTrainer
 from quizglass_export.seeing.q_former_shape import build_q_former, save_q_former
 from quizglass_export.seeing.ranking import WORLD, evaluate_coarse
-from quizglass_export.seeing.stage import finish, finished
 
 NAME = "coarse_reranker"
 _BATCH = 48
@@ -45,7 +44,7 @@ def train_coarse_reranker(workdir: Path, minutes: float, threads: int = 1, seed:
     texts, tokenizer = load_text_encoder(workdir / "text_encoder")
     model = build_q_former(len(tokenizer), images, texts)
     trainer = CoarseTrainer(model, tokenizer)
-    run = TimedRun(NAME, out / "training", trainer, Budget(minutes, _RATE))
+    run = TimedRun(NAME, out / "training", trainer, minutes, _RATE)
     rng = random.Random(f"coarse reranker/{seed}/{run.step}")
     supply = exams(rng)
     exam = next(supply)
@@ -56,7 +55,7 @@ def train_coarse_reranker(workdir: Path, minutes: float, threads: int = 1, seed:
         loss, measures = batch_loss(trainer, exam, rng)
         run.update(loss, **measures)
     save_q_former(model, workdir / "text_encoder", out)
-    finish(out, run, lambda: evaluate_coarse(workdir, *WORLD))
+    finish(out, evaluate_coarse(workdir, *WORLD), run)
     return out
 
 

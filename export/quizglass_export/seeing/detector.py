@@ -18,7 +18,7 @@ from transformers import CLIPVisionModelWithProjection, Owlv2ForObjectDetection
 
 from quizglass_export.retrieval.image_encoder import normalise_pixels
 from quizglass_export.retrieval.image_pool import ATTRIBUTE_SIZES, look_labels
-from quizglass_export.retrieval.training import Budget, TimedRun, prepare
+from quizglass_export.retrieval.training import TimedRun, finish, finished, prepare
 from quizglass_export.seeing.detector_shape import (
     PATCH,
     SIDE,
@@ -32,7 +32,6 @@ from quizglass_export.seeing.looking import WORLD, evaluate_detector
 from quizglass_export.seeing.matching import Answers, Targets, box_loss, covering, detection_loss
 from quizglass_export.seeing.phrases import phrases, vocabulary
 from quizglass_export.seeing.scenes import DrawnScene, drawn_scenes
-from quizglass_export.seeing.stage import finish, finished
 from quizglass_export.starter.model.precision import autocast
 
 NAME = "detector"
@@ -137,7 +136,7 @@ def train_detector(workdir: Path, minutes: float, threads: int = 1, seed: int = 
     further = (out / "model.safetensors").is_file()
     detector, tokenizer = load_detector(out) if further else _begun(workdir / "image_encoder")
     model = DetectorTrainer(detector)
-    run = TimedRun(NAME, out / "training", model, Budget(minutes, _FURTHER_RATE if further else _RATE))
+    run = TimedRun(NAME, out / "training", model, minutes, _FURTHER_RATE if further else _RATE)
     rng = random.Random(f"detector/{seed}/{run.step}")
     scenes, reader = repeated(drawn_scenes(rng.getrandbits(30), SIDE), rng), PhraseReader(tokenizer)
     model.train()
@@ -145,5 +144,5 @@ def train_detector(workdir: Path, minutes: float, threads: int = 1, seed: int = 
         loss, measures = model.losses(make_batch(next(scenes), reader, rng))
         run.update(loss, **measures)
     save_detector(model.detector, tokenizer, out)
-    finish(out, run, lambda: evaluate_detector(workdir, *WORLD))
+    finish(out, evaluate_detector(workdir, *WORLD), run)
     return out

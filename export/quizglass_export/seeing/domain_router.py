@@ -16,11 +16,10 @@ from quizglass_export.checkpoints.files import CLASSIFIER
 from quizglass_export.pocketworld.question import Question
 from quizglass_export.pocketworld.words import DOMAINS, NUMBER_DOMAIN, TEXT_DOMAIN
 from quizglass_export.retrieval.image_encoder import normalise_pixels
-from quizglass_export.retrieval.training import Budget, TimedRun, prepare
+from quizglass_export.retrieval.training import TimedRun, finish, finished, prepare
 from quizglass_export.seeing.asked import Exam, exams, pictures
 from quizglass_export.seeing.coarse_trainer import CoarseTrainer
 from quizglass_export.seeing.q_former_shape import load_q_former
-from quizglass_export.seeing.stage import finish, finished
 
 NAME = "domain_router"
 LABELS = (*dict.fromkeys(DOMAINS.values()), TEXT_DOMAIN, NUMBER_DOMAIN)
@@ -43,7 +42,7 @@ def train_domain_router(workdir: Path, minutes: float, threads: int = 1, seed: i
         return out
     base = CoarseTrainer(*load_q_former(workdir / "coarse_reranker"))
     head = nn.Linear(base.questions.model.config.qformer_config.hidden_size, len(LABELS))
-    run = TimedRun(NAME, out / "training", head, Budget(minutes, _RATE))
+    run = TimedRun(NAME, out / "training", head, minutes, _RATE)
     rng = random.Random(f"domain router/{seed}/{run.step}")
     supply = exams(rng)
     exam = next(supply)
@@ -55,7 +54,7 @@ def train_domain_router(workdir: Path, minutes: float, threads: int = 1, seed: i
         right = (logits.argmax(1) == labels).float().mean().item()
         run.update(functional.cross_entropy(logits, labels), right=right)
     _save(head, base.questions.model, workdir / "coarse_reranker")
-    finish(out, run, lambda: evaluate(workdir))
+    finish(out, evaluate(workdir), run)
     return out
 
 

@@ -29,10 +29,10 @@ from quizglass_export.pocketworld.world import World, make_world
 from quizglass_export.retrieval.image_encoder import normalise_pixels
 from quizglass_export.retrieval.picture_search import EVIDENCE, Gallery, Regions, TrainedImageEncoder
 from quizglass_export.retrieval.thresholds import Report, best_threshold, recalls
+from quizglass_export.retrieval.training import DONE, finished
 from quizglass_export.seeing.detector_shape import SIDE, PhraseReader, load_detector
 from quizglass_export.seeing.phrases import other_words
 from quizglass_export.seeing.scenes import SCENE_SIZE
-from quizglass_export.seeing.stage import DONE, finished
 from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.models.fields import Size

@@ -51,6 +51,17 @@ def test_too_little_time_is_refused_before_anything_is_trained(
     assert not (tmp_path / "work").exists()
 
 
+@pytest.mark.parametrize("stage", starter_command.RETRIEVAL_STAGES)
+def test_a_retrieval_stage_that_is_done_keeps_its_record(tmp_path: Path, stage: str) -> None:
+    done = tmp_path / stage / "done.json"
+    done.parent.mkdir()
+    done.write_text('{"hit": 0.9, "steps": 5}')
+    least = sum(starter_command.UNTIMED.values()) + 0.01
+    given = ["starter", "--workdir", str(tmp_path), "--threads", "1", "--minutes", str(least), "--stages", stage]
+    assert cli.main(given) == 0
+    assert json.loads(done.read_text()) == {"hit": 0.9, "steps": 5}
+
+
 def test_thresholds_join_the_settings_that_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from quizglass_export.retrieval import evaluate, picture_search
 

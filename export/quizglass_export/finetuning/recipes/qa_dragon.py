@@ -59,7 +59,7 @@ from quizglass_export.finetuning.shared.records import Record, each_kept
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_export.finetuning.training.settings import Training
 from quizglass_export.scoring.answers import exact_match, refuses
-from quizglass_export.search_router import FEATURES
+from quizglass_export.search_router import FEATURES, branch_of
 from quizglass_server.domain.state import Draft
 from quizglass_server.policies.qa_dragon import Branch, Judgement, Parts, QADragon, Same, Subject
 from quizglass_server.steps.generate import lines_of
@@ -221,7 +221,7 @@ class _PolicyRuns:
             draft=draft.text,
             draft_right=draft_right,
             features=features(draft, signs(draft, steps)),
-            branch=(Branch.VERIFY if _needs(sample) else Branch.DIRECT) if draft_right else Branch.RAG,
+            branch=branch_of(right=draft_right, to_look_up=_needs(sample)),
             names_it=_names_it(sample, steps),
             gold_right=gold_right if sample.gold_query or not sample.pictures else None,
             candidates=candidates,

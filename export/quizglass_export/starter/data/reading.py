@@ -22,11 +22,13 @@ _ABROAD: Mapping[str, tuple[Callable[..., str], tuple[str, ...]]] = {
 }
 """Entries that are no things: how they are asked about, and what a longer question calls them."""
 _DEICTIC = ("this {}", "the {} in the picture", "the {} on the left", "the {} on the right", "the {}")
+_COPIED_TOKENS = 48
+"""Tokens that a row says twice."""
 
 
-def copying(encoder: Encoder, vocabulary: int, rng: random.Random, length: int = 48) -> list[Encoded]:
+def copying(encoder: Encoder, vocabulary: int, rng: random.Random) -> list[Encoded]:
     """One row: distinct random tokens, then the same again; every repeated token is a target."""
-    tokens = rng.sample(range(8, vocabulary), length)
+    tokens = rng.sample(range(8, vocabulary), _COPIED_TOKENS)
     return [Encoded((encoder.end, *tokens, encoder.end), (*tokens, encoder.end), None, "copying")]
 
 

@@ -14,6 +14,8 @@ COPYING = "copying"
 """The task whose share of exact answers a source is told."""
 _AHEAD = 4
 """Batches that each process makes ahead."""
+_MOST_PROCESSES = 10_000
+"""More than ever make batches at once."""
 
 
 class BatchSource(Protocol):
@@ -34,8 +36,10 @@ class BatchSource(Protocol):
 class Feed(IterableDataset[Batch]):
     """Batches of a source without end. Processes beside this one are told how far the training is, too."""
 
-    def __init__(self, source: BatchSource) -> None:
+    def __init__(self, source: BatchSource, steps: int = 0) -> None:
+        """`steps` that were made before: a training that goes on draws other batches than it began with."""
         self._source = source
+        self._steps = steps
         self._standing = torch.zeros(2).share_memory_()  # type: ignore[no-untyped-call]
 
     def tell(self, part: float, copied: float) -> None:
@@ -57,7 +61,8 @@ class Feed(IterableDataset[Batch]):
         return iter(loader)
 
     def __iter__(self) -> Iterator[Batch]:
-        if (worker := get_worker_info()) is not None:
-            self._source.reseed(worker.id + 1)
+        worker = get_worker_info()
+        if number := self._steps * _MOST_PROCESSES + (0 if worker is None else worker.id + 1):
+            self._source.reseed(number)
         while True:
             yield from self._source(float(self._standing[0]), float(self._standing[1]))

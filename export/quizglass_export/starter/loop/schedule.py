@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from torch import nn
 
+_log = logging.getLogger(__name__)
 PROGRESS = "progress.pt"
+_FLOOR = 0.03
+"""Share of the rate that is left at the end."""
 
 
 class Schedule:
@@ -27,16 +33,12 @@ class Schedule:
         rate: of learning, at its highest.
         device: where the model learns.
         warm_up: share of the budget in which the rate rises.
-        floor: share of the rate that is left at the end.
     """
 
-    def __init__(
-        self, minutes: float, rate: float, device: torch.device, warm_up: float = 0.05, floor: float = 0.03
-    ) -> None:
+    def __init__(self, minutes: float, rate: float, device: torch.device, *, warm_up: float) -> None:
         self.budget = minutes * 60
         self.rate = rate
         self.warm_up = warm_up
-        self.floor = floor
         self.steps = 0
         self.spent = 0.0
         self._clock = time.thread_time if device.type == "cpu" else time.monotonic
@@ -58,7 +60,7 @@ class Schedule:
             return False
         part = self.part()
         ramp = min(1.0, part / self.warm_up)
-        decay = self.floor + (1 - self.floor) * 0.5 * (1 + math.cos(math.pi * part))
+        decay = _FLOOR + (1 - _FLOOR) * 0.5 * (1 + math.cos(math.pi * part))
         for group in optimizer.param_groups:
             group["lr"] = self.rate * group.get("scale", 1.0) * ramp * decay
         self.steps += 1
@@ -90,27 +92,35 @@ def optimiser(
     )
 
 
-def save_progress(folder: Path, module: nn.Module, optimizer: torch.optim.Optimizer, schedule: Schedule) -> None:
-    """Write everything `resume` needs, atomically."""
+def save_progress(
+    folder: Path,
+    module: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    schedule: Schedule,
+    measured: Mapping[str, object],
+) -> None:
+    """Write everything `resume` needs, atomically; `measured` are the running figures of the training."""
     folder.mkdir(parents=True, exist_ok=True)
     state = {
         "module": module.state_dict(),
         "optimizer": optimizer.state_dict(),
         "steps": schedule.steps,
         "spent": schedule.spent,
+        "measured": dict(measured),
     }
     part = folder / f"{PROGRESS}.part"
     torch.save(state, part)
     part.rename(folder / PROGRESS)
 
 
-def resume(folder: Path, module: nn.Module, optimizer: torch.optim.Optimizer, schedule: Schedule) -> bool:
-    """Continue from a folder's progress if there is any."""
+def resume(folder: Path, module: nn.Module, optimizer: torch.optim.Optimizer, schedule: Schedule) -> dict[str, Any]:
+    """Continue from a folder's progress if there is any. Returns what was measured until then."""
     path = folder / PROGRESS
     if not path.is_file():
-        return False
+        return {}
     state = torch.load(path, map_location="cpu", weights_only=True)
     module.load_state_dict(state["module"])
     optimizer.load_state_dict(state["optimizer"])
     schedule.steps, schedule.spent = state["steps"], state["spent"]
-    return True
+    _log.info("%s resumed at %s", folder.name, schedule.progress())
+    return dict(state.get("measured", {}))  # progress written before it held any

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +22,13 @@ from quizglass_export.starter.model.vlm import Model, hidden_states, logits, pic
 
 _log = logging.getLogger(__name__)
 _SAVE_EVERY = 120.0
+"""Seconds of the budget."""
 _LOG_EVERY = 100
+"""Steps."""
 _WARM_UP = 0.03
-"""Seconds."""
+"""Share of the budget in which the rate rises."""
+_WINDOW = 50
+"""Examples of a task that its running share is about."""
 _COUNTED = 8
 """Examples of one task of a batch, at most."""
 Pictures = NDArray[np.uint8] | Album | Tensor
@@ -74,9 +78,8 @@ def on_device(store: NDArray[np.uint8] | Album, device: torch.device) -> Picture
 
 @dataclass
 class Meter:
-    """Running share of exact answers by task, over about the last `window` of each, and running loss."""
+    """Running share of exact answers by task, over about the last fifty of each, and running loss."""
 
-    window: int = 50
     loss: float = 0.0
     shares: dict[str, float] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
@@ -88,7 +91,7 @@ class Meter:
         for task, hit in zip(batch.tasks, right.tolist(), strict=True):
             counted[task] = counted.get(task, 0) + 1
             if counted[task] <= _COUNTED:
-                self.counts[task] = min(self.counts.get(task, 0) + 1, self.window)
+                self.counts[task] = min(self.counts.get(task, 0) + 1, _WINDOW)
                 old = self.shares.get(task, 0.0)
                 self.shares[task] = old + (float(hit) - old) / self.counts[task]
 
@@ -111,7 +114,7 @@ def fit(
     scales: dict[str, float] | None = None,
     workers: int = 0,
 ) -> Meter:
-    """Train for a budget of time, where the model is; resumable from `folder`.
+    """Train for a budget of time, where the model is, and return the running accuracies; resumable from `folder`.
 
     Args:
         model: what learns, as far as its parameters ask for gradients.
@@ -123,27 +126,32 @@ def fit(
         store: pictures by row, uint8 [N, 112, 112, 3].
         scales: factors on the rate by parameter name prefix.
         workers: processes that make batches ahead; 0 makes them in this one.
-
-    Returns:
-        The running accuracies.
     """
     optimizer = optimiser(model, rate, scales=scales)
     schedule = Schedule(minutes, rate, device_of(model), warm_up=_WARM_UP)
-    if resume(folder, model, optimizer, schedule):
-        _log.info("%s resumed at %s", folder.name, schedule.progress())
-    meter, saved, feed = Meter(), schedule.spent, Feed(source)
-    batches, device = feed.batches(workers), device_of(model)
-    while schedule.step(optimizer, f"loss {meter.loss:.3f}"):
-        feed.tell(schedule.part(), meter.shares.get(COPYING, 0.0))
-        batch = next(batches).to(device)
+    meter = Meter(**resume(folder, model, optimizer, schedule))
+    saved, device = schedule.spent, device_of(model)
+    for made in _batches(source, optimizer, schedule, meter, workers):
+        batch = made.to(device)
         meter.add(batch, *_learn(model, optimizer, batch, pad, store))
         if schedule.steps % _LOG_EVERY == 0:
             _log.info("%s step %d %s %s", folder.name, schedule.steps, schedule.progress(), meter.line())
         if schedule.spent - saved > _SAVE_EVERY:
             saved = schedule.spent
-            save_progress(folder, model, optimizer, schedule)
-    save_progress(folder, model, optimizer, schedule)
+            save_progress(folder, model, optimizer, schedule, asdict(meter))
+    save_progress(folder, model, optimizer, schedule, asdict(meter))
     return meter
+
+
+def _batches(
+    source: BatchSource, optimizer: torch.optim.Optimizer, schedule: Schedule, meter: Meter, workers: int
+) -> Iterator[Batch]:
+    """A batch for each step until the time is used up, at the rate that the schedule has for it."""
+    feed = Feed(source, schedule.steps)
+    batches = feed.batches(workers)
+    while schedule.step(optimizer, f"loss {meter.loss:.3f}"):
+        feed.tell(schedule.part(), meter.shares.get(COPYING, 0.0))
+        yield next(batches)
 
 
 def _learn(
@@ -153,8 +161,13 @@ def _learn(
     with autocast(batch.ids.device.type):
         scores = predict(model, batch, pad, store)
     loss = F.cross_entropy(scores.float(), batch.targets)
+    descend(model, optimizer, loss)
+    return float(loss.detach()), exact(scores.detach(), batch)
+
+
+def descend(module: nn.Module, optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
+    """One step down a loss, along a gradient of at most unit length."""
     loss.backward()  # type: ignore[no-untyped-call]
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    nn.utils.clip_grad_norm_(module.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad()
-    return float(loss.detach()), exact(scores.detach(), batch)

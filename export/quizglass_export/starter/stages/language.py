@@ -13,6 +13,7 @@ from quizglass_export.starter.loop.training import Meter, fit
 from quizglass_export.starter.model.vlm import Model
 
 BATCH_TOKENS = 4096
+_RATE = 1.2e-3
 _POOL = 600
 _COPIED = 0.5
 """Copying alone until half of the rows are copied without any mistake: reading a name hardly emerges otherwise."""
@@ -59,7 +60,6 @@ def train_language(
     folder: Path,
     minutes: float,
     *,
-    rate: float = 1.2e-3,
     scale: int = 1,
     workers: int = 0,
 ) -> Meter:
@@ -68,7 +68,7 @@ def train_language(
         parameter.requires_grad_(False)
     vocabulary = model.model.language_model.embed_tokens.num_embeddings
     batches = TextBatches(encoder, vocabulary, 77, scale)
-    meter = fit(model, batches, folder, minutes, pad=encoder.pad, rate=rate, workers=workers)
+    meter = fit(model, batches, folder, minutes, pad=encoder.pad, rate=_RATE, workers=workers)
     for parameter in model.model.visual.parameters():
         parameter.requires_grad_(True)
     return meter

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from quizglass_export.logistic_regression import regression
 from quizglass_export.pocketworld.question import Question
 from quizglass_export.scoring.answers import exact_match
-from quizglass_export.search_router import BRANCHES, FEATURES, write_router
+from quizglass_export.search_router import BRANCHES, FEATURES, branch_of, write_router
 from quizglass_export.starter.data.examples import Encoder
 from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.model.vlm import Model
 from quizglass_export.starter.stages.drafting import drafted
 from quizglass_server.domain.state import Draft
+from quizglass_server.policies.qa_dragon import Branch
 from quizglass_server.steps.signs import features, signs
 
 MOST_QUESTIONS = 6000
@@ -38,15 +39,14 @@ def table(
         draft = Draft(own.draft, own.probabilities)
         numbers = features(draft, signs(draft, list(own.steps)))
         values.append([numbers[name] for name in FEATURES])
-        branches.append(BRANCHES.index(branch(asked.questions[own.row], own.draft)))
+        branches.append(BRANCHES.index(needed(asked.questions[own.row], own.draft).value))
     return np.array(values), np.array(branches)
 
 
-def branch(question: Question, draft: str) -> str:
-    """What a draft needs, by the record."""
-    if not exact_match(draft, question.answer, question.aliases) or question.group is None:
-        return "rag"
-    return "verify" if question.hops else "direct"
+def needed(question: Question, draft: str) -> Branch:
+    """What a draft needs, by the record; one about a question that nothing answers is never right."""
+    right = question.group is not None and exact_match(draft, question.answer, question.aliases)
+    return branch_of(right=right, to_look_up=bool(question.hops))
 
 
 def train_router(model: Model, encoder: Encoder, asked: Asked, tests: Asked, path: Path) -> dict[str, object]:

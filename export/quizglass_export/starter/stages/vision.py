@@ -21,7 +21,7 @@ from torch.nn import functional as F
 
 from quizglass_export.starter.data import pictures
 from quizglass_export.starter.loop.schedule import Schedule, optimiser, resume, save_progress
-from quizglass_export.starter.loop.training import on_device, shown
+from quizglass_export.starter.loop.training import descend, on_device, shown
 from quizglass_export.starter.model.precision import autocast, device_of
 from quizglass_export.starter.model.sizes import TOKENS_SIDE
 from quizglass_export.starter.model.vlm import HIDDEN, PICTURE_TOKENS, Model, tower_features
@@ -148,32 +148,27 @@ def train_vision(
     rate = _FURTHER_RATE if further else _RATE
     optimizer = optimiser(both, rate, decay=0.03)
     schedule = Schedule(minutes, rate, device, warm_up=0.04)
-    resume(folder, both, optimizer, schedule)
+    averages: dict[str, float] = resume(folder, both, optimizer, schedule)
     shards = LabelledPictures(folder, counts, schedule.steps + 1, device, _BATCH * scale)
-    averages: dict[str, float] = {}
     while schedule.step(optimizer, f"loss {averages.get('loss', 0.0):.3f}"):
         reading = further and schedule.part() < _HEADS_FIRST
-        sort, loss, hits = _step(visual, heads, before, shards, reading=reading)
-        loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(both.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        for name, value in hits.items():
-            averages[f"{sort}-{name}"] = 0.98 * averages.get(f"{sort}-{name}", value) + 0.02 * value
-        averages["loss"] = 0.98 * averages.get("loss", loss.item()) + 0.02 * loss.item()
+        loss, hits = _step(visual, heads, before, shards, reading=reading)
+        descend(both, optimizer, loss)
+        for name, value in {**hits, "loss": loss.item()}.items():
+            averages[name] = 0.98 * averages.get(name, value) + 0.02 * value
         if schedule.steps % _LOG_EVERY == 0:
             shown = " ".join(f"{name} {value:.3f}" for name, value in averages.items())
             _log.info("vision step %d %s %s", schedule.steps, schedule.progress(), shown)
         if schedule.steps % _SAVE_EVERY == 0:
-            save_progress(folder, both, optimizer, schedule)
-    save_progress(folder, both, optimizer, schedule)
+            save_progress(folder, both, optimizer, schedule, averages)
+    save_progress(folder, both, optimizer, schedule, averages)
     return evaluate(visual, heads, folder)
 
 
 def _step(
     visual: Model, heads: CellHeads, before: Model | None, shards: LabelledPictures, *, reading: bool
-) -> tuple[str, Tensor, dict[str, float]]:
-    """Sort of a batch's scenes, its loss and its hits. `reading`: the tower stays as it is."""
+) -> tuple[Tensor, dict[str, float]]:
+    """Loss of a batch, and its hits by sort and label. `reading`: the tower stays as it is."""
     sort, images, labels = shards.batch("slots" if reading else None)
     with autocast(images.device.type):
         with torch.set_grad_enabled(not reading):
@@ -183,4 +178,4 @@ def _step(
             with torch.no_grad():
                 held = tower_features(before, images)
             loss = loss + _HELD * F.mse_loss(features.float(), held.float()) / held.float().var()
-    return sort, loss, hits
+    return loss, {f"{sort}-{name}": value for name, value in hits.items()}

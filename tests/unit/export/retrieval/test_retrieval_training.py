@@ -15,7 +15,7 @@ from transformers import BertTokenizerFast, CLIPVisionModelWithProjection
 
 from quizglass_export.pocketworld.layout import intersection_over_union
 from quizglass_export.pocketworld.world import make_world
-from quizglass_export.retrieval import evaluate, image_pool, reranker
+from quizglass_export.retrieval import evaluate, image_encoder, image_pool, reranker, text_encoder
 from quizglass_export.retrieval.image_encoder import (
     ImageTrainer,
     embed_images,
@@ -34,7 +34,7 @@ from quizglass_export.retrieval.text_encoder import (
     train_text_encoder,
 )
 from quizglass_export.retrieval.thresholds import best_threshold, keeping_threshold, recalls
-from quizglass_export.retrieval.training import Budget, TimedRun, learning_rate
+from quizglass_export.retrieval.training import TimedRun, learning_rate
 
 
 @pytest.fixture(scope="module")
@@ -46,20 +46,22 @@ def checkpoints(tmp_path_factory):
 
 
 def test_rate_warms_up_and_falls_to_its_final_share():
-    budget = Budget(1, 1e-3)
-    rates = [learning_rate(budget, passed) for passed in (0.0, 0.02, 0.04, 0.5, 1.0)]
+    rates = [learning_rate(1e-3, passed) for passed in (0.0, 0.02, 0.04, 0.5, 1.0)]
     assert rates[0] < rates[1] < rates[2] == pytest.approx(1e-3)
     assert rates[2] > rates[3] > rates[4] == pytest.approx(2e-5)
 
 
 def test_a_run_resumes_where_it_stopped_and_ends_with_its_time(tmp_path):
     model = torch.nn.Linear(2, 1)
-    run = TimedRun("stage", tmp_path, model, Budget(1, 1e-2))
+    run = TimedRun("stage", tmp_path, model, 1, 1e-2)
     run.update(model(torch.ones(1, 2)).sum())
     run.step, run.elapsed = 7, 45.0
+    run.update(model(torch.ones(1, 2)).sum(), hit=0.5)
     run.save()
-    again = TimedRun("stage", tmp_path, torch.nn.Linear(2, 1), Budget(1, 1e-2))
+    again = TimedRun("stage", tmp_path, torch.nn.Linear(2, 1), 1, 1e-2)
     assert (again.step, again.passed) == (7, 0.75)
+    assert again.measured == run.measured
+    assert again.measured["hit"] == 0.5
     assert torch.equal(again.model.weight, model.weight)
     again.elapsed = 60.0
     assert list(again.steps()) == []
@@ -111,6 +113,10 @@ def test_chunks_hold_every_view_and_label(monkeypatch):
     assert [tuple(row) for row in chunk.labels] == [look_labels(thing.look) for thing in things]
 
 
+def record(folder):
+    return json.loads((folder / "done.json").read_text())
+
+
 def write_pool(folder):
     folder.mkdir()
     reference = np.zeros((2, 112, 112, 3), np.uint8)
@@ -135,11 +141,14 @@ def test_every_thing_of_a_scene_has_a_box_that_looks_like_it():
     assert all(part.shape == (112, 112, 3) and part.std() > 5 for _, part in parts)
 
 
-def test_an_image_encoder_goes_on_from_the_weights_that_are_there(checkpoints, tmp_path):
+def test_an_image_encoder_goes_on_from_the_weights_that_are_there_until_it_is_done(checkpoints, tmp_path, monkeypatch):
     shutil.copytree(checkpoints / "image_encoder", tmp_path / "image_encoder")
     write_pool(tmp_path / "image_pool")
     before = CLIPVisionModelWithProjection.from_pretrained(tmp_path / "image_encoder").state_dict()
     train_image_encoder(tmp_path, 0.0, pool_things=2 * image_pool.CHUNK_THINGS)
+    assert record(tmp_path / "image_encoder").keys() == {"steps", "minutes", "peak_memory_mb"}
+    monkeypatch.setattr(image_encoder, "start_rendering", lambda *_: pytest.fail("trained again"))
+    train_image_encoder(tmp_path, 1.0)
     after = CLIPVisionModelWithProjection.from_pretrained(tmp_path / "image_encoder").state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before)
 
@@ -154,19 +163,53 @@ def test_a_text_encoder_goes_on_from_the_weights_and_words_that_are_there(checkp
     assert (tmp_path / "text_encoder" / "tokenizer.json").read_bytes() == words
 
 
-@pytest.mark.parametrize(("trained_here", "minutes"), [(True, (8.0, 2.0)), (False, (10.0,))])
+def test_a_text_encoder_that_is_done_has_a_record_and_is_not_trained_again(checkpoints, tmp_path, monkeypatch):
+    shutil.copytree(checkpoints / "text_encoder", tmp_path / "text_encoder")
+    monkeypatch.setattr(text_encoder, "_QUERIES", 4)
+    monkeypatch.setattr(text_encoder, "_WORLDS", 1)
+    train_text_encoder(tmp_path, 1e-6)
+    done = record(tmp_path / "text_encoder")
+    assert done.keys() == {"loss", "hit", "steps", "minutes", "peak_memory_mb"}
+    assert done["steps"] == 1
+    monkeypatch.setattr(text_encoder, "training_libraries", lambda *_: pytest.fail("trained again"))
+    train_text_encoder(tmp_path, 1.0)
+    assert record(tmp_path / "text_encoder") == done
+
+
+@pytest.mark.parametrize(
+    ("trained_here", "minutes", "steps", "took"), [(True, (8.0, 2.0), 15, 3.0), (False, (10.0,), 7, 1.5)]
+)
 def test_only_a_base_that_was_trained_elsewhere_leaves_its_time_to_the_adapter(
-    tmp_path, monkeypatch, trained_here, minutes
+    tmp_path, monkeypatch, trained_here, minutes, steps, took
 ):
     (tmp_path / "reranker_base").mkdir()
     (tmp_path / "reranker_base" / "model.safetensors").touch()
     if trained_here:  # and interrupted while the adapter was trained
         (tmp_path / "reranker_base" / "training").mkdir()
     given = []
-    for name in ("train_reranker_base", "train_reranker_lora"):
-        monkeypatch.setattr(reranker, name, lambda workdir, minutes, *rest: given.append(minutes))
+
+    def run(name, step, elapsed):
+        folder, linear = tmp_path / "reranker" / "training", torch.nn.Linear(2, 1)
+        return TimedRun(name, folder, linear, 1, 1e-2, step, elapsed, {"right": 0.75})
+
+    def base(workdir, minutes, *rest):
+        given.append(minutes)
+        return run("reranker_copy", 3, 60.0), run("reranker_judge", 5, 30.0)
+
+    def lora(workdir, minutes, *rest):
+        given.append(minutes)
+        return run("reranker_lora", 7, 90.0)
+
+    monkeypatch.setattr(reranker, "train_reranker_base", base)
+    monkeypatch.setattr(reranker, "train_reranker_lora", lora)
     reranker.train_reranker(tmp_path, 10.0)
     assert tuple(given) == pytest.approx(minutes)
+    done = record(tmp_path / "reranker")
+    assert (done["steps"], done["minutes"]) == (steps, took)
+    assert done["reranker_lora"] == {"right": 0.75}
+    assert ("reranker_judge" in done) == trained_here
+    reranker.train_reranker(tmp_path, 10.0)
+    assert len(given) == len(minutes), "a reranker that is done was trained again"
 
 
 def test_text_models_learn_of_towns():

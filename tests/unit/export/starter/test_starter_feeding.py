@@ -1,6 +1,6 @@
-"""Batches made in this process and in processes beside it, and where models learn."""
+"""Batches made in this process and in processes beside it, of a training that goes on too, and where models learn."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -10,10 +10,15 @@ torch = pytest.importorskip("torch")
 
 from quizglass_export.starter.data.batches import Batch, Row, collate, positions_of  # noqa: E402
 from quizglass_export.starter.data.examples import Encoder  # noqa: E402
-from quizglass_export.starter.loop.feeding import Feed  # noqa: E402
+from quizglass_export.starter.loop import training  # noqa: E402
+from quizglass_export.starter.loop.feeding import BatchSource, Feed  # noqa: E402
 from quizglass_export.starter.loop.training import on_device, shown  # noqa: E402
+from quizglass_export.starter.model.checkpoints import load_tokenizer  # noqa: E402
 from quizglass_export.starter.model.precision import chosen_device  # noqa: E402
+from quizglass_export.starter.model.vlm import new_model  # noqa: E402
+from quizglass_export.starter.stages import language  # noqa: E402
 
+torch.set_num_threads(1)
 CHECKPOINT = Path(__file__).parents[4] / "models" / "starter" / "checkpoints" / "base"
 
 
@@ -66,3 +71,81 @@ def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     assert chosen_device("auto").type == chosen_device("cpu").type == "cpu"
     with pytest.raises(ValueError, match="no GPU"):
         chosen_device("cuda")
+
+
+class Interrupted(Exception):
+    pass
+
+
+class Watched:
+    """A source that notes the batches it gives and what it is told, until it is interrupted."""
+
+    def __init__(self, source: BatchSource, most: int) -> None:
+        self.source = source
+        self.most = most
+        self.given: list[list[int]] = []
+        self.copied: list[float] = []
+
+    def reseed(self, number: int) -> None:
+        self.source.reseed(number)
+
+    def __call__(self, part: float, copied: float) -> Iterator[Batch]:
+        for batch in islice(self.source(part, copied), 1):
+            if len(self.given) == self.most:
+                raise Interrupted
+            self.copied.append(copied)
+            self.given.append(batch.ids.flatten().tolist())
+            yield batch
+
+
+@pytest.fixture
+def sat(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[int], Watched]:
+    """A sitting of the language stage's training: so many steps, each of which copies everything, then interrupted."""
+    encoder = Encoder(CHECKPOINT)
+    model = new_model(load_tokenizer(CHECKPOINT), 1)
+    monkeypatch.setattr(training, "_SAVE_EVERY", 0.0)
+    monkeypatch.setattr(training, "exact", lambda scores, batch: torch.ones(len(batch.tasks)))
+    monkeypatch.setattr(language, "_POOL", 4)
+    monkeypatch.setattr(language, "_COPYING_TOKENS", 100)
+
+    def sit(steps: int) -> Watched:
+        source = Watched(language.TextBatches(encoder, 1000, 77), steps)
+        with pytest.raises(Interrupted):
+            training.fit(model, source, tmp_path, 60.0, pad=encoder.pad, rate=1e-3)
+        return source
+
+    return sit
+
+
+def test_each_sitting_of_an_interrupted_training_draws_other_batches(sat: Callable[[int], Watched]) -> None:
+    first, second, third = sat(2), sat(2), sat(1)
+    drawn = [tuple(batch) for sitting in (first, second, third) for batch in sitting.given]
+    assert len(set(drawn)) == len(drawn) == 5
+
+
+def test_an_uninterrupted_training_draws_as_its_source_was_seeded(sat: Callable[[int], Watched]) -> None:
+    source = language.TextBatches(Encoder(CHECKPOINT), 1000, 77)
+    assert sat(1).given == [next(source(0.0, 0.0)).ids.flatten().tolist()]
+
+
+def test_a_training_that_goes_on_knows_what_was_copied(sat: Callable[[int], Watched]) -> None:
+    assert sat(2).copied == [0.0, 1.0]
+    assert sat(1).copied == [1.0]
+
+
+def test_progress_from_before_it_held_what_was_measured_is_gone_on_with(
+    sat: Callable[[int], Watched], tmp_path: Path
+) -> None:
+    sat(2)
+    state = torch.load(tmp_path / "progress.pt", weights_only=True)
+    del state["measured"]
+    torch.save(state, tmp_path / "progress.pt")
+    assert sat(1).copied == [0.0]
+
+
+def test_processes_beside_a_training_that_goes_on_draw_differently_too() -> None:
+    fresh, resumed = Feed(Telling()), Feed(Telling(), 7)
+    assert {tuple(next(feed.batches(1)).tasks) for feed in (fresh, resumed)} == {
+        ("1 0.00 0.00",),
+        ("70001 0.00 0.00",),
+    }

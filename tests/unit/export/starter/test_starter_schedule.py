@@ -24,7 +24,7 @@ def clocks(monkeypatch: pytest.MonkeyPatch) -> dict[str, Clock]:
 def test_a_budget_is_spent_by_the_clock_of_where_the_model_learns(clocks: dict[str, Clock], device: str) -> None:
     model = torch.nn.Linear(2, 2)
     optimizer = optimiser(model, 0.1)
-    budget = Schedule(1.0, 0.1, torch.device(device))
+    budget = Schedule(1.0, 0.1, torch.device(device), warm_up=0.05)
     other = next(clock for name, clock in clocks.items() if name != device)
     other.now += 1000.0
     assert budget.step(optimizer)
@@ -40,12 +40,12 @@ def test_a_budget_is_spent_by_the_clock_of_where_the_model_learns(clocks: dict[s
 def test_what_was_spent_before_an_interruption_counts(clocks: dict[str, Clock], tmp_path: Path) -> None:
     model = torch.nn.Linear(2, 2)
     optimizer = optimiser(model, 0.1)
-    before = Schedule(1.0, 0.1, torch.device("cpu"))
+    before = Schedule(1.0, 0.1, torch.device("cpu"), warm_up=0.05)
     clocks["cpu"].now += 45.0
     assert before.step(optimizer)
-    save_progress(tmp_path, model, optimizer, before)
-    after = Schedule(1.0, 0.1, torch.device("cpu"))
-    assert resume(tmp_path, model, optimizer, after)
+    save_progress(tmp_path, model, optimizer, before, {"loss": 0.5})
+    after = Schedule(1.0, 0.1, torch.device("cpu"), warm_up=0.05)
+    assert resume(tmp_path, model, optimizer, after) == {"loss": 0.5}
     assert (after.spent, after.steps) == (45.0, 1)
     clocks["cpu"].now += 15.0
     assert not after.step(optimizer)
