@@ -153,7 +153,9 @@ class Workplace:
         record = {**report, **took, **({"steps": steps} if steps else {})}
         if self.device.type == "cuda":
             record["device"] = torch.cuda.get_device_name(self.device)
-        (folder / _DONE).write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        part = folder / f"{_DONE}.part"  # half a file would count as done
+        part.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        part.replace(folder / _DONE)
         _log.info("%s done: %s", name, json.dumps(record, sort_keys=True))
 
     def begin_from(self, checkpoints: Path) -> None:
