@@ -85,6 +85,7 @@ class Sample:
     """Of an answer that says several things: each of them."""
     category: str = ""
     domain: str = ""
+    """What the question is about, as the benchmark calls it ("plants"): prompts say it, a domain router learns it."""
     answerable: bool = True
     """False where "I don't know" is right."""
     place: str = ""

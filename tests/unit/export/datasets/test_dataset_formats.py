@@ -157,7 +157,7 @@ def test_visual7w_reads_telling_and_pointing(tmp_path: Path) -> None:
 def test_nocaps_asks_for_a_description_and_has_its_captions(tmp_path: Path) -> None:
     (sample,) = read("nocaps", tmp_path)
     assert len(sample.answers) == 2
-    assert (sample.domain, sample.split, sample.pictures[0].at_hand) == ("near-domain", "val", True)
+    assert (sample.source["domain"], sample.split, sample.pictures[0].at_hand) == ("near-domain", "val", True)
 
 
 def test_nocaps_image_info_has_no_captions(tmp_path: Path) -> None:
@@ -176,6 +176,11 @@ def test_pocketworld_is_read_from_the_folder_that_it_writes(tmp_path: Path) -> N
     assert both.gold_query
     assert both.image_answer
     assert both.hops_needed
+
+
+@pytest.mark.parametrize("name", ["dyn-vqa", "encyclopedic-vqa", "nocaps"])
+def test_a_language_or_the_origin_of_a_picture_is_not_what_a_question_is_about(name: str, tmp_path: Path) -> None:
+    assert {sample.domain for sample in read(name, tmp_path)} == {""}, "prompts say the domain"
 
 
 def test_pocketworld_2_has_domains_claims_and_sessions(tmp_path: Path) -> None:
