@@ -69,6 +69,8 @@ class Sample:
     image_query: str = ""
     image_answer: str = ""
     """What is asked about the picture alone, and the name of the thing that it shows."""
+    pictured: bool | None = None
+    """Whether something in the picture has to be told; False: the question names all it is about; None: nobody says."""
     hops: tuple[Hop, ...] = ()
     """The lookups that lead to the answer."""
     hop_count: int | None = None

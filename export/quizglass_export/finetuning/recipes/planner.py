@@ -57,6 +57,8 @@ PLANS = ("none", "image", "text", "both")
 TARGET = {"none": 30_000, "image": 8_806, "text": 30_000, "both": 30_000}
 """The paper's training set, balanced from 173,255 annotations."""
 RECORDED = "recorded"
+_NAMED = ', or record "pictured": false where the question names all it is about'
+_OR = {"gold_query": "", "image_query": _NAMED, "image_answer": _NAMED}
 
 
 class PlannerAnnotation(AnnotationOptions):
@@ -139,11 +141,11 @@ def decomposed(sample: Sample, picture: Path | None, writer: AskedModel | None) 
         ExportError: something is not recorded and there is no writer; names the place and field.
     """
     wanted = {"gold_query": sample.gold_query}
-    if picture is not None and not (sample.gold_query and not sample.image_query):
+    if picture is not None and sample.pictured is not False:
         wanted |= {"image_query": sample.image_query, "image_answer": sample.image_answer}
     missing = [name for name, value in wanted.items() if not value]
     if missing and writer is None:
-        raise ExportError(f"{sample.place}: {missing[0]}: is not recorded; name a model with --writer")
+        raise ExportError(f"{sample.place}: {missing[0]}: is not recorded; name a model with --writer{_OR[missing[0]]}")
     for task in ("image_query", "image_answer", "gold_query"):
         if task in missing and writer is not None:
             entity = wanted.get("image_answer", "")

@@ -106,7 +106,7 @@ class DragonTurn(Record):
     """Of the draft and its trace, as the search router weighs them."""
     branch: Branch
     names_it: bool | None
-    """Whether the trace names the thing; None: nobody says what it is."""
+    """Whether the trace names the thing, or the question does; None: nobody says what it is."""
     gold_right: bool | None
     """Whether the model knows the fact once it is told the name; None: nobody says how to ask for it."""
     candidates: tuple[SeenEntry, ...] = ()
@@ -302,8 +302,8 @@ def _needs(sample: Sample) -> bool:
 
 
 def _names_it(sample: Sample, steps: Sequence[str]) -> bool | None:
-    """Whether the trace names the thing in the picture; None where nobody says what that is."""
-    if not sample.pictures:
+    """Whether the trace names the thing in the picture, or need not; None where nobody says what that is."""
+    if not sample.pictures or sample.pictured is False:
         return True
     if not sample.image_answer:
         return None

@@ -155,10 +155,30 @@ def test_what_is_recorded_is_not_asked_for(tmp_path: Path) -> None:
 
 def test_a_question_that_names_its_thing_has_no_image_query_to_ask(tmp_path: Path) -> None:
     with ChatServer(lambda text: "nothing") as server:
-        data = questions(tmp_path, gold_query="How old is boat 1?")
+        data = questions(tmp_path, gold_query="How old is boat 1?", pictured=False)
         report = annotate(options(data, tmp_path / "out", server, writer="recorded"), Progress(quiet=True))
         assert len(server.bodies) == 6 * 2
     assert report["annotated"] == {"text": 6}
+
+
+def test_a_question_with_a_gold_query_alone_has_its_image_query_written(tmp_path: Path) -> None:
+    records = [
+        {"image_url": "", "question": f"How old is it, {name}?", "question_id": name, "answer": [f"{name} years"]}
+        for name in "123"
+    ]
+    for each in records:
+        picture(tmp_path / "pictures" / f"{each['question_id']}.png")
+    data = rows(
+        tmp_path / "DynVQA_en.202502.jsonl",
+        [each | {"golden_query": f"How old is boat {each['question_id']}?"} for each in records],
+    )
+    with ChatServer(knowing) as server:
+        kind = {"dataset": "dyn-vqa", "pictures": tmp_path / "pictures"}
+        report = annotate(options(data, tmp_path / "out", server, **kind), Progress(quiet=True))
+        assert report["annotated"] == {"text": 1, "image": 1, "both": 1}
+        alone = options(data, tmp_path / "alone", server, writer="recorded", **kind)
+        with pytest.raises(ExportError, match=r'image_query: is not recorded; .*--writer, or record "pictured": false'):
+            annotate(alone, Progress(quiet=True))
 
 
 def test_a_writer_is_asked_about_several_questions_at_once(tmp_path: Path) -> None:
@@ -338,7 +358,8 @@ def test_a_question_is_asked_beside_what_the_bundle_will_show_of_its_entry(
 
 def test_a_question_that_names_its_thing_is_not_asked_beside_the_entry_of_the_picture(tmp_path: Path) -> None:
     with ChatServer(reading) as server:
-        data = questions(tmp_path, 1, gold_query="How old is boat 1?", evidence=["The boat is 5 years old."])
+        named = {"gold_query": "How old is boat 1?", "pictured": False}
+        data = questions(tmp_path, 1, **named, evidence=["The boat is 5 years old."])
         report = annotate(
             options(data, tmp_path / "out", server, writer="recorded", own_passages=2), Progress(quiet=True)
         )

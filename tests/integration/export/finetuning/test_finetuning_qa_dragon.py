@@ -178,6 +178,22 @@ def test_a_writer_says_what_nobody_recorded(stage: Stage, unrecorded: Path, tmp_
     assert [made[f"lost//entity-{number}"]["target"] for number in (0, 1)] == [" A", " B"]
 
 
+def test_a_writer_names_what_a_question_with_a_gold_query_alone_shows(
+    stage: Stage, unrecorded: Path, tmp_path: Path
+) -> None:
+    recorded = {"gold_query": "How old is the Boat?"}
+    rows(unrecorded, [json.loads(line) | recorded for line in unrecorded.read_text().splitlines()])
+    with ChatServer(lambda text: "Boat" if "most exact name" in text else "What is it?") as writer:
+        run(unrecorded, tmp_path / "out", stage, writer=f"{writer.url}#strong")
+    assert {turn["names_it"] for turn in read(tmp_path / "out" / "turns.jsonl").values()} == {True, False}
+
+
+def test_a_question_that_names_its_thing_needs_no_picture(stage: Stage, data: Path, tmp_path: Path) -> None:
+    rows(data, [json.loads(line) | {"pictured": False} for line in data.read_text().splitlines()])
+    run(data, tmp_path / "out", stage)
+    assert read(tmp_path / "out" / "train.jsonl")["lost//tool_router-0"]["target"] == " C", "text alone"
+
+
 def test_what_is_measured_on_is_no_evidence_in_training(data: Path, tmp_path: Path) -> None:
     every = list(read_samples("plain", [data]))
     seed = next(seed for seed in count() if held_out_ids(every, 0.25, seed) == {"other"})

@@ -1,10 +1,12 @@
 """Every benchmark's file becomes samples, with its pictures found by its own names."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from quizglass_export.datasets.benchmarks import BENCHMARKS, read_samples
+from quizglass_export.datasets.formats.plain import write_line
 from quizglass_export.datasets.reading.errors import DatasetError
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.pocketworld.dataset import build_world, export_world, write_questions
@@ -199,7 +201,11 @@ def test_pocketworld_asks_no_name_of_a_picture_where_the_question_says_it(tmp_pa
     world = build_world(4711, 60, format=2)
     asked = make_questions(world, 80, 1, format=2)
     write_questions(asked, tmp_path, format=2)
-    queries = {sample.id: sample.image_query for sample in read_samples("pocketworld", [tmp_path])}
+    samples = list(read_samples("pocketworld", [tmp_path]))
+    again = files.write_lines(tmp_path / "plain.jsonl", [json.loads(write_line(each, [None])) for each in samples])
+    assert [each.pictured for each in read_samples("plain", [again])] == [each.pictured for each in samples]
+    queries = {sample.id: sample.image_query for sample in samples}
+    assert {bool(sample.image_query) is sample.pictured for sample in samples} == {True}
     assert {queries[question.id] for question in asked if question.family == "named"} == {""}
     looked_up = [question for question in asked if any(hop.action == "image" for hop in question.hops)]
     assert looked_up
