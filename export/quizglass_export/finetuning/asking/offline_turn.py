@@ -61,7 +61,9 @@ class Spent:
     calls: Counter[str] = field(default_factory=Counter)
     """By the verb or task."""
     prompt_tokens: int = 0
+    """Of all that was written or decided."""
     answer_tokens: int = 0
+    """Of all that was written."""
     seconds: float = 0.0
     """In models."""
     decisions: list[tuple[str, str]] = field(default_factory=list)
@@ -150,11 +152,13 @@ class OfflineTurn:
         named = letters(len(every))
         model = self._models.deciders.get(by, self._models.answerer)
         ask = self._ask(model, _PROMPTS.get(by, by), state, also)
-        (shares,) = await asyncio.to_thread(model.choose, [ask], named)
-        best = max(range(len(every)), key=shares.__getitem__)
-        self._note(ask, named[best], tuple(named))
-        self.spent.decisions.append((by, str(every[best].value)))
-        return every[best]
+        (chosen,) = await asyncio.to_thread(model.choose, [ask], named)
+        label = every[chosen.best]
+        self._note(ask, named[chosen.best], tuple(named))
+        self.spent.prompt_tokens += chosen.prompt_tokens
+        self.spent.seconds += chosen.seconds
+        self.spent.decisions.append((by, str(label.value)))
+        return label
 
     async def write(self, task: str, state: State, **also: Note) -> Draft:
         """Complete a prompt."""

@@ -280,8 +280,8 @@ def _choices(
         Ask(task, {**asked_values(sample), "seen": list(rows)}, paths)
         for sample, rows, paths in zip(samples, lines, seen, strict=True)
     ]
-    best = [max(range(len(LETTERS)), key=shares.__getitem__) for shares in model.choose(asks, LETTERS)]
-    return [place if place < len(rows) else -1 for place, rows in zip(best, lines, strict=True)]
+    chosen = zip(model.choose(asks, LETTERS), lines, strict=True)
+    return [each.best if each.best < len(rows) else -1 for each, rows in chosen]
 
 
 def _choices_by_text(

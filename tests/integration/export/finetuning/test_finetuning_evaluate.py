@@ -65,6 +65,8 @@ def test_a_model_is_measured_under_each_condition(
         assert found["none", "truthfulness of conversations"] == 100
         assert (found["none", "text searches"], found["both", "text searches"]) == (0, 1)
         assert found["planning-agent: both", "plan share"] == 100
+        tokens = "prompt tokens of all models"
+        assert found["planning-agent", tokens] == found["both", tokens] + 7, "the planner's prompt is one of them"
         assert found["both", "recall@1"] == 0
         assert found["both", "recall@5"] == 100
         assert ("oracle", "recall@5") not in found, "what is recorded was not looked for"

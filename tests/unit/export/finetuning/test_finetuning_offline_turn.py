@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from quizglass.values import Origin
-from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Written
+from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Chosen, Written
 from quizglass_export.finetuning.asking.offline_turn import OfflineModels, OfflineTurn
 from quizglass_server.domain.turns import Evidence
+from quizglass_server.policies import POLICIES
 
 QUESTION = "How much does this cost?"
 PASSAGES = (("tagrin", "It lies in Brenn."), ("velmora", "It costs 45 crowns."), ("velmora", "It dates from 1974."))
@@ -52,10 +53,10 @@ class Teller:
 
     def write(self, asks: Sequence[Ask], most_tokens: int = MOST_TOKENS) -> list[Written]:
         self.asks += asks
-        return [Written("45 crowns")] * len(asks)
+        return [Written("45 crowns", (), 100, 3, 2.0)] * len(asks)
 
-    def choose(self, asks: Sequence[Ask], labels: Sequence[str]) -> list[list[float]]:
-        return [[1.0, *[0.0] * (len(labels) - 1)]] * len(asks)
+    def choose(self, asks: Sequence[Ask], labels: Sequence[str]) -> list[Chosen]:
+        return [Chosen((1.0, *[0.0] * (len(labels) - 1)), 80, 0.5)] * len(asks)
 
     def shows_entries(self, task: str) -> bool:
         return False
@@ -86,6 +87,14 @@ def test_prompts_have_the_words_that_are_known_to_stand_in_the_picture() -> None
     one = OfflineTurn(OfflineModels(teller, Search()), QUESTION, None, words="45 crowns")
     asyncio.run(one.answer(one.start()))
     assert [ask.values["words"] for ask in teller.asks] == ["45 crowns"]
+
+
+def test_what_a_decider_reads_and_how_long_it_takes_is_spent_too() -> None:
+    planner = Teller()
+    one = OfflineTurn(OfflineModels(Teller(), Search(), {"planner": planner}), QUESTION, None)
+    one.run(POLICIES["planning-agent"])
+    assert one.spent.decisions == [("planner", "none")]
+    assert (one.spent.prompt_tokens, one.spent.answer_tokens, one.spent.seconds) == (180, 3, 2.5)
 
 
 def test_reading_no_entries_searches_nothing() -> None:
