@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from peft import LoraConfig, get_peft_model
+from safetensors.torch import load_file, save_file
 
 from quizglass_export.checkpoints.merge import merge_adapter
 from quizglass_export.cli import main
@@ -135,6 +137,25 @@ def test_answers_to_other_questions_or_prompts_are_not_taken_for_these(tmp_path:
         data.write_text(data.read_text().replace("years", "months"))
         with pytest.raises(ExportError, match="out: begun with another --prompts, --data; choose another --out"):
             annotate(more, Progress(quiet=True))
+
+
+@pytest.mark.parametrize("changed", ["model.safetensors", "adapter/adapter_model.safetensors"])
+def test_answers_of_a_model_that_was_trained_again_in_its_place_are_not_taken_for_its_own(
+    changed: str, base: Path, tmp_path: Path
+) -> None:
+    model, adapter = shutil.copytree(base, tmp_path / "model"), tmp_path / "model" / "adapter"
+    get_peft_model(
+        transformers.Qwen2_5_VLForConditionalGeneration.from_pretrained(model), LoraConfig(target_modules=["q_proj"])
+    ).save_pretrained(adapter)
+    recorded = {"image_query": "What is this?", "image_answer": "boat", "gold_query": "How old is the boat?"}
+    how = {"answerer": f"{model}+{adapter}", "picture": "56x56", "held_out": 0}
+    asked = PlannerAnnotation(data=(questions(tmp_path, 2, **recorded),), out=tmp_path / "out", **how)
+    annotate(asked, Progress(quiet=True))
+    annotate(asked, Progress(quiet=True))
+    weights = load_file(model / changed)
+    save_file({name: tensor + 1 for name, tensor in weights.items()}, model / changed, {"format": "pt"})
+    with pytest.raises(ExportError, match="out: begun with another --answerer; choose another --out"):
+        annotate(asked, Progress(quiet=True))
 
 
 def test_an_annotation_that_kept_nothing_can_be_begun_otherwise(tmp_path: Path) -> None:
