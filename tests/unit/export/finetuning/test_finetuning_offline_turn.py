@@ -62,24 +62,25 @@ class Teller:
         return False
 
 
-def turn(search: Search, **more: int) -> OfflineTurn:
+def turn(search: Search) -> OfflineTurn:
     nobody: Any = None  # no model is asked
-    return OfflineTurn(OfflineModels(nobody, search, **more), QUESTION, None)
+    return OfflineTurn(OfflineModels(nobody, search), QUESTION, None)
 
 
 def test_reading_entries_brings_passages_of_theirs_in_their_order() -> None:
     search = Search()
-    one = turn(search, found=1)
+    one = turn(search)
     entries = asyncio.run(one.search_image(limit=2))
     assert [item.text for item in entries] == ["A red car.", "A blue boat."]
     assert one.reads_entries
-    read = asyncio.run(one.read_entries(entries[::-1], "its price"))
+    assert [item.text for item in asyncio.run(one.search_image())] == ["A red car."], "as many as bundles show"
+    read = asyncio.run(one.read_entries(entries[::-1], "its price", 1))
     assert [item.text for item in read] == ["It lies in Brenn.", "It costs 45 crowns."]
-    read = asyncio.run(one.read_entries(entries[:1], "its price", 2))
+    read = asyncio.run(one.read_entries(entries[:1], "its price"))
     assert [item.text for item in read] == ["It costs 45 crowns.", "It dates from 1974."]
     assert search.asked == ["its price"] * 2
-    assert one.spent.calls == {"image_search": 1, "own_passages": 2}
-    assert len(one.evidence) == 6
+    assert one.spent.calls == {"image_search": 2, "own_passages": 2}
+    assert len(one.evidence) == 7
 
 
 def test_prompts_have_the_words_that_are_known_to_stand_in_the_picture() -> None:
@@ -101,14 +102,3 @@ def test_reading_no_entries_searches_nothing() -> None:
     search = Search()
     assert asyncio.run(turn(search).read_entries([], "its price")) == []
     assert search.asked == []
-
-
-def test_passages_behind_captions_come_with_the_entries_and_are_not_read_again() -> None:
-    search = Search()
-    one = turn(search, seen=2, own_passages=1)
-    entries = asyncio.run(one.search_image())
-    assert [item.text for item in entries] == ["A red car. It costs 45 crowns.", "A blue boat. It lies in Brenn."]
-    assert search.asked == [QUESTION]
-    assert not one.reads_entries
-    assert asyncio.run(one.read_entries(entries, "its price")) == []
-    assert search.asked == [QUESTION]
