@@ -49,6 +49,7 @@ from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import Record, each_kept, write_rows
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_export.finetuning.training.settings import Training
+from quizglass_export.scoring.plans import plan_label
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.models.prompts import PromptValue
 from quizglass_server.steps.prompt_values import line
@@ -210,13 +211,8 @@ def _told(part: Decomposition, passages: Sequence[str]) -> dict[str, PromptValue
 def plan_of(probe: Probe, *, asks_picture: bool) -> str:
     """The label; empty for the illogical. Where nothing in the picture has to be told, q_i counts as right."""
     own, image, gold = (score >= RIGHT for score in probe.scores)
-    image = image or not asks_picture
-    if own:
-        return "none"
-    if image and gold:
-        return ""
-    gold = gold or probe.from_entry_score >= RIGHT
-    return "text" if image else "image" if gold else "both"
+    plan = plan_label(own, image or not asks_picture, gold)
+    return "image" if plan == "both" and probe.from_entry_score >= RIGHT else plan or ""
 
 
 def balanced(plans: Mapping[str, str], seed: int) -> list[str]:
