@@ -17,6 +17,6 @@ def held_out_things(facts: Sequence[Fact], share: float, seed: int) -> frozenset
     return frozenset(random.Random(seed).sample(things, round(share * len(things))))
 
 
-def is_taught(fact: Fact, held_out: frozenset[str]) -> bool:
+def is_taught(fact: Fact, held_out: frozenset[str] = frozenset()) -> bool:
     """Whether the fact may be in the training set."""
     return fact.thing not in held_out and fact.name not in NEVER_TAUGHT

@@ -122,20 +122,19 @@ class PassageLibrary:
             attribute = COLOUR
         return Pair(query, self.holding(entry, attribute) if attribute else (), attribute, family)
 
-    def draw(self, rng: random.Random, near: str | None = None) -> Pair:
-        """A pair to train with, in any of the wordings; `near` asks about that entry, if it is a thing's."""
+    def draw(self, rng: random.Random) -> Pair:
+        """A pair to train with, in any of the wordings."""
         share = rng.random()
-        if near is None and share < 0.2:
+        if share < 0.2:
             return self._about_maker(rng)
-        if near is None and share < 0.26:
+        if share < 0.26:
             return self._about_person(rng)
-        if near is None and self._towns and share > 0.8:
+        if self._towns and share > 0.8:
             return self._about_town(rng)
-        index = self.thing_index.get(near or "", -1)
-        thing = self.world.things[index] if index >= 0 else rng.choice(self.world.things)
-        if near is None and share < 0.31:
+        thing = rng.choice(self.world.things)
+        if share < 0.31:
             return self._comparison(thing, rng)
-        if near is None and share < 0.35:
+        if share < 0.35:
             return self._all_about(thing, rng)
         attribute, name = rng.choice((*thing.facts, COLOUR)), phrasing.named(thing.name)
         if attribute == COLOUR:

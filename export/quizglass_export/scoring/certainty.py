@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,3 +76,18 @@ def earnings(right: NDArray[np.bool_], kept: NDArray[np.bool_]) -> dict[str, flo
         "given": float(kept.mean()),
         "right_of_given": float(right[kept].mean()) if kept.any() else 0.0,
     }
+
+
+def fitted(
+    points: Floats, right: NDArray[np.bool_], folds: int, seed: int
+) -> tuple[dict[str, float], dict[str, float]]:
+    """The best line as a bundle has it (`thresholds.line`), and what it earns, measured by cross-validation as `given`.
+
+    Args:
+        points: [N, 2], p_min and p_mean; at least `folds`.
+        right: [N].
+        folds: parts, each measured with the line of the others.
+        seed: of the parts.
+    """
+    line = asdict(best_line(points, right))
+    return {name: round(value, 6) for name, value in line.items()}, earnings(right, given(points, right, folds, seed))

@@ -46,7 +46,6 @@ def read(paths: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
                 dataset="dyn-vqa",
                 split=split,
                 gold_query=query if isinstance(query, str) else "",
-                domain=split.partition(".")[0],
                 place=place,
                 source=record,
             )

@@ -67,7 +67,6 @@ def _sample(row: dict[str, str], name: str, split: str, picture: SamplePicture, 
         hop_count=2 if kind == "2_hop" else 1,
         answer_type=kind,
         category=kind,
-        domain=row["dataset_name"],
         place=place,
         source=row,
     )

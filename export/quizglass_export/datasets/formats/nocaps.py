@@ -25,7 +25,6 @@ _FOLDERS = ("", "images/", "val/", "test/")
 class _CaptionedImage(Published):
     id: int
     file_name: str
-    domain: str = ""
     coco_url: str = ""
 
 
@@ -53,7 +52,6 @@ def read(paths: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
                 dataset="nocaps",
                 split=split,
                 answer_type="caption",
-                domain=image.domain,
                 place=place,
                 source=record,
             )

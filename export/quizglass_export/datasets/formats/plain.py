@@ -6,7 +6,7 @@ One object a line. `id` and `question` are required; all else may be left out:
      "pictures": [{"name": "tower.jpg", "path": "pictures/tower.jpg", "url": ""}],
      "dataset": "", "split": "", "session": "", "history": [{"question": "...", "answer": "..."}],
      "entries": ["..."], "evidence": ["..."], "gold_query": "When was the tower built?",
-     "image_query": "", "image_answer": "the tower",
+     "image_query": "What is it called?", "image_answer": "the tower", "pictured": true,
      "hops": [{"action": "text", "query": "...", "answer": "...", "entry": "...", "round": 0}], "hop_count": 1,
      "answer_type": "", "answer_range": [1.0, 2.0], "votes": [], "choices": [], "claims": [],
      "category": "", "domain": "", "answerable": true, "source": {}}
@@ -66,6 +66,7 @@ class _PlainQuestion(Published):
     gold_query: str = ""
     image_query: str = ""
     image_answer: str = ""
+    pictured: bool | None = None
     hops: list[_PlainHop] = Field(default_factory=list)
     hop_count: int | None = None
     answer_type: str = ""
@@ -81,8 +82,8 @@ class _PlainQuestion(Published):
 
 _LISTED = ("answers", "entries", "evidence", "votes", "choices", "claims")
 _COPIED = (
-    *("id", "question", "dataset", "split", "session", "gold_query", "image_query", "image_answer", "hop_count"),
-    *("answer_type", "category", "domain", "answerable", "source"),
+    *("id", "question", "dataset", "split", "session", "gold_query", "image_query", "image_answer", "pictured"),
+    *("hop_count", "answer_type", "category", "domain", "answerable", "source"),
 )
 
 

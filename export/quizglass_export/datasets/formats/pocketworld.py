@@ -76,6 +76,7 @@ def read(paths: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
                 gold_query=question.gold_query,
                 image_query=question.image_query if pictured else "",
                 image_answer=question.image_answer,
+                pictured=pictured,
                 hops=hops,
                 hop_count=len(hops),
                 claims=tuple(question.claims),

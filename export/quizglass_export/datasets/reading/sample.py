@@ -69,6 +69,8 @@ class Sample:
     image_query: str = ""
     image_answer: str = ""
     """What is asked about the picture alone, and the name of the thing that it shows."""
+    pictured: bool | None = None
+    """Whether something in the picture has to be told; False: the question names all it is about; None: nobody says."""
     hops: tuple[Hop, ...] = ()
     """The lookups that lead to the answer."""
     hop_count: int | None = None
@@ -85,6 +87,7 @@ class Sample:
     """Of an answer that says several things: each of them."""
     category: str = ""
     domain: str = ""
+    """What the question is about, as the benchmark calls it ("plants"): prompts say it, a domain router learns it."""
     answerable: bool = True
     """False where "I don't know" is right."""
     place: str = ""

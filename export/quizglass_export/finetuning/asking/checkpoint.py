@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from quizglass_export.checkpoints.greedy import complete
-from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Written
+from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Chosen, Written
 from quizglass_export.finetuning.models.checkpoint import Loaded
 from quizglass_export.finetuning.models.inputs import TokenRow
 from quizglass_export.finetuning.shared.records import chunks
@@ -36,15 +36,19 @@ class CheckpointModel:
             parts = chunks([self._row(ask) for ask in asks], self._batch)
             return [written for part in parts for written in self._written(part, most_tokens)]
 
-    def choose(self, asks: Sequence[Ask], labels: Sequence[str]) -> list[list[float]]:
+    def choose(self, asks: Sequence[Ask], labels: Sequence[str]) -> list[Chosen]:
         """Probability of each label, which must be one token."""
         ids = [self._loaded.inputs.tokenizer.label(label) for label in labels]
-        shares: list[list[float]] = []
         with self._lock, torch.no_grad():
-            for part in chunks([self._row(ask) for ask in asks], self._batch):
-                logits = self._loaded.model(**self._tensors(part), logits_to_keep=1).logits[:, -1, ids]
-                shares += logits.float().softmax(-1).tolist()
-        return shares
+            parts = chunks([self._row(ask) for ask in asks], self._batch)
+            return [chosen for part in parts for chosen in self._chosen(part, ids)]
+
+    def _chosen(self, rows: Sequence[TokenRow], ids: Sequence[int]) -> list[Chosen]:
+        began = time.perf_counter()
+        logits = self._loaded.model(**self._tensors(rows), logits_to_keep=1).logits[:, -1, ids]
+        shares = logits.float().softmax(-1).tolist()
+        seconds = (time.perf_counter() - began) / len(rows)
+        return [Chosen(tuple(share), len(row.ids), seconds) for row, share in zip(rows, shares, strict=True)]
 
     def _row(self, ask: Ask) -> TokenRow:
         return self._loaded.inputs.row(self._loaded.prompts.fill(ask.task, ask.values, len(ask.pictures)), ask.pictures)

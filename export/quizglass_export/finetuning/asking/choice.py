@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from quizglass_export.checkpoints.files import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.shared.options import DEVICE, SIZE, Options
 
 if TYPE_CHECKING:
     from quizglass_export.finetuning.asking.interface import AskedModel
 
+_URLS = ("http://", "https://")
 MODEL_HELP = "a checkpoint (DIR or DIR+ADAPTER), a .gguf file, or URL#MODEL of an OpenAI-compatible endpoint"
 
 
@@ -28,6 +30,20 @@ class ModelOptions(Options):
     key_variable: str = Field("OPENAI_API_KEY", description="environment variable that has the endpoint's key")
     logprobs: bool = Field(True, description="ask endpoints for token probabilities, which some refuse")
     timeout: float = Field(120.0, gt=0, description="seconds for one answer of an endpoint")
+
+
+def model_files(spec: str) -> list[Path]:
+    """The files that a model's answers hang on: weights, and an adapter's; none of an endpoint or of no model."""
+    if spec.startswith(_URLS) or not spec:
+        return []
+    if spec.endswith(".gguf"):
+        weights, beside = [Path(spec)], [Path(spec).with_name("mmproj.gguf")]
+    else:
+        folder, _, adapter = spec.partition("+")
+        weights = sorted(Path(folder).glob("*.safetensors"))
+        beside = [Path(adapter, name) for name in (ADAPTER_WEIGHTS, ADAPTER_CONFIG)] if adapter else []
+    there = [path for path in weights if path.is_file()]
+    return [*there, *(path for path in beside if path.is_file())] if there else []
 
 
 def asked_model(spec: str, options: ModelOptions, loaded: dict[str, AskedModel]) -> AskedModel:
@@ -50,7 +66,7 @@ def _opened(spec: str, options: ModelOptions) -> AskedModel:
     from quizglass_export.scoring.endpoint import ChatEndpoint
 
     picture = picture_size(options.picture)
-    if spec.startswith(("http://", "https://")):
+    if spec.startswith(_URLS):
         url, _, model = spec.partition("#")
         if not model:
             raise ExportError(f"{url}: name the model after a #, as in {url}#MODEL")

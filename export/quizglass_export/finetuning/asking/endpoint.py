@@ -9,14 +9,14 @@ import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
 from quizglass_export.errors import ExportError
-from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Written
+from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Chosen, Written
 from quizglass_export.finetuning.models.chat import Prompts, chat_messages
 from quizglass_export.finetuning.models.inputs import read_picture
 from quizglass_export.scoring.endpoint import ChatEndpoint, EndpointError
@@ -56,16 +56,17 @@ class EndpointModel:
         with ThreadPoolExecutor(self.parallel) as pool:
             return list(pool.map(lambda ask: self._write(ask, most_tokens), asks))
 
-    def choose(self, asks: Sequence[Ask], labels: Sequence[str]) -> list[list[float]]:
+    def choose(self, asks: Sequence[Ask], labels: Sequence[str]) -> list[Chosen]:
         """Probability of each label by the endpoint's own; 1 for the letter it answers where it tells none.
 
         Where it answers none of them all are as likely, and the log says how often.
         """
         with ThreadPoolExecutor(self.parallel) as pool:
-            shares = list(pool.map(lambda ask: self._choose(ask, labels), asks))
-        if unsaid := shares.count([]):
-            _log.warning("%s: %d of %d choices named none of%s", self.name, unsaid, len(shares), ",".join(labels))
-        return [share or [1 / len(labels)] * len(labels) for share in shares]
+            chosen = list(pool.map(lambda ask: self._choose(ask, labels), asks))
+        if unsaid := sum(not each.shares for each in chosen):
+            _log.warning("%s: %d of %d choices named none of%s", self.name, unsaid, len(chosen), ",".join(labels))
+        equal = (1 / len(labels),) * len(labels)
+        return [each if each.shares else replace(each, shares=equal) for each in chosen]
 
     def _write(self, ask: Ask, most_tokens: int) -> Written:
         began = time.perf_counter()
@@ -79,19 +80,12 @@ class EndpointModel:
             time.perf_counter() - began,
         )
 
-    def _choose(self, ask: Ask, labels: Sequence[str]) -> list[float]:
-        """Empty where it named no label."""
-        choice = self._complete(ask, max_tokens=1, **self._telling(top_logprobs=_TOP))["choices"][0]
-        weights = {label.strip(): 0.0 for label in labels}
-        for first in _tokens(choice)[:1]:
-            for each in first.get("top_logprobs") or [first]:
-                if (name := str(each["token"]).strip()) in weights:
-                    weights[name] += math.exp(min(each["logprob"], 0))
-        if not sum(weights.values()):
-            said = re.split(r"\W", str(choice["message"]["content"] or "").strip(), maxsplit=1)[0]
-            weights = {name: float(said == name) for name in weights}  # "Answer" is no A
-        total = sum(weights.values())
-        return [weight / total for weight in weights.values()] if total else []
+    def _choose(self, ask: Ask, labels: Sequence[str]) -> Chosen:
+        """Without shares where it named no label."""
+        began = time.perf_counter()
+        reply = self._complete(ask, max_tokens=1, **self._telling(top_logprobs=_TOP))
+        tokens = int((reply.get("usage") or {}).get("prompt_tokens") or 0)
+        return Chosen(_shares(reply["choices"][0], labels), tokens, time.perf_counter() - began)
 
     def _telling(self, **how: Any) -> dict[str, Any]:
         return {"logprobs": True, **how} if self.logprobs else {}
@@ -104,6 +98,20 @@ class EndpointModel:
             return self.endpoint.reply(messages, **how)
         except EndpointError as error:
             raise ExportError(str(error)) from None
+
+
+def _shares(choice: dict[str, Any], labels: Sequence[str]) -> tuple[float, ...]:
+    """Of each label; none where the reply names none of them."""
+    weights = {label.strip(): 0.0 for label in labels}
+    for first in _tokens(choice)[:1]:
+        for each in first.get("top_logprobs") or [first]:
+            if (name := str(each["token"]).strip()) in weights:
+                weights[name] += math.exp(min(each["logprob"], 0))
+    if not sum(weights.values()):
+        said = re.split(r"\W", str(choice["message"]["content"] or "").strip(), maxsplit=1)[0]
+        weights = {name: float(said == name) for name in weights}  # "Answer" is no A
+    total = sum(weights.values())
+    return tuple(weight / total for weight in weights.values()) if total else ()
 
 
 def _tokens(choice: dict[str, Any]) -> list[dict[str, Any]]:

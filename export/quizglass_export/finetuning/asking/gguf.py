@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from quizglass_export.errors import ExportError
-from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Written
+from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Chosen, Written
 from quizglass_export.finetuning.models.chat import END, Prompts
 from quizglass_export.finetuning.models.inputs import read_picture
 from quizglass_export.gguf.jobs import GenerationJob, Generations, generate
@@ -60,10 +60,13 @@ class GgufModel:
             for prompt, answer, sure in zip(done.prompts, done.answers, done.probabilities, strict=True)
         ]
 
-    def choose(self, asks: Sequence[Ask], labels: Sequence[str]) -> list[list[float]]:
+    def choose(self, asks: Sequence[Ask], labels: Sequence[str]) -> list[Chosen]:
         """Probability of each label, which must be one token."""
+        began = time.perf_counter()
         done = self._run(asks, 1, [self._tokenizer.label(label) for label in labels])
-        return [list(map(float, softmax(row.astype(np.float64)))) for row in done.first]
+        seconds = (time.perf_counter() - began) / max(len(asks), 1)
+        shares = [tuple(map(float, softmax(row.astype(np.float64)))) for row in done.first]
+        return [Chosen(share, len(prompt), seconds) for share, prompt in zip(shares, done.prompts, strict=True)]
 
     def _run(self, asks: Sequence[Ask], most_tokens: int, kept: list[int]) -> Generations:
         sees = self._projector is not None

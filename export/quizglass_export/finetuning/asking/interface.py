@@ -34,6 +34,21 @@ class Written:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a model gives each label of a choice, and what that cost."""
+
+    shares: tuple[float, ...]
+    """Probability of each label, in their order; together 1."""
+    prompt_tokens: int = 0
+    seconds: float = 0.0
+
+    @property
+    def best(self) -> int:
+        """Place of the likeliest label."""
+        return max(range(len(self.shares)), key=self.shares.__getitem__)
+
+
 class AskedModel(Protocol):
     """Completes prompts and chooses among letters."""
 
@@ -55,8 +70,8 @@ class AskedModel(Protocol):
         """Complete every prompt greedily."""
         ...
 
-    def choose(self, asks: Sequence[Ask], labels: Sequence[str]) -> list[list[float]]:
-        """Probability of each label, such as " A", as the continuation of every prompt; together 1."""
+    def choose(self, asks: Sequence[Ask], labels: Sequence[str]) -> list[Chosen]:
+        """How likely each label, such as " A", is as the continuation of every prompt."""
         ...
 
 

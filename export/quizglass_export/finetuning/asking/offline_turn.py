@@ -25,10 +25,11 @@ from quizglass_server.policies.tools import Label
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.generate import lines_of
 from quizglass_server.steps.language.wording import same_wording
-from quizglass_server.steps.lookup.own_passages import with_passages
 from quizglass_server.steps.prompt_values import prompt_values
 from quizglass_server.steps.tuning import Tuning
 
+_SEEN, _FOUND = 1, 2
+"""Entries, and passages of each query, that are shown where a policy does not say how many."""
 _WIDE = 50
 """Passages of all entries, among which those of some are looked for."""
 One = TypeVar("One")
@@ -47,11 +48,6 @@ class OfflineModels:
     search: EvidenceSearch
     deciders: Mapping[str, AskedModel] = field(default_factory=dict)
     """By the decision; any other is the answerer's."""
-    seen: int = 1
-    found: int = 2
-    """Entries, and passages of each query, that are shown where a policy does not say how many."""
-    own_passages: int = 0
-    """Passages of its own that stand behind each entry's caption, as the bundle's manifest has it (`evidence`)."""
 
 
 @dataclass(slots=True)
@@ -61,7 +57,9 @@ class Spent:
     calls: Counter[str] = field(default_factory=Counter)
     """By the verb or task."""
     prompt_tokens: int = 0
+    """Of all that was written or decided."""
     answer_tokens: int = 0
+    """Of all that was written."""
     seconds: float = 0.0
     """In models."""
     decisions: list[tuple[str, str]] = field(default_factory=list)
@@ -117,8 +115,8 @@ class OfflineTurn:
 
     @property
     def reads_entries(self) -> bool:
-        """Whether `read_entries` brings anything: not where passages stand behind captions."""
-        return not self._models.own_passages
+        """Always: no passages stand behind captions."""
+        return True
 
     @property
     def searches_text(self) -> bool:
@@ -150,11 +148,13 @@ class OfflineTurn:
         named = letters(len(every))
         model = self._models.deciders.get(by, self._models.answerer)
         ask = self._ask(model, _PROMPTS.get(by, by), state, also)
-        (shares,) = await asyncio.to_thread(model.choose, [ask], named)
-        best = max(range(len(every)), key=shares.__getitem__)
-        self._note(ask, named[best], tuple(named))
-        self.spent.decisions.append((by, str(every[best].value)))
-        return every[best]
+        (chosen,) = await asyncio.to_thread(model.choose, [ask], named)
+        label = every[chosen.best]
+        self._note(ask, named[chosen.best], tuple(named))
+        self.spent.prompt_tokens += chosen.prompt_tokens
+        self.spent.seconds += chosen.seconds
+        self.spent.decisions.append((by, str(label.value)))
+        return label
 
     async def write(self, task: str, state: State, **also: Note) -> Draft:
         """Complete a prompt."""
@@ -202,11 +202,8 @@ class OfflineTurn:
     async def search_image(
         self, phrases: Sequence[str] = (), limit: int = 0, *, candidates: bool = False
     ) -> list[Evidence]:
-        """Look the whole picture up; what the entries say of the question stands behind their captions, if the models
-        are to be shown it."""
-        hits = await asyncio.to_thread(self._models.search.image, self._picture, limit or self._models.seen)
-        if hits and self._models.own_passages:
-            hits = with_passages(hits, await self._own(hits, self._turn.question, self._models.own_passages))
+        """Look the whole picture up."""
+        hits = await asyncio.to_thread(self._models.search.image, self._picture, limit or _SEEN)
         return self._keep("image_search", hits)
 
     def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:
@@ -219,21 +216,17 @@ class OfflineTurn:
 
     async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
         """Those of the entries' passages that a search for the query brings."""
-        if not entries or not self.reads_entries:
+        if not entries:
             return []
-        own = await self._own(entries, query, limit or self._models.found)
-        return self._keep("own_passages", [hit for of_one in own for hit in of_one])
-
-    async def _own(self, entries: Sequence[Evidence], query: str, limit: int) -> list[list[Evidence]]:
-        """Of each entry, in order, the first `limit` of its passages that a search for the query brings."""
         hits = await asyncio.to_thread(self._models.search.text, [query], _WIDE)
-        return [[hit for hit in hits if hit.entry_id == entry.entry_id][:limit] for entry in entries]
+        own = [[hit for hit in hits if hit.entry_id == entry.entry_id][: limit or _FOUND] for entry in entries]
+        return self._keep("own_passages", [hit for of_one in own for hit in of_one])
 
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         """Look queries up."""
         if not queries:
             return []
-        shown = limit or len(set(queries)) * self._models.found
+        shown = limit or len(set(queries)) * _FOUND
         return self._keep("text_search", await asyncio.to_thread(self._models.search.text, queries, shown))
 
     async def together(self, one: Awaitable[One], two: Awaitable[Two]) -> tuple[One, Two]:

@@ -105,6 +105,11 @@ def evaluate(options: Evaluation, progress: Progress) -> dict[str, Any]:
     """Ask every policy every question, keep `ROW.jsonl` of each, and score; goes on where it was stopped."""
     loaded: dict[str, AskedModel] = {}
     samples = read_questions(options)
+    if ORACLE in options.policies and not any(sample.evidence for sample in samples.values()):
+        raise ExportError(
+            f"--policies: {ORACLE}: no question of {options.dataset} has evidence to answer from; leave {ORACLE} out, "
+            "or give the questions as plain JSON lines with their evidence"
+        )
     results = []
     with ExitStack() as opened:
         client = opened.enter_context(Client(options.server, timeout=options.budget)) if options.server else None

@@ -17,7 +17,7 @@ from quizglass_export.finetuning.shared.options import Options
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import read_rows
 from quizglass_export.scoring.answers import refuses
-from quizglass_export.scoring.certainty import Floats, Line, best_line, earnings, given
+from quizglass_export.scoring.certainty import Floats, Line, fitted
 
 BINS = 10
 
@@ -43,15 +43,10 @@ def fit(options: VerifierLineTraining, progress: Progress) -> dict[str, Any]:
         raise ExportError(f"{options.turns}: {len(turns)} answers; {options.folds} parts need at least as many")
     points = np.array([[turn.p_min, turn.p_mean] for turn in turns])
     right = np.array([turn.answer_right for turn in turns])
-    line = best_line(points, right)
-    kept = given(points, right, options.folds, options.seed)
+    said, earned = fitted(points, right, options.folds, options.seed)
+    line = Line(**said)
     options.out.mkdir(parents=True, exist_ok=True)
-    measured = {
-        "answers": len(turns),
-        "refused_by_the_model": len(every) - len(turns),
-        **earnings(right, kept),
-    }
-    said = {"p_min": round(line.p_min, 4), "p_mean": round(line.p_mean, 4), "least": round(line.least, 6)}
+    measured = {"answers": len(turns), "refused_by_the_model": len(every) - len(turns), **earned}
     content = {"line": said, "cross_validated": measured}
     (options.out / "line.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     _plot(points @ np.array([line.p_min, line.p_mean]), right, line, options.out / "reliability.png")

@@ -99,6 +99,7 @@ class Trace(Record):
     answer: str
     right: bool
     words: str = ""
+    """Printed in the picture, as the prompts of the turn had them."""
     rounds: tuple[PlanningRound, ...] = ()
 
 
@@ -160,7 +161,7 @@ class _Tracer:
             draft = turn.run(POLICIES[self._options.policy])
             # What a second look found, the rounds did not: where they ended is not what is to be learned.
             answer = "" if turn.spent.calls["rewrite"] else draft.text
-            return answer, "", list(self._offline_rounds(turn))
+            return answer, printed, list(self._offline_rounds(turn))
         policy, budget = self._options.policy, self._options.budget
         events = served_turn(self._client, sample.question, picture, sample.history, policy=policy, budget=budget)
         return self._events_read(sample.question, events)

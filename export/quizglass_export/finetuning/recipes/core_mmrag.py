@@ -1,18 +1,23 @@
 """CoRe-MMRAG's fine-tuning: which source to believe, which entry to choose, how to answer from it.
 
-The model is run under each condition (sections 3 and 4): from memory, from the entry that it chooses, choosing by the
-pictures alone and by the texts alone. Where exactly one of two is right, there is something to learn:
+The model is run under each condition (sections 3 and 4): from memory, from the evidence that the policy brings it,
+choosing an entry by the pictures alone and by the texts alone. Where exactly one of two is right, there is something to
+learn:
 
-    D_int, D_ext   memory or the entry alone is right ....... L_PRKI   `reconcile` gives the right one's answer
+    D_int, D_ext   memory or the evidence alone is right .... L_PRKI   `reconcile` gives the right one's answer
     D_v, D_t       picture or text alone finds the entry .... L_VTKI   `select` names the right entry
                    the same questions ....................... L_SFT    `answer` from the right entry
 
-The one-stage baseline answers from all entries at once, and is trained on the same questions.
+Evidence is what the served policy makes of its choice: the entry with those of its passages that fit the question
+rewritten, or what a text search finds where no entry is chosen or named. The one-stage baseline answers from all
+entries at once, with the passage of each that fits best, and is trained on the same questions.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -20,11 +25,13 @@ from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
+from quizglass.values import Origin
 from quizglass_client import Client
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.finetuning.asking.choice import MODEL_HELP, asked_model
 from quizglass_export.finetuning.asking.interface import Ask, AskedModel, letters
 from quizglass_export.finetuning.asking.judge import AnswerJudge, GivenAnswer, right
+from quizglass_export.finetuning.asking.offline_turn import OfflineModels, OfflineTurn
 from quizglass_export.finetuning.asking.searching import EvidenceSearch, ServerSearch
 from quizglass_export.finetuning.recipes.questions import (
     AnnotationOptions,
@@ -34,6 +41,7 @@ from quizglass_export.finetuning.recipes.questions import (
     is_gold,
     make_judge,
     picture_file,
+    printed_words,
     read_questions,
     shown_pictures,
     with_answers,
@@ -43,18 +51,22 @@ from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import Record, each_kept
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_export.finetuning.training.settings import Training
-from quizglass_server.policies.core_mmrag import TOP_ENTRIES, Entry
+from quizglass_server.domain.state import Draft, State
+from quizglass_server.domain.turns import Evidence
+from quizglass_server.policies.core_mmrag import Entry, from_evidence, reading
 from quizglass_server.steps.prompt_values import line
 
 LETTERS = tuple(letters(len(Entry)))
 ONE_STAGE = "one_stage"
+_OF_EACH = 1
+"""Passages of each entry that the one-stage baseline is shown."""
 
 
 class CoReAnnotation(AnnotationOptions):
     """Options of `annotate core-mmrag`."""
 
     answerer: str = Field(description=f"the model that is to be trained: {MODEL_HELP}")
-    server: str = Field(description="address of the running server whose image search brings the entries")
+    server: str = Field(description="address of the running server whose searches bring entries and passages")
 
 
 class CoReTraining(Training):
@@ -80,6 +92,26 @@ class CoReTraining(Training):
         return {**data, "only": (ONE_STAGE,)}
 
 
+class Told(Record):
+    """What an answer is written from besides the question, as its prompt shows it."""
+
+    seen: tuple[str, ...] = ()
+    """Entries."""
+    names: tuple[str, ...] = ()
+    """Their titles."""
+    found: tuple[str, ...] = ()
+    """Passages."""
+    queries: tuple[str, ...] = ()
+    """The question rewritten."""
+    pictures: tuple[str, ...] = ()
+    """Of the entries seen, from the folder of the file; up to the first that has none."""
+
+    def values(self) -> dict[str, Any]:
+        """By the names that prompts have for them."""
+        listed = {"seen": self.seen, "names": self.names, "found": self.found, "queries": self.queries}
+        return {"query": "; ".join(self.queries), **{name: list(value) for name, value in listed.items()}}
+
+
 class Conditions(Record):
     """What the model does with a question under each condition; places count from 0, -1 is none."""
 
@@ -94,17 +126,24 @@ class Conditions(Record):
     by_picture: int
     by_text: int
     """Of entries that are shown in an order which tells nothing of the picture, unlike that of the search."""
+    evidence: Told
+    """Of the entry that is chosen, or found by text."""
     memory: str
     external: str
+    """What is answered from the evidence."""
     memory_right: bool
     external_right: bool
     reason: str = ""
     """What `weigh` says, where there is a conflict."""
+    right_entry: Told = Told()
+    """The right entry with its passages, where one modality alone finds it."""
+    every_entry: Told = Told()
+    """All of them with a passage each, where there is anything to learn."""
 
     @property
     def conflict(self) -> str:
-        """int: memory alone is right; ext: the entry alone; empty: both, neither, or no entry was chosen."""
-        if self.chosen < 0 or self.memory_right == self.external_right:
+        """int: memory alone is right; ext: the evidence alone; empty: both, neither, or there was no evidence."""
+        if not (self.evidence.seen or self.evidence.found) or self.memory_right == self.external_right:
             return ""
         return "int" if self.memory_right else "ext"
 
@@ -137,41 +176,96 @@ def annotate(options: CoReAnnotation, progress: Progress) -> dict[str, Any]:
     return _measured(list(run.values())) | {"examples": counts}
 
 
+class _CoreTurn:
+    """A turn of the policy on one question, up to what its evidence says (stages 2 and 3).
+
+    Attributes:
+        picture: the question's.
+        entries: what the image search brought, best first.
+        chosen: place of the one that the model chose; -1: none.
+        told: what the answer is written from.
+        external: that answer; empty without evidence.
+    """
+
+    def __init__(self, sample: Sample, model: AskedModel, search: EvidenceSearch, out: Path) -> None:
+        self._search, self._out = search, out
+        self.picture = picture_file(sample, out / "pictures")
+        models, printed = OfflineModels(model, search), printed_words(sample)
+        self._turn = OfflineTurn(models, sample.question, self.picture, sample.history, printed)
+        self.told, self.external = self._from_evidence()
+        self.entries = [item for item in self._turn.evidence if item.origin is Origin.IMAGE_SEARCH]
+        place = [entry.value for entry in Entry].index(dict(self._turn.spent.decisions).get("select", Entry.NONE.value))
+        self.chosen = place if place < len(self.entries) else -1
+
+    def _from_evidence(self) -> tuple[State, Draft]:
+        return asyncio.run(from_evidence(self._turn.start(), self._turn))
+
+    def shown(self, items: Sequence[Evidence]) -> tuple[str, ...]:
+        """Pictures of entries, from the folder of the file; up to the first that has none."""
+        return shown_pictures([self._search.picture(item) for item in items], self._out)
+
+    def as_told(self, state: State) -> Told:
+        """What prompts show of a state."""
+        seen, found = (tuple(line(item) for item in items) for items in (state.seen, state.found))
+        names = tuple(item.title for item in state.seen if item.title)
+        return Told(seen=seen, names=names, found=found, queries=state.queries, pictures=self.shown(state.seen))
+
+    def taught(self, run: Conditions) -> Conditions:
+        """The same with what its examples need: why one side is believed, and what else answers are written from."""
+        more: dict[str, Any] = {}
+        if run.conflict:
+            said = {"memory": run.memory, "external": run.external}
+            more["reason"] = asyncio.run(self._turn.write("weigh", self.told, **said)).text
+        if run.modality:
+            gold = self.entries[run.gold]
+            more["right_entry"] = run.evidence if self.told.seen == (gold,) else self._read([gold])
+        if run.conflict or run.modality:
+            more["every_entry"] = self._read(self.entries, _OF_EACH)
+        return run.model_copy(update=more)
+
+    def _read(self, entries: Sequence[Evidence], limit: int = 0) -> Told:
+        return self.as_told(asyncio.run(reading(entries, self._turn.start(), self._turn, limit)))
+
+
 def conditions(
     samples: Sequence[Sample], model: AskedModel, judge: AnswerJudge, search: EvidenceSearch, out: Path
 ) -> list[Conditions]:
     """Run the model on some questions under each condition."""
-    pictures = [picture_file(sample, out / "pictures") for sample in samples]
-    hits = [search.image(picture, TOP_ENTRIES) for picture in pictures]
-    lines = [[line(item) for item in items] for items in hits]
-    shown = [shown_pictures([search.picture(item) for item in items], out) for items in hits]
-    seen = [_all(picture, names, out) for picture, names in zip(pictures, shown, strict=True)]
+    with ThreadPoolExecutor(model.parallel) as pool:
+        turns = list(pool.map(lambda sample: _CoreTurn(sample, model, search, out), samples))
+        lines = [[line(item) for item in turn.entries] for turn in turns]
+        shown = [turn.shown(turn.entries) for turn in turns]
+        seen = [_all(turn.picture, names, out) for turn, names in zip(turns, shown, strict=True)]
+        by_picture = _choices("select_by_picture", samples, lines, seen, model)
+        by_text = _choices_by_text(samples, lines, seen, model)
+        memory = [w.text for w in model.write([_from_memory(*each) for each in zip(samples, turns, strict=True)])]
+        good = right(judge, _given(samples, memory) + _given(samples, [turn.external.text for turn in turns]))
+        runs = [
+            Conditions(
+                id=sample.id,
+                entries=tuple(lines[index]),
+                pictures=shown[index],
+                gold=next((place for place, item in enumerate(turn.entries) if is_gold(item, sample)), -1),
+                chosen=turn.chosen,
+                by_picture=by_picture[index],
+                by_text=by_text[index],
+                evidence=turn.as_told(turn.told),
+                memory=memory[index],
+                external=turn.external.text,
+                memory_right=good[index],
+                external_right=good[len(samples) + index],
+            )
+            for index, (sample, turn) in enumerate(zip(samples, turns, strict=True))
+        ]
+        return list(pool.map(_CoreTurn.taught, turns, runs))
 
-    chosen = _choices("select", samples, lines, seen, model)
-    by_picture = _choices("select_by_picture", samples, lines, seen, model)
-    by_text = _choices_by_text(samples, lines, seen, model)
-    memory = _said(model, [Ask("answer", asked_values(s), paths[:1]) for s, paths in zip(samples, seen, strict=True)])
-    asks = [_from_entry(*each) for each in zip(samples, lines, seen, chosen, strict=True)]
-    external = [text if place >= 0 else "" for text, place in zip(_said(model, asks), chosen, strict=True)]
-    every = zip((*samples, *samples), (*memory, *external), strict=True)
-    good = right(judge, [GivenAnswer(sample.question, sample.answers, text) for sample, text in every])
-    runs = [
-        Conditions(
-            id=sample.id,
-            entries=tuple(lines[index]),
-            pictures=shown[index],
-            gold=next((place for place, item in enumerate(hits[index]) if is_gold(item, sample)), -1),
-            chosen=chosen[index],
-            by_picture=by_picture[index],
-            by_text=by_text[index],
-            memory=memory[index],
-            external=external[index],
-            memory_right=good[index],
-            external_right=good[len(samples) + index],
-        )
-        for index, sample in enumerate(samples)
-    ]
-    return _weighed(runs, samples, seen, model)
+
+def _from_memory(sample: Sample, turn: _CoreTurn) -> Ask:
+    return Ask("answer", asked_values(sample), () if turn.picture is None else (turn.picture,))
+
+
+def _given(samples: Sequence[Sample], texts: Sequence[str]) -> list[GivenAnswer]:
+    return [GivenAnswer(each.question, each.answers, text) for each, text in zip(samples, texts, strict=True)]
 
 
 def _choices(
@@ -186,8 +280,8 @@ def _choices(
         Ask(task, {**asked_values(sample), "seen": list(rows)}, paths)
         for sample, rows, paths in zip(samples, lines, seen, strict=True)
     ]
-    best = [max(range(len(LETTERS)), key=shares.__getitem__) for shares in model.choose(asks, LETTERS)]
-    return [place if place < len(rows) else -1 for place, rows in zip(best, lines, strict=True)]
+    chosen = zip(model.choose(asks, LETTERS), lines, strict=True)
+    return [each.best if each.best < len(rows) else -1 for each, rows in chosen]
 
 
 def _choices_by_text(
@@ -212,7 +306,9 @@ def core_examples(sample: Sample, run: Conditions, out: Path) -> Iterator[Traini
     """What one question teaches."""
     own = shown_pictures([picture_file(sample, out / "pictures")], out)
 
-    def example(objective: str, task: str, values: Mapping[str, Any], pictures: Sequence[str], target: str) -> Any:
+    def example(
+        objective: str, task: str, values: Mapping[str, Any], pictures: Sequence[str], target: str
+    ) -> TrainingExample:
         return TrainingExample(
             id=f"{sample.id}//{objective}",
             objective=objective,
@@ -223,45 +319,22 @@ def core_examples(sample: Sample, run: Conditions, out: Path) -> Iterator[Traini
             labels=LETTERS if task == "select" else (),
         )
 
+    def answered(objective: str, told: Told) -> TrainingExample:
+        return example(objective, "answer", told.values(), told.pictures, sample.answer)
+
     if run.conflict:
-        told = {"memory": run.memory, "external": run.external, "reason": run.reason}
-        values = {**told, "seen": [run.entries[run.chosen]]}
+        sides = {"memory": run.memory, "external": run.external, "reason": run.reason}
         winner = run.memory if run.conflict == "int" else run.external
-        yield example("prki", "reconcile", values, run.pictures[run.chosen : run.chosen + 1], winner)
+        yield example("prki", "reconcile", run.evidence.values() | sides, run.evidence.pictures, winner)
     if run.modality:
         yield example("vtki", "select", {"seen": list(run.entries)}, run.pictures, LETTERS[run.gold])
-        entry = run.pictures[run.gold : run.gold + 1]
-        yield example("sft", "answer", {"seen": [run.entries[run.gold]]}, entry, sample.answer)
+        yield answered("sft", run.right_entry)
     if run.conflict or run.modality:
-        yield example(ONE_STAGE, "answer", {"seen": list(run.entries)}, run.pictures, sample.answer)
+        yield answered(ONE_STAGE, run.every_entry)
 
 
 def _all(picture: Path | None, names: Sequence[str], out: Path) -> tuple[Path, ...]:
     return () if picture is None else (picture, *(out / name for name in names))
-
-
-def _from_entry(sample: Sample, lines: Sequence[str], seen: Sequence[Path], place: int) -> Ask:
-    kept = slice(place, place + 1) if place >= 0 else slice(0, 0)
-    return Ask("answer", {**asked_values(sample), "seen": list(lines[kept])}, (*seen[:1], *seen[1:][kept]))
-
-
-def _said(model: AskedModel, asks: Sequence[Ask]) -> list[str]:
-    return [written.text for written in model.write(asks)]
-
-
-def _weighed(
-    runs: Sequence[Conditions], samples: Sequence[Sample], seen: Sequence[tuple[Path, ...]], model: AskedModel
-) -> list[Conditions]:
-    """The same with the reason that is written before answers are reconciled, where they are."""
-    open_ = [place for place, run in enumerate(runs) if run.conflict]
-    asks = []
-    for place in open_:
-        run = runs[place]
-        asked = _from_entry(samples[place], run.entries, seen[place], run.chosen)
-        values = {**asked.values, "memory": run.memory, "external": run.external}
-        asks.append(Ask("weigh", values, asked.pictures))
-    reasons = dict(zip(open_, _said(model, asks) if asks else (), strict=True))
-    return [run.model_copy(update={"reason": reasons.get(place, "")}) for place, run in enumerate(runs)]
 
 
 def _measured(runs: Sequence[Conditions]) -> dict[str, Any]:
@@ -276,7 +349,7 @@ def _measured(runs: Sequence[Conditions]) -> dict[str, Any]:
         "right_entry_found": share([run.gold >= 0 for run in runs]),
         "answers_right": {
             "memory": share([run.memory_right for run in runs]),
-            "entry": share([run.external_right for run in runs]),
+            "evidence": share([run.external_right for run in runs]),
         },
         "entry_chosen": {
             "both": share([run.chosen == run.gold for run in reachable]),

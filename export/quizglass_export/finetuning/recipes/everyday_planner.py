@@ -17,7 +17,7 @@ from pydantic import Field
 
 from quizglass_export.everyday.facts import Fact
 from quizglass_export.everyday.knowledge import told
-from quizglass_export.everyday.parts import held_out_things, is_taught
+from quizglass_export.everyday.parts import is_taught
 from quizglass_export.everyday.wording import pointing, questions
 from quizglass_export.finetuning.asking.choice import MODEL_HELP
 from quizglass_export.finetuning.recipes import planner
@@ -76,7 +76,7 @@ def annotate(options: EverydayPlannerAnnotation, progress: Progress) -> dict[str
         options.out.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (16, 16), "grey").save(options.out / _UNSEEN)  # stands for a picture, which it is not shown
         facts = read_facts(options.workdir)
-        asked = list(_questions(facts, options))
+        asked = list(_questions(facts))
         random.Random(options.seed).shuffle(asked)  # so that `limit` takes some of every kind
         write_rows(options.out / QUESTIONS, asked)
         data = (options.out / QUESTIONS,)
@@ -84,11 +84,10 @@ def annotate(options: EverydayPlannerAnnotation, progress: Progress) -> dict[str
     return planner.annotate(planner.PlannerAnnotation(**same, data=data), progress)
 
 
-def _questions(facts: Sequence[Fact], options: EverydayPlannerAnnotation) -> Iterator[Mapping[str, Any]]:
-    """Each fact asked for by name and by pointing; held-out facts are left out, and held-out things kept together."""
-    never: frozenset[str] = held_out_things(facts, 0, options.seed)
+def _questions(facts: Sequence[Fact]) -> Iterator[Mapping[str, Any]]:
+    """Each fact asked for by name and by pointing, but those that are never taught; things are held out afterwards."""
     texts = {(entry["kind"], entry["title"]): entry["text"] for entry in told(list(facts))}
-    for number, fact in enumerate(fact for fact in facts if is_taught(fact, never)):
+    for number, fact in enumerate(fact for fact in facts if is_taught(fact)):
         named = questions(fact)
         question = named[number % len(named)]
         about = {"answers": [fact.value], "entries": [fact.thing], "gold_query": question, "category": fact.name}

@@ -49,6 +49,7 @@ from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import Record, each_kept, write_rows
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_export.finetuning.training.settings import Training
+from quizglass_export.scoring.plans import plan_label
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.models.prompts import PromptValue
 from quizglass_server.steps.prompt_values import line
@@ -57,6 +58,8 @@ PLANS = ("none", "image", "text", "both")
 TARGET = {"none": 30_000, "image": 8_806, "text": 30_000, "both": 30_000}
 """The paper's training set, balanced from 173,255 annotations."""
 RECORDED = "recorded"
+_NAMED = ', or record "pictured": false where the question names all it is about'
+_OR = {"gold_query": "", "image_query": _NAMED, "image_answer": _NAMED}
 
 
 class PlannerAnnotation(AnnotationOptions):
@@ -139,11 +142,11 @@ def decomposed(sample: Sample, picture: Path | None, writer: AskedModel | None) 
         ExportError: something is not recorded and there is no writer; names the place and field.
     """
     wanted = {"gold_query": sample.gold_query}
-    if picture is not None and not (sample.gold_query and not sample.image_query):
+    if picture is not None and sample.pictured is not False:
         wanted |= {"image_query": sample.image_query, "image_answer": sample.image_answer}
     missing = [name for name, value in wanted.items() if not value]
     if missing and writer is None:
-        raise ExportError(f"{sample.place}: {missing[0]}: is not recorded; name a model with --writer")
+        raise ExportError(f"{sample.place}: {missing[0]}: is not recorded; name a model with --writer{_OR[missing[0]]}")
     for task in ("image_query", "image_answer", "gold_query"):
         if task in missing and writer is not None:
             entity = wanted.get("image_answer", "")
@@ -208,13 +211,8 @@ def _told(part: Decomposition, passages: Sequence[str]) -> dict[str, PromptValue
 def plan_of(probe: Probe, *, asks_picture: bool) -> str:
     """The label; empty for the illogical. Where nothing in the picture has to be told, q_i counts as right."""
     own, image, gold = (score >= RIGHT for score in probe.scores)
-    image = image or not asks_picture
-    if own:
-        return "none"
-    if image and gold:
-        return ""
-    gold = gold or probe.from_entry_score >= RIGHT
-    return "text" if image else "image" if gold else "both"
+    plan = plan_label(own, image or not asks_picture, gold)
+    return "image" if plan == "both" and probe.from_entry_score >= RIGHT else plan or ""
 
 
 def balanced(plans: Mapping[str, str], seed: int) -> list[str]:

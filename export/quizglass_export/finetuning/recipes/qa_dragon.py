@@ -64,7 +64,7 @@ from quizglass_server.domain.state import Draft
 from quizglass_server.policies.qa_dragon import Branch, Judgement, Parts, QADragon, Same, Subject
 from quizglass_server.steps.generate import lines_of
 from quizglass_server.steps.language.wording import stands_in, words
-from quizglass_server.steps.prompt_values import line
+from quizglass_server.steps.prompt_values import line, standing, unmatched
 from quizglass_server.steps.signs import features, signs
 
 EVERYTHING = QADragon("qa-dragon-annotated", Parts(search_router=False, tool_router=False, verifier=False))
@@ -106,7 +106,7 @@ class DragonTurn(Record):
     """Of the draft and its trace, as the search router weighs them."""
     branch: Branch
     names_it: bool | None
-    """Whether the trace names the thing; None: nobody says what it is."""
+    """Whether the trace names the thing, or the question does; None: nobody says what it is."""
     gold_right: bool | None
     """Whether the model knows the fact once it is told the name; None: nobody says how to ask for it."""
     candidates: tuple[SeenEntry, ...] = ()
@@ -279,9 +279,8 @@ def dragon_examples(
     for number, candidate in enumerate(_candidates(turn.candidates)):
         label = Same.YES if candidate.same else Same.NO
         yield chosen("entity", label, number, seen=[candidate.line], entity=candidate.title, **noted)
-    for number, (label_, answer, evidence) in enumerate(_judgements(sample, turn, other)):
-        reason = turn.reason if answer == turn.answer else ""
-        yield chosen("verifier", label_, number, answer=answer, reason=reason, evidence=list(evidence))
+    for number, (judgement, answer, evidence) in enumerate(_judgements(sample, turn, other)):
+        yield chosen("verifier", judgement, number, **_judged(sample, turn, answer, evidence))
 
 
 def subject_of(sample: Sample) -> Subject:
@@ -302,8 +301,8 @@ def _needs(sample: Sample) -> bool:
 
 
 def _names_it(sample: Sample, steps: Sequence[str]) -> bool | None:
-    """Whether the trace names the thing in the picture; None where nobody says what that is."""
-    if not sample.pictures:
+    """Whether the trace names the thing in the picture, or need not; None where nobody says what that is."""
+    if not sample.pictures or sample.pictured is False:
         return True
     if not sample.image_answer:
         return None
@@ -325,18 +324,36 @@ def _candidates(every: Sequence[SeenEntry]) -> Iterator[SeenEntry]:
     yield from [each for each in every if not each.same][:MOST_OTHERS]
 
 
-def _judgements(sample: Sample, turn: DragonTurn, other: Sample) -> Iterator[tuple[Judgement, str, Sequence[str]]]:
+def _judged(sample: Sample, turn: DragonTurn, answer: str, evidence: list[str]) -> dict[str, Any]:
+    """What the verifier is shown of an answer; only of the turn's own a reason and a certainty are known."""
+    own = answer == turn.answer
+    return {
+        "answer": answer,
+        "evidence": evidence,
+        "reason": turn.reason if own else "",
+        "certainty": Draft(probabilities=(turn.p_min,)).certainty if own and turn.p_mean else "",
+        "standing": standing(answer, evidence, printed_words(sample)),
+        "unmatched": unmatched(sample.question, evidence),
+    }
+
+
+def _recorded(sample: Sample) -> list[str]:
+    """The evidence that the benchmark records, as a verifier is shown what was found."""
+    return [line(item) for item in RecordedSearch(sample.image_answer, sample.evidence).text([], len(sample.evidence))]
+
+
+def _judgements(sample: Sample, turn: DragonTurn, other: Sample) -> Iterator[tuple[Judgement, str, list[str]]]:
     right = turn.answer if turn.answer_right else sample.answer
-    if sample.evidence:
-        yield Judgement.SUPPORTED, right, sample.evidence
+    if evidence := _recorded(sample):
+        yield Judgement.SUPPORTED, right, evidence
         own = not turn.answer_right and not refuses(turn.answer)  # one that says nothing contradicts nothing
         wrong = turn.answer if own else other.answer
         if wrong and not exact_match(wrong, sample.answer, sample.answers):
-            yield Judgement.CONTRADICTED, wrong, sample.evidence
+            yield Judgement.CONTRADICTED, wrong, evidence
         if len(sample.claims) > 1:
-            yield Judgement.INCOMPLETE, sample.claims[0], sample.evidence
+            yield Judgement.INCOMPLETE, sample.claims[0], evidence
     if other.evidence:
-        yield Judgement.UNSUPPORTED, right, other.evidence
+        yield Judgement.UNSUPPORTED, right, _recorded(other)
 
 
 def _others(every: Sequence[Sample]) -> dict[str, Sample]:

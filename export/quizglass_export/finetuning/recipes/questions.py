@@ -19,7 +19,7 @@ from quizglass_export.datasets.benchmarks import BENCHMARKS, read_samples
 from quizglass_export.datasets.reading.errors import DatasetError
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.errors import ExportError
-from quizglass_export.finetuning.asking.choice import MODEL_HELP, ModelOptions, asked_model
+from quizglass_export.finetuning.asking.choice import MODEL_HELP, ModelOptions, asked_model, model_files
 from quizglass_export.finetuning.asking.interface import AskedModel
 from quizglass_export.finetuning.asking.judge import AnswerJudge, ContainsJudge, ExactJudge, GradingJudge
 from quizglass_export.finetuning.models.chat import template_files
@@ -36,6 +36,9 @@ _DECISIVE = {
     *("candidates", "negatives", "own_passages"),
 }
 """Options that what is kept between sittings hangs on."""
+_FILES = " files"
+_MODELS = ("answerer", "writer", "judge", "deciders")
+"""Those that name models, whose files may change under the same name."""
 
 
 class OutOptions(Options):
@@ -80,8 +83,8 @@ class AnnotationOptions(DataOptions, PartsOptions):
 def go_on(options: OutOptions, client: Client | None = None, *, apart_from: Sequence[str] = ()) -> None:
     """Note in `out` what answers hang on, so that those of another model, prompt or question are never taken for these.
 
-    Files may be added to `data`; those that answers were kept of must still be there, and as they were. Nothing is lost
-    to other options where no answer was kept yet.
+    A model whose files have changed is another one. Files may be added to `data`; those that answers were kept of must
+    still be there, and as they were. Nothing is lost to other options where no answer was kept yet.
 
     Args:
         options: of the command.
@@ -92,6 +95,7 @@ def go_on(options: OutOptions, client: Client | None = None, *, apart_from: Sequ
         ExportError: `out` was begun with other options; names them.
     """
     said = options.model_dump(mode="json", include=_DECISIVE - {*apart_from})
+    said |= _model_hashes({name: said[name] for name in _MODELS if name in said})
     if isinstance(options, ModelOptions) and "prompts" in said:
         said["prompts"] = {name: file_hash(path) for name, path in template_files(options.prompts).items()}
     if isinstance(options, QuestionOptions):
@@ -101,13 +105,27 @@ def go_on(options: OutOptions, client: Client | None = None, *, apart_from: Sequ
             said["server"] = client.capabilities().bundle
     path = options.out / "begun.json"
     before = read_json(path) if path.is_file() and _keeps_answers(options) else {}
-    if changed := [flag(name) for name, value in said.items() if name in before and _other(name, before[name], value)]:
+    differing = [name for name, value in said.items() if name in before and _other(name, before[name], value)]
+    if changed := dict.fromkeys(flag(name.removesuffix(_FILES)) for name in differing):
         raise ExportError(f"{options.out}: begun with another {', '.join(changed)}; choose another --out, or delete it")
     write_rows(path, [before | said])
 
 
 def _other(name: str, before: Any, now: Any) -> bool:
     return not set(before) <= set(now) if name == "data" else bool(before != now)
+
+
+def _model_hashes(named: Mapping[str, str | Sequence[str]]) -> dict[str, dict[str, str]]:
+    """Of each option that names models with files, under its name and " files": their SHA-256 by path."""
+    hashes: dict[Path, str] = {}  # large files, which several options may name
+    noted = {}
+    for name, value in named.items():
+        specs = [value] if isinstance(value, str) else [each.partition("=")[2] for each in value]
+        files = [path for spec in specs for path in model_files(spec)]
+        hashes |= {path: file_hash(path) for path in {*files} - {*hashes}}
+        if files:
+            noted[name + _FILES] = {str(path): hashes[path] for path in files}
+    return noted
 
 
 def _files(options: QuestionOptions) -> list[Path]:

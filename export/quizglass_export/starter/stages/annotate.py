@@ -18,6 +18,7 @@ from pathlib import Path
 from quizglass_export.pocketworld.question import asks_picture
 from quizglass_export.pocketworld.questions import Question
 from quizglass_export.scoring.answers import exact_match
+from quizglass_export.scoring.plans import plan_label
 from quizglass_export.starter.data.examples import Encoder, Request
 from quizglass_export.starter.data.knowing import Known
 from quizglass_export.starter.data.situations import base_request
@@ -53,15 +54,6 @@ class Annotation:
 def plan_request(question: Question, picture: int) -> Request:
     """What the planner is asked."""
     return replace(base_request(question, picture), template="plan")
-
-
-def decide(own: bool, image: bool, gold: bool) -> str | None:
-    """The label from the judge's three verdicts; None for the illogical."""
-    if own:
-        return "none"
-    if image and gold:
-        return None
-    return "text" if image else "image" if gold else "both"
 
 
 def annotate(model: Model, encoder: Encoder, asked: Asked, rows: Sequence[int]) -> list[Annotation]:
@@ -122,7 +114,7 @@ def shares(made: Sequence[Annotation]) -> dict[str, int]:
 def label_of(question: Question, given: tuple[str, str, str]) -> str | None:
     """The label of a question from the model's answers to q, q_i and q_g; None for the illogical."""
     verdicts = known(question, given)
-    return decide(verdicts.answer, verdicts.name, verdicts.rest)
+    return plan_label(verdicts.answer, verdicts.name, verdicts.rest)
 
 
 def known(question: Question, given: tuple[str, str, str]) -> Known:

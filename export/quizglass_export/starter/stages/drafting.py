@@ -11,12 +11,13 @@ from pathlib import Path
 
 from quizglass_export.pocketworld.question import Question
 from quizglass_export.scoring.answers import exact_match
+from quizglass_export.scoring.plans import plan_label
 from quizglass_export.starter.data.examples import Encoder
 from quizglass_export.starter.data.situations import base_request
 from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.loop.decoding import write
 from quizglass_export.starter.model.vlm import Model
-from quizglass_export.starter.stages.annotate import Annotation, decide
+from quizglass_export.starter.stages.annotate import Annotation
 from quizglass_export.starter.stages.records import read_rows
 
 _THOUGHT_TOKENS = 40
@@ -35,7 +36,7 @@ class OwnDraft:
     def plan(self, question: Question, annotation: Annotation) -> str | None:
         """Where what this draft lacks has to be looked up; None where that would be illogical."""
         known = annotation.known(question)
-        return decide(exact_match(self.draft, question.answer, question.aliases), known.name, known.rest)
+        return plan_label(exact_match(self.draft, question.answer, question.aliases), known.name, known.rest)
 
 
 def drafted(model: Model, encoder: Encoder, asked: Asked, rows: Sequence[int]) -> list[OwnDraft]:

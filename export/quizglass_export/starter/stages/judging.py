@@ -9,14 +9,14 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from quizglass_export.pocketworld.question import ABSTAIN, Question
 from quizglass_export.scoring.answers import exact_match, refuses
-from quizglass_export.scoring.certainty import best_line, earnings, given
+from quizglass_export.scoring.certainty import earnings, fitted
 from quizglass_export.starter.data.examples import LETTERS, Encoder, Example, Request
 from quizglass_export.starter.data.hits import Drawn, Hits
 from quizglass_export.starter.data.knowing import missing_names
@@ -139,10 +139,8 @@ def certainty(answers: Sequence[OwnAnswer]) -> dict[str, object]:
         return {"answers": len(answers)}
     points = np.array([(each.p_min, each.p_mean) for each in answers])
     right = np.array([each.label == SUPPORTED for each in answers], bool)
-    line = best_line(points, right)
-    said = {name: round(value, 6) for name, value in asdict(line).items()}
-    measured = {name: round(value, 4) for name, value in earnings(right, given(points, right, _FOLDS, seed=0)).items()}
-    return {"line": said, "answers": len(answers), **measured}
+    line, earned = fitted(points, right, _FOLDS, seed=0)
+    return {"line": line, "answers": len(answers), **{name: round(value, 4) for name, value in earned.items()}}
 
 
 def trusted(verified: Sequence[float], certain: Sequence[float], right: Sequence[bool]) -> dict[str, object]:

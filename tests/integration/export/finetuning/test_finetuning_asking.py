@@ -45,9 +45,12 @@ def test_a_batch_answers_as_each_alone(base: Path, tmp_path: Path) -> None:
         assert len(one.probabilities) == one.answer_tokens
         assert one.prompt_tokens > 20
     plans = [Ask("plan", ask.values, ask.pictures) for ask in every]
-    shares = model.choose(plans, LETTERS)
-    assert all(sum(row) == pytest.approx(1) for row in shares)
-    assert shares[2] == pytest.approx(model.choose(plans[2:], LETTERS)[0], abs=1e-4)
+    chosen = model.choose(plans, LETTERS)
+    assert all(sum(each.shares) == pytest.approx(1) for each in chosen)
+    (last,) = model.choose(plans[2:], LETTERS)
+    assert chosen[2].shares == pytest.approx(last.shares, abs=1e-4)
+    assert (chosen[2].prompt_tokens, last.seconds > 0) == (last.prompt_tokens, True)
+    assert chosen[0].prompt_tokens < chosen[1].prompt_tokens, "which has a picture"
 
 
 def test_what_a_checkpoint_asks_of_its_sampling_has_no_part_in_its_answers(base: Path, tmp_path: Path) -> None:
@@ -69,10 +72,12 @@ def test_a_gguf_file_answers_about_a_picture_with_its_probabilities(tmp_path: Pa
     assert [each.answer_tokens for each in written] == [4, 4]
     assert all(0 < share <= 1 for each in written for share in each.probabilities)
     plans = [Ask("plan", ask.values, ask.pictures) for ask in every]
-    shares = model.choose(plans, LETTERS)
-    assert all(sum(row) == pytest.approx(1) for row in shares)
+    chosen = model.choose(plans, LETTERS)
+    assert all(sum(each.shares) == pytest.approx(1) for each in chosen)
     seen, blind = model.choose([plans[1], Ask("plan", plans[1].values)], LETTERS)
-    assert seen != blind, "the picture is looked at"
+    assert seen.shares != blind.shares, "the picture is looked at"
+    assert seen.prompt_tokens > blind.prompt_tokens > 20
+    assert seen.seconds > 0
 
 
 def test_an_endpoint_s_letter_is_a_letter_and_no_beginning_of_a_word(
@@ -81,8 +86,9 @@ def test_an_endpoint_s_letter_is_a_letter_and_no_beginning_of_a_word(
     said = iter(["Answer", "B.", "B", "the"])
     with ChatServer(lambda text: next(said)) as chat:
         model = asked_model(f"{chat.url}#m", ModelOptions(logprobs=False, parallel=1), {})
-        shares = model.choose([Ask("plan", {"question": "Who?"})] * 4, LETTERS)
-    assert shares == [[0.25] * 4, [0, 1, 0, 0], [0, 1, 0, 0], [0.25] * 4]
+        chosen = model.choose([Ask("plan", {"question": "Who?"})] * 4, LETTERS)
+    assert [each.shares for each in chosen] == [(0.25,) * 4, (0, 1, 0, 0), (0, 1, 0, 0), (0.25,) * 4]
+    assert [each.prompt_tokens for each in chosen] == [7] * 4
     assert "m: 2 of 4 choices named none of A, B, C, D" in caplog.text
 
 

@@ -20,7 +20,7 @@ from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.training.trainer import train
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.errors import Overloaded
-from tests.support.finetuning import ChatServer, checkpoint, entry, picture, rows, searching_server
+from tests.support.finetuning import ChatServer, checkpoint, entry, picture, rows, searching_server, text_of
 from tests.support.rpc_fakes import Stage
 
 torch.set_num_threads(1)
@@ -169,6 +169,17 @@ def test_a_model_may_plan_itself_and_search_on_the_server(stage: Stage, data: Pa
     first, *_, last = read(tmp_path / "out" / "traces.jsonl")[0]["rounds"]
     assert first["reformulated"] == ["How old is the boat?"]
     assert last["found"] == ["Boat: It is 0 years old.", "Car: It is 1 years old."]
+
+
+def test_the_words_that_a_model_planned_with_are_trained_with(stage: Stage, data: Path, tmp_path: Path) -> None:
+    asked = [json.loads(line) | {"source": {"words": "HARBOUR"}} for line in data.read_text().splitlines()]
+    rows(data, asked)
+    with ChatServer(lambda text: "A" if "Say what to look up next" in text else "7 years") as chat:
+        how = {"server": stage.target, "answerer": f"{chat.url}#strong", "held_out": 0}
+        annotate(CogPlannerAnnotation(data=(data,), out=tmp_path / "out", **how), Progress(quiet=True))
+        assert all("Printed in the picture: HARBOUR" in text_of(body) for body in chat.bodies)
+    made = read(tmp_path / "out" / "train.jsonl")
+    assert {(row["task"], row["values"]["words"]) for row in made} == {("reformulate", "HARBOUR"), ("act", "HARBOUR")}
 
 
 def test_a_model_that_writes_no_query_keeps_the_one_it_had(stage: Stage, data: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from quizglass_client import Client, Entry
 from quizglass_client.local import LocalServer
 from quizglass_export.cli import main
-from tests.support.benchmark_files import visual7w
+from tests.support.benchmark_files import infoseek, visual7w
 from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.finetuning import ChatServer, picture, rows, searching_server
 from tests.support.rpc_fakes import Stage, png
@@ -65,6 +65,8 @@ def test_a_model_is_measured_under_each_condition(
         assert found["none", "truthfulness of conversations"] == 100
         assert (found["none", "text searches"], found["both", "text searches"]) == (0, 1)
         assert found["planning-agent: both", "plan share"] == 100
+        tokens = "prompt tokens of all models"
+        assert found["planning-agent", tokens] == found["both", tokens] + 7, "the planner's prompt is one of them"
         assert found["both", "recall@1"] == 0
         assert found["both", "recall@5"] == 100
         assert ("oracle", "recall@5") not in found, "what is recorded was not looked for"
@@ -74,6 +76,15 @@ def test_a_model_is_measured_under_each_condition(
         assert "65.32" in said, "the paper's own figure"
         assert len(chat.bodies) == asked, "everything was kept"
         assert main(["score", "plain", str(data), "--answers", f"both={tmp_path / 'out' / 'both.jsonl'}"]) == 0
+
+
+def test_nothing_is_an_oracle_where_no_evidence_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [str(path) for path in infoseek(tmp_path)]
+    with ChatServer(answering) as chat:
+        flags = ["--data", *names, "--dataset", "infoseek", "--out", str(tmp_path / "out"), "--policies", "oracle"]
+        assert main(["evaluate", *flags, "--answerer", f"{chat.url}#m"]) == 2
+        assert not chat.bodies
+    assert "--policies: oracle: no question of infoseek has evidence to answer from" in capsys.readouterr().err
 
 
 def test_a_multiple_choice_is_asked_with_its_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

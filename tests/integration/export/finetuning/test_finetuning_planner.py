@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from peft import LoraConfig, get_peft_model
+from safetensors.torch import load_file, save_file
 
 from quizglass_export.checkpoints.merge import merge_adapter
 from quizglass_export.cli import main
@@ -137,6 +139,25 @@ def test_answers_to_other_questions_or_prompts_are_not_taken_for_these(tmp_path:
             annotate(more, Progress(quiet=True))
 
 
+@pytest.mark.parametrize("changed", ["model.safetensors", "adapter/adapter_model.safetensors"])
+def test_answers_of_a_model_that_was_trained_again_in_its_place_are_not_taken_for_its_own(
+    changed: str, base: Path, tmp_path: Path
+) -> None:
+    model, adapter = shutil.copytree(base, tmp_path / "model"), tmp_path / "model" / "adapter"
+    get_peft_model(
+        transformers.Qwen2_5_VLForConditionalGeneration.from_pretrained(model), LoraConfig(target_modules=["q_proj"])
+    ).save_pretrained(adapter)
+    recorded = {"image_query": "What is this?", "image_answer": "boat", "gold_query": "How old is the boat?"}
+    how = {"answerer": f"{model}+{adapter}", "picture": "56x56", "held_out": 0}
+    asked = PlannerAnnotation(data=(questions(tmp_path, 2, **recorded),), out=tmp_path / "out", **how)
+    annotate(asked, Progress(quiet=True))
+    annotate(asked, Progress(quiet=True))
+    weights = load_file(model / changed)
+    save_file({name: tensor + 1 for name, tensor in weights.items()}, model / changed, {"format": "pt"})
+    with pytest.raises(ExportError, match="out: begun with another --answerer; choose another --out"):
+        annotate(asked, Progress(quiet=True))
+
+
 def test_an_annotation_that_kept_nothing_can_be_begun_otherwise(tmp_path: Path) -> None:
     with ChatServer(knowing) as server:
         wrong = options(questions(tmp_path), tmp_path / "out", server, answerer=str(tmp_path / "nothing"))
@@ -155,10 +176,30 @@ def test_what_is_recorded_is_not_asked_for(tmp_path: Path) -> None:
 
 def test_a_question_that_names_its_thing_has_no_image_query_to_ask(tmp_path: Path) -> None:
     with ChatServer(lambda text: "nothing") as server:
-        data = questions(tmp_path, gold_query="How old is boat 1?")
+        data = questions(tmp_path, gold_query="How old is boat 1?", pictured=False)
         report = annotate(options(data, tmp_path / "out", server, writer="recorded"), Progress(quiet=True))
         assert len(server.bodies) == 6 * 2
     assert report["annotated"] == {"text": 6}
+
+
+def test_a_question_with_a_gold_query_alone_has_its_image_query_written(tmp_path: Path) -> None:
+    records = [
+        {"image_url": "", "question": f"How old is it, {name}?", "question_id": name, "answer": [f"{name} years"]}
+        for name in "123"
+    ]
+    for each in records:
+        picture(tmp_path / "pictures" / f"{each['question_id']}.png")
+    data = rows(
+        tmp_path / "DynVQA_en.202502.jsonl",
+        [each | {"golden_query": f"How old is boat {each['question_id']}?"} for each in records],
+    )
+    with ChatServer(knowing) as server:
+        kind = {"dataset": "dyn-vqa", "pictures": tmp_path / "pictures"}
+        report = annotate(options(data, tmp_path / "out", server, **kind), Progress(quiet=True))
+        assert report["annotated"] == {"text": 1, "image": 1, "both": 1}
+        alone = options(data, tmp_path / "alone", server, writer="recorded", **kind)
+        with pytest.raises(ExportError, match=r'image_query: is not recorded; .*--writer, or record "pictured": false'):
+            annotate(alone, Progress(quiet=True))
 
 
 def test_a_writer_is_asked_about_several_questions_at_once(tmp_path: Path) -> None:
@@ -338,7 +379,8 @@ def test_a_question_is_asked_beside_what_the_bundle_will_show_of_its_entry(
 
 def test_a_question_that_names_its_thing_is_not_asked_beside_the_entry_of_the_picture(tmp_path: Path) -> None:
     with ChatServer(reading) as server:
-        data = questions(tmp_path, 1, gold_query="How old is boat 1?", evidence=["The boat is 5 years old."])
+        named = {"gold_query": "How old is boat 1?", "pictured": False}
+        data = questions(tmp_path, 1, **named, evidence=["The boat is 5 years old."])
         report = annotate(
             options(data, tmp_path / "out", server, writer="recorded", own_passages=2), Progress(quiet=True)
         )

@@ -52,6 +52,7 @@ from tests.support.finetuning import ChatServer, checkpoint, picture, rows, sear
 from tests.support.rpc_fakes import Stage
 
 torch.set_num_threads(1)
+WORDS = {"words": "No. 8"}
 QUIET = Progress(quiet=True)
 
 
@@ -178,12 +179,44 @@ def test_a_writer_says_what_nobody_recorded(stage: Stage, unrecorded: Path, tmp_
     assert [made[f"lost//entity-{number}"]["target"] for number in (0, 1)] == [" A", " B"]
 
 
+def test_a_writer_names_what_a_question_with_a_gold_query_alone_shows(
+    stage: Stage, unrecorded: Path, tmp_path: Path
+) -> None:
+    recorded = {"gold_query": "How old is the Boat?"}
+    rows(unrecorded, [json.loads(line) | recorded for line in unrecorded.read_text().splitlines()])
+    with ChatServer(lambda text: "Boat" if "most exact name" in text else "What is it?") as writer:
+        run(unrecorded, tmp_path / "out", stage, writer=f"{writer.url}#strong")
+    assert {turn["names_it"] for turn in read(tmp_path / "out" / "turns.jsonl").values()} == {True, False}
+
+
+def test_a_question_that_names_its_thing_needs_no_picture(stage: Stage, data: Path, tmp_path: Path) -> None:
+    rows(data, [json.loads(line) | {"pictured": False} for line in data.read_text().splitlines()])
+    run(data, tmp_path / "out", stage)
+    assert read(tmp_path / "out" / "train.jsonl")["lost//tool_router-0"]["target"] == " C", "text alone"
+
+
 def test_what_is_measured_on_is_no_evidence_in_training(data: Path, tmp_path: Path) -> None:
     every = list(read_samples("plain", [data]))
     seed = next(seed for seed in count() if held_out_ids(every, 0.25, seed) == {"other"})
     run(data, tmp_path / "out", None, held_out=0.25, seed=seed)
     assert "3 km" in (tmp_path / "out" / "held-out.jsonl").read_text()
     assert "3 km" not in (tmp_path / "out" / "train.jsonl").read_text()
+
+
+def test_the_verifier_is_shown_of_an_answer_what_it_is_shown_where_it_is_served() -> None:
+    own = DragonTurn(**turn(0.8), answer="7", reason="It follows.")
+    shown = Sample("1", "How old is the Boat?", ("7",), evidence=("It is 7 years.",), image_answer="Boat", source=WORDS)
+    other = Sample("2", "How old is it?", ("8",), evidence=("It is 8 years.",), image_answer="Car")
+    made = {each.id: each.values for each in dragon_examples(shown, own, other, ()) if each.task == "verifier"}
+    keys = ("answer", "evidence", "certainty", "standing", "unmatched", "reason")
+    assert [tuple(values[key] for key in keys) for values in made.values()] == [
+        ("7", ["Boat: It is 7 years."], "40", "evidence", ["old"], "It follows."),
+        ("8", ["Boat: It is 7 years."], "", "picture", ["old"], ""),
+        ("7", ["Car: It is 8 years."], "40", "nowhere", ["old", "Boat"], "It follows."),
+    ]
+    untold = own.model_copy(update={"p_min": 0.0, "p_mean": 0.0})
+    first = next(each for each in dragon_examples(shown, untold, other, ()) if each.task == "verifier")
+    assert first.values["certainty"] == "", "of a model that tells no probabilities"
 
 
 def test_an_answer_that_says_nothing_contradicts_nothing() -> None:

@@ -1,10 +1,12 @@
 """Every benchmark's file becomes samples, with its pictures found by its own names."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from quizglass_export.datasets.benchmarks import BENCHMARKS, read_samples
+from quizglass_export.datasets.formats.plain import write_line
 from quizglass_export.datasets.reading.errors import DatasetError
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.pocketworld.dataset import build_world, export_world, write_questions
@@ -157,7 +159,7 @@ def test_visual7w_reads_telling_and_pointing(tmp_path: Path) -> None:
 def test_nocaps_asks_for_a_description_and_has_its_captions(tmp_path: Path) -> None:
     (sample,) = read("nocaps", tmp_path)
     assert len(sample.answers) == 2
-    assert (sample.domain, sample.split, sample.pictures[0].at_hand) == ("near-domain", "val", True)
+    assert (sample.source["domain"], sample.split, sample.pictures[0].at_hand) == ("near-domain", "val", True)
 
 
 def test_nocaps_image_info_has_no_captions(tmp_path: Path) -> None:
@@ -178,6 +180,11 @@ def test_pocketworld_is_read_from_the_folder_that_it_writes(tmp_path: Path) -> N
     assert both.hops_needed
 
 
+@pytest.mark.parametrize("name", ["dyn-vqa", "encyclopedic-vqa", "nocaps"])
+def test_a_language_or_the_origin_of_a_picture_is_not_what_a_question_is_about(name: str, tmp_path: Path) -> None:
+    assert {sample.domain for sample in read(name, tmp_path)} == {""}, "prompts say the domain"
+
+
 def test_pocketworld_2_has_domains_claims_and_sessions(tmp_path: Path) -> None:
     world = build_world(4711, 60, format=2)
     asked = [*make_questions(world, 40, 1, format=2), *make_sessions(world, 2, 1)]
@@ -194,7 +201,11 @@ def test_pocketworld_asks_no_name_of_a_picture_where_the_question_says_it(tmp_pa
     world = build_world(4711, 60, format=2)
     asked = make_questions(world, 80, 1, format=2)
     write_questions(asked, tmp_path, format=2)
-    queries = {sample.id: sample.image_query for sample in read_samples("pocketworld", [tmp_path])}
+    samples = list(read_samples("pocketworld", [tmp_path]))
+    again = files.write_lines(tmp_path / "plain.jsonl", [json.loads(write_line(each, [None])) for each in samples])
+    assert [each.pictured for each in read_samples("plain", [again])] == [each.pictured for each in samples]
+    queries = {sample.id: sample.image_query for sample in samples}
+    assert {bool(sample.image_query) is sample.pictured for sample in samples} == {True}
     assert {queries[question.id] for question in asked if question.family == "named"} == {""}
     looked_up = [question for question in asked if any(hop.action == "image" for hop in question.hops)]
     assert looked_up

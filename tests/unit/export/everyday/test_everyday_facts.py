@@ -133,11 +133,10 @@ def test_things_facts_and_wordings_are_held_out(written) -> None:
             assert example.values["question"] not in asked
 
 
-def test_the_planner_is_asked_by_name_and_by_pointing(tmp_path) -> None:
-    options = everyday_planner.EverydayPlannerAnnotation(answerer="none", out=tmp_path)
-    rows = {row["id"]: row for row in everyday_planner._questions(OWN, options)}
+def test_the_planner_is_asked_by_name_and_by_pointing() -> None:
+    rows = {row["id"]: row for row in everyday_planner._questions(OWN)}
     named, points = rows["animal/koala/food"], rows["animal/koala/food/this"]
     assert named["gold_query"] == named["question"] == points["gold_query"]
     assert "pictures" not in named
     assert (points["image_query"], points["image_answer"]) == ("What is this animal?", "koala")
-    assert all(is_taught(fact, frozenset()) for fact in OWN if f"{fact.kind}/{fact.thing}/{fact.name}" in rows)
+    assert all(is_taught(fact) for fact in OWN if f"{fact.kind}/{fact.thing}/{fact.name}" in rows)

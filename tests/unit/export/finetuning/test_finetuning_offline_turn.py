@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from quizglass.values import Origin
-from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Written
+from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Chosen, Written
 from quizglass_export.finetuning.asking.offline_turn import OfflineModels, OfflineTurn
 from quizglass_server.domain.turns import Evidence
+from quizglass_server.policies import POLICIES
 
 QUESTION = "How much does this cost?"
 PASSAGES = (("tagrin", "It lies in Brenn."), ("velmora", "It costs 45 crowns."), ("velmora", "It dates from 1974."))
@@ -52,33 +53,34 @@ class Teller:
 
     def write(self, asks: Sequence[Ask], most_tokens: int = MOST_TOKENS) -> list[Written]:
         self.asks += asks
-        return [Written("45 crowns")] * len(asks)
+        return [Written("45 crowns", (), 100, 3, 2.0)] * len(asks)
 
-    def choose(self, asks: Sequence[Ask], labels: Sequence[str]) -> list[list[float]]:
-        return [[1.0, *[0.0] * (len(labels) - 1)]] * len(asks)
+    def choose(self, asks: Sequence[Ask], labels: Sequence[str]) -> list[Chosen]:
+        return [Chosen((1.0, *[0.0] * (len(labels) - 1)), 80, 0.5)] * len(asks)
 
     def shows_entries(self, task: str) -> bool:
         return False
 
 
-def turn(search: Search, **more: int) -> OfflineTurn:
+def turn(search: Search) -> OfflineTurn:
     nobody: Any = None  # no model is asked
-    return OfflineTurn(OfflineModels(nobody, search, **more), QUESTION, None)
+    return OfflineTurn(OfflineModels(nobody, search), QUESTION, None)
 
 
 def test_reading_entries_brings_passages_of_theirs_in_their_order() -> None:
     search = Search()
-    one = turn(search, found=1)
+    one = turn(search)
     entries = asyncio.run(one.search_image(limit=2))
     assert [item.text for item in entries] == ["A red car.", "A blue boat."]
     assert one.reads_entries
-    read = asyncio.run(one.read_entries(entries[::-1], "its price"))
+    assert [item.text for item in asyncio.run(one.search_image())] == ["A red car."], "as many as bundles show"
+    read = asyncio.run(one.read_entries(entries[::-1], "its price", 1))
     assert [item.text for item in read] == ["It lies in Brenn.", "It costs 45 crowns."]
-    read = asyncio.run(one.read_entries(entries[:1], "its price", 2))
+    read = asyncio.run(one.read_entries(entries[:1], "its price"))
     assert [item.text for item in read] == ["It costs 45 crowns.", "It dates from 1974."]
     assert search.asked == ["its price"] * 2
-    assert one.spent.calls == {"image_search": 1, "own_passages": 2}
-    assert len(one.evidence) == 6
+    assert one.spent.calls == {"image_search": 2, "own_passages": 2}
+    assert len(one.evidence) == 7
 
 
 def test_prompts_have_the_words_that_are_known_to_stand_in_the_picture() -> None:
@@ -88,18 +90,15 @@ def test_prompts_have_the_words_that_are_known_to_stand_in_the_picture() -> None
     assert [ask.values["words"] for ask in teller.asks] == ["45 crowns"]
 
 
+def test_what_a_decider_reads_and_how_long_it_takes_is_spent_too() -> None:
+    planner = Teller()
+    one = OfflineTurn(OfflineModels(Teller(), Search(), {"planner": planner}), QUESTION, None)
+    one.run(POLICIES["planning-agent"])
+    assert one.spent.decisions == [("planner", "none")]
+    assert (one.spent.prompt_tokens, one.spent.answer_tokens, one.spent.seconds) == (180, 3, 2.5)
+
+
 def test_reading_no_entries_searches_nothing() -> None:
     search = Search()
     assert asyncio.run(turn(search).read_entries([], "its price")) == []
     assert search.asked == []
-
-
-def test_passages_behind_captions_come_with_the_entries_and_are_not_read_again() -> None:
-    search = Search()
-    one = turn(search, seen=2, own_passages=1)
-    entries = asyncio.run(one.search_image())
-    assert [item.text for item in entries] == ["A red car. It costs 45 crowns.", "A blue boat. It lies in Brenn."]
-    assert search.asked == [QUESTION]
-    assert not one.reads_entries
-    assert asyncio.run(one.read_entries(entries, "its price")) == []
-    assert search.asked == [QUESTION]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass_export.datasets.reading.sample import Sample, SamplePicture
-from quizglass_export.finetuning.recipes.questions import held_out_ids, write_examples
+from quizglass_export.errors import ExportError
+from quizglass_export.finetuning.evaluation.evaluate import Evaluation
+from quizglass_export.finetuning.recipes.planner import PlannerAnnotation
+from quizglass_export.finetuning.recipes.questions import go_on, held_out_ids, write_examples
 from quizglass_export.finetuning.training.examples import TrainingExample, read_examples
 
 ENTRIES, SESSIONS = st.lists(st.sampled_from("abcdefghijkl"), max_size=3), st.sampled_from(["", "", "s", "t", "u"])
@@ -48,3 +53,35 @@ def test_an_example_belongs_to_its_question_whatever_its_id_is(tmp_path: Path) -
     write_examples(examples, {ids[0]}, tmp_path)
     assert [each.id for each in read_examples(tmp_path / "train.jsonl")] == [f"{ids[1]}//plan"]
     assert [each.id for each in read_examples(tmp_path / "held-out.jsonl")] == [f"{ids[0]}//plan"]
+
+
+def test_files_of_every_model_that_is_asked_are_noted(tmp_path: Path) -> None:
+    files = {name: tmp_path / f"{name}.gguf" for name in ("answerer", "writer", "planner", "entity")}
+    for path in files.values():
+        path.write_bytes(path.name.encode())
+    shared = {"data": (tmp_path / "q.jsonl",), "out": tmp_path / "out", "answerer": str(files["answerer"])}
+    deciders = (f"planner={files['planner']}", f"entity={files['entity']}", "subject=http://127.0.0.1:1/v1#m")
+    measured = Evaluation(**shared, deciders=deciders)
+    for name in ("planner", "entity"):
+        refused_once_changed(measured, files[name], "--deciders")
+    refused_once_changed(measured, files["answerer"], "--answerer")
+    refused_once_changed(PlannerAnnotation(**shared, writer=str(files["writer"])), files["writer"], "--writer")
+    judged = PlannerAnnotation(**shared, judge=str(files["writer"]))
+    refused_once_changed(judged, files["writer"], "--judge")
+    (tmp_path / "mmproj.gguf").write_bytes(b"sees")
+    refused_once_changed(judged, tmp_path / "mmproj.gguf", "--answerer, --judge")
+    files["answerer"].unlink()
+    go_on(judged)  # that it is missing is said where it is asked
+
+
+def refused_once_changed(options: Evaluation | PlannerAnnotation, file: Path, flags: str) -> None:
+    shutil.rmtree(options.out, ignore_errors=True)
+    go_on(options)
+    (options.out / "kept.jsonl").write_text("{}\n")
+    go_on(options)
+    before = file.read_bytes()
+    file.write_bytes(b"trained again")
+    with pytest.raises(ExportError, match=f"begun with another {flags}; choose"):
+        go_on(options)
+    file.write_bytes(before)
+    go_on(options)

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,7 +30,6 @@ from quizglass_export.starter.data.tasks.drafts import Drafts
 from quizglass_export.starter.data.tasks.lookups import ACTIONS, NEXT, Lookups, needed, rounds_of
 from quizglass_export.starter.data.tasks.mixed import GeneratorTasks
 from quizglass_export.starter.data.tasks.sorts import points, recognises, tells, walks
-from quizglass_export.starter.stages.annotate import decide
 from quizglass_export.starter.stages.decider import DECISIONS
 from quizglass_server.policies.cogplanner import Action
 from quizglass_server.policies.core_mmrag import Entry
@@ -542,21 +540,6 @@ def test_blocks_hold_both_formats_and_conflicts() -> None:
 def test_text_groups_are_the_same_for_the_same_seed() -> None:
     first, second = TextSource(5), TextSource(5)
     assert [first.group() for _ in range(30)] == [second.group() for _ in range(30)]
-
-
-@pytest.mark.parametrize(
-    ("own", "image", "gold", "plan"),
-    [
-        (True, False, False, "none"),
-        (True, True, True, "none"),
-        (False, True, False, "text"),
-        (False, False, True, "image"),
-        (False, False, False, "both"),
-        (False, True, True, None),
-    ],
-)
-def test_labels_follow_the_decomposition(own: bool, image: bool, gold: bool, plan: str | None) -> None:
-    assert decide(own, image, gold) == plan
 
 
 @given(seeds)
