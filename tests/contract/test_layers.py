@@ -16,6 +16,7 @@ PACKAGES = {
 }
 LAYERS = {
     "errors": "",
+    "hashes": "",
     "offline": "",
     "parent_death": "",
     "descriptors": "errors",
@@ -40,7 +41,9 @@ LAYERS = {
     "engines.llama.process": "config descriptors engines.llama.link engines.llama.native errors scheduling",
     "models": "domain engines engines.onnx errors",
     "coaching": "domain errors models",
-    "roles": ("config domain engines engines.llama.link engines.llama.process engines.onnx errors models scheduling"),
+    "roles": (
+        "config domain engines engines.llama.link engines.llama.process engines.onnx errors hashes models scheduling"
+    ),
     "knowledge.content": "domain errors markup",
     "knowledge.database": "domain errors knowledge.content",
     "knowledge.index": "domain errors knowledge.content knowledge.database scheduling",
