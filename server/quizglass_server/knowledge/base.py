@@ -39,6 +39,7 @@ from quizglass_server.knowledge.ingest.embedding import picture_queries, text_qu
 from quizglass_server.knowledge.ingest.reembed import reembed
 from quizglass_server.knowledge.repair.inspection import check_before_opening, last_state
 from quizglass_server.knowledge.repair.salvage import migrate
+from quizglass_server.knowledge.repair.swapping import other_copies
 from quizglass_server.knowledge.search.finder import Finder
 from quizglass_server.knowledge.search.ranking import best_of_views
 from quizglass_server.markup.converter import Converter
@@ -69,6 +70,7 @@ class KnowledgeBase:
         options: IndexOptions,
     ) -> None:
         """For `open` only. Blocks."""
+        self._directory = directory
         self._text_encoder, self._image_encoder = encoders
         self._decode = decode
         self._changes = 0
@@ -166,11 +168,21 @@ class KnowledgeBase:
         )
 
     async def compact(self) -> int:
-        """Remove what deleted entries have left in the files; the sequence number up to which that is done."""
+        """Remove what deleted entries have left in the files; the sequence number up to which that is done.
+
+        Raises:
+            KnowledgeFailed: something may be left: the log is being read, or files from before a repair or a
+                restoration lie in the directory.
+        """
         self._check_writable()
         sequence = (await self._store.read(DatabaseReader.state)).sequence
         await asyncio.wrap_future(self._indexes.rebuild())
         await self._store.alone(lambda writer: writer.shrink())
+        if copies := await asyncio.to_thread(other_copies, self._directory):
+            raise KnowledgeFailed(
+                f"{FILE} is compacted, but its directory has {', '.join(copies)}, where deleted entries may still be; "
+                "remove what is no longer needed, or keep it elsewhere, and compact again"
+            )
         return sequence
 
     def count(self) -> int:

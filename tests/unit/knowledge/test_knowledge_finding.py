@@ -1,6 +1,7 @@
 """What searches bring back beyond nearest vectors: words, facts, filters, one result an entry, no near-duplicates."""
 
 import asyncio
+import shutil
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +20,7 @@ from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.index.catalog import Catalog
 from quizglass_server.knowledge.index.snapshots import Snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
+from quizglass_server.knowledge.repair.salvage import salvage
 from quizglass_server.knowledge.search.ranking import fused
 from tests.support.knowledge.fakes import (
     FakeTextEncoder,
@@ -205,6 +207,23 @@ async def test_a_deleted_entry_leaves_a_receipt_and_after_compaction_nothing(tmp
     assert len(await base.search_texts(FAR, 50)) == 30
     await base.close()
     assert _files_with(tmp_path, b"zyrbax") == []
+
+
+async def test_no_compaction_is_acknowledged_beside_the_files_from_before_a_repair(tmp_path: Path) -> None:
+    base = await open_base(tmp_path)
+    await base.add(stream([pictured("secret", text="The zyrbaxa of Zyrbaxon.")]))
+    await base.close()
+    kept = salvage(tmp_path).kept_as
+    assert kept == tmp_path / "before-repair-1"
+    base = await open_base(tmp_path)
+    receipt = await base.delete("secret")
+    with pytest.raises(KnowledgeFailed, match=r"before-repair-1.*compact again"):
+        await base.compact()
+    assert _files_with(kept, b"zyrbax") != []
+    shutil.rmtree(kept)
+    assert await base.compact() >= receipt.sequence
+    assert _files_with(tmp_path, b"zyrbax") == []
+    await base.close()
 
 
 async def test_compaction_leaves_nothing_in_snapshots_that_cannot_be_written(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import sqlite3
 import threading
 from contextlib import closing
@@ -167,6 +168,7 @@ def written_by_version_1(directory: Path) -> None:
 
 async def test_a_store_of_version_1_is_brought_up_to_date(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     written_by_version_1(tmp_path)
+    caplog.set_level(logging.INFO)
     base = await open_base(tmp_path)
     entries = await base.list("", 9)
     assert [entry.id for entry in entries] == ["e1", "e5"]
@@ -177,6 +179,8 @@ async def test_a_store_of_version_1_is_brought_up_to_date(tmp_path: Path, caplog
     assert inspect(tmp_path) == []
     assert (tmp_path / "before-repair-1" / FILE).exists()
     assert "not all of it was sound" not in caplog.text
+    (told,) = [record for record in caplog.records if "is brought up to date" in record.message]
+    assert vars(told)["the_files_before"] == str(tmp_path / "before-repair-1")
 
 
 async def test_what_a_store_of_version_1_has_lost_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
