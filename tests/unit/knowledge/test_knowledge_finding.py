@@ -19,6 +19,7 @@ from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.index.catalog import Catalog
 from quizglass_server.knowledge.index.snapshots import Snapshot
+from quizglass_server.knowledge.repair import inspection
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
 from quizglass_server.knowledge.search.ranking import fused
@@ -192,6 +193,51 @@ async def test_time_does_not_go_back_with_the_system_clock(tmp_path: Path) -> No
     base = await open_base(tmp_path)
     assert isinstance(base._clock, StoreClock)
     assert (await base.get("a")).expires_after in (99, 100)
+    await base.close()
+
+
+async def test_time_that_passed_after_the_last_write_does_not_come_back_with_the_system_clock(tmp_path: Path) -> None:
+    base = await open_base(tmp_path)
+    await base.add(stream([pictured("a", text="Words.", expires_after=100)]))
+    before = inspection.last_state(tmp_path)
+    base._clock._start += 60
+    await base.close()  # and the system's clock is where it was
+    after = inspection.last_state(tmp_path)
+    assert (after.sequence, after.count) == (before.sequence, before.count)
+    base = await open_base(tmp_path)
+    assert 0 < (await base.get("a")).expires_after <= 40
+    await base.close()
+
+
+async def test_a_server_that_is_killed_keeps_the_time_but_for_an_hour(tmp_path: Path) -> None:
+    base = await open_base(tmp_path / "store")
+    await base.add(stream([pictured("a", text="Words.", expires_after=10_000)]))
+    await base._keep_time()
+    base._clock._start += 3_000
+    await base._keep_time()
+    shutil.copytree(tmp_path / "store", tmp_path / "early")
+    base._clock._start += 3_000
+    await base._keep_time()
+    shutil.copytree(tmp_path / "store", tmp_path / "killed")
+    await base.close()
+    for copy, least, most in (("early", 9_000, 10_000), ("killed", 3_000, 4_000)):
+        base = await open_base(tmp_path / copy)
+        assert least < (await base.get("a")).expires_after <= most
+        await base.close()
+
+
+async def test_a_time_that_cannot_be_written_does_not_keep_a_store_from_closing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    base = await open_base(tmp_path)
+    await base.add(stream([pictured("a", text="Words.", expires_after=100)]))
+    base._clock._start += 60
+    monkeypatch.setattr(DatabaseWriter, "run", lambda *_: _fail("the disk is full"))
+    await base.close()
+    assert "the time by which entries expire could not be written: the disk is full" in caplog.text
+    monkeypatch.undo()
+    base = await open_base(tmp_path)
+    assert base.count() == 1
     await base.close()
 
 

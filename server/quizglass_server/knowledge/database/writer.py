@@ -162,6 +162,10 @@ class DatabaseWriter:
                     change.note(VectorKind.PICTURES, fresh, entry, vector)
         return change
 
+    def keep_time(self) -> None:
+        """Have the store remember the time by now: as late as it is when it is next opened, at the least."""
+        self._state.clock = max(self._state.clock, int(self._clock()))
+
     def record_graph(self, name: str, graph: GraphRecord) -> None:
         """Say which index snapshot belongs to this database."""
         self._db.execute(
