@@ -163,6 +163,7 @@ class KnowledgeBase:
     async def delete(self, id: str) -> Deleted:
         """Delete an entry, durably; its bytes are gone from the files after `compact`. Raises NotFound."""
         self._check_writable()
+        await self._expire(again=bool(self._hidden))
         change = await self._store.write(lambda writer: writer.delete([id]), self._follow)
         self._indexes.look_after()
         return Deleted(
