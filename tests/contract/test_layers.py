@@ -39,7 +39,7 @@ LAYERS = {
         "engines.llama.engine engines.llama.link engines.llama.native engines.llama.prefixes parent_death scheduling"
     ),
     "engines.llama.process": "config descriptors engines.llama.link engines.llama.native errors scheduling",
-    "models": "domain engines engines.onnx errors",
+    "models": "domain engines engines.onnx errors scheduling",
     "coaching": "domain errors models",
     "roles": (
         "config domain engines engines.llama.link engines.llama.process engines.onnx errors hashes models scheduling"
