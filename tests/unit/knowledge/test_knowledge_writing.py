@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from quizglass_server.errors import KnowledgeFailed, NotFound
+from quizglass_server.knowledge.content.chunks import CHUNKING
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.database.threads import StoreThreads
@@ -152,7 +153,7 @@ def written_by_version_1(directory: Path) -> None:
             old.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
             chunk = hashed(f"text-1 Title: Text {number}.".encode()).tobytes()
             old.execute(
-                "INSERT INTO chunks VALUES (?, ?, 0, ?, 'text-1 chunks-1', ?)",
+                f"INSERT INTO chunks VALUES (?, ?, 0, ?, 'text-1 {CHUNKING}', ?)",
                 (number, number, f"Text {number}.", chunk),
             )
             encoded = b"%d" % number
