@@ -313,7 +313,7 @@ async def test_a_deadline_reaches_the_engine_and_its_end_the_caller(scripted) ->
     assert urgency.deadline == pytest.approx(until_s, abs=1)
 
 
-async def test_cancelling_a_warm_up_drops_it(scripted) -> None:
+async def test_cancelling_a_prefill_drops_it(scripted) -> None:
     preparing = asyncio.create_task(scripted.client.prefill(PROMPT, Urgency(background=True)))
     async with asyncio.timeout(PATIENCE_S):
         await scripted.worker.prefilling.wait()

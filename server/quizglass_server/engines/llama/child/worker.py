@@ -114,7 +114,7 @@ class EngineWorker:
 
         It is kept in memory as long as nothing newer needs the room. Cancelling it drops what is left to read.
         """
-        usage: Usage = await self._only(prompt, partial(self.engine.builder.warm_up, prompt, urgency))
+        usage: Usage = await self._only(prompt, partial(self.engine.builder.prefill, prompt, urgency))
         return usage
 
     async def _only(self, prompt: Sequence[Part], make: Callable[..., Request]) -> Any:

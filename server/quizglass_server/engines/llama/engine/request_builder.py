@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from quizglass_server.engines.llama.engine.constraint import follower, label_tokens
-from quizglass_server.engines.llama.engine.request_kinds import Choice, Generation, WarmUp
+from quizglass_server.engines.llama.engine.request_kinds import Choice, Generation, Prefill
 from quizglass_server.engines.llama.engine.requests import Request, Sink
 from quizglass_server.engines.llama.link.prompt import Constraint, Part, PicturePart, RequestRefused, TextPart, Urgency
 from quizglass_server.engines.llama.native.errors import LoadFailed
@@ -69,7 +69,7 @@ class RequestBuilder:
             raise RequestRefused(f"prompt and labels take more than {self._model.options.cache_cells} tokens")
         return Request(units, len(units.ids), kind, urgency, sink, pictures)
 
-    def warm_up(self, prompt: Sequence[Part], urgency: Urgency = USUAL_URGENCY, *, sink: Sink) -> Request:
+    def prefill(self, prompt: Sequence[Part], urgency: Urgency = USUAL_URGENCY, *, sink: Sink) -> Request:
         """A prompt, or the beginning of one, to be kept in memory: gives `Usage`.
 
         Raises:
@@ -77,7 +77,7 @@ class RequestBuilder:
         """
         units, pictures = to_units(self._model, prompt, open_end=True)
         self._room(units)
-        return Request(units, len(units.ids), WarmUp(), urgency, sink, pictures)
+        return Request(units, len(units.ids), Prefill(), urgency, sink, pictures)
 
     def example(self) -> list[Part]:
         """A prompt with a few words, and a blank picture where the model reads pictures."""
