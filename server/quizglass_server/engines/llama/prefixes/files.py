@@ -70,23 +70,21 @@ class PrefixFiles:
         Thread(target=work, name="fingerprint", daemon=True).start()
 
     async def save(self, directory: Path) -> int:
-        """Write every kept prefix, the newest first, and remove other prefixes from the directory; how many.
+        """Write every kept prefix, the newest first, to a directory that has none; how many.
 
         Raises:
             OSError: they cannot be written.
         """
         key = await asyncio.to_thread(self._fingerprint)
         kept: list[PromptUnits] = await self._call(self._newest_first)
-        written: list[str] = []
+        written = 0
         for units in kept:
             # One at a time: answers that are being written do not wait for all of them.
             saved: _Saved | None = await self._call(partial(self._copied, units))
             if saved is not None:
-                name = f"{len(written):04d}{_SUFFIX}"
-                await asyncio.to_thread(_write, directory / name, key, saved)
-                written.append(name)
-        await asyncio.to_thread(_remove_others, directory, written)
-        return len(written)
+                await asyncio.to_thread(_write, directory / f"{written:04d}{_SUFFIX}", key, saved)
+                written += 1
+        return written
 
     async def restore(self, directory: Path) -> int:
         """Keep what the directory holds, the newest first, as long as there is room; how many prefixes."""
@@ -192,9 +190,3 @@ def _parsed(content: bytes, key: str, model: NativeModel) -> _Saved:
 
 def _files(directory: Path) -> list[Path]:
     return sorted(directory.glob(f"*{_SUFFIX}"))
-
-
-def _remove_others(directory: Path, names: list[str]) -> None:
-    for path in _files(directory):
-        if path.name not in names:
-            path.unlink(missing_ok=True)
