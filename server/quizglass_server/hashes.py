@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import json
-from hashlib import sha256
+from hashlib import file_digest, sha256
+from pathlib import Path
 from typing import Any
+
+
+def file_sha256(path: Path) -> str:
+    """Of a file's content. Raises OSError."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def fingerprint(**made_of: Any) -> str:

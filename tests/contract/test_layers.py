@@ -26,12 +26,12 @@ LAYERS = {
     "markup": "errors parent_death",
     "decoding": "config domain errors parent_death scheduling",
     "engines": "",
-    "engines.onnx": "errors scheduling",
+    "engines.onnx": "errors hashes scheduling",
     "engines.llama": "",
     "engines.llama.native": "config",
     "engines.llama.costs": "engines.llama.native",
     "engines.llama.link": "engines",
-    "engines.llama.prefixes": "engines.llama.link engines.llama.native",
+    "engines.llama.prefixes": "engines.llama.link engines.llama.native hashes",
     "engines.llama.engine": (
         "engines engines.llama.costs engines.llama.link engines.llama.native engines.llama.prefixes"
     ),
@@ -46,10 +46,10 @@ LAYERS = {
     ),
     "knowledge.content": "domain errors markup",
     "knowledge.database": "domain errors knowledge.content",
-    "knowledge.index": "domain errors knowledge.content knowledge.database scheduling",
+    "knowledge.index": "domain errors hashes knowledge.content knowledge.database scheduling",
     "knowledge.ingest": "domain errors knowledge.content knowledge.database knowledge.index markup roles scheduling",
     "knowledge.search": "domain knowledge.content knowledge.database knowledge.index",
-    "knowledge.repair": "errors knowledge.content knowledge.database knowledge.index",
+    "knowledge.repair": "errors hashes knowledge.content knowledge.database knowledge.index",
     "knowledge.milvus": (
         "config domain errors knowledge.content knowledge.database knowledge.index knowledge.ingest "
         "knowledge.search markup roles scheduling"
@@ -63,7 +63,7 @@ LAYERS = {
     ),
     "steps.language": "",
     "steps": "domain errors models roles steps.language",
-    "bundle": "errors models roles steps",
+    "bundle": "errors hashes models roles steps",
     "steps.lookup": "domain errors roles scheduling steps steps.language",
     "turn": "domain engines errors models roles scheduling steps steps.language steps.lookup",
     "policies": "domain steps steps.language",

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from quizglass_server.bundle.manifest import Manifest
 from quizglass_server.errors import BundleError
+from quizglass_server.hashes import file_sha256
 from quizglass_server.models.fields import MANIFEST
 from quizglass_server.roles.decider import DeciderPart
 from quizglass_server.roles.reranker import RerankerPart
@@ -122,14 +123,8 @@ class Bundle:
                 raise BundleError(f"{name}: listed in {MANIFEST} but missing; copy it again") from None
             if size != expected.bytes:
                 raise BundleError(f"{name}: {size} bytes, {MANIFEST} says {expected.bytes}; copy it again")
-            if hashes and file_digest(path) != expected.sha256:
+            if hashes and file_sha256(path) != expected.sha256:
                 raise BundleError(f"{name}: SHA-256 differs from {MANIFEST}; it was changed or damaged")
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file's content, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _read_manifest(root: Path) -> bytes:

@@ -90,7 +90,7 @@ async def test_model_files_are_hashed_once_and_before_there_is_a_hurry(
         hashed.append((current_thread().name, path.name))
         return "ab"
 
-    monkeypatch.setattr(prefix_files, "_digest", digest)
+    monkeypatch.setattr(prefix_files, "file_sha256", digest)
     worker.files.get_ready()
     await asyncio.to_thread(begun.wait)
     saving = asyncio.create_task(worker.files.save(tmp_path))

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from pathlib import Path
 from threading import Lock, Thread, get_native_id
 from typing import Any
@@ -27,6 +27,7 @@ import numpy as np
 from quizglass_server.engines.llama.native.model import NativeModel
 from quizglass_server.engines.llama.prefixes.cache import Lease, OffloadedPrefix, Prefixes
 from quizglass_server.engines.llama.prefixes.prompt_units import PICTURE, PromptUnits
+from quizglass_server.hashes import file_sha256
 
 _MAGIC = b"quizglass prefix 1\n"
 _SUFFIX = ".prefix"
@@ -135,16 +136,11 @@ class PrefixFiles:
                 parts = [
                     llama_cpp.__version__,
                     self._model.executor,
-                    *(_digest(path) for path in (options.model, options.projector) if path),
+                    *(file_sha256(path) for path in (options.model, options.projector) if path),
                     *(str(size) for size in (options.width, options.height, slot.tokens, slot.positions)),
                 ]
                 self._key = sha256("\n".join(parts).encode()).hexdigest()
             return self._key
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
 
 
 def _write(path: Path, key: str, saved: _Saved) -> None:
