@@ -16,6 +16,7 @@ PACKAGES = {
 }
 LAYERS = {
     "errors": "",
+    "hashes": "",
     "offline": "",
     "parent_death": "",
     "descriptors": "errors",
@@ -25,12 +26,12 @@ LAYERS = {
     "markup": "errors parent_death",
     "decoding": "config domain errors parent_death scheduling",
     "engines": "",
-    "engines.onnx": "errors scheduling",
+    "engines.onnx": "errors hashes scheduling",
     "engines.llama": "",
     "engines.llama.native": "config",
     "engines.llama.costs": "engines.llama.native",
     "engines.llama.link": "engines",
-    "engines.llama.prefixes": "engines.llama.link engines.llama.native",
+    "engines.llama.prefixes": "engines.llama.link engines.llama.native hashes",
     "engines.llama.engine": (
         "engines engines.llama.costs engines.llama.link engines.llama.native engines.llama.prefixes"
     ),
@@ -38,15 +39,17 @@ LAYERS = {
         "engines.llama.engine engines.llama.link engines.llama.native engines.llama.prefixes parent_death scheduling"
     ),
     "engines.llama.process": "config descriptors engines.llama.link engines.llama.native errors scheduling",
-    "models": "domain engines engines.onnx errors",
+    "models": "domain engines engines.onnx errors scheduling",
     "coaching": "domain errors models",
-    "roles": ("config domain engines engines.llama.link engines.llama.process engines.onnx errors models scheduling"),
+    "roles": (
+        "config domain engines engines.llama.link engines.llama.process engines.onnx errors hashes models scheduling"
+    ),
     "knowledge.content": "domain errors markup",
     "knowledge.database": "domain errors knowledge.content",
-    "knowledge.index": "domain errors knowledge.content knowledge.database scheduling",
+    "knowledge.index": "domain errors hashes knowledge.content knowledge.database scheduling",
     "knowledge.ingest": "domain errors knowledge.content knowledge.database knowledge.index markup roles scheduling",
     "knowledge.search": "domain knowledge.content knowledge.database knowledge.index",
-    "knowledge.repair": "errors knowledge.content knowledge.database knowledge.index",
+    "knowledge.repair": "errors hashes knowledge.content knowledge.database knowledge.index",
     "knowledge.milvus": (
         "config domain errors knowledge.content knowledge.database knowledge.index knowledge.ingest "
         "knowledge.search markup roles scheduling"
@@ -60,7 +63,7 @@ LAYERS = {
     ),
     "steps.language": "",
     "steps": "domain errors models roles steps.language",
-    "bundle": "errors models roles steps",
+    "bundle": "errors hashes models roles steps",
     "steps.lookup": "domain errors roles scheduling steps steps.language",
     "turn": "domain engines errors models roles scheduling steps steps.language steps.lookup",
     "policies": "domain steps steps.language",

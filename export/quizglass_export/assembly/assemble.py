@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from quizglass_export.assembly.parity_report import markdown, parity_document
 from quizglass_export.checkpoints.files import read_json
 from quizglass_export.checks import Check
-from quizglass_server.bundle.files import file_digest
 from quizglass_server.bundle.manifest import FileEntry, Manifest
+from quizglass_server.hashes import file_sha256
 from quizglass_server.models.fields import MANIFEST
 from quizglass_server.roles.table import Roles
 
@@ -82,7 +82,7 @@ def entries(folder: Path, known: Mapping[str, str] | None = None) -> dict[str, F
     for path in files(folder):
         name = path.relative_to(folder).as_posix()
         if name != MANIFEST:
-            digest = (known or {}).get(name) or file_digest(path)
+            digest = (known or {}).get(name) or file_sha256(path)
             found[name] = FileEntry(sha256=digest, bytes=path.stat().st_size)
     return found
 

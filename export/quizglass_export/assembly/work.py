@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from quizglass_export.errors import ExportError
-from quizglass_server.bundle.files import file_digest
+from quizglass_server.hashes import file_sha256
 
 _DONE = ".done.json"
 _DIGESTS = "digests.json"
@@ -82,7 +82,7 @@ class Work:
                     f"{self.folder}: no room for roles.{name} ({error.strerror}); free some, or choose another --work"
                 ) from error
             raise
-        digests = {name: file_digest(path) for name, path in _files(scratch).items()}
+        digests = {name: file_sha256(path) for name, path in _files(scratch).items()}
         content = json.dumps({"fingerprint": fingerprint, "result": result, "files": digests})
         (scratch / _DONE).write_text(content, encoding="utf-8")
         scratch.rename(folder)
@@ -112,7 +112,7 @@ class Work:
         known = self._digests.get(str(path))
         if known is not None and known[:3] == mark:
             return str(known[3])
-        digest = file_digest(path)
+        digest = file_sha256(path)
         self._digests[str(path)] = [*mark, digest]
         write_atomically(self.folder / _DIGESTS, json.dumps(self._digests))
         return digest

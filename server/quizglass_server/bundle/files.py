@@ -15,16 +15,26 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import get_args
 
 from pydantic import ValidationError
 
 from quizglass_server.bundle.manifest import Manifest
 from quizglass_server.errors import BundleError
+from quizglass_server.hashes import file_sha256
 from quizglass_server.models.fields import MANIFEST
+from quizglass_server.roles.decider import DeciderPart
+from quizglass_server.roles.reranker import RerankerPart
 from quizglass_server.roles.table import Roles
 
 _MAX_MANIFEST_BYTES = 4 << 20
-_DECIDER_KINDS = ("vl-scorer", "text-scorer", "linear")
+_TOLD_APART = frozenset(
+    kind
+    for role in (DeciderPart, RerankerPart)
+    for part in get_args(get_args(role)[0])
+    for kind in get_args(part.model_fields["kind"].annotation)
+)
+"""Kinds of the parts of which a role may have one or the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +123,8 @@ class Bundle:
                 raise BundleError(f"{name}: listed in {MANIFEST} but missing; copy it again") from None
             if size != expected.bytes:
                 raise BundleError(f"{name}: {size} bytes, {MANIFEST} says {expected.bytes}; copy it again")
-            if hashes and file_digest(path) != expected.sha256:
+            if hashes and file_sha256(path) != expected.sha256:
                 raise BundleError(f"{name}: SHA-256 differs from {MANIFEST}; it was changed or damaged")
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file's content, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _read_manifest(root: Path) -> bytes:
@@ -166,6 +170,6 @@ def _walk(root: Path) -> Iterator[str]:
 
 
 def _key(path: tuple[str | int, ...]) -> str:
-    """Where in the file an error is. Behind a decider, pydantic names the kind that was meant, which is no key."""
-    parts = [part for at, part in enumerate(path) if part not in _DECIDER_KINDS or path[at - 1] == "deciders"]
+    """Where in the file an error is. Behind a role of several kinds, pydantic names the one meant, which is no key."""
+    parts = [part for at, part in enumerate(path) if part not in _TOLD_APART or path[at - 1] == "deciders"]
     return ".".join(map(str, parts)) or "top level"

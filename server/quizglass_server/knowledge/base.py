@@ -39,6 +39,7 @@ from quizglass_server.knowledge.ingest.embedding import picture_queries, text_qu
 from quizglass_server.knowledge.ingest.reembed import reembed
 from quizglass_server.knowledge.repair.inspection import check_before_opening, last_state
 from quizglass_server.knowledge.repair.salvage import migrate
+from quizglass_server.knowledge.repair.swapping import other_copies
 from quizglass_server.knowledge.search.finder import Finder
 from quizglass_server.knowledge.search.ranking import best_of_views
 from quizglass_server.markup.converter import Converter
@@ -48,6 +49,7 @@ from quizglass_server.roles.text_encoder import TextEncoder
 _log = logging.getLogger(__name__)
 
 _TIDY_S = 15.0  # how often expired entries are looked for when nobody asks, and a pause after which nobody writes
+_KEEP_TIME_S = 3600.0  # how often the time by which entries expire is written, should the server be killed
 _ANSWERS, _ANSWER_BYTES = 256, 32 << 20  # kept of searches that may be asked again, until something is written
 _ANY = SearchOptions()
 
@@ -69,6 +71,7 @@ class KnowledgeBase:
         options: IndexOptions,
     ) -> None:
         """For `open` only. Blocks."""
+        self._directory = directory
         self._text_encoder, self._image_encoder = encoders
         self._decode = decode
         self._changes = 0
@@ -85,6 +88,7 @@ class KnowledgeBase:
             state = last_state(directory)
             self._count = state.count
             self._clock = StoreClock(state.clock)
+            self._time_kept: float = state.clock
             self._store = StoreThreads(directory / FILE, self._clock)
             opened.enter_context(closing(self._store))
             self.writable = is_writable(directory / FILE)
@@ -159,6 +163,7 @@ class KnowledgeBase:
     async def delete(self, id: str) -> Deleted:
         """Delete an entry, durably; its bytes are gone from the files after `compact`. Raises NotFound."""
         self._check_writable()
+        await self._expire(again=bool(self._hidden))
         change = await self._store.write(lambda writer: writer.delete([id]), self._follow)
         self._indexes.look_after()
         return Deleted(
@@ -166,11 +171,21 @@ class KnowledgeBase:
         )
 
     async def compact(self) -> int:
-        """Remove what deleted entries have left in the files; the sequence number up to which that is done."""
+        """Remove what deleted entries have left in the files; the sequence number up to which that is done.
+
+        Raises:
+            KnowledgeFailed: something may be left: the log is being read, or files from before a repair or a
+                restoration lie in the directory.
+        """
         self._check_writable()
         sequence = (await self._store.read(DatabaseReader.state)).sequence
         await asyncio.wrap_future(self._indexes.rebuild())
         await self._store.alone(lambda writer: writer.shrink())
+        if copies := await asyncio.to_thread(other_copies, self._directory):
+            raise KnowledgeFailed(
+                f"{FILE} is compacted, but its directory has {', '.join(copies)}, where deleted entries may still be; "
+                "remove what is no longer needed, or keep it elsewhere, and compact again"
+            )
         return sequence
 
     def count(self) -> int:
@@ -221,7 +236,21 @@ class KnowledgeBase:
             task.cancel()
             with suppress(asyncio.CancelledError, Exception):  # the files are closed, whatever became of it
                 await task
-        await asyncio.shield(asyncio.to_thread(self._opened.close))
+        await asyncio.shield(asyncio.to_thread(self._close))
+
+    def _close(self) -> None:
+        try:
+            if self._time_matters:
+                self._store.write_and_wait(DatabaseWriter.keep_time)
+        except KnowledgeFailed as error:
+            _log.warning("the time by which entries expire could not be written: %s", error.message)
+        finally:
+            self._opened.close()
+
+    @property
+    def _time_matters(self) -> bool:
+        """Whether entries expire, or have and are only hidden, in a store that can be told the time."""
+        return self.writable and bool(self._next_expiry or self._hidden)
 
     def _check_writable(self) -> None:
         """Refuse at once, rather than after everything was embedded."""
@@ -289,6 +318,13 @@ class KnowledgeBase:
         self._follow(change)
         self._hidden.update(change.gone)
 
+    async def _keep_time(self) -> None:
+        """Write the time now and then: by it entries expire, should the system's clock be set back meanwhile."""
+        now = self._clock()
+        if self._time_matters and now - self._time_kept >= _KEEP_TIME_S:
+            self._time_kept = now  # also where it fails: it is tried again in an hour
+            await self._store.write(DatabaseWriter.keep_time)
+
     async def _tidy(self) -> None:
         """Delete what has expired though nobody asks, and merge what is new when nobody writes."""
         while True:
@@ -297,6 +333,7 @@ class KnowledgeBase:
             try:
                 await self._expire(again=bool(self._hidden))
                 self._indexes.look_after(idle=self._changes == before)
+                await self._keep_time()
             except Exception:
                 _log.exception("expired entries could not be deleted, or new ones not be merged; it is tried again")
 

@@ -65,7 +65,12 @@ class KnowledgeStore(Protocol):
         ...
 
     async def compact(self) -> int:
-        """Remove what deleted entries have left; the sequence number up to which that is done. Raises NotSupported."""
+        """Remove what deleted entries have left; the sequence number up to which that is done.
+
+        Raises:
+            NotSupported: the backend gives no such receipt.
+            KnowledgeFailed: something may be left; the message says where.
+        """
         ...
 
     async def search_views(

@@ -155,8 +155,8 @@ def _walk(node: LexborNode, depth: int = 0) -> Iterator[tuple[str, str]]:
         elif tag in ("ul", "ol", "dl") or depth > _DEEPEST:
             yield from _as_block(tag, _ITEMS.join(_parts(child)))
         elif tag == "table":
-            for row in _rows(child):
-                yield from _as_block("tr", row)
+            for text in _table(child):
+                yield from _as_block("tr", text)
         elif tag in _BLOCKS:
             yield tag, ""
             yield from _walk(child, depth + 1)
@@ -175,11 +175,26 @@ def _as_block(tag: str, text: str) -> Iterator[tuple[str, str]]:
     yield f"/{tag}", ""
 
 
+def _table(table: LexborNode) -> list[str]:
+    """A table's caption and rows, then those of the tables in its cells, which are taken out of them."""
+    texts: list[list[str]] = []
+    for inner in reversed(table.css("table table")):  # those within others first
+        texts.append([*_captions(inner), *_rows(inner)])
+        inner.decompose()
+    texts.append([*_captions(table), *_rows(table)])
+    return [text for each in reversed(texts) for text in each]
+
+
+def _captions(table: LexborNode) -> Iterator[str]:
+    return (_words(child) for child in table.iter() if child.tag == "caption")
+
+
 def _rows(table: LexborNode) -> Iterator[str]:
-    """Rows as "column: value" where the first row is one of headings."""
+    """Rows as "column: value" where the first of several is one of headings."""
     rows = table.css("tr")
-    columns = [_words(cell)[:_LONGEST_COLUMN] for cell in rows[0].css("th")] if rows and not rows[0].css("td") else []
-    for row in rows[1:] if columns else rows:
+    headed = len(rows) > 1 and bool(rows[0].css("th")) and not rows[0].css("td")
+    columns = [_words(cell)[:_LONGEST_COLUMN] for cell in rows[0].css("th")] if headed else []
+    for row in rows[1:] if headed else rows:
         cells = enumerate(_words(cell) for cell in row.iter())
         yield _ITEMS.join(_named(cell, columns[at] if at < len(columns) else "") for at, cell in cells if cell)
 

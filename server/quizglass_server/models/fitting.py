@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from threading import Lock
 
@@ -14,6 +16,9 @@ from quizglass_server.models.prompts import Prompt, PromptTokenizer, SegmentKind
 from quizglass_server.models.vision_inputs import fit
 
 CACHE_BYTES = 32 << 20
+
+_Key = tuple[bytes, int, int]
+"""A picture's hash, width and height."""
 
 
 class FittedPicture:
@@ -46,27 +51,45 @@ class PictureFitter:
     """Stretches pictures to model sizes; shared by all models, so that one size is made once."""
 
     def __init__(self) -> None:
-        self._made = BoundedCache[tuple[bytes, int, int], FittedPicture](CACHE_BYTES, lambda made: len(made.rgb))
-        self._lock = Lock()
+        self._made = BoundedCache[_Key, FittedPicture](CACHE_BYTES, lambda made: len(made.rgb))
+        self._lock = Lock()  # of the table alone, never held while a picture is made
+        self._making: dict[_Key, tuple[Lock, int]] = {}
 
-    def fit(self, picture: Picture, size: Size) -> RGB:
-        """The picture in `size`, which is not to be written to."""
-        return self.fitted(picture, size).pixels
+    def fit(self, picture: Picture, size: Size, *, keep: bool = True) -> RGB:
+        """The picture in `size`, which is not to be written to; without `keep` nobody is going to ask for it again."""
+        return self.fitted(picture, size, keep=keep).pixels
 
     def kept(self, picture: Picture, size: Size) -> FittedPicture | None:
         """The picture in `size` if it was made before."""
         return self._made.get((picture.sha256, size.width, size.height))
 
-    def fitted(self, picture: Picture, size: Size) -> FittedPicture:
+    def fitted(self, picture: Picture, size: Size, *, keep: bool = True) -> FittedPicture:
         """The picture in `size`."""
         if (made := self.kept(picture, size)) is not None:
             return made
+        key = (picture.sha256, size.width, size.height)
         # Models that want the same size at the same moment wait for the first instead of repeating its work.
-        with self._lock:
+        with self._alone_with(key):
             if (made := self.kept(picture, size)) is None:
                 made = FittedPicture(fit(picture.pixels, size))
-                self._made.put((picture.sha256, size.width, size.height), made)
+                if keep:
+                    self._made.put(key, made)
             return made
+
+    @contextmanager
+    def _alone_with(self, key: _Key) -> Iterator[None]:
+        """Nobody else makes this picture in this size meanwhile; others may be made."""
+        with self._lock:
+            lock, users = self._making.get(key, (Lock(), 0))
+            self._making[key] = lock, users + 1
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                lock, users = self._making.pop(key)
+                if users > 1:
+                    self._making[key] = lock, users - 1
 
 
 def content_hash(pixels: RGB) -> bytes:

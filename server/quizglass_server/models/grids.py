@@ -19,6 +19,7 @@ from quizglass_server.models.batching import BATCH_PIXELS, MAX_BATCH
 from quizglass_server.models.fields import Normalised, Size
 from quizglass_server.models.loading import Loading
 from quizglass_server.models.vision_inputs import channels
+from quizglass_server.scheduling.priority import Priority, current_priority
 
 Sized = TypeVar("Sized")
 Row = TypeVar("Row")
@@ -86,16 +87,17 @@ class PictureGraphs(Generic[Row]):
 
     async def rows(self, pictures: Sequence[Picture]) -> list[Row]:
         """A row for each picture, in order; one that is there several times goes through the model once."""
+        keep = current_priority() is not Priority.BACKGROUND  # an import's would push out what turns look at
         of_graph: dict[_PictureGraph[Row], list[Picture]] = defaultdict(list)
         for picture in dict.fromkeys(pictures):
             of_graph[self._graphs.fitting(picture.width, picture.height)].append(picture)
         rows: dict[Picture, Row] = {}
         for graph, those in of_graph.items():
-            rows |= zip(those, await graph.run(partial(self._fitted, those, graph.size)), strict=True)
+            rows |= zip(those, await graph.run(partial(self._fitted, those, graph.size, keep)), strict=True)
         return [rows[picture] for picture in pictures]
 
-    def _fitted(self, pictures: Sequence[Picture], size: Size) -> list[RGB]:
-        return [self._fitter.fit(picture, size) for picture in pictures]
+    def _fitted(self, pictures: Sequence[Picture], size: Size, keep: bool) -> list[RGB]:
+        return [self._fitter.fit(picture, size, keep=keep) for picture in pictures]
 
 
 class _PictureGraph(Generic[Row]):

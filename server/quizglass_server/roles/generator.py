@@ -17,7 +17,15 @@ from pydantic import AfterValidator, Field, model_validator
 
 from quizglass_server.config.options import BatchOptions, GeneratorOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token
-from quizglass_server.engines.llama.link.prompt import Constraint, Part, PicturePart, Piece, TextPart, Urgency
+from quizglass_server.engines.llama.link.prompt import (
+    BACKGROUND,
+    Constraint,
+    Part,
+    PicturePart,
+    Piece,
+    TextPart,
+    Urgency,
+)
 from quizglass_server.engines.llama.process.breaker import BreakerOptions
 from quizglass_server.engines.llama.process.client import ConstraintUnusable, PromptRefused
 from quizglass_server.engines.llama.process.heartbeat import HeartbeatOptions
@@ -42,7 +50,6 @@ from quizglass_server.scheduling.deadline import deadline
 
 ANSWER = "answer"
 """The task whose prompt every generator has."""
-_BACKGROUND = Urgency(background=True)
 _ASKED: Values = {name: value for name, value in EXAMPLE.items() if name != "history"}
 """What a first question may bring to a prompt."""
 logger = logging.getLogger(__name__)
@@ -280,7 +287,7 @@ class LlamaGenerator:
                 common = takewhile(lambda pair: pair[0] == pair[1], zip(prompt, other, strict=False))
                 length = max(places[-1] + 1, sum(1 for _ in common))
                 client = await self._process.client()
-                await client.prefill(prompt[:length], _BACKGROUND)
+                await client.prefill(prompt[:length], BACKGROUND)
         except (QuizglassError, PromptError) as error:
             logger.debug("a picture could not be prepared: %s", error)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quizglass_server.domain.turns import Picture, Vector
+from quizglass_server.hashes import fingerprint
 from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, graphs
 from quizglass_server.models.grids import PictureGraphs
 from quizglass_server.models.loading import Loading, RoleKey, RolePart
@@ -26,7 +26,7 @@ class ImageEncoder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the model file: vectors of different fingerprints do not compare."""
+        """SHA-256 of all that makes a picture's vector: vectors of different fingerprints do not compare."""
         ...
 
     async def embed(self, pictures: Sequence[Picture]) -> list[Vector]:
@@ -62,8 +62,13 @@ class OnnxImageEncoder:
         """
         self.dimension = spec.dimension
         """Length of the vectors."""
-        self.fingerprint = _fingerprint([loading.files.sha256(name) for _, name in graphs(spec)])
-        """SHA-256 of the model file; of several, of their hashes."""
+        self.fingerprint = fingerprint(
+            graphs=[
+                [loading.files.sha256(name), size.model_dump(mode="json", exclude_defaults=True)]
+                for size, name in graphs(spec)
+            ]
+        )
+        """Of every graph, and of how pictures are put into it."""
         self._graphs = PictureGraphs(graphs(spec), "image_embeds", self._vectors, loading)
         self.executor = self._graphs.executor
         """What runs it: tensorrt, cuda or cpu."""
@@ -74,7 +79,3 @@ class OnnxImageEncoder:
 
     def _vectors(self, values: NDArray[np.float32], _: int, name: str) -> list[Vector]:
         return list(normalised(values, self.dimension, name))
-
-
-def _fingerprint(hashes: Sequence[str]) -> str:
-    return hashes[0] if len(hashes) == 1 else sha256(" ".join(hashes).encode()).hexdigest()

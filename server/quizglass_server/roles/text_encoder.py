@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from quizglass_server.domain.turns import Vector
 from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
+from quizglass_server.hashes import fingerprint
 from quizglass_server.models.batching import LIMITS
 from quizglass_server.models.fields import Count, FileName
 from quizglass_server.models.loading import Loading, RoleKey, RolePart
@@ -29,7 +30,7 @@ class TextEncoder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the model file: vectors of different fingerprints do not compare."""
+        """SHA-256 of all that makes a passage's vector: vectors of different fingerprints do not compare."""
         ...
 
     async def embed_queries(self, texts: Sequence[str]) -> list[Vector]:
@@ -79,8 +80,14 @@ class OnnxTextEncoder:
         self._spec = spec
         self.dimension = spec.dimension
         """Length of the vectors."""
-        self.fingerprint = loading.files.sha256(spec.model)
-        """SHA-256 of the model file."""
+        self.fingerprint = fingerprint(
+            model=loading.files.sha256(spec.model),
+            tokenizer=loading.files.sha256(spec.tokenizer),
+            pooling=spec.pooling,
+            passage_prefix=spec.passage_prefix,
+            max_tokens=spec.max_tokens,
+        )
+        """Of what makes a passage's vector; a query's prefix is not stored with anything, and may change."""
         self._tokenizer = TextTokenizer(loading.files.path(spec.tokenizer), spec.max_tokens)
         self._counter = TokenCounter(loading.files.path(spec.tokenizer))
         signature = Signature("last_hidden_state", *text_ranges(spec.max_tokens))

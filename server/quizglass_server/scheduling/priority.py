@@ -18,7 +18,7 @@ class Priority(Enum):
     TURN = "turn"
     """A part of a turn or a search."""
     BACKGROUND = "background"
-    """Imports and warm-up."""
+    """Imports, and what a visual memory keeps."""
 
 
 _priority: ContextVar[Priority] = ContextVar("priority", default=Priority.TURN)

@@ -187,6 +187,17 @@ async def test_a_vector_that_is_none_is_an_engine_failure(knowledge_store) -> No
         await knowledge_store.search_texts(None, 5)
 
 
+async def test_an_entry_that_has_expired_is_no_more_to_be_deleted(knowledge_place: Place) -> None:
+    passed = [0.0]
+    base = await knowledge_place.open()
+    base._clock._start, base._clock._counter = 1_000_000_000.0, lambda: passed[0]
+    await base.add(stream([pictured("short", text="A velmora.", expires_after=60)]))
+    passed[0] = 60.0
+    with pytest.raises(NotFound):
+        await base.delete("short")  # though nobody has asked for anything since
+    await base.close()
+
+
 async def test_entries_expire(knowledge_place: Place) -> None:
     passed = [0.0]
     base = await knowledge_place.open()

@@ -262,7 +262,10 @@ async def test_more_is_answered_than_fits_by_leaving_the_oldest_out(client, door
     [
         (errors.Overloaded("no room", 2.5), 429, "rate_limit_error", "3"),
         (errors.RoleMissing("planner", "policy 'x'"), 400, "invalid_request_error", None),
-        (errors.EngineLost("it died", 1.0), 503, "server_error", "1"),
+        (errors.Overloaded("never any room"), 429, "rate_limit_error", None),
+        (errors.EngineLost("it died", 2.0), 503, "server_error", "2"),
+        (errors.EngineLost("it died"), 503, "server_error", "1"),
+        (errors.KnowledgeFailed("the disk is full"), 503, "server_error", "1"),
         (errors.BudgetExceeded("too late"), 504, "server_error", None),
         (errors.EngineFailed("it failed"), 500, "server_error", None),
         (ValueError("a secret"), 500, "server_error", None),

@@ -219,6 +219,11 @@ def break_decider(content: dict[str, Any]) -> None:
     content["roles"]["deciders"] = {"linear": {**content["roles"]["planner"], "max_token": 1}}
 
 
+def break_pairs(content: dict[str, Any]) -> None:
+    files = {"model": "planner/model.onnx", "tokenizer": "planner/model.onnx"}
+    content["roles"]["reranker"] = {"engine": "onnx", "kind": "cross-encoder", **files, "max_tokens": 0, "logits": 1}
+
+
 def break_hash(content: dict[str, Any]) -> None:
     content["files"]["parity.json"]["sha256"] = "zz"
 
@@ -235,6 +240,7 @@ def break_hash(content: dict[str, Any]) -> None:
         (break_kind, r"roles\.planner: .*cross-encoder"),
         (break_form, r"roles\.planner\.picture: Extra"),
         (break_decider, r"roles\.deciders\.linear\.max_token: Extra"),
+        (break_pairs, r"roles\.reranker\.max_tokens: Input"),
         (break_hash, r"files\.parity\.json\.sha256"),
     ],
 )

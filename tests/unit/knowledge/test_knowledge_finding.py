@@ -1,6 +1,7 @@
 """What searches bring back beyond nearest vectors: words, facts, filters, one result an entry, no near-duplicates."""
 
 import asyncio
+import shutil
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +19,9 @@ from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.index.catalog import Catalog
 from quizglass_server.knowledge.index.snapshots import Snapshot
+from quizglass_server.knowledge.repair import inspection
 from quizglass_server.knowledge.repair.inspection import inspect
+from quizglass_server.knowledge.repair.salvage import salvage
 from quizglass_server.knowledge.search.ranking import fused
 from tests.support.knowledge.fakes import (
     FakeTextEncoder,
@@ -152,7 +155,8 @@ async def test_a_hidden_entry_that_is_written_again_counts_once(
         assert await base.list("", 9) == []
         assert base.count() == 0
     await base.add(stream([pictured("a", text="A velmora.")]))
-    await base.delete("b")
+    with pytest.raises(NotFound):  # it has expired, whether or not that could be written
+        await base.delete("b")
     assert base.count() == 1
     await base._expire(again=bool(base._hidden))
     assert (base.count(), [entry.id for entry in await base.list("", 9)]) == (1, ["a"])
@@ -193,6 +197,51 @@ async def test_time_does_not_go_back_with_the_system_clock(tmp_path: Path) -> No
     await base.close()
 
 
+async def test_time_that_passed_after_the_last_write_does_not_come_back_with_the_system_clock(tmp_path: Path) -> None:
+    base = await open_base(tmp_path)
+    await base.add(stream([pictured("a", text="Words.", expires_after=100)]))
+    before = inspection.last_state(tmp_path)
+    base._clock._start += 60
+    await base.close()  # and the system's clock is where it was
+    after = inspection.last_state(tmp_path)
+    assert (after.sequence, after.count) == (before.sequence, before.count)
+    base = await open_base(tmp_path)
+    assert 0 < (await base.get("a")).expires_after <= 40
+    await base.close()
+
+
+async def test_a_server_that_is_killed_keeps_the_time_but_for_an_hour(tmp_path: Path) -> None:
+    base = await open_base(tmp_path / "store")
+    await base.add(stream([pictured("a", text="Words.", expires_after=10_000)]))
+    await base._keep_time()
+    base._clock._start += 3_000
+    await base._keep_time()
+    shutil.copytree(tmp_path / "store", tmp_path / "early")
+    base._clock._start += 3_000
+    await base._keep_time()
+    shutil.copytree(tmp_path / "store", tmp_path / "killed")
+    await base.close()
+    for copy, least, most in (("early", 9_000, 10_000), ("killed", 3_000, 4_000)):
+        base = await open_base(tmp_path / copy)
+        assert least < (await base.get("a")).expires_after <= most
+        await base.close()
+
+
+async def test_a_time_that_cannot_be_written_does_not_keep_a_store_from_closing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    base = await open_base(tmp_path)
+    await base.add(stream([pictured("a", text="Words.", expires_after=100)]))
+    base._clock._start += 60
+    monkeypatch.setattr(DatabaseWriter, "run", lambda *_: _fail("the disk is full"))
+    await base.close()
+    assert "the time by which entries expire could not be written: the disk is full" in caplog.text
+    monkeypatch.undo()
+    base = await open_base(tmp_path)
+    assert base.count() == 1
+    await base.close()
+
+
 async def test_a_deleted_entry_leaves_a_receipt_and_after_compaction_nothing(tmp_path: Path) -> None:
     base = await open_base(tmp_path)
     await base.add(stream(pictured(f"e{n}", text=f"Text {n}.", pictures=[b"%d" % n]) for n in range(30)))
@@ -205,6 +254,23 @@ async def test_a_deleted_entry_leaves_a_receipt_and_after_compaction_nothing(tmp
     assert len(await base.search_texts(FAR, 50)) == 30
     await base.close()
     assert _files_with(tmp_path, b"zyrbax") == []
+
+
+async def test_no_compaction_is_acknowledged_beside_the_files_from_before_a_repair(tmp_path: Path) -> None:
+    base = await open_base(tmp_path)
+    await base.add(stream([pictured("secret", text="The zyrbaxa of Zyrbaxon.")]))
+    await base.close()
+    kept = salvage(tmp_path).kept_as
+    assert kept == tmp_path / "before-repair-1"
+    base = await open_base(tmp_path)
+    receipt = await base.delete("secret")
+    with pytest.raises(KnowledgeFailed, match=r"before-repair-1.*compact again"):
+        await base.compact()
+    assert _files_with(kept, b"zyrbax") != []
+    shutil.rmtree(kept)
+    assert await base.compact() >= receipt.sequence
+    assert _files_with(tmp_path, b"zyrbax") == []
+    await base.close()
 
 
 async def test_compaction_leaves_nothing_in_snapshots_that_cannot_be_written(

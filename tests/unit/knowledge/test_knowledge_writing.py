@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import sqlite3
 import threading
 from contextlib import closing
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from quizglass_server.errors import KnowledgeFailed, NotFound
+from quizglass_server.knowledge.content.chunks import CHUNKING
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.database.threads import StoreThreads
@@ -151,7 +153,7 @@ def written_by_version_1(directory: Path) -> None:
             old.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
             chunk = hashed(f"text-1 Title: Text {number}.".encode()).tobytes()
             old.execute(
-                "INSERT INTO chunks VALUES (?, ?, 0, ?, 'text-1 chunks-1', ?)",
+                f"INSERT INTO chunks VALUES (?, ?, 0, ?, 'text-1 {CHUNKING}', ?)",
                 (number, number, f"Text {number}.", chunk),
             )
             encoded = b"%d" % number
@@ -167,6 +169,7 @@ def written_by_version_1(directory: Path) -> None:
 
 async def test_a_store_of_version_1_is_brought_up_to_date(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     written_by_version_1(tmp_path)
+    caplog.set_level(logging.INFO)
     base = await open_base(tmp_path)
     entries = await base.list("", 9)
     assert [entry.id for entry in entries] == ["e1", "e5"]
@@ -177,6 +180,8 @@ async def test_a_store_of_version_1_is_brought_up_to_date(tmp_path: Path, caplog
     assert inspect(tmp_path) == []
     assert (tmp_path / "before-repair-1" / FILE).exists()
     assert "not all of it was sound" not in caplog.text
+    (told,) = [record for record in caplog.records if "is brought up to date" in record.message]
+    assert vars(told)["the_files_before"] == str(tmp_path / "before-repair-1")
 
 
 async def test_what_a_store_of_version_1_has_lost_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

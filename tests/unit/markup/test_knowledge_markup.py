@@ -58,6 +58,27 @@ def test_html_without_what_is_no_content() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("table", "texts"),
+    [
+        ("<caption>Prices <b>1974</b></caption><tr><th>a<th>b<tr><td>1<td>2", ["Prices 1974", "a: 1; b: 2"]),
+        ("<caption>Prices</caption>", ["Prices"]),
+        ("<tr><th>Velmora<th>1974", ["Velmora; 1974"]),
+        ("<thead><tr><th>a<tbody><tr><td>1<tfoot><tr><td>2", ["a: 1", "a: 2"]),
+        (
+            "<tr><td>out<table><caption>In</caption><tr><th>c<tr><td>3<table><tr><td>deep</table></table>side"
+            "<table><tr><td>4</table><tr><td>last",
+            ["out side", "last", "In", "c: 3", "deep", "4"],
+        ),
+        ("<tr><th>x<table><tr><td>1</table><tr><td>2", ["x: 2", "1"]),
+    ],
+)
+def test_all_of_a_table_is_there_once(table: str, texts: list[str]) -> None:
+    made = blocks(f"<h1>Top</h1><table>{table}</table>after", "html")
+    assert [block.text for block in made] == [*texts, "after"]
+    assert {block.headings for block in made} == {("Top",)}
+
+
 def test_plain_text_is_left_alone() -> None:
     assert blocks("# No heading\n\n<b>", "") == [Block((), "# No heading\n\n<b>")]
 

@@ -119,7 +119,6 @@ async def test_pictures_that_look_the_same_have_the_same_vector_of_length_one(bu
     assert np.allclose(one, again, atol=1e-6)
     assert np.allclose((await encoder.embed([picture(200)]))[0], two, atol=1e-6)
     assert await encoder.embed([]) == []
-    assert encoder.fingerprint == bundle.manifest.files["image_encoder/model.onnx"].sha256
 
 
 async def test_texts_are_embedded_as_data(bundle: Bundle, pool: EnginePool) -> None:

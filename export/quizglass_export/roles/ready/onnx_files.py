@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from quizglass_export.onnx.file import whole_model
 from quizglass_export.parity import session
 from quizglass_export.roles.shared.job import RoleJob
 from quizglass_export.roles.text_encoder import tokenised
+from quizglass_server.hashes import file_sha256
 
 Axes = Sequence[int | None]
 """Sizes of a tensor's axes; None: any number."""
@@ -50,11 +50,8 @@ def check_file(path: Path, sha256: str | None, form: GraphForm) -> None:
     Raises:
         ExportError: another file than the recipe says, or a graph that the server cannot run.
     """
-    if sha256 is not None:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if digest != sha256:
-            raise ExportError(f"{path}: SHA-256 is {digest}, the recipe says {sha256}; another file")
+    if sha256 is not None and (digest := file_sha256(path)) != sha256:
+        raise ExportError(f"{path}: SHA-256 is {digest}, the recipe says {sha256}; another file")
     graph = whole_model(path).graph
     constants = {tensor.name for tensor in graph.initializer}
     inputs = {each.name: each for each in graph.input if each.name not in constants}

@@ -16,6 +16,8 @@ from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
+from quizglass_server.hashes import file_sha256
+
 CONTEXT = ".ctx.onnx"
 """Ending of a model for ONNX Runtime that holds its engine, or names it."""
 ENGINE = ".engine"
@@ -66,8 +68,7 @@ def model_key(model: Path) -> str:
     """Beginning of the names of a model's engines: its directory, and a hash of its file and external weights."""
     digest = hashlib.sha256()
     for path in (model, *sorted(model.parent.glob("*.data"))):
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
+        digest.update(bytes.fromhex(file_sha256(path)))
     return f"{model.parent.name}_{digest.hexdigest()[:12]}"
 
 

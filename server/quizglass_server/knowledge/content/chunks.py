@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from quizglass.values import Entry
 from quizglass_server.markup.blocks import Block, blocks
 
-CHUNKING = "chunks-1"
-"""Version of the rules below; part of the space of chunk vectors, so that chunks of other rules are cut anew."""
+CHUNKING = "chunks-2"
+"""Version of the rules below and of `markup/blocks.py`; part of the space of chunk vectors, so that others' chunks are
+cut anew.
+"""
 
 MAX_TOKENS = 120
 """Longest chunk. With a title of ordinary length it fits the 256 tokens that sentence encoders are trained on."""

@@ -47,7 +47,7 @@ def id_digest(number: int, entry_id: str) -> int:
     return int.from_bytes(blake2b(content, digest_size=8).digest(), "little", signed=True)
 
 
-def file_digest(sha256: bytes) -> int:
+def picture_digest(sha256: bytes) -> int:
     """Digest of a stored picture: the first 64 bits of the SHA-256 that is its key."""
     return int.from_bytes(sha256[:8], "little", signed=True)
 

@@ -162,6 +162,10 @@ class DatabaseWriter:
                     change.note(VectorKind.PICTURES, fresh, entry, vector)
         return change
 
+    def keep_time(self) -> None:
+        """Have the store remember the time by now: as late as it is when it is next opened, at the least."""
+        self._state.clock = max(self._state.clock, int(self._clock()))
+
     def record_graph(self, name: str, graph: GraphRecord) -> None:
         """Say which index snapshot belongs to this database."""
         self._db.execute(
@@ -224,7 +228,7 @@ class DatabaseWriter:
         for (sha256,) in {*hashes}:
             shown = self._db.execute("SELECT 1 FROM pictures WHERE sha256 = ? LIMIT 1", (sha256,)).fetchone()
             if shown is None and self._db.execute("DELETE FROM picture_files WHERE sha256 = ?", (sha256,)).rowcount:
-                self._state.remove("picture_files", checks.file_digest(sha256))
+                self._state.remove("picture_files", checks.picture_digest(sha256))
         self._state.remove("entries", digest)
         self._state.remove("ids", checks.id_digest(number, entry_id))
         self._state.count -= 1
@@ -254,7 +258,7 @@ class DatabaseWriter:
         for sha256, encoded in zip(draft.entry.picture_sha256, draft.pictures, strict=True):
             adding = "INSERT OR IGNORE INTO picture_files (sha256, encoded) VALUES (?, ?)"
             if self._db.execute(adding, (sha256, encoded)).rowcount:
-                self._state.add("picture_files", checks.file_digest(sha256))
+                self._state.add("picture_files", checks.picture_digest(sha256))
         pictures = zip(draft.entry.picture_sha256, draft.picture_vectors, draft.perceptual_hashes, strict=True)
         for position, (sha256, vector, perceptual_hash) in enumerate(pictures):
             label = self._add_picture(

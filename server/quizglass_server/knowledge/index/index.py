@@ -19,7 +19,7 @@ from quizglass_server.knowledge.content.records import Additions, Labels, Matrix
 from quizglass_server.knowledge.index.entry_labels import EntryLabels
 from quizglass_server.knowledge.index.graph import Graph, best, cosines, unit
 
-# A filter that so few entries pass is answered by scanning their vectors: a graph would have to be searched far.
+# Those entries that pass a filter are scanned if they have so few vectors: a graph would have to be searched far.
 _FEW = 1_000
 _FEW_SHARE = 0.05
 _IDLE_TAIL = 64
@@ -124,8 +124,8 @@ class VectorIndex:
         if allowed is None and not per_entry and not self._dead(state):  # nothing to pass over
             labels, scores = state.nearest(query, limit)
             return list(zip(labels.tolist(), scores.tolist(), strict=True))[:limit]
-        if allowed is not None and len(allowed) <= max(_FEW, len(self._entry_of) * _FEW_SHARE):
-            labels, scores = state.among(query, self._labels_of.of(allowed))
+        if allowed is not None and (few := self._few(allowed)) is not None:
+            labels, scores = state.among(query, few)
             return self._living(labels, scores, limit, per_entry, allowed)
         fetch = 2 * limit + 8
         while state.size:
@@ -171,6 +171,14 @@ class VectorIndex:
     def living(self, labels: Labels) -> Labels:
         """These labels without the deleted ones."""
         return np.array([label for label in labels.tolist() if label in self._entry_of], dtype=np.int64)
+
+    def _few(self, entries: set[int]) -> Labels | None:
+        """The labels of these entries, ascending; None if they are too many to be scanned."""
+        most = max(_FEW, len(self._entry_of) * _FEW_SHARE)
+        if len(entries) > most:  # then so are their labels, most likely, and it takes long to find out
+            return None
+        labels = self._labels_of.of(entries)
+        return labels if len(labels) <= most else None
 
     def _dead(self, state: IndexState) -> int:
         """How many of the vectors of a state are deleted ones."""

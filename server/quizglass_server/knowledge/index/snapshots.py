@@ -7,7 +7,6 @@ restored from a copy has another hash and is not loaded.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable
 from contextlib import closing
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.hashes import file_sha256
 from quizglass_server.knowledge.content.records import GraphRecord
 from quizglass_server.knowledge.database.disk import meaning, sync
 from quizglass_server.knowledge.database.reader import DatabaseReader
@@ -119,9 +119,3 @@ class Snapshot:
         temporary.replace(path)
         sync(self._folder)
         return GraphRecord(path.name, digest, self._space, sequence)
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, hexadecimal. Raises OSError."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

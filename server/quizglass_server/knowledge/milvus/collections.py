@@ -80,9 +80,9 @@ class Collections:
             )
         if declared.get(_SPACE_PROPERTY) != space:
             raise KnowledgeFailed(
-                f"Milvus collection {name} holds vectors of another encoder ({declared.get(_SPACE_PROPERTY)}, this "
-                f"bundle has {space}); import the entries again under another name (knowledge_collections), or use the "
-                "bundle that made it"
+                f"Milvus collection {name} holds vectors of another encoder or of one that is fed otherwise "
+                f"({declared.get(_SPACE_PROPERTY)}, this bundle has {space}); import the entries again under another "
+                "name (knowledge_collections), or use bundle and version that made it"
             )
 
     def _make(self, name: str, space: str, made: tuple[Any, Any]) -> None:

@@ -18,7 +18,7 @@ from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.schema import FILE, connect, explained
 from quizglass_server.knowledge.index.snapshots import FOLDER
 from quizglass_server.knowledge.repair.inspection import OUTDATED, inspect, is_outdated
-from quizglass_server.knowledge.repair.swapping import numbered_folder
+from quizglass_server.knowledge.repair.swapping import BEFORE_RESTORE, INCOMING, numbered_folder
 
 _ENTRIES = (FILE, f"{FILE}-wal", f"{FILE}-shm", MARKER, FOLDER)
 
@@ -65,7 +65,7 @@ def restore(source: Path, directory: Path) -> Path | None:
     with explained(directory):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with closing(DirectoryLock(directory)):
-            with _passing(directory / "incoming") as incoming:
+            with _passing(directory / INCOMING) as incoming:
                 _copy_store(source, incoming)
                 # Not the source: what was read of that a moment ago need not be what was copied.
                 _raise_if_damaged(incoming, source)
@@ -148,7 +148,7 @@ def _set_aside(directory: Path) -> Path | None:
     present = [name for name in _ENTRIES if (directory / name).exists()]
     if not present:
         return None
-    kept = numbered_folder(directory, "before-restore")
+    kept = numbered_folder(directory, BEFORE_RESTORE)
     for name in present:
         if name == MARKER:
             shutil.copyfile(directory / name, kept / name)

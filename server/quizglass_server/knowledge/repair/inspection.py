@@ -13,8 +13,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from quizglass_server.errors import KnowledgeFailed, NotFound
+from quizglass_server.hashes import file_sha256
 from quizglass_server.knowledge.content.records import VectorKind
-from quizglass_server.knowledge.database.checksums import StoreState, damaged, file_digest, row_digest, signed
+from quizglass_server.knowledge.database.checksums import StoreState, damaged, picture_digest, row_digest, signed
 from quizglass_server.knowledge.database.clean_shutdown import ShutdownRecord, read_flag
 from quizglass_server.knowledge.database.reader import ROWS, DatabaseReader
 from quizglass_server.knowledge.database.schema import (
@@ -26,7 +27,7 @@ from quizglass_server.knowledge.database.schema import (
     is_new,
     schema_version,
 )
-from quizglass_server.knowledge.index.snapshots import FOLDER, file_sha256
+from quizglass_server.knowledge.index.snapshots import FOLDER
 
 OUTDATED = "is of an earlier version, without checksums; start the server on it once, which brings it up to date"
 
@@ -181,7 +182,7 @@ def _row_sum(reader: DatabaseReader, connection: sqlite3.Connection, table: str)
 def _file_sum(_reader: DatabaseReader, connection: sqlite3.Connection, _table: str) -> Iterator[tuple[int, str]]:
     for key, encoded in connection.execute("SELECT sha256, encoded FROM picture_files"):
         fine = sha256(encoded).digest() == key
-        yield file_digest(key), "" if fine else f"picture {key.hex()[:16]} is damaged"
+        yield picture_digest(key), "" if fine else f"picture {key.hex()[:16]} is damaged"
 
 
 _TABLES = {"entries": _entry_sum, "chunks": _row_sum, "pictures": _row_sum, "picture_files": _file_sum}

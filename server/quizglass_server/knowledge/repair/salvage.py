@@ -37,7 +37,7 @@ from quizglass_server.knowledge.database.schema import (
 )
 from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.repair.inspection import is_outdated
-from quizglass_server.knowledge.repair.swapping import clear, swap, undo_interrupted, whole_length
+from quizglass_server.knowledge.repair.swapping import SALVAGE, clear, swap, undo_interrupted, whole_length
 
 _log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ def salvage(directory: Path, step: Callable[[int], None] = lambda _entries: None
     Raises:
         KnowledgeFailed: it is not a knowledge store, or the new file cannot be written. The old one is untouched.
     """
-    path, fresh = directory / FILE, directory / "salvage"
+    path, fresh = directory / FILE, directory / SALVAGE
     if is_new(path):
         raise KnowledgeFailed(f"{FILE} is missing or empty: nothing can be repaired; restore a snapshot", file=FILE)
     with explained(path):
@@ -136,9 +136,12 @@ def migrate(directory: Path) -> None:
         return
     done = salvage(directory)
     lost = [*done.lost, *([f"{done.nameless} entries without a name"] if done.nameless else [])]
+    about: dict[str, Any] = {"entries": done.entries, "the_files_before": str(done.kept_as)}
     if lost:
-        about = {"lost": lost[:_NAMED], "how_many": len(lost), "the_files_before": str(done.kept_as)}
+        about |= {"lost": lost[:_NAMED], "how_many": len(lost)}
         _log.warning("the knowledge store was of an earlier version, and not all of it was sound", extra=about)
+    else:
+        _log.info("the knowledge store was of an earlier version, and is brought up to date", extra=about)
 
 
 def _fill(old: _Old, path: Path, step: Callable[[int], None]) -> Salvaged:

@@ -13,6 +13,10 @@ from quizglass_server.knowledge.database.disk import sync
 from quizglass_server.knowledge.database.schema import FILE
 
 _BESIDE = (f"{FILE}-wal", f"{FILE}-shm")
+SALVAGE, INCOMING = "salvage", "incoming"
+"""Folders in which a repair and a restoration prepare the new files; they stay only where one was killed."""
+BEFORE_REPAIR, BEFORE_RESTORE = "before-repair", "before-restore"
+"""What the folders with the files before are called, with a number behind."""
 _LARGEST = 1 << 40  # bytes; a header that says more is damaged itself
 
 
@@ -37,7 +41,7 @@ def whole_length(path: Path, folder: Path) -> Path:
 
 def swap(directory: Path, fresh: Path) -> Path:
     """Put the new file in the place of the old one, which is kept in a folder of its own."""
-    kept = numbered_folder(directory, "before-repair")
+    kept = numbered_folder(directory, BEFORE_REPAIR)
     beside = [name for name in _BESIDE if (directory / name).exists()]
     try:
         os.link(directory / FILE, kept / FILE)
@@ -56,9 +60,16 @@ def swap(directory: Path, fresh: Path) -> Path:
 
 def undo_interrupted(directory: Path) -> None:
     """Put back the log of a file that was about to be replaced when the process was killed: it has the last commits."""
-    for kept in directory.glob("before-repair-*"):
+    for kept in directory.glob(f"{BEFORE_REPAIR}-*"):
         if (kept / FILE).exists() and (kept / FILE).samefile(directory / FILE):
             _put_back(directory, kept, _BESIDE)
+
+
+def other_copies(directory: Path) -> list[str]:
+    """Names of the folders in a store's directory that hold files of repairs and restorations, in order."""
+    patterns = (SALVAGE, INCOMING, f"{BEFORE_REPAIR}-*", f"{BEFORE_RESTORE}-*")
+    folders = {path for pattern in patterns for path in directory.glob(pattern) if path.is_dir()}
+    return sorted(folder.name for folder in folders if any(folder.iterdir()))
 
 
 def numbered_folder(directory: Path, name: str) -> Path:

@@ -20,6 +20,8 @@ from quizglass_server.web.http.asgi import Receive, Scope, Send, body_of, respon
 from quizglass_server.web.http.gate import Route
 
 _STREAM = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
+_USUAL_WAIT_S = 1.0
+"""After which to try again what is not there for now, where nobody knows when it will be."""
 _KINDS = {HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_error"}
 
 
@@ -122,10 +124,13 @@ class _Sending:
             await self.piece(content)
             await self._send({"type": "http.response.body", "body": b""})
             return
-        wait = error.retry_after_s
-        headers = [] if wait is None else [(b"retry-after", str(math.ceil(wait)).encode())]
         missing = content["error"]["code"] == "model_not_found"
-        await respond_json(self._send, 404 if missing else http_status(error), content, headers)
+        status = 404 if missing else http_status(error)
+        wait = error.retry_after_s
+        if wait is None and status == HTTPStatus.SERVICE_UNAVAILABLE:
+            wait = _USUAL_WAIT_S
+        headers = [] if wait is None else [(b"retry-after", str(math.ceil(wait)).encode())]
+        await respond_json(self._send, status, content, headers)
 
 
 def _event(content: Mapping[str, Any]) -> bytes:

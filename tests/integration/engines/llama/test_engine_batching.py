@@ -232,7 +232,7 @@ def test_labels_read_on_do_not_touch_the_rows_of_others(engine: Engine) -> None:
 def test_a_picture_read_ahead_is_not_read_again(engine: Engine) -> None:
     beginning = ASKED[0][:2]
     ready = Given()
-    drive(engine, engine.builder.warm_up(beginning, Urgency(background=True), sink=ready))
+    drive(engine, engine.builder.prefill(beginning, Urgency(background=True), sink=ready))
     assert ready.only(Usage).encoded_picture
     given, _ = ask(engine, ASKED[0])
     finish(engine)
@@ -244,8 +244,8 @@ def test_a_picture_read_ahead_is_not_read_again(engine: Engine) -> None:
 def test_a_question_goes_on_from_a_picture_that_is_half_read(endless: Engine, alone: list[list[str]]) -> None:
     endless.scheduler.tracker = CostTracker(Costs((1000,) * 4, ((4, 20_000), (512, 10**9))), fixed=True)
     ready = Given()
-    endless.submit(warm := endless.builder.warm_up(ASKED[0][:2], Urgency(background=True), sink=ready))
-    while not warm.picture_rows:
+    endless.submit(prefill := endless.builder.prefill(ASKED[0][:2], Urgency(background=True), sink=ready))
+    while not prefill.picture_rows:
         endless.step()
     given, _ = ask(endless, ASKED[0])
     finish(endless)

@@ -339,11 +339,11 @@ def test_the_cache_holds_many_long_prompts_at_once(engine: Engine) -> None:
 def some_request(random: Random, engine: Engine, parts: list[Part], given: Given) -> Request:
     """Of any kind."""
     builder, urgency = engine.builder, Urgency(background=random.random() < 0.3)
-    kind = random.choice(["generation", "generation", "warm-up", "choice"])
+    kind = random.choice(["generation", "generation", "prefill", "choice"])
     if kind == "generation":
         return builder.generation(parts, 10, urgency, sink=given)
-    if kind == "warm-up":
-        return builder.warm_up(parts[: random.randint(1, 4)], urgency, sink=given)
+    if kind == "prefill":
+        return builder.prefill(parts[: random.randint(1, 4)], urgency, sink=given)
     return builder.choice(parts, ["yes", "no", "not yet"], urgency, sink=given)
 
 

@@ -18,7 +18,7 @@ from quizglass_server.engines.llama.native.model import NativeModel
 from quizglass_server.engines.llama.native.options import LoadOptions
 from quizglass_server.engines.llama.prefixes import files as prefix_files
 from tests.support.engines.engine_runs import prompt
-from tests.support.engines.tiny_engine import CONTEXT, LOG, collected, tiny_load_options, working
+from tests.support.engines.tiny_engine import LOG, collected, tiny_load_options, working
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ async def test_model_files_are_hashed_once_and_before_there_is_a_hurry(
         hashed.append((current_thread().name, path.name))
         return "ab"
 
-    monkeypatch.setattr(prefix_files, "_digest", digest)
+    monkeypatch.setattr(prefix_files, "file_sha256", digest)
     worker.files.get_ready()
     await asyncio.to_thread(begun.wait)
     saving = asyncio.create_task(worker.files.save(tmp_path))
@@ -102,12 +102,10 @@ async def test_model_files_are_hashed_once_and_before_there_is_a_hurry(
     assert {name for name, _ in hashed} == {"fingerprint"}
 
 
-async def test_saving_replaces_what_was_saved(worker: EngineWorker, tmp_path: Path) -> None:
+async def test_every_kept_prefix_is_a_file(worker: EngineWorker, tmp_path: Path) -> None:
     for number in range(3):
         await collected(worker, prompt(f"{number}", None), 4, Urgency())
     assert await worker.files.save(tmp_path) == 3
-    await collected(worker, prompt("0 and more " + "x" * (CONTEXT - 100), None), CONTEXT, Urgency())
-    saved = await worker.files.save(tmp_path)
-    assert sorted(os.listdir(tmp_path)) == [f"{number:04d}.prefix" for number in range(saved)]  # noqa: PTH208
+    assert sorted(os.listdir(tmp_path)) == [f"{number:04d}.prefix" for number in range(3)]  # noqa: PTH208
     with pytest.raises(OSError, match="No such file"):
         await worker.files.save(tmp_path / "missing")

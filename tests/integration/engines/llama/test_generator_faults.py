@@ -131,6 +131,18 @@ async def test_whoever_is_refused_is_never_told_to_come_back_at_once(
         await until(process, True)
 
 
+async def test_whoever_waits_for_the_next_process_is_told_when_there_will_be_none(options: ProcessOptions) -> None:
+    never = BreakerOptions(first_delay_s=3600)
+    async with started(options, breaker=never, restart_wait_s=3600) as process, asyncio.timeout(PATIENCE_S):
+        kill(process)
+        await until(process, False)
+        waiting = asyncio.create_task(process.client())
+        await asyncio.sleep(0)
+        await process.close()
+        with pytest.raises(EngineLost, match="is not running"):
+            await waiting
+
+
 async def test_a_probe_that_stays_alive_closes_the_breaker(options: ProcessOptions) -> None:
     patient = BreakerOptions(deaths=1, pause_s=0.1, steady_s=0.1)
     async with started(options, breaker=patient) as process, asyncio.timeout(PATIENCE_S):
@@ -301,7 +313,7 @@ async def test_a_deadline_reaches_the_engine_and_its_end_the_caller(scripted) ->
     assert urgency.deadline == pytest.approx(until_s, abs=1)
 
 
-async def test_cancelling_a_warm_up_drops_it(scripted) -> None:
+async def test_cancelling_a_prefill_drops_it(scripted) -> None:
     preparing = asyncio.create_task(scripted.client.prefill(PROMPT, Urgency(background=True)))
     async with asyncio.timeout(PATIENCE_S):
         await scripted.worker.prefilling.wait()

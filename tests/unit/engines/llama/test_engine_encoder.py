@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from quizglass_server.engines.llama.engine.encoder import Embedding, Encoding, PictureEncoder
-from quizglass_server.engines.llama.engine.request_kinds import WarmUp
+from quizglass_server.engines.llama.engine.request_kinds import Prefill
 from quizglass_server.engines.llama.engine.requests import LastGiven, Request
 from quizglass_server.engines.llama.link.prompt import PicturePart, Urgency
 from quizglass_server.engines.llama.native.vision import NO_SLOT
@@ -36,7 +36,7 @@ class Stage:
         """A request that needs a picture."""
         units = PromptUnits(np.array([PICTURE], np.int32), (0,), (rgb,), NO_SLOT)
         part = PicturePart(rgb, 1, 1, rgb)
-        request = Request(units, 1, WarmUp(), Urgency(), LastGiven(), (part,), order)
+        request = Request(units, 1, Prefill(), Urgency(), LastGiven(), (part,), order)
         assert not self.encoder.provide(request, part)
         return request
 

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from quizglass_server.engines.llama.costs.cost_model import Costs
 from quizglass_server.engines.llama.engine.engine import Engine
+from quizglass_server.engines.llama.engine.recovery import MOST_FAILURES, Recovery
 from quizglass_server.engines.llama.link.prompt import (
     Finished,
     Part,
@@ -22,7 +24,7 @@ from quizglass_server.engines.llama.link.prompt import (
 )
 from quizglass_server.engines.llama.native import known_model
 from quizglass_server.engines.llama.native import model as model_module
-from quizglass_server.engines.llama.native.errors import LoadFailed
+from quizglass_server.engines.llama.native.errors import DecodeFailed, EngineBroken, LoadFailed
 from quizglass_server.engines.llama.native.logs import LlamaLog
 from quizglass_server.engines.llama.native.model import NativeModel, start_backend
 from quizglass_server.engines.llama.native.options import LoadOptions
@@ -306,3 +308,17 @@ def test_a_context_without_room_for_any_prompt_is_named(options: LoadOptions) ->
         engine = Engine(model, [], COSTS)
         with pytest.raises(LoadFailed, match=r"model\.gguf: the context is too small"):
             engine.warm_up()
+
+
+def test_the_sixteenth_step_in_a_row_that_fails_is_the_last() -> None:
+    failed: list[Exception] = []
+    model: Any = SimpleNamespace(last_error=lambda: "out of memory")
+    liveness: Any = SimpleNamespace(failures=0)
+    nobody: Any = SimpleNamespace()
+    recovery = Recovery(model, nobody, nobody, liveness, lambda _, error: failed.append(error))
+    assert MOST_FAILURES == 16
+    for _ in range(15):
+        recovery.failed(-3, [nobody])
+    assert [type(error) for error in failed] == [DecodeFailed] * 15
+    with pytest.raises(EngineBroken, match=r"16 steps failed one after the other; the last: .*out of memory"):
+        recovery.failed(-3, [nobody])

@@ -5,7 +5,7 @@ import pytest
 
 from quizglass_server.knowledge.content.records import Additions
 from quizglass_server.knowledge.index.graph import Graph
-from quizglass_server.knowledge.index.index import IndexOptions, VectorIndex
+from quizglass_server.knowledge.index.index import IndexOptions, IndexState, VectorIndex
 
 DIMENSION, COUNT = 24, 1500
 
@@ -159,3 +159,22 @@ def test_a_search_among_a_few_entries_finds_all_that_lives_of_theirs(vectors: np
     hits = index.search(later[2], 50, per_entry=False, allowed={0, 2, COUNT // 3 - 1, 9_000, 12_345})
     assert hits[0][0] == COUNT + 2
     assert {label for label, _ in hits} == {1, 7, COUNT - 3, COUNT - 1, COUNT, COUNT + 2}
+
+
+def test_few_entries_of_many_vectors_are_not_scanned_vector_by_vector(vectors: np.ndarray) -> None:
+    index = with_graph(vectors, 200, per_entry=20)
+    scanned: list[int] = []
+
+    class Watched(IndexState):
+        def among(self, query: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            scanned.append(len(labels))
+            return super().among(query, labels)
+
+    index.state = Watched(index.state.graph, index.state.labels, index.state.vectors)
+    query = unit(1, 6)[0]
+    few, many = set(range(50)), set(range(55))  # of 20 vectors each
+    for allowed in (few, many):
+        hits = index.search(query, 10, per_entry=False, allowed=allowed)
+        fitting = [label for label in exact(vectors, query, COUNT) if label // 20 in allowed]
+        assert [label for label, _ in hits] == fitting[:10]
+    assert scanned == [1_000]

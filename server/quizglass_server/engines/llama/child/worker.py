@@ -18,6 +18,8 @@ from quizglass_server.engines.llama.child.mailbox import Deliveries, Mailbox
 from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.engine.requests import Request
 from quizglass_server.engines.llama.link.prompt import (
+    BACKGROUND,
+    TURN,
     Constraint,
     Finished,
     Part,
@@ -33,8 +35,6 @@ BROKEN_STATUS = 4
 """Exit status of a process whose engine is in an unknown state."""
 _LONG_TEXT = 8192
 """Characters of a prompt from which on it is tokenised beside the event loop."""
-_BACKGROUND = Urgency(background=True)
-_TURN = Urgency()
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class EngineWorker:
         return cls(engine, outbox)
 
     async def generate(
-        self, prompt: Sequence[Part], max_tokens: int, urgency: Urgency = _TURN, constraint: Constraint | None = None
+        self, prompt: Sequence[Part], max_tokens: int, urgency: Urgency = TURN, constraint: Constraint | None = None
     ) -> AsyncGenerator[list[Piece | Finished], None]:
         """Pieces as they gather, then the end. Closing it cancels after at most one more decode step.
 
@@ -98,7 +98,7 @@ class EngineWorker:
             self.engine.cancel(request)
 
     async def choose(
-        self, prompt: Sequence[Part], labels: Sequence[str], urgency: Urgency = _TURN
+        self, prompt: Sequence[Part], labels: Sequence[str], urgency: Urgency = TURN
     ) -> tuple[list[float], Usage]:
         """Probabilities of labels by all their tokens, normalised over the labels; errors as `generate`.
 
@@ -109,12 +109,12 @@ class EngineWorker:
         )
         return result
 
-    async def prefill(self, prompt: Sequence[Part], urgency: Urgency = _BACKGROUND) -> Usage:
+    async def prefill(self, prompt: Sequence[Part], urgency: Urgency = BACKGROUND) -> Usage:
         """Read a prompt, or its beginning, ahead of the request that needs it; otherwise as `choose`.
 
         It is kept in memory as long as nothing newer needs the room. Cancelling it drops what is left to read.
         """
-        usage: Usage = await self._only(prompt, partial(self.engine.builder.warm_up, prompt, urgency))
+        usage: Usage = await self._only(prompt, partial(self.engine.builder.prefill, prompt, urgency))
         return usage
 
     async def _only(self, prompt: Sequence[Part], make: Callable[..., Request]) -> Any:

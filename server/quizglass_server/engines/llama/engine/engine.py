@@ -19,7 +19,7 @@ from quizglass_server.engines.llama.engine.liveness import Inbox, Liveness
 from quizglass_server.engines.llama.engine.load import Load
 from quizglass_server.engines.llama.engine.recovery import Recovery
 from quizglass_server.engines.llama.engine.request_builder import RequestBuilder
-from quizglass_server.engines.llama.engine.request_kinds import Choice, WarmUp
+from quizglass_server.engines.llama.engine.request_kinds import Choice, Prefill
 from quizglass_server.engines.llama.engine.requests import LastGiven, Request
 from quizglass_server.engines.llama.engine.runner import Runner
 from quizglass_server.engines.llama.engine.sampling import Row
@@ -214,7 +214,7 @@ class Engine:
             rows = before - request.todo_cells
             self.prefilled_tokens += rows
             self.scheduler.tracker.piece(rows, (perf_counter_ns() - started) / 1000)
-            self._end_of_warm_up(request)
+            self._end_of_prefill(request)
         else:
             self._recovery.failed(code, [request])
 
@@ -227,7 +227,7 @@ class Engine:
         suspects = self.scheduler.suspects
         for request, row in logits:
             if row is None:
-                self._end_of_warm_up(request)
+                self._end_of_prefill(request)
                 continue
             if suspects and request in suspects:
                 self.scheduler.suspects.remove(request)
@@ -254,7 +254,7 @@ class Engine:
         else:
             self._finish(request, "stop")
 
-    def _end_of_warm_up(self, request: Request) -> None:
+    def _end_of_prefill(self, request: Request) -> None:
         if request.todo == 0 and not request.kind.wants_logits:
             self._finish(request, "stop")
 
@@ -272,7 +272,7 @@ class Engine:
         if request.lease is not None:
             # Half a picture, or what an unfinished step left, goes.
             self.prefixes.roll_back(request.lease)
-            self.prefixes.keep(request.lease, unasked=reason != "stop" and isinstance(request.kind, WarmUp))
+            self.prefixes.keep(request.lease, unasked=reason != "stop" and isinstance(request.kind, Prefill))
             request.lease = None
         self.reused_tokens += request.reused_tokens
         self.load.note(request, reason)

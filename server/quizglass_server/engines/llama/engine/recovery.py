@@ -13,7 +13,7 @@ from quizglass_server.engines.llama.native.model import ABORTED, NativeModel
 from quizglass_server.engines.llama.prefixes.cache import Prefixes
 
 MOST_FAILURES = 16
-"""Steps that fail one after the other before llama.cpp is given up."""
+"""With so many steps that fail one after the other llama.cpp is given up."""
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class Recovery:
         self._liveness.failures += 1
         reason = f"llama_decode returned {code}: {self._model.last_error()}"
         logger.error("a step of %d requests failed: %s", len(participants), reason)
-        if self._liveness.failures > MOST_FAILURES:
+        if self._liveness.failures >= MOST_FAILURES:
             raise EngineBroken(f"{self._liveness.failures} steps failed one after the other; the last: {reason}")
         if len(participants) == 1:
             self._fail(participants[0], DecodeFailed(reason))

@@ -6,14 +6,20 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from quizglass_server.engines.llama.engine.constraint import follower, label_tokens
-from quizglass_server.engines.llama.engine.request_kinds import Choice, Generation, WarmUp
+from quizglass_server.engines.llama.engine.request_kinds import Choice, Generation, Prefill
 from quizglass_server.engines.llama.engine.requests import Request, Sink
-from quizglass_server.engines.llama.link.prompt import Constraint, Part, PicturePart, RequestRefused, TextPart, Urgency
+from quizglass_server.engines.llama.link.prompt import (
+    TURN,
+    Constraint,
+    Part,
+    PicturePart,
+    RequestRefused,
+    TextPart,
+    Urgency,
+)
 from quizglass_server.engines.llama.native.errors import LoadFailed
 from quizglass_server.engines.llama.native.model import N_BATCH, NativeModel
 from quizglass_server.engines.llama.prefixes.prompt_units import PromptUnits, to_units, with_room
-
-USUAL_URGENCY = Urgency()
 
 
 class RequestBuilder:
@@ -32,7 +38,7 @@ class RequestBuilder:
         self,
         prompt: Sequence[Part],
         max_tokens: int,
-        urgency: Urgency = USUAL_URGENCY,
+        urgency: Urgency = TURN,
         constraint: Constraint | None = None,
         *,
         sink: Sink,
@@ -51,9 +57,7 @@ class RequestBuilder:
         # The last token of an answer is not read again.
         return Request(with_room(units, room - 1), len(units.ids), kind, urgency, sink, pictures)
 
-    def choice(
-        self, prompt: Sequence[Part], labels: Sequence[str], urgency: Urgency = USUAL_URGENCY, *, sink: Sink
-    ) -> Request:
+    def choice(self, prompt: Sequence[Part], labels: Sequence[str], urgency: Urgency = TURN, *, sink: Sink) -> Request:
         """Probabilities of labels, each by all its tokens, normalised over the labels.
 
         Raises:
@@ -69,7 +73,7 @@ class RequestBuilder:
             raise RequestRefused(f"prompt and labels take more than {self._model.options.cache_cells} tokens")
         return Request(units, len(units.ids), kind, urgency, sink, pictures)
 
-    def warm_up(self, prompt: Sequence[Part], urgency: Urgency = USUAL_URGENCY, *, sink: Sink) -> Request:
+    def prefill(self, prompt: Sequence[Part], urgency: Urgency = TURN, *, sink: Sink) -> Request:
         """A prompt, or the beginning of one, to be kept in memory: gives `Usage`.
 
         Raises:
@@ -77,7 +81,7 @@ class RequestBuilder:
         """
         units, pictures = to_units(self._model, prompt, open_end=True)
         self._room(units)
-        return Request(units, len(units.ids), WarmUp(), urgency, sink, pictures)
+        return Request(units, len(units.ids), Prefill(), urgency, sink, pictures)
 
     def example(self) -> list[Part]:
         """A prompt with a few words, and a blank picture where the model reads pictures."""

@@ -107,7 +107,7 @@ class Choice:
         return 1.0 if self.spare else 0.0
 
 
-class WarmUp:
+class Prefill:
     """Leaves a prompt in memory for a request that is expected."""
 
     spare = 0

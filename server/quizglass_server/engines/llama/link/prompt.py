@@ -60,6 +60,10 @@ class Urgency:
     """`time.monotonic()`, which all processes share, after which nobody waits for the result."""
 
 
+TURN, BACKGROUND = Urgency(), Urgency(background=True)
+"""Of a request that says no more than that, and of work for a guess."""
+
+
 @dataclass(frozen=True, slots=True)
 class Constraint:
     """What an answer must look like."""

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from pathlib import Path
 from threading import Lock, Thread, get_native_id
 from typing import Any
@@ -27,6 +27,7 @@ import numpy as np
 from quizglass_server.engines.llama.native.model import NativeModel
 from quizglass_server.engines.llama.prefixes.cache import Lease, OffloadedPrefix, Prefixes
 from quizglass_server.engines.llama.prefixes.prompt_units import PICTURE, PromptUnits
+from quizglass_server.hashes import file_sha256
 
 _MAGIC = b"quizglass prefix 1\n"
 _SUFFIX = ".prefix"
@@ -70,23 +71,21 @@ class PrefixFiles:
         Thread(target=work, name="fingerprint", daemon=True).start()
 
     async def save(self, directory: Path) -> int:
-        """Write every kept prefix, the newest first, and remove other prefixes from the directory; how many.
+        """Write every kept prefix, the newest first, to a directory that has none; how many.
 
         Raises:
             OSError: they cannot be written.
         """
         key = await asyncio.to_thread(self._fingerprint)
         kept: list[PromptUnits] = await self._call(self._newest_first)
-        written: list[str] = []
+        written = 0
         for units in kept:
             # One at a time: answers that are being written do not wait for all of them.
             saved: _Saved | None = await self._call(partial(self._copied, units))
             if saved is not None:
-                name = f"{len(written):04d}{_SUFFIX}"
-                await asyncio.to_thread(_write, directory / name, key, saved)
-                written.append(name)
-        await asyncio.to_thread(_remove_others, directory, written)
-        return len(written)
+                await asyncio.to_thread(_write, directory / f"{written:04d}{_SUFFIX}", key, saved)
+                written += 1
+        return written
 
     async def restore(self, directory: Path) -> int:
         """Keep what the directory holds, the newest first, as long as there is room; how many prefixes."""
@@ -137,16 +136,11 @@ class PrefixFiles:
                 parts = [
                     llama_cpp.__version__,
                     self._model.executor,
-                    *(_digest(path) for path in (options.model, options.projector) if path),
+                    *(file_sha256(path) for path in (options.model, options.projector) if path),
                     *(str(size) for size in (options.width, options.height, slot.tokens, slot.positions)),
                 ]
                 self._key = sha256("\n".join(parts).encode()).hexdigest()
             return self._key
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
 
 
 def _write(path: Path, key: str, saved: _Saved) -> None:
@@ -192,9 +186,3 @@ def _parsed(content: bytes, key: str, model: NativeModel) -> _Saved:
 
 def _files(directory: Path) -> list[Path]:
     return sorted(directory.glob(f"*{_SUFFIX}"))
-
-
-def _remove_others(directory: Path, names: list[str]) -> None:
-    for path in _files(directory):
-        if path.name not in names:
-            path.unlink(missing_ok=True)

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from quizglass_server.engines.llama.link.frames import Call, CallFailed, FrameTooLarge, Link, LinkLost
 from quizglass_server.engines.llama.link.pixels import Sent
 from quizglass_server.engines.llama.link.prompt import (
+    TURN,
     Constraint,
     EngineStats,
     Failure,
@@ -32,7 +33,6 @@ from quizglass_server.scheduling.ledger import handed
 
 SLACK_S = 1.0
 """Beyond its deadline a call waits so long for the process to say itself that the time is over."""
-TURN = Urgency()
 
 
 class PromptRefused(QuizglassError):

@@ -124,13 +124,13 @@ class GeneratorProcess:
         return self._life.client
 
     async def close(self) -> None:
-        """End supervision and process. What still runs on it gets EngineLost."""
+        """End supervision and process. What still runs on it, or waits for the next one, gets EngineLost."""
         if self._supervision is not None:
             self._supervision.cancel()
             await asyncio.wait({self._supervision})
-        if self._life is not None:
-            life, self._life = self._life, None
-            self._announce()
+        life, self._life = self._life, None
+        self._announce()
+        if life is not None:
             await self._save(life.client)
             await life.end(self._options.close_wait_s)
         self._launcher.close()
