@@ -25,6 +25,8 @@ TRAINED_BEFORE = ("tokenizer", "language")
 COPIED = ("text_encoder", "reranker_base", "reranker", "image_encoder", "detector", "coarse_reranker")
 """Parts of shipped checkpoints that are taken as they are."""
 _SEED = 3
+_WORLDS = (3_000_000, 3_200_000)
+"""Of a first training, and of one that goes on."""
 _DONE = "done.json"
 _OWN_CORES = 2
 """Beside a GPU, for the process that trains."""
@@ -110,13 +112,18 @@ class Workplace:
         """The final base, where models learn."""
         return load_base(self.base).to(self.device)
 
+    @property
+    def worlds(self) -> int:
+        """Seed of the first world that questions are about; who goes on with a base sees others than it began with."""
+        return _WORLDS[self.continued]
+
     def joint_questions(self) -> store.Asked:
         """Questions that the base learns from."""
-        return store.asked(self.stage("joint"), 3_000_000, self.sizes.joint, workers=self.workers)
+        return store.asked(self.stage("joint"), self.worlds, self.sizes.joint, workers=self.workers)
 
     def decider_questions(self) -> store.Asked:
         """Questions that are annotated for the decider: the base never saw their scenes."""
-        return store.asked(self.stage("annotate"), 3_100_000, self.sizes.decider, workers=self.workers)
+        return store.asked(self.stage("annotate"), self.worlds + 100_000, self.sizes.decider, workers=self.workers)
 
     def held_out_questions(self) -> store.Asked:
         """Questions on other worlds and other scenes, for measuring."""

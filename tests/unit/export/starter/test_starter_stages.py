@@ -100,8 +100,10 @@ def test_what_checkpoints_hold_counts_as_trained(tmp_path: Path) -> None:
     save_base(model, made.tokenizer(), tmp_path / "checkpoints" / "base")
     (tmp_path / "checkpoints" / "settings.json").write_text('{"version": "7"}')
     work = Workplace(tmp_path / "work", sizes=SIZES)
+    first = work.worlds
     work.begin_from(tmp_path / "checkpoints")
     assert work.continued
+    assert work.worlds - first == 200_000  # others than it began with, the decider's 100,000 further included
     assert all(work.finished(stage) for stage in TRAINED_BEFORE)
     assert json.loads((work.root / "settings.json").read_text()) == {"version": "7"}
     begun = torch.load(work.start, weights_only=True)
