@@ -38,7 +38,7 @@ async def own_passages(
     return [await search_texts(encoder, index, question, limit, only) for only in options]
 
 
-def with_passages(evidence: Sequence[Evidence], own: Sequence[Sequence[ChunkHit | Evidence]]) -> list[Evidence]:
+def with_passages(evidence: Sequence[Evidence], own: Sequence[Sequence[ChunkHit]]) -> list[Evidence]:
     """The first pieces of evidence with these passages behind their captions, each once."""
     said = [
         replace(item, text=" ".join(dict.fromkeys(text for text in (item.text, *(hit.text for hit in hits)) if text)))
