@@ -385,7 +385,7 @@ function request(question: string, options: AskOptions): MessageInitShape<typeof
   const { frame, policy = "", budgetMs, history = [], memory, sessionId = "", explain = false } = options;
   if (frame && frame.length !== SHA256_BYTES) throw invalid("frame", `${frame.length} bytes are no name of a picture`);
   if (budgetMs !== undefined && !(budgetMs > 0 && budgetMs <= 86_400_000)) {
-    throw invalid("budgetMs", `${budgetMs} is not between 0 and 86,400,000 ms`);
+    throw invalid("budgetMs", `${budgetMs} is not above 0 and at most 86400000 ms`);
   }
   return {
     question,

@@ -75,6 +75,7 @@ for (const [name, { openSession }] of /** @type {const} */ ([
     wrong({ frame: new Uint8Array(3) }, "frame");
     wrong({ budgetMs: 0 }, "budgetMs");
     wrong({ budgetMs: NaN }, "budgetMs");
+    assert.throws(() => session.ask("What?", { budgetMs: 0 }), { message: "budgetMs: 0 is not above 0 and at most 86400000 ms" });
     wrong({}, "question", "x".repeat(300_000));
     assert.equal((await session.answer("What?")).text, "45 crowns");
     await session.close();

@@ -111,7 +111,8 @@ def test_a_request_has_what_was_given():
 def test_a_budget_that_is_no_time_is_refused_before_anything_is_sent(budget):
     with pytest.raises(InvalidRequest) as caught:
         ask(budget=budget)
-    assert caught.value.field == "budget_us"
+    assert caught.value.field == "budget"
+    assert caught.value.message == f"budget: {budget} is not above 0 and at most 86400 seconds"
 
 
 @pytest.mark.parametrize(
