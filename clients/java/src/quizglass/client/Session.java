@@ -113,8 +113,15 @@ public final class Session implements AutoCloseable {
   /**
    * Tell how the device is; what is not set is as it was. What the session makes of it is told to the listener, as {@link
    * News.Posture}: pictures should then be made as small as its limits say, and answers are shorter.
+   *
+   * @throws ClientException.InvalidRequest the battery is not between 0 and 100 percent
    */
   public void device(DeviceState state) {
+    int battery = state.getBatteryPercent();
+    if (battery < 0 || battery > 100) {
+      String told = "battery_percent: " + battery + " is not between 0 and 100";
+      throw new ClientException.InvalidRequest(told, Details.field("battery_percent"));
+    }
     run(
         () -> {
           device = device.toBuilder().mergeFrom(state).build();

@@ -27,6 +27,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import quizglass.v1.ClientMessage;
+import quizglass.v1.DeviceState;
 import quizglass.v1.FrameStatus;
 import quizglass.v1.Opened;
 import quizglass.v1.OutputProfile;
@@ -89,6 +90,19 @@ class SessionTest {
     assertThrows(ClientException.Cancelled.class, () -> session.ask("Again?"));
     turn.cancel();
     session.close();
+  }
+
+  @Test
+  void aDeviceThatCannotBeIsToldOfNobody() {
+    List<News> news = new CopyOnWriteArrayList<>();
+    try (Session session = Session.open(stage.begin(USUAL), Stage.PATIENT, news::add)) {
+      var much = DeviceState.newBuilder().setBatteryPercent(150).build();
+      var error = assertThrows(ClientException.InvalidRequest.class, () -> session.device(much));
+      assertEquals("battery_percent", error.field());
+      assertEquals("battery_percent: 150 is not between 0 and 100", error.getMessage());
+      session.ask("What?").answer();
+    }
+    assertFalse(news.stream().anyMatch(News.Failed.class::isInstance));
   }
 
   @Test
