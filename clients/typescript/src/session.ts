@@ -262,7 +262,7 @@ export class Session implements Kept {
   }
 
   played(turn: Turn, segment: number, codePoint: number): void {
-    this.#check();
+    if (this.#keeper.failure) return; // the answer was there before
     this.outgoing.say({ case: "playback", value: { askId: turn.id, segment, codePoint } });
   }
 

@@ -35,6 +35,8 @@ for (const [name, { openSession }] of /** @type {const} */ ([
     await stage.do({ reached: "Count." });
     await session.close();
     await assert.rejects(turn.answer(), { name: "Cancelled", reason: "CLOSED" });
+    turn.cancel();
+    turn.played(0, 3);
     assert.throws(() => session.ask("Again?"), node.Cancelled);
   });
 

@@ -356,6 +356,18 @@ async def test_a_new_question_interrupts_and_the_rest_can_be_asked_for(tmp_path)
         assert (await session.answer("Go on")).text == "."
 
 
+async def test_an_answer_can_be_said_to_its_end_after_its_session(tmp_path):
+    async with serving(tmp_path) as stage:
+        stage.assistant.script = words(3)
+        async with AsyncSession(stage.target) as session:
+            turn = await session.ask("Count.")
+            await turn.answer()
+        told = [said async for said in turn if isinstance(said, TurnUpdate)]
+        for segment in [segment for said in told for segment in said.segments]:
+            await turn.played(segment.index, len(segment.text))
+        await turn.cancel()
+
+
 async def test_a_picture_is_sent_once_for_many_questions(tmp_path):
     async with (
         serving(tmp_path) as stage,

@@ -237,5 +237,8 @@ class Turn:
         self._runner.call(partial(self._core.cancel, self._feed))
 
     def played(self, segment: int, code_point: int) -> None:
-        """So much of its answer was said: all before that segment, and so many code points of it."""
+        """So much of its answer was said: all before that segment, and so many code points of it.
+
+        A session that is over is not told any more.
+        """
         self._runner.call(partial(self._core.played, self._feed, segment, code_point))

@@ -213,22 +213,27 @@ public final class Session implements AutoCloseable {
 
   void cancel(String askId) {
     CancelAsk cancel = CancelAsk.newBuilder().setAskId(askId).build();
-    run(() -> outgoing.say(ClientMessage.newBuilder().setCancel(cancel).build()));
+    execute(() -> outgoing.say(ClientMessage.newBuilder().setCancel(cancel).build()));
   }
 
   void played(String askId, int segment, int codePoint) {
     Playback playback = Playback.newBuilder().setAskId(askId).setSegment(segment).setCodePoint(codePoint).build();
-    run(() -> outgoing.say(ClientMessage.newBuilder().setPlayback(playback).build()));
+    execute(() -> outgoing.say(ClientMessage.newBuilder().setPlayback(playback).build()));
   }
 
   /** Have something done on the session's thread, and what came of it sent. */
   private void run(Runnable work) {
-    Runnable sent =
-        () -> {
-          work.run();
-          keeper.pump();
-        };
-    if (failure != null || !thread.execute(sent)) throw failure;
+    if (!execute(work)) throw failure;
+  }
+
+  /** As {@link #run}, for what is of no use to a session that is over; whether it was not. */
+  private boolean execute(Runnable work) {
+    return failure == null
+        && thread.execute(
+            () -> {
+              work.run();
+              keeper.pump();
+            });
   }
 
   private void unexpected(Throwable error) {

@@ -89,6 +89,7 @@ class SessionTest {
     assertEquals("CLOSED", assertThrows(ClientException.Cancelled.class, turn::answer).reason());
     assertThrows(ClientException.Cancelled.class, () -> session.ask("Again?"));
     turn.cancel();
+    turn.played(0, 3);
     session.close();
   }
 
