@@ -188,6 +188,22 @@ async def test_a_peer_that_never_speaks_is_given_up_in_time():
     server.close()
 
 
+async def test_a_server_that_takes_a_session_and_says_nothing_is_given_up_in_time():
+    class Silent(session_pb2_grpc.SessionServiceServicer):
+        async def Converse(self, messages, context):
+            await asyncio.Event().wait()
+            yield
+
+    server = grpc.aio.server()
+    session_pb2_grpc.add_SessionServiceServicer_to_server(Silent(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    with pytest.raises(ServerUnavailable, match=r"does not answer within 0\.3 s"):
+        async with asyncio.timeout(WAIT_S), AsyncSession(f"127.0.0.1:{port}", connect_timeout=0.3, patience=None):
+            pass
+    await server.stop(None)
+
+
 async def test_nobody_there_is_told_at_once(tmp_path):
     with pytest.raises(ServerUnavailable, match="nothing answers"):
         async with AsyncSession("127.0.0.1:1"):
@@ -247,7 +263,7 @@ async def test_a_link_that_ends_while_a_message_is_sent_tells_what_the_server_sa
     await server.start()
     for _ in range(10):
         connection = SessionConnection(f"127.0.0.1:{port}", None)
-        await connection.open(Ping(), WAIT_S)
+        await connection.open(Ping())
         talking = asyncio.create_task(talk(connection))
         with pytest.raises(grpc.RpcError) as caught:
             await connection.read()

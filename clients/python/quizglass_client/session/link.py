@@ -1,11 +1,11 @@
-"""One connection of a session: made within a time, written to and read from, and closed for good."""
+"""One connection of a session: made, written to and read from, and closed for good."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any
 
 import grpc
 
@@ -33,24 +33,17 @@ class SessionConnection:
         self._end: asyncio.Future[grpc.aio.AioRpcError | None] = asyncio.get_running_loop().create_future()
         """What the call has ended with, None for an end in order."""
 
-    async def open(self, first: ClientSaid, within: float) -> Self:
+    async def open(self, first: ClientSaid) -> None:
         """Connect and say the first message.
 
         Raises:
-            ServerUnavailable: nobody answers there, or not in time.
+            ServerUnavailable: nobody answers there.
         """
-        try:
-            async with asyncio.timeout(within):
-                await self._connected()
-                stub = session_pb2_grpc.SessionServiceStub(self.channel)  # type: ignore[no-untyped-call]
-                self._call = stub.Converse()
-                self._call.add_done_callback(self._ended)
-                await self.write(first)
-        except TimeoutError:
-            raise ServerUnavailable(
-                f"{self._target} does not answer within {within:g} s", status="UNAVAILABLE"
-            ) from None
-        return self
+        await self._connected()
+        stub = session_pb2_grpc.SessionServiceStub(self.channel)  # type: ignore[no-untyped-call]
+        self._call = stub.Converse()
+        self._call.add_done_callback(self._ended)
+        await self.write(first)
 
     async def _connected(self) -> None:
         state = self.channel.get_state(try_to_connect=True)
