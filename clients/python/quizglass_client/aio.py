@@ -43,6 +43,7 @@ class AsyncClient:
             when one is given; adding entries and compacting, which take as long as they take, are not bound by it.
 
     Raises:
+        InvalidRequest: the target is no address.
         RuntimeError: made outside of a running event loop.
     """
 

@@ -10,7 +10,10 @@ from ipaddress import ip_address
 import grpc
 from grpc.experimental import ChannelOptions
 
+from quizglass_client.errors import InvalidRequest
+
 DEFAULT_TARGET = "127.0.0.1:50061"
+_SCHEMES = ("unix:", "unix-abstract:", "vsock:", "dns:", "ipv4:", "ipv6:", "xds:")
 # A page of entries or a search result stays below 4 MiB; the rest is room for servers of later versions.
 _MAX_RECEIVED_BYTES = 32 * 1024 * 1024
 MAX_SENT_BYTES = 32 * 1024 * 1024
@@ -47,7 +50,12 @@ def open_async_channel(target: str, keepalive: float | None = KEEPALIVE_S, *, sh
 
 
 def options(target: str, keepalive: float | None = KEEPALIVE_S) -> list[tuple[str, str | int]]:
-    """Channel options for a target, and for seconds of silence that need no answer (None: all of them)."""
+    """Channel options for a target, and for seconds of silence that need no answer (None: all of them).
+
+    Raises:
+        InvalidRequest: the target is no address.
+    """
+    check_target(target)
     chosen: list[tuple[str, str | int]] = [
         ("grpc.service_config", service_config()),
         ("grpc.max_receive_message_length", _MAX_RECEIVED_BYTES),
@@ -73,6 +81,20 @@ def options(target: str, keepalive: float | None = KEEPALIVE_S) -> list[tuple[st
 def service_config() -> str:
     """Retries and time limits of each method, as JSON (gRPC service config)."""
     return resources.files("quizglass.v1").joinpath("service_config.json").read_text(encoding="utf-8")
+
+
+def check_target(target: str) -> None:
+    """See that a target can be an address: gRPC would look for a host of that name, in vain.
+
+    Raises:
+        InvalidRequest: it is neither "host:port" nor a target with a scheme that gRPC knows, such as "unix:path".
+    """
+    host, _, port = target.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    named = bool(host) and (bracketed or not set(host) & set(":/[]")) and port.isascii() and port.isdigit()
+    if not target.startswith(_SCHEMES) and not named:
+        advice = f"give HOST:PORT of the gRPC port, such as {DEFAULT_TARGET}; http://… is the page's address"
+        raise InvalidRequest.of("target", f"{target!r} is no address; {advice}")
 
 
 def is_local(target: str) -> bool:

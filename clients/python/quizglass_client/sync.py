@@ -40,6 +40,9 @@ class Client:
         target: "host:port", "[host]:port" or "unix:path".
         timeout: seconds each call may take, None for no limit of the client's own. A question's budget takes its place
             when one is given; adding entries and compacting, which take as long as they take, are not bound by it.
+
+    Raises:
+        InvalidRequest: the target is no address.
     """
 
     def __init__(self, target: str = DEFAULT_TARGET, *, timeout: float | None = 30.0) -> None:

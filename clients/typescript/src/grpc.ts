@@ -15,6 +15,7 @@ import {
 } from "./gen/quizglass/v1/session_pb.js";
 import { type ClientError, errorOf, errorOfCall, ServerUnavailable, Status } from "./errors.js";
 import type { Link, Transport } from "./link.js";
+import { checkTarget } from "./target.js";
 
 const CONVERSE = `/${SessionService.typeName}/${SessionService.method.converse.name}`;
 const OPTIONS = {
@@ -27,7 +28,10 @@ type Call = ClientDuplexStream<ClientMessage, ServerMessage>;
 
 /** gRPC to "host:port", "[host]:port" or "unix:path". */
 export class GrpcTransport implements Transport {
-  constructor(readonly target: string) {}
+  /** @throws InvalidRequest the target is no address */
+  constructor(readonly target: string) {
+    checkTarget(target);
+  }
 
   async open(first: Open, ms: number): Promise<Link> {
     const client = new Client(this.target, credentials.createInsecure(), OPTIONS);

@@ -12,6 +12,6 @@ export { GrpcTransport };
  * @param target "host:port", "[host]:port" or "unix:path"
  * @throws ClientError it cannot be opened
  */
-export function openSession(target = "127.0.0.1:50061", options: SessionOptions = {}): Promise<Session> {
+export async function openSession(target = "127.0.0.1:50061", options: SessionOptions = {}): Promise<Session> {
   return Session.open(new GrpcTransport(target), options);
 }

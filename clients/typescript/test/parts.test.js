@@ -150,6 +150,17 @@ test("a picture goes in pieces, between which other messages pass", async () => 
   assert.deepEqual(await kinds(outgoing), ["cancel"]);
 });
 
+test("what is no address is told before anybody is looked for", async () => {
+  for (const target of ["http://127.0.0.1:50062", "localhost", "127.0.0.1", ":50061", "glasses:", "::1", "::1:50061", "h:x", ""]) {
+    await assert.rejects(node.openSession(target), {
+      name: "InvalidRequest",
+      field: "target",
+      message: /give HOST:PORT of the gRPC port, such as 127\.0\.0\.1:50061/,
+    });
+  }
+  for (const target of ["[::1]:50061", "unix:/tmp/s", "dns:///glasses:1", "g.example:1"]) new node.GrpcTransport(target);
+});
+
 for (const [name, before, { openSession }] of /** @type {const} */ ([
   ["grpc", "", node],
   ["http", "http://", browser],

@@ -136,6 +136,11 @@ def test_no_server_is_status_3(words, capsys):
     assert "quizglass-server" in capsys.readouterr().err
 
 
+def test_the_address_of_the_page_is_wrong_usage(capsys):
+    assert main(["--server", "http://127.0.0.1:50062", "health"]) == 2
+    assert "is no address; give HOST:PORT of the gRPC port" in capsys.readouterr().err.replace("\n", " ")
+
+
 def test_the_server_can_be_named_by_the_environment(stage, capsys, monkeypatch):
     monkeypatch.setenv("QUIZGLASS_SERVER", stage.target)
     assert main(["health"]) == 0

@@ -12,7 +12,9 @@ from quizglass_client import (
     AddReport,
     Answer,
     AnswerDelta,
+    AsyncSession,
     Cancelled,
+    Client,
     ClientError,
     DeadlineExceeded,
     Entry,
@@ -274,6 +276,24 @@ def test_an_entry_too_large_for_a_message_is_refused(monkeypatch):
 def test_only_other_machines_are_reached_through_a_proxy(target, local):
     assert is_local(target) is local
     assert (("grpc.enable_http_proxy", 0) in options(target)) is local
+
+
+@pytest.mark.parametrize(
+    "target", ["http://127.0.0.1:50062", "localhost", "127.0.0.1", ":50061", "glasses:", "::1", "::1:50061", "h:x", ""]
+)
+def test_what_is_no_address_is_told_before_anybody_is_looked_for(target):
+    with pytest.raises(InvalidRequest, match=r"give HOST:PORT of the gRPC port, such as 127\.0\.0\.1:50061") as caught:
+        Client(target)
+    assert caught.value.field == "target"
+    with pytest.raises(InvalidRequest, match="give HOST:PORT"):
+        AsyncSession(target)
+
+
+@pytest.mark.parametrize(
+    "target", ["[::1]:50061", "unix:/tmp/s", "unix:s", "dns:///glasses:1", "dns:glasses", "g.example:1"]
+)
+def test_other_ways_to_a_server_are_gone(target):
+    Client(target).close()
 
 
 def test_retries_come_from_the_file_beside_the_protos():

@@ -13,7 +13,7 @@ import shtab
 from quizglass_client.channel import DEFAULT_TARGET
 from quizglass_client.cli import about, ask, chat, exporting, importing, knowledge, memory, store, tune, walk
 from quizglass_client.cli.subcommands import Command, Subcommands
-from quizglass_client.errors import ClientError
+from quizglass_client.errors import ClientError, InvalidRequest
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import FAILED, INTERRUPTED, USAGE, UsageError, report, say
 
@@ -48,7 +48,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     command: Command = arguments.command
     try:
-        with Client(arguments.server) as client:
+        client = Client(arguments.server)
+    except InvalidRequest as error:
+        raise UsageError(error.message) from None
+    try:
+        with client:
             return command(client, arguments)
     except ClientError as error:
         return report(error, arguments.server, budgeted="budget" in arguments)

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self, Unpack
 
 from quizglass.session import DeviceState, Heat, LinkQuality, OutputProfile, SessionLimits
-from quizglass_client.channel import DEFAULT_TARGET
+from quizglass_client.channel import DEFAULT_TARGET, check_target
 from quizglass_client.errors import Cancelled, InvalidRequest
 from quizglass_client.session.core import SessionCore
 from quizglass_client.session.runner import Runner
@@ -39,7 +39,7 @@ class Session:
         state: that of an earlier session, whose dialogue goes on here; `news` says whether it could (`LinkRestored`).
 
     Raises:
-        InvalidRequest: `output` or `state` cannot be.
+        InvalidRequest: `target`, `output` or `state` cannot be.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class Session:
         state: bytes = b"",
     ) -> None:
         self.target = target
+        check_target(target)
         output = output or OutputProfile()
         if max_segment_chars:
             output = replace(output, max_segment_chars=max_segment_chars)

@@ -12,6 +12,7 @@ import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.regex.Pattern;
 import quizglass.client.ClientException.Details;
 import quizglass.v1.AskRequest;
 import quizglass.v1.CancelAsk;
@@ -41,6 +42,10 @@ public final class Session implements AutoCloseable {
 
   private static final long CLOSE_MS = 2_000;
 
+  /** What gRPC does not look for in vain: a host and a port, or a target with a scheme. */
+  private static final Pattern TARGET =
+      Pattern.compile("(\\[[^\\]]+\\]|[^:/\\[\\]]+):\\d+|(unix:|dns:|[a-z][a-z0-9+.-]*:///).+");
+
   private final Outgoing outgoing = new Outgoing();
   private final Map<String, Turn> turns = new LinkedHashMap<>();
   private final SessionThread thread = new SessionThread(this::unexpected);
@@ -54,6 +59,10 @@ public final class Session implements AutoCloseable {
   private DeviceState device = DeviceState.getDefaultInstance();
 
   private Session(String target, SessionOptions options, Consumer<News> listener) {
+    if (!TARGET.matcher(target).matches()) {
+      String advice = "give HOST:PORT of the gRPC port, such as 127.0.0.1:50061; http://… is the page's address";
+      throw new ClientException.InvalidRequest("target: \"" + target + "\" is no address; " + advice, Details.field("target"));
+    }
     this.listener = listener;
     keeper = new Keeper(target, options, new Owner(), outgoing, thread);
   }
@@ -65,7 +74,7 @@ public final class Session implements AutoCloseable {
    * @param options how it is kept
    * @param listener is told what is told of the session and not of its turns, on the session's thread: it is to return soon,
    *     and not to wait there for anything of the session
-   * @throws ClientException it cannot be opened
+   * @throws ClientException it cannot be opened; {@link ClientException.InvalidRequest} where the target is no address
    */
   public static Session open(String target, SessionOptions options, Consumer<News> listener) {
     Session session = new Session(target, options, listener);

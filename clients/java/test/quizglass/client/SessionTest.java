@@ -57,6 +57,15 @@ class SessionTest {
   }
 
   @Test
+  void whatIsNoAddressIsToldBeforeAnybodyIsLookedFor() {
+    for (String target : List.of("http://127.0.0.1:50062", "localhost", "127.0.0.1", ":50061", "glasses:", "::1", "h:x", "")) {
+      var error = assertThrows(ClientException.InvalidRequest.class, () -> Session.open(target));
+      assertEquals("target", error.field());
+      assertTrue(error.getMessage().contains("such as 127.0.0.1:50061"), error.getMessage());
+    }
+  }
+
+  @Test
   void aPeerThatNeverSpeaksIsGivenUpInTime() throws IOException {
     SessionOptions options = Stage.PATIENT.withConnectTimeout(Duration.ofMillis(300));
     try (ServerSocket silent = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
