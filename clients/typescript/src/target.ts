@@ -11,3 +11,10 @@ export function checkTarget(target: string): void {
   const advice = "give HOST:PORT of the gRPC port, such as 127.0.0.1:50061; http://… is the page's address";
   throw invalid("target", `"${target}" is no address; ${advice}`);
 }
+
+/** Whether a target is on this machine. */
+export function isLocal(target: string): boolean {
+  if (target.startsWith("unix:")) return true;
+  const host = target.replace(/^dns:\/*/, "").replace(/:\d+$/, "");
+  return host === "localhost" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
+}

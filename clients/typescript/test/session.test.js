@@ -12,6 +12,20 @@ after(() => stage.stop());
 const PART = { left: 0.5, top: 0.5, right: 0.75, bottom: 0.75 };
 const WAITS = { answers: { "Count.": { words: 4, hold: 2 } } };
 
+test("this machine is reached without the proxy that leads to others", async () => {
+  const before = process.env.http_proxy;
+  process.env.http_proxy = "http://127.0.0.1:1";
+  try {
+    const targets = await stage.do({ begin: {} });
+    const session = await node.openSession(targets.grpc);
+    assert.equal((await session.answer("What?")).text, "45 crowns");
+    await session.close();
+  } finally {
+    if (before === undefined) delete process.env.http_proxy;
+    else process.env.http_proxy = before;
+  }
+});
+
 for (const [name, { openSession }] of /** @type {const} */ ([
   ["grpc", node],
   ["http", browser],
