@@ -26,6 +26,7 @@ command -v npm >/dev/null || lacks npm npm
 found=
 for path in "${chromiums[@]}"; do [ ! -x "$path" ] || found=$path; done
 [ -n "$found" ] || lacks "Chromium (or its path in CHROMIUM)" chromium
+command -v openssl >/dev/null || lacks "openssl (for the tests of TLS)" openssl
 java=$(java/build.sh absent)
 # shellcheck disable=SC2046
 [ -z "$java" ] || lacks "$(sed 's|.*/||' <<<"$java" | paste -sd ' ')" $(java/build.sh packages)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-NEEDED = ("node", "npm", "javac", "jar", "protoc", "grpc_java_plugin")
+NEEDED = ("node", "npm", "openssl", "javac", "jar", "protoc", "grpc_java_plugin")
 SYSTEM = ("bash", "cat", "dirname", "env", "make", "paste", "sed", "timeout", "touch", "chmod")
 JARS = subprocess.run(
     [ROOT / "clients/java/build.sh", "absent"],

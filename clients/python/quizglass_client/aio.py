@@ -7,6 +7,7 @@ from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Self, Unpack
 
+import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from quizglass.convert import capabilities_value, event_value, to_value
@@ -20,6 +21,7 @@ from quizglass.v1 import (
 )
 from quizglass.values import Capabilities, Deleted, Evidence, Filter, ForgottenSightings, MemoryStats, Sighting
 from quizglass_client import requests
+from quizglass_client.access import Access, CallsWithMetadata, Metadata
 from quizglass_client.batches import batches_on_thread
 from quizglass_client.channel import DEFAULT_TARGET, open_async_channel
 from quizglass_client.errors import ClientError, ServerError, misses_picture, refuses_session, translated
@@ -41,20 +43,31 @@ class AsyncClient:
         target: "host:port", "[host]:port" or "unix:path".
         timeout: seconds each call may take, None for no limit of the client's own. A question's budget takes its place
             when one is given; adding entries and compacting, which take as long as they take, are not bound by it.
+        credentials: of TLS, such as `grpc.ssl_channel_credentials()`, for a proxy before the server that ends it; None:
+            the connection is not encrypted.
+        metadata: goes with every call, such as `[("authorization", "Bearer …")]` for a proxy that checks who calls.
 
     Raises:
         InvalidRequest: the target is no address.
         RuntimeError: made outside of a running event loop.
     """
 
-    def __init__(self, target: str = DEFAULT_TARGET, *, timeout: float | None = 30.0) -> None:
+    def __init__(
+        self,
+        target: str = DEFAULT_TARGET,
+        *,
+        timeout: float | None = 30.0,
+        credentials: grpc.ChannelCredentials | None = None,
+        metadata: Metadata = (),
+    ) -> None:
         self.target = target
         self._limits = Limits(timeout)
-        self._channel = open_async_channel(target)
-        self._assistant = assistant_pb2_grpc.AssistantServiceStub(self._channel)  # type: ignore[no-untyped-call]
-        self._knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(self._channel)  # type: ignore[no-untyped-call]
-        self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # its stubs lack the methods
-        memory = memory_pb2_grpc.MemoryServiceStub(self._channel)  # type: ignore[no-untyped-call]
+        self._channel = open_async_channel(target, access=Access(credentials))
+        calls: Any = CallsWithMetadata(self._channel, metadata)
+        self._assistant = assistant_pb2_grpc.AssistantServiceStub(calls)  # type: ignore[no-untyped-call]
+        self._knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(calls)  # type: ignore[no-untyped-call]
+        self._health: Any = health_pb2_grpc.HealthStub(calls)  # its stubs lack the methods
+        memory = memory_pb2_grpc.MemoryServiceStub(calls)  # type: ignore[no-untyped-call]
         self.memory = AsyncMemory(memory, self._limits, self._encoded)
         """What turns with `remember=True` left behind."""
         self._useful_side: int | None = None

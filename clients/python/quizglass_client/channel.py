@@ -10,6 +10,7 @@ from ipaddress import ip_address
 import grpc
 from grpc.experimental import ChannelOptions
 
+from quizglass_client.access import OPEN, Access
 from quizglass_client.errors import InvalidRequest
 
 DEFAULT_TARGET = "127.0.0.1:50061"
@@ -27,18 +28,23 @@ _BACKOFF_MS = 200
 _LONGEST_BACKOFF_MS = 5000
 
 
-def open_channel(target: str) -> grpc.Channel:
+def open_channel(target: str, *, access: Access = OPEN) -> grpc.Channel:
     """A channel for blocking calls, safe to share between threads; it connects with the first call."""
-    return grpc.insecure_channel(target, options=options(target))
+    if access.credentials is None:
+        return grpc.insecure_channel(target, options=options(target))
+    return grpc.secure_channel(target, access.credentials, options=options(target))
 
 
-def open_async_channel(target: str, keepalive: float | None = KEEPALIVE_S, *, shared: bool = True) -> grpc.aio.Channel:
+def open_async_channel(
+    target: str, keepalive: float | None = KEEPALIVE_S, *, access: Access = OPEN, shared: bool = True
+) -> grpc.aio.Channel:
     """A channel for the event loop that runs.
 
     Args:
         target: where the server is.
         keepalive: seconds of silence, while calls are under way, after which the connection is asked whether it is
             alive; None: never.
+        access: what a proxy before the server asks for.
         shared: whether channels to the same server may share a connection.
 
     Raises:
@@ -46,7 +52,10 @@ def open_async_channel(target: str, keepalive: float | None = KEEPALIVE_S, *, sh
     """
     asyncio.get_running_loop()
     own = [] if shared else [("grpc.use_local_subchannel_pool", 1)]
-    return grpc.aio.insecure_channel(target, options=[*options(target, keepalive), *own])
+    chosen = [*options(target, keepalive), *own]
+    if access.credentials is None:
+        return grpc.aio.insecure_channel(target, options=chosen)
+    return grpc.aio.secure_channel(target, access.credentials, options=chosen)
 
 
 def options(target: str, keepalive: float | None = KEEPALIVE_S) -> list[tuple[str, str | int]]:

@@ -12,6 +12,7 @@ import grpc
 from quizglass.convert import client_message
 from quizglass.session import ClientSaid
 from quizglass.v1 import session_pb2, session_pb2_grpc
+from quizglass_client.access import OPEN, Access, CallsWithMetadata
 from quizglass_client.channel import open_async_channel
 from quizglass_client.errors import ServerUnavailable
 
@@ -26,9 +27,10 @@ class SessionConnection:
     A broken link's channel is never used again: it may wait for a connection that nobody answers.
     """
 
-    def __init__(self, target: str, keepalive: float | None) -> None:
+    def __init__(self, target: str, keepalive: float | None, access: Access = OPEN) -> None:
         self._target = target
-        self.channel = open_async_channel(target, keepalive=keepalive, shared=False)
+        self._access = access
+        self.channel = open_async_channel(target, keepalive=keepalive, access=access, shared=False)
         self._call: Any = None
         self._end: asyncio.Future[grpc.aio.AioRpcError | None] = asyncio.get_running_loop().create_future()
         """What the call has ended with, None for an end in order."""
@@ -40,7 +42,8 @@ class SessionConnection:
             ServerUnavailable: nobody answers there.
         """
         await self._connected()
-        stub = session_pb2_grpc.SessionServiceStub(self.channel)  # type: ignore[no-untyped-call]
+        calls = CallsWithMetadata(self.channel, self._access.metadata)
+        stub = session_pb2_grpc.SessionServiceStub(calls)  # type: ignore[no-untyped-call]
         self._call = stub.Converse()
         self._call.add_done_callback(self._ended)
         await self.write(first)
@@ -49,7 +52,8 @@ class SessionConnection:
         state = self.channel.get_state(try_to_connect=True)
         while state is not grpc.ChannelConnectivity.READY:
             if state is grpc.ChannelConnectivity.TRANSIENT_FAILURE:
-                raise ServerUnavailable(f"nothing answers at {self._target}", status="UNAVAILABLE")
+                trusted = "" if self._access.credentials is None else " with a certificate that is trusted"
+                raise ServerUnavailable(f"nothing answers at {self._target}{trusted}", status="UNAVAILABLE")
             await self.channel.wait_for_state_change(state)
             state = self.channel.get_state(try_to_connect=True)
 

@@ -166,7 +166,7 @@ class ReconnectingLink:
 
     async def _linked(self) -> None:
         """One link, from connecting to its end."""
-        connection = SessionConnection(self._target, self._options.keepalive)
+        connection = SessionConnection(self._target, self._options.keepalive, self._options.access)
         tasks: set[asyncio.Task[None]] = set()
         try:
             limits = self._take_opened(await self.liveness.hurried(self._attempt(connection)), connection)

@@ -9,7 +9,10 @@ from functools import partial
 from types import TracebackType
 from typing import Self, Unpack
 
+import grpc
+
 from quizglass.session import DeviceState, Heat, LinkQuality, OutputProfile, SessionLimits
+from quizglass_client.access import Access, Metadata
 from quizglass_client.channel import DEFAULT_TARGET, check_target
 from quizglass_client.errors import Cancelled, InvalidRequest
 from quizglass_client.session.core import SessionCore
@@ -37,6 +40,8 @@ class Session:
         local_only: whether what the session is given stays on the server's machine; questions fail with NOT_LOCAL where
             they cannot be answered so.
         state: that of an earlier session, whose dialogue goes on here; `news` says whether it could (`LinkRestored`).
+        credentials: of TLS, for a proxy before the server that ends it; None: the link is not encrypted.
+        metadata: goes with every link, such as `[("authorization", "Bearer …")]` for a proxy that checks who calls.
 
     Raises:
         InvalidRequest: `target`, `output` or `state` cannot be.
@@ -53,6 +58,8 @@ class Session:
         output: OutputProfile | None = None,
         local_only: bool = False,
         state: bytes = b"",
+        credentials: grpc.ChannelCredentials | None = None,
+        metadata: Metadata = (),
     ) -> None:
         self.target = target
         check_target(target)
@@ -60,7 +67,8 @@ class Session:
         if max_segment_chars:
             output = replace(output, max_segment_chars=max_segment_chars)
         check_output(output)
-        options = SessionOptions(connect_timeout, patience, keepalive, output, local_only, state)
+        access = Access(credentials, metadata)
+        options = SessionOptions(connect_timeout, patience, keepalive, output, local_only, state, access)
         self._core = SessionCore(target, options)
         self._runner = Runner()
 
