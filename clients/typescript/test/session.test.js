@@ -90,6 +90,10 @@ for (const [name, { openSession }] of /** @type {const} */ ([
     wrong({ overlap: "whatever" }, "overlap");
     wrong({ frame: new Uint8Array(3) }, "frame");
     wrong({ budgetMs: 0 }, "budgetMs");
+    wrong({ maxAnswerTokens: -1 }, "maxAnswerTokens");
+    wrong({ maxAnswerTokens: 1.5 }, "maxAnswerTokens");
+    const tooMany = session.answer("What?", { maxAnswerTokens: 1_000_000 }); // the server has it, and is the judge of that
+    await assert.rejects(tooMany, { name: "InvalidRequest", field: "ask.request.max_answer_tokens" });
     wrong({ budgetMs: NaN }, "budgetMs");
     assert.throws(() => session.ask("What?", { budgetMs: 0 }), { message: "budgetMs: 0 is not above 0 and at most 86400000 ms" });
     wrong({}, "question", "x".repeat(300_000));

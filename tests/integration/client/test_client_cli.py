@@ -46,12 +46,13 @@ def objects(text):
 
 def test_ask_shows_a_turn(stage, quizglass, photo):
     status, out, err = quizglass(
-        "ask", photo, "How much?", "--policy", "both", "--budget", 5, "--history", "What?=A car."
+        "ask", photo, "How much?", "--policy", "both", "--budget", 5, "--max-tokens", 7, "--history", "What?=A car."
     )
     assert (status, err) == (0, "")
     for part in ("both 0.75", "How much does the Velmora cost?", "45 crowns [1]", "Velmora", "generate 2"):
         assert part in out
     policy, budget = stage.assistant.asked[0]
+    assert stage.assistant.turns[0].max_answer_tokens == 7
     assert (policy, budget.total_s) == ("both", 5.0)
     assert stage.assistant.turns[0].history == (values.Exchange("What?", "A car."),)
     assert stage.assistant.turns[0].picture.width == 64

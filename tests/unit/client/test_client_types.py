@@ -107,6 +107,9 @@ def test_a_request_has_what_was_given():
     assert (request.policy, request.budget_us, request.session_id, request.session) == ("both", 2_500_000, "s", b"t")
     assert ask().budget_us == 0
     assert ask(budget=1e-9).budget_us == 1
+    assert (ask().max_answer_tokens, ask(max_answer_tokens=7).max_answer_tokens) == (0, 7)
+    with pytest.raises(InvalidRequest, match="max_answer_tokens: -1 is no number of tokens"):
+        ask(max_answer_tokens=-1)
 
 
 @pytest.mark.parametrize("budget", [0, -1, float("nan"), float("inf"), 1e9])

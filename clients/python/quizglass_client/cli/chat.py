@@ -51,6 +51,7 @@ def add_command(commands: subcommands.Subcommands) -> None:
     )
     made.add_argument("--policy", default="", help="one that `quizglass capabilities` lists (default: the server's)")
     made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in")
+    subcommands.max_tokens(made)
     made.add_argument("--local-only", action="store_true", help="ask only what stays on the server's machine")
     words = 'of an answer, at most; "Go on" says the rest'
     made.add_argument("--words", type=subcommands.count, default=0, metavar="N", help=words)
@@ -168,7 +169,9 @@ class _Talk:
     async def _ask(self, question: str) -> None:
         frame, self._frame = self._frame, b""  # later questions are understood after the dialogue
         asked = self._arguments
-        self._turn = await self._session.ask(question, frame=frame, policy=asked.policy, budget=asked.budget)
+        self._turn = await self._session.ask(
+            question, frame=frame, policy=asked.policy, budget=asked.budget, max_answer_tokens=asked.max_tokens
+        )
         before = self._telling
         self._telling = asyncio.create_task(self._tell(self._turn, before))
 
