@@ -19,7 +19,7 @@ from quizglass.v1 import (
     memory_pb2,
     memory_pb2_grpc,
 )
-from quizglass.values import Capabilities, Deleted, Evidence, Filter, ForgottenSightings, MemoryStats, Sighting
+from quizglass.values import Capabilities, Deleted, Done, Evidence, Filter, ForgottenSightings, MemoryStats, Sighting
 from quizglass_client import requests
 from quizglass_client.access import Access, CallsWithMetadata, Metadata
 from quizglass_client.batches import batches
@@ -134,11 +134,7 @@ class Client:
         **options: Unpack[AskOptions],
     ) -> Answer:
         """Ask a question and wait for the whole answer; arguments and errors as in `ask`."""
-        events = list(self.ask(question, picture, session=session, **options))
-        try:
-            return Answer.of(events)
-        except ValueError as error:
-            raise ServerError(str(error)) from error
+        return _answer(list(self.ask(question, picture, session=session, **options)))
 
     def add_entries(
         self,
@@ -294,20 +290,40 @@ class Dialogue:
         self._client = client
         self._picture: PictureLike | None = None
 
-    def answer(self, question: str, picture: PictureLike | None = None, **options: Unpack[AskOptions]) -> Answer:
-        """Ask the next question, about a new picture or without one; arguments and errors as the client's."""
+    def ask(self, question: str, picture: PictureLike | None = None, **options: Unpack[AskOptions]) -> Generator[Event]:
+        """Ask the next question, about a new picture or without one, and follow the turn; as `ask` of the client."""
         if picture is not None:
             self._picture = picture
-        try:
-            answer = self._client.answer(question, picture, session=self.session, **options)
-        except ClientError as error:
-            if refuses_session(error):
-                self.session = b""
-            elif picture is not None or not misses_picture(error):
-                raise
-            answer = self._client.answer(question, self._picture, session=self.session, **options)
-        self.session = answer.session
-        return answer
+        begun = False
+        for last in (False, True):
+            try:
+                with closing(self._client.ask(question, picture, session=self.session, **options)) as events:
+                    for event in events:
+                        begun = True
+                        if isinstance(event.payload, Done):
+                            self.session = event.payload.session
+                        yield event
+                return
+            except ClientError as error:
+                if begun or last:
+                    raise
+                if refuses_session(error):
+                    self.session = b""
+                elif picture is not None or not misses_picture(error):
+                    raise
+            picture = self._picture
+
+    def answer(self, question: str, picture: PictureLike | None = None, **options: Unpack[AskOptions]) -> Answer:
+        """Ask the next question and wait for the whole answer; as `ask`."""
+        return _answer(list(self.ask(question, picture, **options)))
+
+
+def _answer(events: Sequence[Event]) -> Answer:
+    """A whole turn; ServerError where it ended before its answer."""
+    try:
+        return Answer.of(events)
+    except ValueError as error:
+        raise ServerError(str(error)) from error
 
 
 class Memory:
