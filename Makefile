@@ -37,8 +37,12 @@ TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
 
+# What a Python that is too old, or without venv, would leave here would be taken for an environment the next time.
 $(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "quizglass needs Python 3.11 or later, and $(PYTHON) is $$($(PYTHON) --version 2>&1); name another: PYTHON=python3.12"; exit 1; }
+	@new=$$([ -e $(VENV) ] || echo yes); $(PYTHON) -m venv $(VENV) || { [ -z "$$new" ] || rm -rf $(VENV); \
+		echo "$(PYTHON) makes no environment; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 # Compiled from source once, for every CPU of this architecture; the wheel stays in the user's cache.

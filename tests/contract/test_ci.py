@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NEEDED = ("node", "npm", "openssl", "javac", "jar", "protoc", "grpc_java_plugin")
-SYSTEM = ("bash", "cat", "dirname", "env", "make", "paste", "sed", "timeout", "touch", "chmod")
+SYSTEM = ("bash", "cat", "dirname", "env", "make", "mkdir", "paste", "rm", "sed", "timeout", "touch", "chmod")
 JARS = subprocess.run(
     [ROOT / "clients/java/build.sh", "absent"],
     env={"PATH": os.environ["PATH"], "JAVA_LIBS": "/nowhere"},
@@ -122,6 +122,25 @@ def test_make_test_says_so_before_anything_else(machine):
     assert "javac" in said
     assert "make test CLIENTS=no" in said
     assert not (machine.bin / "venv").exists()
+
+
+def test_a_python_that_is_too_old_is_named_before_anything_is_made(machine):
+    machine.has("python3", '[ "$1" = --version ] && echo Python 3.10.12; exit 1')
+    status, said = machine.run("make", f"{machine.bin}/venv/bin/python", f"VENV={machine.bin}/venv")
+    assert status == 2
+    assert "needs Python 3.11 or later, and python3 is Python 3.10.12; name another: PYTHON=python3.12" in said
+    assert not (machine.bin / "venv").exists()
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_an_environment_that_is_half_made_does_not_stay(machine, there):
+    venv = machine.bin / "venv"
+    if there:
+        venv.mkdir()
+    machine.has("python3", '[ "$1" = -m ] || exit 0; mkdir -p $3/bin; touch $3/bin/python; exit 1')
+    status, said = machine.run("make", f"{venv}/bin/python", f"VENV={venv}")
+    assert (status, "apt install python3-venv" in said) == (2, True)
+    assert venv.exists() is there  # what was not made here is not removed
 
 
 def test_make_clean_removes_what_the_clients_were_built_of(tmp_path):
