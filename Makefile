@@ -5,6 +5,8 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 VENV ?= .venv
+# Of PyTorch without CUDA, which PyPI's has (gigabytes); empty: as the usual index has it.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 BIN := $(VENV)/bin
 STARTER := models/starter
 SEED ?=
@@ -56,8 +58,12 @@ $(VENV)/.server: pyproject.toml $(VENV)/.llama
 	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,web]'
 	@touch $@
 
+# PyTorch alone, in one attempt of seconds: an index that cannot be reached is tried for every package, many times each.
 $(VENV)/.dev: pyproject.toml $(VENV)/.server
 	@echo "Installing what tests and export need"
+	@[ -z "$(TORCH_INDEX)" ] || $(BIN)/python -m pip install --quiet --no-deps --retries 1 --timeout 10 \
+		--index-url $(TORCH_INDEX) "$$(sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml)" \
+		|| echo "Not from $(TORCH_INDEX): the usual index gives PyTorch, with CUDA where it is PyPI"
 	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,web,export,heic,import,milvus,dev]'
 	@touch $@
 

@@ -143,6 +143,31 @@ def test_an_environment_that_is_half_made_does_not_stay(machine, there):
     assert venv.exists() is there  # what was not made here is not removed
 
 
+def installed(machine, does, *words):
+    """What make has pip install once the server is there."""
+    venv = machine.bin / "venv"
+    for name in ("bin", "bin/python", ".llama", ".server"):  # in the order in which they are made
+        path = venv / name
+        path.mkdir(parents=True) if name == "bin" else path.touch()
+    machine.has("pip", does)
+    (venv / "bin/python").write_text(f'#!{machine.bin}/bash\nexec {machine.bin}/pip "${{@:4}}"\n')
+    (venv / "bin/python").chmod(0o755)
+    status, said = machine.run("make", f"{venv}/.dev", f"VENV={venv}", *words)
+    return status, said, machine.called("pip")
+
+
+def test_pytorch_comes_without_cuda_and_from_the_usual_index_where_that_cannot_be_had(machine):
+    status, said, calls = installed(machine, '[[ "$*" != *index-url* ]]')
+    assert (status, "the usual index gives PyTorch" in said) == (0, True)
+    assert "--index-url https://download.pytorch.org/whl/cpu torch==" in calls[0]
+    assert "export" in calls[1]
+
+
+def test_pytorch_is_what_the_usual_index_has_where_that_is_wanted(machine):
+    status, _, calls = installed(machine, "true", "TORCH_INDEX=")
+    assert (status, len(calls)) == (0, 1)
+
+
 def test_make_clean_removes_what_the_clients_were_built_of(tmp_path):
     made = ("clients/java/build", "clients/typescript/dist", "clients/typescript/node_modules", ".hypothesis")
     for folder in (*made, "tests/browser/node_modules", "work/bench"):
