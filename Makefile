@@ -31,7 +31,7 @@ WEB_PACKAGES := tests/browser/node_modules/.package-lock.json
 TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 
 .PHONY: help demo everyday everyday-test serve doctor test python-tests clients clients-needs clients-packages test-web test-typescript \
-	test-java check lint types unit protos \
+	test-java check lint types unit protos protos-typescript \
 	client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
 	bench-hostile bench-session bench-everyday bench-recipes clean
@@ -138,11 +138,13 @@ unit: $(VENV)/.dev
 protos: $(VENV)/.dev ## Regenerate the checked-in protobuf code
 	$(BIN)/python protos/generate.py
 
+protos-typescript: $(VENV)/.dev $(TYPESCRIPT_PACKAGES) ## Regenerate the checked-in protocol of the TypeScript client
+	$(BIN)/python clients/typescript/generate.py
+
 client: $(VENV)/.dev ## Regenerate the checked-in blocking client from the asynchronous one
 	$(BIN)/python clients/python/generate.py
 
-client-typescript: $(VENV)/.dev $(TYPESCRIPT_PACKAGES) ## Regenerate the TypeScript client's protocol, and build it
-	$(BIN)/python clients/typescript/generate.py
+client-typescript: $(TYPESCRIPT_PACKAGES) ## Build the TypeScript client: clients/typescript/dist
 	cd clients/typescript && npm run --silent build
 
 client-java: ## Build the Java client: clients/java/build/quizglass-client.jar

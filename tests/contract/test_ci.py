@@ -168,6 +168,12 @@ def test_pytorch_is_what_the_usual_index_has_where_that_is_wanted(machine):
     assert (status, len(calls)) == (0, 1)
 
 
+def test_the_typescript_client_is_built_without_an_environment_of_python(machine):
+    status, said = machine.run("make", "client-typescript", f"VENV={machine.bin}/venv", "TYPESCRIPT_PACKAGES=")
+    assert (status, machine.called("npm")[-1]) == (0, "run --silent build"), said
+    assert not (machine.bin / "venv").exists()
+
+
 def test_make_clean_removes_what_the_clients_were_built_of(tmp_path):
     made = ("clients/java/build", "clients/typescript/dist", "clients/typescript/node_modules", ".hypothesis")
     for folder in (*made, "tests/browser/node_modules", "work/bench"):
