@@ -105,7 +105,7 @@ test-web: $(VENV)/.dev $(WEB_PACKAGES) $(TYPESCRIPT_PACKAGES) ## Page and TypeSc
 
 # npm writes this file last: what was half installed is installed again.
 $(WEB_PACKAGES): tests/browser/package.json tests/browser/package-lock.json
-	@command -v npm >/dev/null || { echo "make test-web needs Node 20 or later with npm: apt install nodejs npm"; exit 1; }
+	@command -v npm >/dev/null || { echo "make test-web needs Node 20 or later with npm: apt install nodejs npm (Debian 12 has 18; newer ones are at https://nodejs.org)"; exit 1; }
 	cd tests/browser && npm ci --silent --no-audit --no-fund
 	@touch $@
 
@@ -114,7 +114,7 @@ test-typescript: $(VENV)/.dev $(TYPESCRIPT_PACKAGES) ## The TypeScript client un
 	cd clients/typescript && npm run --silent build && npm run --silent types && PYTHON=$(abspath $(BIN)/python) npm test --silent
 
 $(TYPESCRIPT_PACKAGES): clients/typescript/package.json clients/typescript/package-lock.json
-	@command -v npm >/dev/null || { echo "The TypeScript client needs Node 20 or later with npm: apt install nodejs npm"; exit 1; }
+	@command -v npm >/dev/null || { echo "The TypeScript client needs Node 20 or later with npm: apt install nodejs npm (Debian 12 has 18; newer ones are at https://nodejs.org)"; exit 1; }
 	cd clients/typescript && npm ci --silent --no-audit --no-fund
 	@touch $@
 

@@ -17,7 +17,7 @@ lacks() {
 
 node=$(node -p 'process.versions.node.split(".")[0]' 2>/dev/null || echo 0)
 if [ "$node" = 0 ]; then
-    lacks "Node 20 or later" nodejs
+    lacks "Node 20 or later (Debian 12 has 18; newer ones are at https://nodejs.org)" nodejs
 elif [ "$node" -lt 20 ]; then
     lacks "Node 20 or later (this is $node; where the distribution has no newer one, https://nodejs.org has)" nodejs
 fi
