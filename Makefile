@@ -5,6 +5,8 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 VENV ?= .venv
+# Of PyTorch without CUDA, which PyPI's has (gigabytes); empty: as the usual index has it.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 BIN := $(VENV)/bin
 STARTER := models/starter
 SEED ?=
@@ -29,7 +31,7 @@ WEB_PACKAGES := tests/browser/node_modules/.package-lock.json
 TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 
 .PHONY: help demo everyday everyday-test serve doctor test python-tests clients clients-needs clients-packages test-web test-typescript \
-	test-java check lint types unit protos \
+	test-java check lint types unit protos protos-typescript \
 	client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
 	bench-hostile bench-session bench-everyday bench-recipes clean
@@ -37,8 +39,12 @@ TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
 
+# What a Python that is too old, or without venv, would leave here would be taken for an environment the next time.
 $(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "quizglass needs Python 3.11 or later, and $(PYTHON) is $$($(PYTHON) --version 2>&1); name another: PYTHON=python3.12"; exit 1; }
+	@new=$$([ -e $(VENV) ] || echo yes); $(PYTHON) -m venv $(VENV) || { [ -z "$$new" ] || rm -rf $(VENV); \
+		echo "$(PYTHON) makes no environment; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 # Compiled from source once, for every CPU of this architecture; the wheel stays in the user's cache.
@@ -52,8 +58,12 @@ $(VENV)/.server: pyproject.toml $(VENV)/.llama
 	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,web]'
 	@touch $@
 
+# PyTorch alone, in one attempt of seconds: an index that cannot be reached is tried for every package, many times each.
 $(VENV)/.dev: pyproject.toml $(VENV)/.server
 	@echo "Installing what tests and export need"
+	@[ -z "$(TORCH_INDEX)" ] || $(BIN)/python -m pip install --quiet --no-deps --retries 1 --timeout 10 \
+		--index-url $(TORCH_INDEX) "$$(sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml)" \
+		|| echo "Not from $(TORCH_INDEX): the usual index gives PyTorch, with CUDA where it is PyPI"
 	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,web,export,heic,import,milvus,dev]'
 	@touch $@
 
@@ -95,7 +105,7 @@ test-web: $(VENV)/.dev $(WEB_PACKAGES) $(TYPESCRIPT_PACKAGES) ## Page and TypeSc
 
 # npm writes this file last: what was half installed is installed again.
 $(WEB_PACKAGES): tests/browser/package.json tests/browser/package-lock.json
-	@command -v npm >/dev/null || { echo "make test-web needs Node 20 or later with npm: apt install nodejs npm"; exit 1; }
+	@command -v npm >/dev/null || { echo "make test-web needs Node 20 or later with npm: apt install nodejs npm (Debian 12 has 18; newer ones are at https://nodejs.org)"; exit 1; }
 	cd tests/browser && npm ci --silent --no-audit --no-fund
 	@touch $@
 
@@ -104,7 +114,7 @@ test-typescript: $(VENV)/.dev $(TYPESCRIPT_PACKAGES) ## The TypeScript client un
 	cd clients/typescript && npm run --silent build && npm run --silent types && PYTHON=$(abspath $(BIN)/python) npm test --silent
 
 $(TYPESCRIPT_PACKAGES): clients/typescript/package.json clients/typescript/package-lock.json
-	@command -v npm >/dev/null || { echo "The TypeScript client needs Node 20 or later with npm: apt install nodejs npm"; exit 1; }
+	@command -v npm >/dev/null || { echo "The TypeScript client needs Node 20 or later with npm: apt install nodejs npm (Debian 12 has 18; newer ones are at https://nodejs.org)"; exit 1; }
 	cd clients/typescript && npm ci --silent --no-audit --no-fund
 	@touch $@
 
@@ -128,11 +138,13 @@ unit: $(VENV)/.dev
 protos: $(VENV)/.dev ## Regenerate the checked-in protobuf code
 	$(BIN)/python protos/generate.py
 
+protos-typescript: $(VENV)/.dev $(TYPESCRIPT_PACKAGES) ## Regenerate the checked-in protocol of the TypeScript client
+	$(BIN)/python clients/typescript/generate.py
+
 client: $(VENV)/.dev ## Regenerate the checked-in blocking client from the asynchronous one
 	$(BIN)/python clients/python/generate.py
 
-client-typescript: $(VENV)/.dev $(TYPESCRIPT_PACKAGES) ## Regenerate the TypeScript client's protocol, and build it
-	$(BIN)/python clients/typescript/generate.py
+client-typescript: $(TYPESCRIPT_PACKAGES) ## Build the TypeScript client: clients/typescript/dist
 	cd clients/typescript && npm run --silent build
 
 client-java: ## Build the Java client: clients/java/build/quizglass-client.jar

@@ -17,7 +17,7 @@ lacks() {
 
 node=$(node -p 'process.versions.node.split(".")[0]' 2>/dev/null || echo 0)
 if [ "$node" = 0 ]; then
-    lacks "Node 20 or later" nodejs
+    lacks "Node 20 or later (Debian 12 has 18; newer ones are at https://nodejs.org)" nodejs
 elif [ "$node" -lt 20 ]; then
     lacks "Node 20 or later (this is $node; where the distribution has no newer one, https://nodejs.org has)" nodejs
 fi
@@ -26,6 +26,7 @@ command -v npm >/dev/null || lacks npm npm
 found=
 for path in "${chromiums[@]}"; do [ ! -x "$path" ] || found=$path; done
 [ -n "$found" ] || lacks "Chromium (or its path in CHROMIUM)" chromium
+command -v openssl >/dev/null || lacks "openssl (for the tests of TLS)" openssl
 java=$(java/build.sh absent)
 # shellcheck disable=SC2046
 [ -z "$java" ] || lacks "$(sed 's|.*/||' <<<"$java" | paste -sd ' ')" $(java/build.sh packages)

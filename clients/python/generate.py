@@ -36,7 +36,7 @@ CLIENT = {
         "A connection to a quizglass server; safe to share between threads."
     ),
     " Cancelling the task cancels the call; pictures are read and resized on\n    worker threads.": "",
-    "\n\n    Raises:\n        RuntimeError: made outside of a running event loop.": "",
+    "\n        RuntimeError: made outside of a running event loop.": "",
     "Closing the generator cancels the turn: wrap it in `contextlib.aclosing` when the loop may be left early.": (
         "Closing the generator, or leaving it, cancels the turn."
     ),

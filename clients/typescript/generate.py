@@ -63,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
     for path in differing:
         target = OUT / path
         if arguments.check:
-            print(f"{target} is not what its .proto says; run `make client-typescript`", file=sys.stderr)
+            print(f"{target} is not what its .proto says; run `make protos-typescript`", file=sys.stderr)
             continue
         target.unlink(missing_ok=True)
         if path in wanted:

@@ -24,7 +24,7 @@ from quizglass_export.pocketworld.dataset import command as pocketworld
 from quizglass_export.reporting import command as reporting
 from quizglass_export.trt import command as trt
 
-_EXTRA = "pip install 'quizglass[export]'"
+_EXTRA = "in the clone: pip install '.[export]'"
 
 
 def build_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:

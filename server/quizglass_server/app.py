@@ -261,7 +261,7 @@ def _count_descriptors() -> None:
 def _check_web_packages() -> None:
     for name in WEB_PACKAGES:
         if find_spec(name) is None:
-            raise SettingsError(f"web_port: {name} is not installed; pip install 'quizglass[web]'")
+            raise SettingsError(f"web_port: {name} is not installed; in the clone: pip install '.[web]'")
 
 
 def _joined(host: str, port: int) -> str:

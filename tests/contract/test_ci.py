@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-NEEDED = ("node", "npm", "javac", "jar", "protoc", "grpc_java_plugin")
-SYSTEM = ("bash", "cat", "dirname", "env", "make", "paste", "sed", "timeout", "touch", "chmod")
+NEEDED = ("node", "npm", "openssl", "javac", "jar", "protoc", "grpc_java_plugin")
+SYSTEM = ("bash", "cat", "dirname", "env", "make", "mkdir", "paste", "rm", "sed", "timeout", "touch", "chmod")
 JARS = subprocess.run(
     [ROOT / "clients/java/build.sh", "absent"],
     env={"PATH": os.environ["PATH"], "JAVA_LIBS": "/nowhere"},
@@ -121,6 +121,56 @@ def test_make_test_says_so_before_anything_else(machine):
     assert status == 2
     assert "javac" in said
     assert "make test CLIENTS=no" in said
+    assert not (machine.bin / "venv").exists()
+
+
+def test_a_python_that_is_too_old_is_named_before_anything_is_made(machine):
+    machine.has("python3", '[ "$1" = --version ] && echo Python 3.10.12; exit 1')
+    status, said = machine.run("make", f"{machine.bin}/venv/bin/python", f"VENV={machine.bin}/venv")
+    assert status == 2
+    assert "needs Python 3.11 or later, and python3 is Python 3.10.12; name another: PYTHON=python3.12" in said
+    assert not (machine.bin / "venv").exists()
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_an_environment_that_is_half_made_does_not_stay(machine, there):
+    venv = machine.bin / "venv"
+    if there:
+        venv.mkdir()
+    machine.has("python3", '[ "$1" = -m ] || exit 0; mkdir -p $3/bin; touch $3/bin/python; exit 1')
+    status, said = machine.run("make", f"{venv}/bin/python", f"VENV={venv}")
+    assert (status, "apt install python3-venv" in said) == (2, True)
+    assert venv.exists() is there  # what was not made here is not removed
+
+
+def installed(machine, does, *words):
+    """What make has pip install once the server is there."""
+    venv = machine.bin / "venv"
+    for name in ("bin", "bin/python", ".llama", ".server"):  # in the order in which they are made
+        path = venv / name
+        path.mkdir(parents=True) if name == "bin" else path.touch()
+    machine.has("pip", does)
+    (venv / "bin/python").write_text(f'#!{machine.bin}/bash\nexec {machine.bin}/pip "${{@:4}}"\n')
+    (venv / "bin/python").chmod(0o755)
+    status, said = machine.run("make", f"{venv}/.dev", f"VENV={venv}", *words)
+    return status, said, machine.called("pip")
+
+
+def test_pytorch_comes_without_cuda_and_from_the_usual_index_where_that_cannot_be_had(machine):
+    status, said, calls = installed(machine, '[[ "$*" != *index-url* ]]')
+    assert (status, "the usual index gives PyTorch" in said) == (0, True)
+    assert "--index-url https://download.pytorch.org/whl/cpu torch==" in calls[0]
+    assert "export" in calls[1]
+
+
+def test_pytorch_is_what_the_usual_index_has_where_that_is_wanted(machine):
+    status, _, calls = installed(machine, "true", "TORCH_INDEX=")
+    assert (status, len(calls)) == (0, 1)
+
+
+def test_the_typescript_client_is_built_without_an_environment_of_python(machine):
+    status, said = machine.run("make", "client-typescript", f"VENV={machine.bin}/venv", "TYPESCRIPT_PACKAGES=")
+    assert (status, machine.called("npm")[-1]) == (0, "run --silent build"), said
     assert not (machine.bin / "venv").exists()
 
 

@@ -18,6 +18,8 @@ PARSERS = {
     "quizglass-server": server_cli.build_parser,
     "quizglass-export": export_cli.build_parser,
 }
+ROOT = Path(__file__).parents[2]
+_FROM_INDEX = re.compile(r"\binstall ['\"]?quizglass\b(?!-)")
 _SHELL = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -41,6 +43,14 @@ def test_commands_are_understood(path: Path) -> None:
 
 def test_examples_are_found() -> None:
     assert {name for path in render.documents() for name, _ in _shown(path)} == set(PARSERS)
+
+
+@pytest.mark.parametrize("folder", ["protos", "server", "export", "clients", "docs"])
+def test_nobody_is_told_to_install_from_an_index(folder: str) -> None:
+    """No package index has quizglass; a name that pip asks one for could be anybody's."""
+    for path in (ROOT / folder).rglob("*"):
+        if path.suffix in {".py", ".md", ".ts", ".java"} and "node_modules" not in path.parts:
+            assert not _FROM_INDEX.search(path.read_text(encoding="utf-8")), path
 
 
 def _levels(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:

@@ -10,7 +10,11 @@ from ipaddress import ip_address
 import grpc
 from grpc.experimental import ChannelOptions
 
+from quizglass_client.access import OPEN, Access
+from quizglass_client.errors import InvalidRequest
+
 DEFAULT_TARGET = "127.0.0.1:50061"
+_SCHEMES = ("unix:", "unix-abstract:", "vsock:", "dns:", "ipv4:", "ipv6:", "xds:")
 # A page of entries or a search result stays below 4 MiB; the rest is room for servers of later versions.
 _MAX_RECEIVED_BYTES = 32 * 1024 * 1024
 MAX_SENT_BYTES = 32 * 1024 * 1024
@@ -24,18 +28,23 @@ _BACKOFF_MS = 200
 _LONGEST_BACKOFF_MS = 5000
 
 
-def open_channel(target: str) -> grpc.Channel:
+def open_channel(target: str, *, access: Access = OPEN) -> grpc.Channel:
     """A channel for blocking calls, safe to share between threads; it connects with the first call."""
-    return grpc.insecure_channel(target, options=options(target))
+    if access.credentials is None:
+        return grpc.insecure_channel(target, options=options(target))
+    return grpc.secure_channel(target, access.credentials, options=options(target))
 
 
-def open_async_channel(target: str, keepalive: float | None = KEEPALIVE_S, *, shared: bool = True) -> grpc.aio.Channel:
+def open_async_channel(
+    target: str, keepalive: float | None = KEEPALIVE_S, *, access: Access = OPEN, shared: bool = True
+) -> grpc.aio.Channel:
     """A channel for the event loop that runs.
 
     Args:
         target: where the server is.
         keepalive: seconds of silence, while calls are under way, after which the connection is asked whether it is
             alive; None: never.
+        access: what a proxy before the server asks for.
         shared: whether channels to the same server may share a connection.
 
     Raises:
@@ -43,11 +52,19 @@ def open_async_channel(target: str, keepalive: float | None = KEEPALIVE_S, *, sh
     """
     asyncio.get_running_loop()
     own = [] if shared else [("grpc.use_local_subchannel_pool", 1)]
-    return grpc.aio.insecure_channel(target, options=[*options(target, keepalive), *own])
+    chosen = [*options(target, keepalive), *own]
+    if access.credentials is None:
+        return grpc.aio.insecure_channel(target, options=chosen)
+    return grpc.aio.secure_channel(target, access.credentials, options=chosen)
 
 
 def options(target: str, keepalive: float | None = KEEPALIVE_S) -> list[tuple[str, str | int]]:
-    """Channel options for a target, and for seconds of silence that need no answer (None: all of them)."""
+    """Channel options for a target, and for seconds of silence that need no answer (None: all of them).
+
+    Raises:
+        InvalidRequest: the target is no address.
+    """
+    check_target(target)
     chosen: list[tuple[str, str | int]] = [
         ("grpc.service_config", service_config()),
         ("grpc.max_receive_message_length", _MAX_RECEIVED_BYTES),
@@ -73,6 +90,20 @@ def options(target: str, keepalive: float | None = KEEPALIVE_S) -> list[tuple[st
 def service_config() -> str:
     """Retries and time limits of each method, as JSON (gRPC service config)."""
     return resources.files("quizglass.v1").joinpath("service_config.json").read_text(encoding="utf-8")
+
+
+def check_target(target: str) -> None:
+    """See that a target can be an address: gRPC would look for a host of that name, in vain.
+
+    Raises:
+        InvalidRequest: it is neither "host:port" nor a target with a scheme that gRPC knows, such as "unix:path".
+    """
+    host, _, port = target.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    named = bool(host) and (bracketed or not set(host) & set(":/[]")) and port.isascii() and port.isdigit()
+    if not target.startswith(_SCHEMES) and not named:
+        advice = f"give HOST:PORT of the gRPC port, such as {DEFAULT_TARGET}; http://… is the page's address"
+        raise InvalidRequest.of("target", f"{target!r} is no address; {advice}")
 
 
 def is_local(target: str) -> bool:

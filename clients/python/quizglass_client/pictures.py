@@ -92,7 +92,7 @@ def _learn_heif(field: str) -> None:
     try:
         from pillow_heif import register_heif_opener
     except ImportError:
-        advice = "is HEIC, which needs the extra 'heic': pip install 'quizglass[heic]'"
+        advice = "is HEIC, which needs the extra 'heic'; in the clone: pip install '.[heic]'"
         raise InvalidRequest.of(field, advice, reason="INVALID_PICTURE") from None
     register_heif_opener(thumbnails=False)
 

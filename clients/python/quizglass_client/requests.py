@@ -28,6 +28,7 @@ def ask(
     history: Sequence[tuple[str, str]] = (),
     policy: str = "",
     budget: float | None = None,
+    max_answer_tokens: int = 0,
     session_id: str = "",
     remember: bool = False,
     recall: bool = False,
@@ -36,7 +37,7 @@ def ask(
     """One question; `picture` is encoded, the rest as in `AskOptions`.
 
     Raises:
-        InvalidRequest: the budget is not a time, or a text cannot be sent.
+        InvalidRequest: the budget is not a time, a number cannot be one of tokens, or a text cannot be sent.
     """
     return assistant_pb2.AskRequest(
         question=sendable(question, "question"),
@@ -49,6 +50,7 @@ def ask(
         ],
         policy=sendable(policy, "policy"),
         budget_us=0 if budget is None else _microseconds(budget),
+        max_answer_tokens=_tokens(max_answer_tokens),
         session_id=sendable(session_id, "session_id"),
         session=session,
         memory=assistant_pb2.MemoryUse(remember=remember, recall=recall) if remember or recall else None,
@@ -59,8 +61,15 @@ def ask(
 def _microseconds(budget: float) -> int:
     # On the wire 0 means "no wish", so it cannot be what somebody wishes.
     if not 0 < budget <= _LONGEST_BUDGET_S:
-        raise InvalidRequest.of("budget_us", f"{budget} is not between 0 and {_LONGEST_BUDGET_S:.0f} seconds")
+        raise InvalidRequest.of("budget", f"{budget} is not above 0 and at most {_LONGEST_BUDGET_S:.0f} seconds")
     return max(1, round(budget * 1e6))
+
+
+def _tokens(most: int) -> int:
+    """The server knows how many it can write, and judges it."""
+    if not 0 <= most < 1 << 31:
+        raise InvalidRequest.of("max_answer_tokens", f"{most} is no number of tokens; 0 is as many as the bundle says")
+    return most
 
 
 def sendable(value: str, field: str) -> str:

@@ -7,6 +7,7 @@ from contextlib import closing
 from types import TracebackType
 from typing import Any, Self, Unpack
 
+import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from quizglass.convert import capabilities_value, event_value, to_value
@@ -18,8 +19,9 @@ from quizglass.v1 import (
     memory_pb2,
     memory_pb2_grpc,
 )
-from quizglass.values import Capabilities, Deleted, Evidence, Filter, ForgottenSightings, MemoryStats, Sighting
+from quizglass.values import Capabilities, Deleted, Done, Evidence, Filter, ForgottenSightings, MemoryStats, Sighting
 from quizglass_client import requests
+from quizglass_client.access import Access, CallsWithMetadata, Metadata
 from quizglass_client.batches import batches
 from quizglass_client.channel import DEFAULT_TARGET, open_channel
 from quizglass_client.errors import ClientError, ServerError, misses_picture, refuses_session, translated
@@ -40,16 +42,30 @@ class Client:
         target: "host:port", "[host]:port" or "unix:path".
         timeout: seconds each call may take, None for no limit of the client's own. A question's budget takes its place
             when one is given; adding entries and compacting, which take as long as they take, are not bound by it.
+        credentials: of TLS, such as `grpc.ssl_channel_credentials()`, for a proxy before the server that ends it; None:
+            the connection is not encrypted.
+        metadata: goes with every call, such as `[("authorization", "Bearer …")]` for a proxy that checks who calls.
+
+    Raises:
+        InvalidRequest: the target is no address.
     """
 
-    def __init__(self, target: str = DEFAULT_TARGET, *, timeout: float | None = 30.0) -> None:
+    def __init__(
+        self,
+        target: str = DEFAULT_TARGET,
+        *,
+        timeout: float | None = 30.0,
+        credentials: grpc.ChannelCredentials | None = None,
+        metadata: Metadata = (),
+    ) -> None:
         self.target = target
         self._limits = Limits(timeout)
-        self._channel = open_channel(target)
-        self._assistant = assistant_pb2_grpc.AssistantServiceStub(self._channel)  # type: ignore[no-untyped-call]
-        self._knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(self._channel)  # type: ignore[no-untyped-call]
-        self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # its stubs lack the methods
-        memory = memory_pb2_grpc.MemoryServiceStub(self._channel)  # type: ignore[no-untyped-call]
+        self._channel = open_channel(target, access=Access(credentials))
+        calls: Any = CallsWithMetadata(self._channel, metadata)
+        self._assistant = assistant_pb2_grpc.AssistantServiceStub(calls)  # type: ignore[no-untyped-call]
+        self._knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(calls)  # type: ignore[no-untyped-call]
+        self._health: Any = health_pb2_grpc.HealthStub(calls)  # its stubs lack the methods
+        memory = memory_pb2_grpc.MemoryServiceStub(calls)  # type: ignore[no-untyped-call]
         self.memory = Memory(memory, self._limits, self._encoded)
         """What turns with `remember=True` left behind."""
         self._useful_side: int | None = None
@@ -118,11 +134,7 @@ class Client:
         **options: Unpack[AskOptions],
     ) -> Answer:
         """Ask a question and wait for the whole answer; arguments and errors as in `ask`."""
-        events = list(self.ask(question, picture, session=session, **options))
-        try:
-            return Answer.of(events)
-        except ValueError as error:
-            raise ServerError(str(error)) from error
+        return _answer(list(self.ask(question, picture, session=session, **options)))
 
     def add_entries(
         self,
@@ -278,20 +290,40 @@ class Dialogue:
         self._client = client
         self._picture: PictureLike | None = None
 
-    def answer(self, question: str, picture: PictureLike | None = None, **options: Unpack[AskOptions]) -> Answer:
-        """Ask the next question, about a new picture or without one; arguments and errors as the client's."""
+    def ask(self, question: str, picture: PictureLike | None = None, **options: Unpack[AskOptions]) -> Generator[Event]:
+        """Ask the next question, about a new picture or without one, and follow the turn; as `ask` of the client."""
         if picture is not None:
             self._picture = picture
-        try:
-            answer = self._client.answer(question, picture, session=self.session, **options)
-        except ClientError as error:
-            if refuses_session(error):
-                self.session = b""
-            elif picture is not None or not misses_picture(error):
-                raise
-            answer = self._client.answer(question, self._picture, session=self.session, **options)
-        self.session = answer.session
-        return answer
+        begun = False
+        for last in (False, True):
+            try:
+                with closing(self._client.ask(question, picture, session=self.session, **options)) as events:
+                    for event in events:
+                        begun = True
+                        if isinstance(event.payload, Done):
+                            self.session = event.payload.session
+                        yield event
+                return
+            except ClientError as error:
+                if begun or last:
+                    raise
+                if refuses_session(error):
+                    self.session = b""
+                elif picture is not None or not misses_picture(error):
+                    raise
+            picture = self._picture
+
+    def answer(self, question: str, picture: PictureLike | None = None, **options: Unpack[AskOptions]) -> Answer:
+        """Ask the next question and wait for the whole answer; as `ask`."""
+        return _answer(list(self.ask(question, picture, **options)))
+
+
+def _answer(events: Sequence[Event]) -> Answer:
+    """A whole turn; ServerError where it ended before its answer."""
+    try:
+        return Answer.of(events)
+    except ValueError as error:
+        raise ServerError(str(error)) from error
 
 
 class Memory:

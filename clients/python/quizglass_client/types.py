@@ -38,6 +38,9 @@ class AskOptions(TypedDict, total=False):
     budget: float | None
     """Seconds to answer in; steps that no longer fit are skipped. In a session they begin once its turn has come and
     its picture is there. None: those of the client's `timeout`, in a session the server's."""
+    max_answer_tokens: int
+    """The answer has no more than these, 1 to `capabilities().limits["max_answer_tokens"]`; it is cut there. 0: the
+    bundle's own limit."""
     session_id: str
     """A name of the dialogue, of the caller's choice, by which the memory finds it."""
     remember: bool

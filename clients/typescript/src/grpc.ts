@@ -1,6 +1,14 @@
 // The way to a server over gRPC, for Node: `Converse`, one stream in each direction.
 
-import { Client, type ClientDuplexStream, connectivityState, credentials, type ServiceError } from "@grpc/grpc-js";
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientDuplexStream,
+  connectivityState,
+  credentials as channelCredentials,
+  Metadata,
+  type ServiceError,
+} from "@grpc/grpc-js";
 import { create, type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { type Any, anyIs, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { StatusSchema } from "./gen/google/rpc/status_pb.js";
@@ -15,6 +23,7 @@ import {
 } from "./gen/quizglass/v1/session_pb.js";
 import { type ClientError, errorOf, errorOfCall, ServerUnavailable, Status } from "./errors.js";
 import type { Link, Transport } from "./link.js";
+import { checkTarget, isLocal } from "./target.js";
 
 const CONVERSE = `/${SessionService.typeName}/${SessionService.method.converse.name}`;
 const OPTIONS = {
@@ -25,15 +34,39 @@ const OPTIONS = {
 
 type Call = ClientDuplexStream<ClientMessage, ServerMessage>;
 
+/** What a proxy before the server asks of whoever comes. The server itself has no TLS and asks for nothing. */
+export interface Access {
+  /** Of TLS, such as `credentials.createSsl()` of @grpc/grpc-js. Default: the link is not encrypted. */
+  credentials?: ChannelCredentials;
+  /** Goes with every link, such as `{ authorization: "Bearer …" }`. */
+  metadata?: Readonly<Record<string, string>>;
+}
+
 /** gRPC to "host:port", "[host]:port" or "unix:path". */
 export class GrpcTransport implements Transport {
-  constructor(readonly target: string) {}
+  readonly #credentials: ChannelCredentials;
+  readonly #metadata = new Metadata();
+  /** Of whoever answers, for people. */
+  readonly #wanted: string;
+
+  /** @throws InvalidRequest the target is no address */
+  constructor(
+    readonly target: string,
+    access: Access = {},
+  ) {
+    checkTarget(target);
+    this.#wanted = access.credentials ? " with a certificate that is trusted" : "";
+    this.#credentials = access.credentials ?? channelCredentials.createInsecure();
+    for (const [name, value] of Object.entries(access.metadata ?? {})) this.#metadata.set(name, value);
+  }
 
   async open(first: Open, ms: number): Promise<Link> {
-    const client = new Client(this.target, credentials.createInsecure(), OPTIONS);
+    // gRPC sends even loopback traffic to the proxy named by http_proxy, which cannot reach this machine.
+    const direct = isLocal(this.target) ? { "grpc.enable_http_proxy": 0 } : {};
+    const client = new Client(this.target, this.#credentials, { ...OPTIONS, ...direct });
     try {
-      await connected(client, this.target, ms);
-      const link = new GrpcLink(client);
+      await connected(client, this.target, this.#wanted, ms);
+      const link = new GrpcLink(client, this.#metadata);
       void link.send([create(ClientMessageSchema, { message: { case: "open", value: first } })]);
       return link;
     } catch (error) {
@@ -44,14 +77,14 @@ export class GrpcTransport implements Transport {
 }
 
 /** Wait until there is a connection. grpc-js would try for as long as a call waits, and has no time of its own. */
-async function connected(client: Client, target: string, ms: number): Promise<void> {
+async function connected(client: Client, target: string, wanted: string, ms: number): Promise<void> {
   const channel = client.getChannel();
   const deadline = Date.now() + ms;
   for (;;) {
     const state = channel.getConnectivityState(true);
     if (state === connectivityState.READY) return;
     if (state === connectivityState.TRANSIENT_FAILURE) {
-      throw new ServerUnavailable(`nothing answers at ${target}`, Status.UNAVAILABLE);
+      throw new ServerUnavailable(`nothing answers at ${target}${wanted}`, Status.UNAVAILABLE);
     }
     const late = await new Promise((resolve) => channel.watchConnectivityState(state, deadline, resolve));
     if (late) throw new ServerUnavailable(`${target} does not answer within ${ms / 1000} s`, Status.UNAVAILABLE);
@@ -62,11 +95,15 @@ class GrpcLink implements Link {
   readonly messages: AsyncIterator<ServerMessage>;
   readonly #call: Call;
 
-  constructor(private readonly client: Client) {
+  constructor(
+    private readonly client: Client,
+    metadata: Metadata,
+  ) {
     this.#call = client.makeBidiStreamRequest(
       CONVERSE,
       (message: ClientMessage) => Buffer.from(toBinary(ClientMessageSchema, message)),
       (bytes: Buffer) => fromBinary(ServerMessageSchema, bytes),
+      metadata,
     );
     this.#call.on("error", () => {}); // whoever reads is told
     this.messages = received(this.#call);

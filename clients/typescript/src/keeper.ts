@@ -161,6 +161,7 @@ export class Keeper {
   async #linked(): Promise<string> {
     const [ending, connecting] = [new AbortController(), new AbortController()];
     this.#hinted = false;
+    const until = performance.now() + this.#connectMs;
     const opening = this.transport.open(this.#open(), this.#connectMs);
     const hurry = this.#hurry(connecting.signal);
     let link: Link | undefined;
@@ -172,7 +173,7 @@ export class Keeper {
           `${this.transport.target} does not answer within ${this.#connectMs / 1000} s`,
           Status.UNAVAILABLE,
         );
-      const first = await Promise.race([within(link.messages.next(), this.#connectMs, late), hurry]);
+      const first = await Promise.race([within(link.messages.next(), until - performance.now(), late), hurry]);
       const said = first.done ? undefined : first.value.message;
       if (said?.case !== "opened") throw new DeadLink("the server does not open the session");
       connecting.abort();

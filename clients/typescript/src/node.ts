@@ -1,17 +1,18 @@
 // For programs under Node: a session over gRPC.
 
-import { GrpcTransport } from "./grpc.js";
+import { type Access, GrpcTransport } from "./grpc.js";
 import type { SessionOptions } from "./options.js";
 import { Session } from "./session.js";
 
 export * from "./shared.js";
-export { GrpcTransport };
+export { type Access, GrpcTransport };
 
 /**
  * Open a session over gRPC.
  * @param target "host:port", "[host]:port" or "unix:path"
+ * @param options how it is kept; `credentials` and `metadata` are for a proxy before the server
  * @throws ClientError it cannot be opened
  */
-export function openSession(target = "127.0.0.1:50061", options: SessionOptions = {}): Promise<Session> {
-  return Session.open(new GrpcTransport(target), options);
+export async function openSession(target = "127.0.0.1:50061", options: SessionOptions & Access = {}): Promise<Session> {
+  return Session.open(new GrpcTransport(target, options), options);
 }

@@ -82,6 +82,8 @@ export interface AskOptions {
   policy?: string;
   /** Milliseconds to answer in, once its turn has come and its picture is there. Default: the server's. */
   budgetMs?: number;
+  /** Tokens of the answer, at most, which is cut there. 0 (default): the bundle's own limit. */
+  maxAnswerTokens?: number;
   /** Questions and answers since, without the server, oldest first. */
   history?: readonly (readonly [question: string, answer: string])[];
   /** Whether the server may remember the picture, and whether the answer may come from what it remembers. */
@@ -262,7 +264,7 @@ export class Session implements Kept {
   }
 
   played(turn: Turn, segment: number, codePoint: number): void {
-    this.#check();
+    if (this.#keeper.failure) return; // the answer was there before
     this.outgoing.say({ case: "playback", value: { askId: turn.id, segment, codePoint } });
   }
 
@@ -382,10 +384,13 @@ function same(one: Uint8Array, other: Uint8Array): boolean {
 }
 
 function request(question: string, options: AskOptions): MessageInitShape<typeof AskRequestSchema> {
-  const { frame, policy = "", budgetMs, history = [], memory, sessionId = "", explain = false } = options;
+  const { frame, policy = "", budgetMs, maxAnswerTokens = 0, history = [], memory, sessionId = "", explain = false } = options;
   if (frame && frame.length !== SHA256_BYTES) throw invalid("frame", `${frame.length} bytes are no name of a picture`);
   if (budgetMs !== undefined && !(budgetMs > 0 && budgetMs <= 86_400_000)) {
-    throw invalid("budgetMs", `${budgetMs} is not between 0 and 86,400,000 ms`);
+    throw invalid("budgetMs", `${budgetMs} is not above 0 and at most 86400000 ms`);
+  }
+  if (!(Number.isInteger(maxAnswerTokens) && maxAnswerTokens >= 0 && maxAnswerTokens < 2 ** 31)) {
+    throw invalid("maxAnswerTokens", `${maxAnswerTokens} is no number of tokens; 0 is as many as the bundle says`);
   }
   return {
     question,
@@ -393,6 +398,7 @@ function request(question: string, options: AskOptions): MessageInitShape<typeof
     history: history.map(([asked, answer]) => ({ question: asked, answer })),
     policy,
     budgetUs: BigInt(Math.max(budgetMs === undefined ? 0 : 1, Math.round((budgetMs ?? 0) * 1000))),
+    maxAnswerTokens,
     sessionId,
     explain,
     ...(memory && { memory }),

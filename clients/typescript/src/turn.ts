@@ -89,7 +89,7 @@ export class Turn implements AsyncIterable<TurnSaid> {
     this.owner.cancel(this);
   }
 
-  /** So much of its answer was said: all before that segment, and so many code points of it. */
+  /** So much of its answer was said: all before that segment, and so many code points of it. A session that is over is not told. */
   played(segment: number, codePoint: number): void {
     this.owner.played(this, segment, codePoint);
   }

@@ -95,6 +95,20 @@ test("a hint ends an attempt that has no connection, whose link is closed when i
   await session.close();
 });
 
+test("connecting and opening have one time together", { timeout: 60_000 }, async () => {
+  const { links, transport } = quiet(HOUR, HOUR, 0);
+  let now = 0;
+  mock.method(performance, "now", () => now);
+  const slow = async () => {
+    now += 3_600_000;
+    return transport.open();
+  };
+  const opening = Session.open({ ...transport, open: slow }, { connectTimeoutMs: 3_600_000 });
+  await assert.rejects(opening, { name: "ServerUnavailable", message: "nowhere does not answer within 3600 s" });
+  mock.restoreAll();
+  assert(links[0]?.closed);
+});
+
 test("a session that is closed while its link is opened waits for nobody", async () => {
   const { links, transport } = quiet(HOUR, HOUR, 1);
   const session = await Session.open(transport, { connectTimeoutMs: 3_600_000 });

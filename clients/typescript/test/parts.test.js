@@ -12,6 +12,7 @@ import * as browser from "../dist/browser.js";
 import * as node from "../dist/node.js";
 import { Outgoing } from "../dist/outgoing.js";
 import { Window } from "../dist/pacing.js";
+import { isLocal } from "../dist/target.js";
 
 test("CRC-32C is that of RFC 3720", () => {
   assert.equal(crc32c(new Uint8Array(32)), 0x8a9136aa);
@@ -148,6 +149,23 @@ test("a picture goes in pieces, between which other messages pass", async () => 
   outgoing.say({ case: "cancel", value: {} });
   await assert.rejects(waiting, /ended/);
   assert.deepEqual(await kinds(outgoing), ["cancel"]);
+});
+
+test("what is no address is told before anybody is looked for", async () => {
+  for (const target of ["http://127.0.0.1:50062", "localhost", "127.0.0.1", ":50061", "glasses:", "::1", "::1:50061", "h:x", ""]) {
+    await assert.rejects(node.openSession(target), {
+      name: "InvalidRequest",
+      field: "target",
+      message: /give HOST:PORT of the gRPC port, such as 127\.0\.0\.1:50061/,
+    });
+  }
+  for (const target of ["[::1]:50061", "unix:/tmp/s", "dns:///glasses:1", "g.example:1"]) new node.GrpcTransport(target);
+});
+
+test("only other machines are reached through a proxy", () => {
+  const local = ["127.0.0.1:50061", "127.8.8.8:1", "localhost:1", "[::1]:1", "unix:/tmp/s", "dns:///localhost:1"];
+  for (const target of local) assert(isLocal(target), target);
+  for (const target of ["10.0.0.2:1", "glasses.example:50061", "127.example:1"]) assert(!isLocal(target), target);
 });
 
 for (const [name, before, { openSession }] of /** @type {const} */ ([

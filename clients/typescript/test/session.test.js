@@ -12,6 +12,20 @@ after(() => stage.stop());
 const PART = { left: 0.5, top: 0.5, right: 0.75, bottom: 0.75 };
 const WAITS = { answers: { "Count.": { words: 4, hold: 2 } } };
 
+test("this machine is reached without the proxy that leads to others", async () => {
+  const before = process.env.http_proxy;
+  process.env.http_proxy = "http://127.0.0.1:1";
+  try {
+    const targets = await stage.do({ begin: {} });
+    const session = await node.openSession(targets.grpc);
+    assert.equal((await session.answer("What?")).text, "45 crowns");
+    await session.close();
+  } finally {
+    if (before === undefined) delete process.env.http_proxy;
+    else process.env.http_proxy = before;
+  }
+});
+
 for (const [name, { openSession }] of /** @type {const} */ ([
   ["grpc", node],
   ["http", browser],
@@ -35,6 +49,8 @@ for (const [name, { openSession }] of /** @type {const} */ ([
     await stage.do({ reached: "Count." });
     await session.close();
     await assert.rejects(turn.answer(), { name: "Cancelled", reason: "CLOSED" });
+    turn.cancel();
+    turn.played(0, 3);
     assert.throws(() => session.ask("Again?"), node.Cancelled);
   });
 
@@ -74,7 +90,12 @@ for (const [name, { openSession }] of /** @type {const} */ ([
     wrong({ overlap: "whatever" }, "overlap");
     wrong({ frame: new Uint8Array(3) }, "frame");
     wrong({ budgetMs: 0 }, "budgetMs");
+    wrong({ maxAnswerTokens: -1 }, "maxAnswerTokens");
+    wrong({ maxAnswerTokens: 1.5 }, "maxAnswerTokens");
+    const tooMany = session.answer("What?", { maxAnswerTokens: 1_000_000 }); // the server has it, and is the judge of that
+    await assert.rejects(tooMany, { name: "InvalidRequest", field: "ask.request.max_answer_tokens" });
     wrong({ budgetMs: NaN }, "budgetMs");
+    assert.throws(() => session.ask("What?", { budgetMs: 0 }), { message: "budgetMs: 0 is not above 0 and at most 86400000 ms" });
     wrong({}, "question", "x".repeat(300_000));
     assert.equal((await session.answer("What?")).text, "45 crowns");
     await session.close();

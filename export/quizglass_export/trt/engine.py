@@ -32,6 +32,7 @@ _BATCH_AXES = ("batch", "batch_size", "b")
 _TOKEN_AXES = ("sequence", "sequence_length", "tokens", "s")
 _PHRASES = "phrases"
 _TENSORRT = NAMES["tensorrt"]
+_REMEDY = "in the clone: pip install '.[gpu]'"
 _OPSET, _IR_VERSION = 17, 8
 
 
@@ -154,13 +155,11 @@ def write_context_model(
     import onnxruntime
 
     if _TENSORRT not in onnxruntime.get_available_providers():
-        raise ExportError(
-            "onnxruntime has no TensorRT provider here; pip install 'quizglass[gpu]' on the machine that runs it"
-        )
+        raise ExportError(f"onnxruntime has no TensorRT provider here; {_REMEDY} on the machine that runs it")
     try:
         version = tensorrt_version()
     except LookupError as error:
-        raise ExportError(f"{error}; pip install 'quizglass[gpu]' on the machine that runs it") from None
+        raise ExportError(f"{error}; {_REMEDY} on the machine that runs it") from None
     folder.mkdir(parents=True, exist_ok=True)
     out = folder / f"{engine_stem(model, version, hardware(), flags)}{CONTEXT}"
     scratch = out.with_name(f".{out.name}.new")
@@ -230,5 +229,5 @@ def _import_tensorrt() -> Any:
     try:
         import tensorrt
     except ImportError as error:
-        raise ExportError(f"tensorrt is not installed ({error}); pip install 'quizglass[gpu]'") from error
+        raise ExportError(f"tensorrt is not installed ({error}); {_REMEDY}") from error
     return tensorrt

@@ -56,7 +56,7 @@ def providers(available: Sequence[str], setting: str) -> Iterator[Finding]:
         return
     yield Finding("ONNX Runtime", Status.OK, f"tries {', then '.join(chosen)}", "", {"providers": chosen})
     if setting == AUTO and chosen == ["cpu"] and has_gpu():
-        remedy = "pip uninstall onnxruntime, then pip install 'quizglass[gpu]'"
+        remedy = "pip uninstall onnxruntime, then pip install '.[gpu]' in the clone"
         yield Finding("GPU", Status.SLOW, "there is an NVIDIA card and ONNX Runtime was installed without CUDA", remedy)
 
 
@@ -70,16 +70,14 @@ def looked_at(flags: frozenset[str], setting: str) -> Iterator[Finding]:
     try:
         from quizglass_server.engines.llama.native import backends
     except ImportError as error:
-        remedy = (
-            "python server/native/wheel.py --install in the clone, or pip install 'quizglass[cpu]' for this CPU alone"
-        )
+        remedy = "in the clone: python server/native/wheel.py --install, or pip install '.[cpu]' for this CPU alone"
         yield _missing("llama.cpp", error, remedy)
     else:
         yield from llama_variants(backends.variants(), backends.variant_in_use(), flags)
     try:
         import onnxruntime
     except ImportError as error:
-        yield _missing("ONNX Runtime", error, "pip install 'quizglass[cpu]', or 'quizglass[gpu]'")
+        yield _missing("ONNX Runtime", error, "in the clone: pip install '.[cpu]', or '.[gpu]'")
     else:
         yield from providers(onnxruntime.get_available_providers(), setting)
 

@@ -44,7 +44,7 @@ def web(settings: Settings) -> Iterator[Finding]:
     if port is None:
         return
     if missing:
-        yield Finding(name, Status.WRONG, f"{missing[0]} is not installed", "pip install 'quizglass[web]'")
+        yield Finding(name, Status.WRONG, f"{missing[0]} is not installed", "in the clone: pip install '.[web]'")
     elif port == settings.port != 0 and (host == settings.host or {host, settings.host} & _EVERY):
         yield Finding(name, Status.WRONG, f"{host}:{port}: gRPC is to listen there", "take another --web-port")
     else:

@@ -180,8 +180,8 @@ class LlamaGenerator:
             SettingsError: the state directory cannot be used.
         """
         if find_spec("llama_cpp") is None:
-            remedy = "python server/native/wheel.py --install in the clone, or pip install 'quizglass[cpu]'"
-            raise EngineFailed(f"llama-cpp-python is not installed: {remedy}")
+            remedy = "python server/native/wheel.py --install, or pip install '.[cpu]'"
+            raise EngineFailed(f"llama-cpp-python is not installed; in the clone: {remedy}")
         options = options or GeneratorOptions()
         self._spec = spec
         self._fitter = fitter

@@ -204,7 +204,7 @@ def _load() -> tuple[Any, Any]:
         import cv2
         from rapidocr import RapidOCR
     except ImportError as error:
-        raise EngineFailed("rapidocr is not installed: pip install 'quizglass[cpu]'") from error
+        raise EngineFailed("rapidocr is not installed; in the clone: pip install '.[cpu]'") from error
     # One thread: the package's sessions let waiting threads spin, which takes cores from the other engines.
     cv2.setNumThreads(1)
     settings = {

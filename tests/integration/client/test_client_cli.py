@@ -46,12 +46,13 @@ def objects(text):
 
 def test_ask_shows_a_turn(stage, quizglass, photo):
     status, out, err = quizglass(
-        "ask", photo, "How much?", "--policy", "both", "--budget", 5, "--history", "What?=A car."
+        "ask", photo, "How much?", "--policy", "both", "--budget", 5, "--max-tokens", 7, "--history", "What?=A car."
     )
     assert (status, err) == (0, "")
     for part in ("both 0.75", "How much does the Velmora cost?", "45 crowns [1]", "Velmora", "generate 2"):
         assert part in out
     policy, budget = stage.assistant.asked[0]
+    assert stage.assistant.turns[0].max_answer_tokens == 7
     assert (policy, budget.total_s) == ("both", 5.0)
     assert stage.assistant.turns[0].history == (values.Exchange("What?", "A car."),)
     assert stage.assistant.turns[0].picture.width == 64
@@ -134,6 +135,11 @@ def test_an_engine_that_is_paused_says_when_to_try_again(stage, quizglass, secon
 def test_no_server_is_status_3(words, capsys):
     assert main([*words, "--server", "127.0.0.1:1"]) == 3
     assert "quizglass-server" in capsys.readouterr().err
+
+
+def test_the_address_of_the_page_is_wrong_usage(capsys):
+    assert main(["--server", "http://127.0.0.1:50062", "health"]) == 2
+    assert "is no address; give HOST:PORT of the gRPC port" in capsys.readouterr().err.replace("\n", " ")
 
 
 def test_the_server_can_be_named_by_the_environment(stage, capsys, monkeypatch):

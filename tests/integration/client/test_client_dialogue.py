@@ -5,8 +5,18 @@ import hashlib
 import pytest
 
 from quizglass import values
-from quizglass_client import AsyncClient, AsyncDialogue, Client, Dialogue, InvalidRequest, NotFound
-from tests.support.rpc_fakes import png, serving, serving_on_a_thread
+from quizglass_client import (
+    AnswerDelta,
+    AsyncClient,
+    AsyncDialogue,
+    Client,
+    ClientError,
+    Dialogue,
+    InvalidRequest,
+    NotFound,
+)
+from quizglass_server.errors import EngineLost
+from tests.support.rpc_fakes import EVENTS, png, serving, serving_on_a_thread
 
 COST = values.Exchange("How much does this cost?", "45 crowns")
 SHA256 = hashlib.sha256(png()).digest()
@@ -60,6 +70,30 @@ def test_a_session_that_is_refused_begins_anew_with_the_last_picture(stage, clie
     assert stage.assistant.turns[-1].history == ()
     dialogue.answer("Who founded Jolawex?")
     assert len(stage.assistant.turns[-1].history) == 1
+
+
+def test_a_dialogue_can_be_followed_as_it_is_answered(stage, client):
+    dialogue = Dialogue(client)
+    payloads = [event.payload for event in dialogue.ask(COST.question, png())]
+    assert "".join(each.text for each in payloads if isinstance(each, AnswerDelta)) == " 45 crowns"
+    forget_frames(stage)
+    first = next(dialogue.ask("What colour is this?"))  # which is not followed to its end
+    assert first.payload.frame_sha256 == (SHA256,)
+    dialogue.session = b"forged"
+    assert len(list(dialogue.ask("What colour is this?"))) > 1
+    assert [turn.history for turn in stage.assistant.turns] == [(), (COST,), ()]
+    assert list(dialogue.ask("And now?"))[-1].payload.session == dialogue.session
+
+
+def test_a_turn_that_breaks_after_it_was_told_of_is_not_asked_again(stage, client):
+    async def breaks(turn, policy, budget):
+        yield EVENTS[0]
+        raise EngineLost("the generator died")
+
+    stage.assistant.script = breaks
+    with pytest.raises(ClientError):
+        list(Dialogue(client).ask(COST.question, png()))
+    assert len(stage.assistant.turns) == 1
 
 
 def test_other_errors_are_the_callers_and_change_nothing(stage, client):

@@ -218,7 +218,7 @@ async def test_without_its_packages_the_port_for_http_is_refused_before_anything
     parts: Parts, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app, "find_spec", lambda name: None)
-    with pytest.raises(SettingsError, match=r"uvicorn is not installed; pip install 'quizglass\[web\]'"):
+    with pytest.raises(SettingsError, match=r"uvicorn is not installed; in the clone: pip install '\.\[web\]'"):
         async with app.running(settings.model_copy(update={"web_port": 0})):
             pass
     assert parts.closed == []

@@ -188,6 +188,22 @@ async def test_a_peer_that_never_speaks_is_given_up_in_time():
     server.close()
 
 
+async def test_a_server_that_takes_a_session_and_says_nothing_is_given_up_in_time():
+    class Silent(session_pb2_grpc.SessionServiceServicer):
+        async def Converse(self, messages, context):
+            await asyncio.Event().wait()
+            yield
+
+    server = grpc.aio.server()
+    session_pb2_grpc.add_SessionServiceServicer_to_server(Silent(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    with pytest.raises(ServerUnavailable, match=r"does not answer within 0\.3 s"):
+        async with asyncio.timeout(WAIT_S), AsyncSession(f"127.0.0.1:{port}", connect_timeout=0.3, patience=None):
+            pass
+    await server.stop(None)
+
+
 async def test_nobody_there_is_told_at_once(tmp_path):
     with pytest.raises(ServerUnavailable, match="nothing answers"):
         async with AsyncSession("127.0.0.1:1"):
@@ -247,7 +263,7 @@ async def test_a_link_that_ends_while_a_message_is_sent_tells_what_the_server_sa
     await server.start()
     for _ in range(10):
         connection = SessionConnection(f"127.0.0.1:{port}", None)
-        await connection.open(Ping(), WAIT_S)
+        await connection.open(Ping())
         talking = asyncio.create_task(talk(connection))
         with pytest.raises(grpc.RpcError) as caught:
             await connection.read()
@@ -354,6 +370,18 @@ async def test_a_new_question_interrupts_and_the_rest_can_be_asked_for(tmp_path)
         assert (await second.answer()).text == "w0."
         await second.played(0, 2)
         assert (await session.answer("Go on")).text == "."
+
+
+async def test_an_answer_can_be_said_to_its_end_after_its_session(tmp_path):
+    async with serving(tmp_path) as stage:
+        stage.assistant.script = words(3)
+        async with AsyncSession(stage.target) as session:
+            turn = await session.ask("Count.")
+            await turn.answer()
+        told = [said async for said in turn if isinstance(said, TurnUpdate)]
+        for segment in [segment for said in told for segment in said.segments]:
+            await turn.played(segment.index, len(segment.text))
+        await turn.cancel()
 
 
 async def test_a_picture_is_sent_once_for_many_questions(tmp_path):

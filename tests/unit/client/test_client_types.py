@@ -12,7 +12,9 @@ from quizglass_client import (
     AddReport,
     Answer,
     AnswerDelta,
+    AsyncSession,
     Cancelled,
+    Client,
     ClientError,
     DeadlineExceeded,
     Entry,
@@ -105,13 +107,17 @@ def test_a_request_has_what_was_given():
     assert (request.policy, request.budget_us, request.session_id, request.session) == ("both", 2_500_000, "s", b"t")
     assert ask().budget_us == 0
     assert ask(budget=1e-9).budget_us == 1
+    assert (ask().max_answer_tokens, ask(max_answer_tokens=7).max_answer_tokens) == (0, 7)
+    with pytest.raises(InvalidRequest, match="max_answer_tokens: -1 is no number of tokens"):
+        ask(max_answer_tokens=-1)
 
 
 @pytest.mark.parametrize("budget", [0, -1, float("nan"), float("inf"), 1e9])
 def test_a_budget_that_is_no_time_is_refused_before_anything_is_sent(budget):
     with pytest.raises(InvalidRequest) as caught:
         ask(budget=budget)
-    assert caught.value.field == "budget_us"
+    assert caught.value.field == "budget"
+    assert caught.value.message == f"budget: {budget} is not above 0 and at most 86400 seconds"
 
 
 @pytest.mark.parametrize(
@@ -273,6 +279,24 @@ def test_an_entry_too_large_for_a_message_is_refused(monkeypatch):
 def test_only_other_machines_are_reached_through_a_proxy(target, local):
     assert is_local(target) is local
     assert (("grpc.enable_http_proxy", 0) in options(target)) is local
+
+
+@pytest.mark.parametrize(
+    "target", ["http://127.0.0.1:50062", "localhost", "127.0.0.1", ":50061", "glasses:", "::1", "::1:50061", "h:x", ""]
+)
+def test_what_is_no_address_is_told_before_anybody_is_looked_for(target):
+    with pytest.raises(InvalidRequest, match=r"give HOST:PORT of the gRPC port, such as 127\.0\.0\.1:50061") as caught:
+        Client(target)
+    assert caught.value.field == "target"
+    with pytest.raises(InvalidRequest, match="give HOST:PORT"):
+        AsyncSession(target)
+
+
+@pytest.mark.parametrize(
+    "target", ["[::1]:50061", "unix:/tmp/s", "unix:s", "dns:///glasses:1", "dns:glasses", "g.example:1"]
+)
+def test_other_ways_to_a_server_are_gone(target):
+    Client(target).close()
 
 
 def test_retries_come_from_the_file_beside_the_protos():

@@ -131,7 +131,7 @@ def test_an_address_in_use_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(serving.web(settings())) == []
     monkeypatch.setattr(serving, "find_spec", lambda name: None)
     (missing,) = serving.web(settings(web_port=0))
-    assert "quizglass[web]" in missing.remedy
+    assert "'.[web]'" in missing.remedy
 
 
 @pytest.mark.parametrize("web_host", ["127.0.0.1", "0.0.0.0"])
@@ -162,7 +162,7 @@ def test_a_provider_that_is_not_there_is_wrong_and_the_rest_is_looked_at() -> No
     (finding,) = engines.providers(["CPUExecutionProvider"], "cuda")
     assert finding.status is Status.WRONG
     assert "CUDAExecutionProvider is not in this ONNX Runtime" in finding.text
-    assert "quizglass[gpu]" in finding.remedy
+    assert "'.[gpu]'" in finding.remedy
 
 
 def test_an_address_that_is_none_is_not_taken_for_one_in_use() -> None:

@@ -170,7 +170,7 @@ def test_without_the_package_or_a_card_the_error_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "tensorrt", None)
     path = graph(tmp_path / "m.onnx", helper.make_node("Relu", ["x"], ["y"]))
-    with pytest.raises(ExportError, match=r"tensorrt is not installed .* pip install 'quizglass\[gpu\]'"):
+    with pytest.raises(ExportError, match=r"tensorrt is not installed .* in the clone: pip install '\.\[gpu\]'"):
         build_engine(path, tmp_path, Limits(), EngineOptions(), CARD)
     with pytest.raises(ExportError, match="fp8: unknown precision"):
         build_engine(path, tmp_path, Limits(), EngineOptions(flags=("fp8",)), CARD)

@@ -209,7 +209,7 @@ def test_a_model_of_another_kind_is_named(bundle: Bundle) -> None:
 
 def test_the_missing_extra_is_named(bundle: Bundle, monkeypatch: pytest.MonkeyPatch, pool: EnginePool) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(EngineFailed, match=r"pip install 'quizglass\[cpu\]'"):
+    with pytest.raises(EngineFailed, match=r"in the clone: pip install '\.\[cpu\]'"):
         loaded(bundle, pool, "reranker")
 
 

@@ -85,3 +85,16 @@ async def test_a_program_that_stood_still_asks_before_it_takes_its_link_for_dead
 def test_a_link_is_silent_for_less_long_during_a_turn_than_between_turns():
     assert Silence.within(LIMITS, None, turns=True) == Silence(unasked=1.25 * PROGRESS, longest=2.5 * PROGRESS)
     assert Silence.within(LIMITS, None, turns=False) == Silence(unasked=PING, longest=2 * PING)
+
+
+async def test_an_attempt_that_is_cancelled_leaves_nothing_that_waits():
+    before = asyncio.all_tasks()
+    attempt = asyncio.create_task(LinkLiveness().hurried(asyncio.Event().wait()))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert len(asyncio.all_tasks() - before) == 3  # it, what it runs, and what waits for a hint
+    attempt.cancel()
+    await asyncio.wait({attempt})
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before

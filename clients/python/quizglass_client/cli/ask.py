@@ -31,6 +31,7 @@ def add_command(commands: subcommands.Subcommands) -> None:
     made.add_argument("question", metavar="QUESTION")
     made.add_argument("--policy", default="", help="one that `quizglass capabilities` lists (default: the server's)")
     made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in (default: 30)")
+    subcommands.max_tokens(made)
     subcommands.file(
         made.add_argument(
             "--session",
@@ -85,6 +86,7 @@ def _asked(client: Client, arguments: argparse.Namespace, about: PictureLike | N
         history=[_exchange(text) for text in arguments.history],
         policy=arguments.policy,
         budget=arguments.budget,
+        max_answer_tokens=arguments.max_tokens,
         session=_kept(arguments.session),
         session_id=arguments.session_id,
         remember=arguments.remember,

@@ -25,7 +25,7 @@ from quizglass.session import (
     TurnUpdate,
 )
 from quizglass.values import Done
-from quizglass_client.cli import subcommands
+from quizglass_client.cli import connecting, subcommands
 from quizglass_client.cli.ask import picture
 from quizglass_client.errors import ClientError, InvalidRequest, ServerUnavailable
 from quizglass_client.session.aio import AsyncSession, AsyncTurn
@@ -51,6 +51,7 @@ def add_command(commands: subcommands.Subcommands) -> None:
     )
     made.add_argument("--policy", default="", help="one that `quizglass capabilities` lists (default: the server's)")
     made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in")
+    subcommands.max_tokens(made)
     made.add_argument("--local-only", action="store_true", help="ask only what stays on the server's machine")
     words = 'of an answer, at most; "Go on" says the rest'
     made.add_argument("--words", type=subcommands.count, default=0, metavar="N", help=words)
@@ -72,14 +73,25 @@ def chat(client: Client, arguments: argparse.Namespace) -> int:
     """Answer what is typed, line by line, until the end of the input."""
     for name in arguments.pictures:
         picture(name)
-    return asyncio.run(_chat(client.target, arguments))
+    return asyncio.run(_chat(arguments))
 
 
-async def _chat(target: str, arguments: argparse.Namespace) -> int:
+def _session(arguments: argparse.Namespace) -> AsyncSession:
+    access = connecting.access(arguments)
+    return AsyncSession(
+        arguments.server,
+        output=_output(arguments),
+        local_only=arguments.local_only,
+        credentials=access.credentials,
+        metadata=access.metadata,
+    )
+
+
+async def _chat(arguments: argparse.Namespace) -> int:
     """Returns the exit status: nobody sees what failed of an input that is no terminal."""
     terminal = sys.stdin is not None and sys.stdin.isatty()
     lines = _lines(sys.stdin)
-    async with AsyncSession(target, output=_output(arguments), local_only=arguments.local_only) as session:
+    async with _session(arguments) as session:
         talk = _Talk(session, arguments)
         news = asyncio.create_task(talk.tell_news())
         try:
@@ -157,7 +169,9 @@ class _Talk:
     async def _ask(self, question: str) -> None:
         frame, self._frame = self._frame, b""  # later questions are understood after the dialogue
         asked = self._arguments
-        self._turn = await self._session.ask(question, frame=frame, policy=asked.policy, budget=asked.budget)
+        self._turn = await self._session.ask(
+            question, frame=frame, policy=asked.policy, budget=asked.budget, max_answer_tokens=asked.max_tokens
+        )
         before = self._telling
         self._telling = asyncio.create_task(self._tell(self._turn, before))
 

@@ -10,14 +10,23 @@ from importlib.metadata import version
 
 import shtab
 
-from quizglass_client.channel import DEFAULT_TARGET
-from quizglass_client.cli import about, ask, chat, exporting, importing, knowledge, memory, store, tune, walk
+from quizglass_client.cli import (
+    about,
+    ask,
+    chat,
+    connecting,
+    exporting,
+    importing,
+    knowledge,
+    memory,
+    store,
+    tune,
+    walk,
+)
 from quizglass_client.cli.subcommands import Command, Subcommands
-from quizglass_client.errors import ClientError
+from quizglass_client.errors import ClientError, InvalidRequest
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import FAILED, INTERRUPTED, USAGE, UsageError, report, say
-
-SERVER_VARIABLE = "QUIZGLASS_SERVER"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -47,11 +56,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     command: Command = arguments.command
+    access = connecting.access(arguments)
     try:
-        with Client(arguments.server) as client:
+        client = Client(arguments.server, credentials=access.credentials, metadata=access.metadata)
+    except InvalidRequest as error:
+        raise UsageError(error.message) from None
+    try:
+        with client:
             return command(client, arguments)
     except ClientError as error:
-        return report(error, arguments.server, budgeted="budget" in arguments)
+        tls = access.credentials is not None
+        return report(error, arguments.server, budgeted="budget" in arguments, tls=tls)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -59,12 +74,9 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="quizglass", description="Ask a quizglass server about pictures.")
     top.add_argument("--version", action="version", version=f"quizglass {version('quizglass')}")
     shtab.add_argument_to(top, "--print-completion", help="print a completion script for a shell, e.g. bash or zsh")
-    server = os.environ.get(SERVER_VARIABLE) or DEFAULT_TARGET
-    help_text = f"address of the server (default {DEFAULT_TARGET}, or {SERVER_VARIABLE})"
-    top.add_argument("--server", metavar="HOST:PORT", default=server, help=help_text)
+    connecting.add_arguments(top)
     common = argparse.ArgumentParser(add_help=False)
-    # SUPPRESS: after the command it overrides what stood before it, and its absence overrides nothing.
-    common.add_argument("--server", metavar="HOST:PORT", default=argparse.SUPPRESS, help=help_text)
+    connecting.add_arguments(common, again=True)
     common.add_argument("--json", action="store_true", help="print JSON, one object a line")
     commands = Subcommands(top, common)
     ask.add_command(commands)

@@ -58,6 +58,12 @@ def picture_file(name: str, wanted: str = "a picture") -> Path:
     return path
 
 
+def max_tokens(parser: argparse.ArgumentParser) -> None:
+    """Declare how long answers may be."""
+    most = "tokens of an answer, at most (default: as many as the bundle says)"
+    parser.add_argument("--max-tokens", type=count, default=0, metavar="N", help=most)
+
+
 def count(text: str) -> int:
     """A whole number above 0."""
     if text.isdecimal() and int(text) > 0:

@@ -15,7 +15,8 @@ from typing import Any
 from rich.table import Table
 
 from quizglass.session import FrameState, FrameStatus, Interrupted, SegmentState, TurnUpdate
-from quizglass_client.cli import subcommands
+from quizglass_client.access import Metadata
+from quizglass_client.cli import connecting, subcommands
 from quizglass_client.errors import ClientError
 from quizglass_client.session.aio import AsyncSession, AsyncTurn
 from quizglass_client.session.shaping import LinkProfile, ShapingProxy
@@ -119,7 +120,10 @@ def walk(client: Client, arguments: argparse.Namespace) -> int:
     host, _, port = client.target.rpartition(":")
     if not port.isdigit():
         raise UsageError(f"{client.target}: a walk needs a server at host:port")
-    told = asyncio.run(replay(steps, host, int(port)))
+    access = connecting.access(arguments)
+    if access.credentials is not None:
+        raise UsageError("a walk goes through a proxy on this machine, which no certificate names; leave --tls out")
+    told = asyncio.run(replay(steps, host, int(port), access.metadata))
     if arguments.json:
         for each in told:
             print_json({**asdict(each), "answering": each.answering})
@@ -128,9 +132,10 @@ def walk(client: Client, arguments: argparse.Namespace) -> int:
     return OK
 
 
-async def replay(steps: Sequence[Step], host: str, port: int) -> list[Perceived]:
-    """Each question of a walk, as it was perceived."""
-    async with ShapingProxy(host.strip("[]"), port).serving() as link, AsyncSession(link.target) as session:
+async def replay(steps: Sequence[Step], host: str, port: int, metadata: Metadata = ()) -> list[Perceived]:
+    """Each question of a walk, as it was perceived; `metadata` goes with every link."""
+    proxy = ShapingProxy(host.strip("[]"), port)
+    async with proxy.serving() as link, AsyncSession(link.target, metadata=metadata) as session:
         walker = _Walker(link, session)
         arrivals = asyncio.create_task(walker.watch())
         began = time.monotonic()

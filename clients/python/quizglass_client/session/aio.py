@@ -9,8 +9,11 @@ from functools import partial
 from types import TracebackType
 from typing import Self, Unpack
 
+import grpc
+
 from quizglass.session import DeviceState, Heat, LinkQuality, OutputProfile, SessionLimits
-from quizglass_client.channel import DEFAULT_TARGET
+from quizglass_client.access import Access, Metadata
+from quizglass_client.channel import DEFAULT_TARGET, check_target
 from quizglass_client.errors import Cancelled, InvalidRequest
 from quizglass_client.session.core import SessionCore
 from quizglass_client.session.runner import AsyncRunner
@@ -37,9 +40,11 @@ class AsyncSession:
         local_only: whether what the session is given stays on the server's machine; questions fail with NOT_LOCAL where
             they cannot be answered so.
         state: that of an earlier session, whose dialogue goes on here; `news` says whether it could (`LinkRestored`).
+        credentials: of TLS, for a proxy before the server that ends it; None: the link is not encrypted.
+        metadata: goes with every link, such as `[("authorization", "Bearer …")]` for a proxy that checks who calls.
 
     Raises:
-        InvalidRequest: `output` or `state` cannot be.
+        InvalidRequest: `target`, `output` or `state` cannot be.
     """
 
     def __init__(
@@ -53,13 +58,17 @@ class AsyncSession:
         output: OutputProfile | None = None,
         local_only: bool = False,
         state: bytes = b"",
+        credentials: grpc.ChannelCredentials | None = None,
+        metadata: Metadata = (),
     ) -> None:
         self.target = target
+        check_target(target)
         output = output or OutputProfile()
         if max_segment_chars:
             output = replace(output, max_segment_chars=max_segment_chars)
         check_output(output)
-        options = SessionOptions(connect_timeout, patience, keepalive, output, local_only, state)
+        access = Access(credentials, metadata)
+        options = SessionOptions(connect_timeout, patience, keepalive, output, local_only, state, access)
         self._core = SessionCore(target, options)
         self._runner = AsyncRunner()
 
@@ -239,5 +248,8 @@ class AsyncTurn:
         self._runner.call(partial(self._core.cancel, self._feed))
 
     async def played(self, segment: int, code_point: int) -> None:
-        """So much of its answer was said: all before that segment, and so many code points of it."""
+        """So much of its answer was said: all before that segment, and so many code points of it.
+
+        A session that is over is not told any more.
+        """
         self._runner.call(partial(self._core.played, self._feed, segment, code_point))

@@ -178,9 +178,9 @@ class SessionCore:
         self._outgoing.say(Forget())
 
     def played(self, feed: TurnFeed, segment: int, code_point: int) -> None:
-        """So much of an answer was said aloud."""
-        self._check()
-        self._outgoing.say(Playback(feed.ask_id, segment, code_point))
+        """So much of an answer was said aloud; it can be said when the session is over, which nobody is told then."""
+        if self.failure is None:
+            self._outgoing.say(Playback(feed.ask_id, segment, code_point))
 
     async def next_news(self) -> News | None:
         """What is told of the session next; None when it is closed."""

@@ -1,17 +1,18 @@
-"""One connection of a session: made within a time, written to and read from, and closed for good."""
+"""One connection of a session: made, written to and read from, and closed for good."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any
 
 import grpc
 
 from quizglass.convert import client_message
 from quizglass.session import ClientSaid
 from quizglass.v1 import session_pb2, session_pb2_grpc
+from quizglass_client.access import OPEN, Access, CallsWithMetadata
 from quizglass_client.channel import open_async_channel
 from quizglass_client.errors import ServerUnavailable
 
@@ -26,37 +27,33 @@ class SessionConnection:
     A broken link's channel is never used again: it may wait for a connection that nobody answers.
     """
 
-    def __init__(self, target: str, keepalive: float | None) -> None:
+    def __init__(self, target: str, keepalive: float | None, access: Access = OPEN) -> None:
         self._target = target
-        self.channel = open_async_channel(target, keepalive=keepalive, shared=False)
+        self._access = access
+        self.channel = open_async_channel(target, keepalive=keepalive, access=access, shared=False)
         self._call: Any = None
         self._end: asyncio.Future[grpc.aio.AioRpcError | None] = asyncio.get_running_loop().create_future()
         """What the call has ended with, None for an end in order."""
 
-    async def open(self, first: ClientSaid, within: float) -> Self:
+    async def open(self, first: ClientSaid) -> None:
         """Connect and say the first message.
 
         Raises:
-            ServerUnavailable: nobody answers there, or not in time.
+            ServerUnavailable: nobody answers there.
         """
-        try:
-            async with asyncio.timeout(within):
-                await self._connected()
-                stub = session_pb2_grpc.SessionServiceStub(self.channel)  # type: ignore[no-untyped-call]
-                self._call = stub.Converse()
-                self._call.add_done_callback(self._ended)
-                await self.write(first)
-        except TimeoutError:
-            raise ServerUnavailable(
-                f"{self._target} does not answer within {within:g} s", status="UNAVAILABLE"
-            ) from None
-        return self
+        await self._connected()
+        calls = CallsWithMetadata(self.channel, self._access.metadata)
+        stub = session_pb2_grpc.SessionServiceStub(calls)  # type: ignore[no-untyped-call]
+        self._call = stub.Converse()
+        self._call.add_done_callback(self._ended)
+        await self.write(first)
 
     async def _connected(self) -> None:
         state = self.channel.get_state(try_to_connect=True)
         while state is not grpc.ChannelConnectivity.READY:
             if state is grpc.ChannelConnectivity.TRANSIENT_FAILURE:
-                raise ServerUnavailable(f"nothing answers at {self._target}", status="UNAVAILABLE")
+                trusted = "" if self._access.credentials is None else " with a certificate that is trusted"
+                raise ServerUnavailable(f"nothing answers at {self._target}{trusted}", status="UNAVAILABLE")
             await self.channel.wait_for_state_change(state)
             state = self.channel.get_state(try_to_connect=True)
 

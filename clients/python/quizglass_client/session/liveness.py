@@ -84,8 +84,10 @@ class LinkLiveness:
             while not self.hinted and not task.done():
                 self._stirred.clear()
                 stirred = asyncio.create_task(self._stirred.wait())
-                await asyncio.wait({task, stirred}, return_when=asyncio.FIRST_COMPLETED)
-                stirred.cancel()
+                try:
+                    await asyncio.wait({task, stirred}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    stirred.cancel()
             await asyncio.wait({task}, timeout=_PROBE_S)
             if not task.done():
                 raise LinkDead("there was no link yet when the network may have changed")

@@ -166,7 +166,7 @@ class ReconnectingLink:
 
     async def _linked(self) -> None:
         """One link, from connecting to its end."""
-        connection = SessionConnection(self._target, self._options.keepalive)
+        connection = SessionConnection(self._target, self._options.keepalive, self._options.access)
         tasks: set[asyncio.Task[None]] = set()
         try:
             limits = self._take_opened(await self.liveness.hurried(self._attempt(connection)), connection)
@@ -185,12 +185,14 @@ class ReconnectingLink:
 
     async def _attempt(self, connection: SessionConnection) -> session_pb2.ServerMessage | None:
         """Connect; gives the first that the server says."""
-        await connection.open(self._position.open(self._options), self._options.connect_timeout)
+        within = self._options.connect_timeout
         try:
-            async with asyncio.timeout(self._options.connect_timeout):
+            async with asyncio.timeout(within):
+                await connection.open(self._position.open(self._options))
                 return await connection.read()
         except TimeoutError:
-            raise LinkDead("the server does not open the session") from None
+            told = f"{self._target} does not answer within {within:g} s"
+            raise ServerUnavailable(told, status="UNAVAILABLE") from None
 
     def _take_opened(self, message: session_pb2.ServerMessage | None, connection: SessionConnection) -> SessionLimits:
         opened = None if message is None else server_value(message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 
 from quizglass.session import Forgotten, FrameStatus, GoAway, Notice, OutputProfile, PostureChange, Restored
+from quizglass_client.access import OPEN, Access
 from quizglass_client.errors import InvalidRequest
 
 
@@ -24,6 +25,8 @@ class SessionOptions:
     """Whether what it is given stays on the server's machine."""
     state: bytes = b""
     """That of an earlier session, whose dialogue goes on."""
+    access: Access = OPEN
+    """What a proxy before the server asks for."""
 
 
 @dataclass(frozen=True, slots=True)

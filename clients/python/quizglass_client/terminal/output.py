@@ -80,18 +80,19 @@ def say(message: str) -> None:
     console.print(Text.assemble(("quizglass: ", "bold red"), plain(message)), soft_wrap=True)
 
 
-def report(error: errors.ClientError, server: str, *, budgeted: bool = False) -> int:
+def report(error: errors.ClientError, server: str, *, budgeted: bool = False, tls: bool = False) -> int:
     """Tell of a failed call on standard error, with what to do next; returns the exit status.
 
     Args:
         error: of the call.
         server: that was called.
         budgeted: whether the command takes --budget.
+        tls: whether the connection is encrypted.
     """
     lost = isinstance(error, errors.ServerUnavailable) and not error.reason
     advice = _advice(error, budgeted)
-    # Of a lost connection gRPC tells more about itself than about what happened.
-    say("; ".join(part for part in (f"no answer from {server}" if lost else error.message, advice) if part))
+    # Of a lost connection gRPC tells more about itself than about what happened; of a certificate, it tells what.
+    say("; ".join(part for part in (f"no answer from {server}" if lost and not tls else error.message, advice) if part))
     return UNAVAILABLE if isinstance(error, errors.ServerUnavailable) else FAILED
 
 

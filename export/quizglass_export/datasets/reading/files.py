@@ -129,7 +129,7 @@ class TableFile:
         try:
             import pyarrow
         except ModuleNotFoundError:
-            raise DatasetError(f"{path}: needs pyarrow; pip install 'quizglass[import]'") from None
+            raise DatasetError(f"{path}: needs pyarrow; in the clone: pip install '.[import]'") from None
         self._path = path
         self._errors = (pyarrow.ArrowException, ValueError, OSError)
 

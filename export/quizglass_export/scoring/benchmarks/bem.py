@@ -29,7 +29,7 @@ class Bem:
         try:
             import onnxruntime
         except ModuleNotFoundError:
-            raise ValueError("BEM needs onnxruntime; pip install 'quizglass[cpu]'") from None
+            raise ValueError("BEM needs onnxruntime; in the clone: pip install '.[cpu]'") from None
         from tokenizers import BertWordPieceTokenizer
 
         for path in (model, vocabulary):

@@ -55,7 +55,7 @@ def choose(setting: str, available: Sequence[str]) -> list[str]:
     if NAMES[setting] not in available:
         raise SettingsError(
             f"provider: {NAMES[setting]} is not in this ONNX Runtime, which has {', '.join(available) or 'none'}; "
-            f"install 'quizglass[gpu]', or set provider to {AUTO}"
+            f"in the clone, pip install '.[gpu]', or set provider to {AUTO}"
         )
     return [NAMES[setting]] if NAMES[setting] == cpu else [NAMES[setting], cpu]
 

@@ -197,9 +197,7 @@ def import_onnxruntime() -> Any:
     try:
         import onnxruntime
     except ImportError as error:
-        raise EngineFailed(
-            "onnxruntime is not installed: pip install 'quizglass[cpu]' (or 'quizglass[gpu]')"
-        ) from error
+        raise EngineFailed("onnxruntime is not installed; in the clone: pip install '.[cpu]' (or '.[gpu]')") from error
     return onnxruntime
 
 

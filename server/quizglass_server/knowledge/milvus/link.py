@@ -210,7 +210,7 @@ def _client_class(address: MilvusAddress) -> Any:
             import milvus_lite  # noqa: F401  # pymilvus would only find out later
         from pymilvus import MilvusClient
     except ImportError as error:
-        raise SettingsError("knowledge: Milvus needs more packages: pip install 'quizglass[milvus]'") from error
+        raise SettingsError("knowledge: Milvus needs more packages; in the clone: pip install '.[milvus]'") from error
     for name in ("pymilvus", "milvus_lite"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # they log expressions
     return MilvusClient

@@ -109,7 +109,7 @@ def test_a_stored_picture_is_found_whatever_stands_behind_its_address(tmp_path: 
 def test_a_table_names_the_extra_that_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = files.crag_mm(tmp_path)
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(DatasetError, match=r"needs pyarrow; pip install 'quizglass\[import\]'"):
+    with pytest.raises(DatasetError, match=r"needs pyarrow; in the clone: pip install '\.\[import\]'"):
         read("crag-mm", tmp_path, paths)
 
 

@@ -139,7 +139,7 @@ final class Keeper implements Link.Receiver {
     if (over) return;
     retrying = null;
     linked = false;
-    Link made = new Link(target, options.keepalive(), ClientMessage.newBuilder().setOpen(open()).build(), thread, this);
+    Link made = new Link(target, options, ClientMessage.newBuilder().setOpen(open()).build(), thread, this);
     link = made;
     thread.after(options.connectTimeout().toMillis(), () -> unanswered(made));
   }

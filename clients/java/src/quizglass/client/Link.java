@@ -1,7 +1,10 @@
 package quizglass.client;
 
+import io.grpc.Grpc;
 import io.grpc.ManagedChannel;
 import io.grpc.ManagedChannelBuilder;
+import io.grpc.Metadata;
+import io.grpc.stub.MetadataUtils;
 import io.grpc.stub.StreamObserver;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
@@ -31,15 +34,23 @@ final class Link implements StreamObserver<ServerMessage> {
   private final Receiver receiver;
 
   /** Connect, and say the first message when there is a connection. */
-  Link(String target, Duration keepalive, ClientMessage first, SessionThread thread, Receiver receiver) {
+  Link(String target, SessionOptions options, ClientMessage first, SessionThread thread, Receiver receiver) {
     this.thread = thread;
     this.receiver = receiver;
-    ManagedChannelBuilder<?> builder = ManagedChannelBuilder.forTarget(target).usePlaintext().disableRetry();
+    ManagedChannelBuilder<?> builder = Grpc.newChannelBuilder(target, options.credentials()).disableRetry();
     builder.directExecutor().maxInboundMessageSize(MOST_RECEIVED_BYTES);
+    builder.intercept(MetadataUtils.newAttachHeadersInterceptor(metadata(options)));
+    Duration keepalive = options.keepalive();
     if (!keepalive.isZero()) builder.keepAliveTime(keepalive.toMillis(), TimeUnit.MILLISECONDS);
     channel = builder.build();
     up = SessionServiceGrpc.newStub(channel).converse(this);
     up.onNext(first);
+  }
+
+  private static Metadata metadata(SessionOptions options) {
+    Metadata metadata = new Metadata();
+    options.metadata().forEach((name, value) -> metadata.put(Metadata.Key.of(name, Metadata.ASCII_STRING_MARSHALLER), value));
+    return metadata;
   }
 
   /** Send a message after those before; one to a link that has ended is lost. */

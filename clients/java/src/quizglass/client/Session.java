@@ -12,6 +12,7 @@ import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.regex.Pattern;
 import quizglass.client.ClientException.Details;
 import quizglass.v1.AskRequest;
 import quizglass.v1.CancelAsk;
@@ -41,6 +42,10 @@ public final class Session implements AutoCloseable {
 
   private static final long CLOSE_MS = 2_000;
 
+  /** What gRPC does not look for in vain: a host and a port, or a target with a scheme. */
+  private static final Pattern TARGET =
+      Pattern.compile("(\\[[^\\]]+\\]|[^:/\\[\\]]+):\\d+|(unix:|dns:|[a-z][a-z0-9+.-]*:///).+");
+
   private final Outgoing outgoing = new Outgoing();
   private final Map<String, Turn> turns = new LinkedHashMap<>();
   private final SessionThread thread = new SessionThread(this::unexpected);
@@ -54,6 +59,10 @@ public final class Session implements AutoCloseable {
   private DeviceState device = DeviceState.getDefaultInstance();
 
   private Session(String target, SessionOptions options, Consumer<News> listener) {
+    if (!TARGET.matcher(target).matches()) {
+      String advice = "give HOST:PORT of the gRPC port, such as 127.0.0.1:50061; http://… is the page's address";
+      throw new ClientException.InvalidRequest("target: \"" + target + "\" is no address; " + advice, Details.field("target"));
+    }
     this.listener = listener;
     keeper = new Keeper(target, options, new Owner(), outgoing, thread);
   }
@@ -65,7 +74,7 @@ public final class Session implements AutoCloseable {
    * @param options how it is kept
    * @param listener is told what is told of the session and not of its turns, on the session's thread: it is to return soon,
    *     and not to wait there for anything of the session
-   * @throws ClientException it cannot be opened
+   * @throws ClientException it cannot be opened; {@link ClientException.InvalidRequest} where the target is no address
    */
   public static Session open(String target, SessionOptions options, Consumer<News> listener) {
     Session session = new Session(target, options, listener);
@@ -113,8 +122,15 @@ public final class Session implements AutoCloseable {
   /**
    * Tell how the device is; what is not set is as it was. What the session makes of it is told to the listener, as {@link
    * News.Posture}: pictures should then be made as small as its limits say, and answers are shorter.
+   *
+   * @throws ClientException.InvalidRequest the battery is not between 0 and 100 percent
    */
   public void device(DeviceState state) {
+    int battery = state.getBatteryPercent();
+    if (battery < 0 || battery > 100) {
+      String told = "battery_percent: " + battery + " is not between 0 and 100";
+      throw new ClientException.InvalidRequest(told, Details.field("battery_percent"));
+    }
     run(
         () -> {
           device = device.toBuilder().mergeFrom(state).build();
@@ -206,22 +222,27 @@ public final class Session implements AutoCloseable {
 
   void cancel(String askId) {
     CancelAsk cancel = CancelAsk.newBuilder().setAskId(askId).build();
-    run(() -> outgoing.say(ClientMessage.newBuilder().setCancel(cancel).build()));
+    execute(() -> outgoing.say(ClientMessage.newBuilder().setCancel(cancel).build()));
   }
 
   void played(String askId, int segment, int codePoint) {
     Playback playback = Playback.newBuilder().setAskId(askId).setSegment(segment).setCodePoint(codePoint).build();
-    run(() -> outgoing.say(ClientMessage.newBuilder().setPlayback(playback).build()));
+    execute(() -> outgoing.say(ClientMessage.newBuilder().setPlayback(playback).build()));
   }
 
   /** Have something done on the session's thread, and what came of it sent. */
   private void run(Runnable work) {
-    Runnable sent =
-        () -> {
-          work.run();
-          keeper.pump();
-        };
-    if (failure != null || !thread.execute(sent)) throw failure;
+    if (!execute(work)) throw failure;
+  }
+
+  /** As {@link #run}, for what is of no use to a session that is over; whether it was not. */
+  private boolean execute(Runnable work) {
+    return failure == null
+        && thread.execute(
+            () -> {
+              work.run();
+              keeper.pump();
+            });
   }
 
   private void unexpected(Throwable error) {

@@ -1,7 +1,10 @@
 package quizglass.client;
 
 import com.google.protobuf.ByteString;
+import io.grpc.ChannelCredentials;
+import io.grpc.InsecureChannelCredentials;
 import java.time.Duration;
+import java.util.Map;
 import quizglass.v1.OutputProfile;
 
 /**
@@ -14,10 +17,20 @@ import quizglass.v1.OutputProfile;
  * @param output what answers should look like
  * @param localOnly whether what the session is given stays on the server's machine
  * @param state {@link Session#state} of an earlier session, whose dialogue goes on here; empty: a new one
+ * @param credentials of TLS, such as {@code TlsChannelCredentials.create()}, for a proxy before the server that ends it;
+ *     {@code InsecureChannelCredentials}: the link is not encrypted
+ * @param metadata goes with every link, such as {@code Map.of("authorization", "Bearer …")}, for a proxy that checks who calls
  */
 public record SessionOptions(
-    Duration connectTimeout, Duration patience, Duration keepalive, OutputProfile output, boolean localOnly, ByteString state) {
-  /** 5 s to connect, 120 s of patience, no keepalive, answers as they were written, a new dialogue. */
+    Duration connectTimeout,
+    Duration patience,
+    Duration keepalive,
+    OutputProfile output,
+    boolean localOnly,
+    ByteString state,
+    ChannelCredentials credentials,
+    Map<String, String> metadata) {
+  /** 5 s to connect, 120 s of patience, no keepalive, answers as they were written, a new dialogue, no TLS. */
   public static final SessionOptions DEFAULT =
       new SessionOptions(
           Duration.ofSeconds(5),
@@ -25,7 +38,9 @@ public record SessionOptions(
           Duration.ZERO,
           OutputProfile.getDefaultInstance(),
           false,
-          ByteString.EMPTY);
+          ByteString.EMPTY,
+          InsecureChannelCredentials.create(),
+          Map.of());
 
   /** Bytes of the secret that a state begins with. */
   static final int HOLDER_BYTES = 32;
@@ -44,35 +59,46 @@ public record SessionOptions(
     if (!state.isEmpty() && state.size() <= HOLDER_BYTES) {
       throw new IllegalArgumentException("state: " + state.size() + " bytes are no state of a session");
     }
+    metadata = Map.copyOf(metadata);
   }
 
   /** These, with another time to connect in. */
   public SessionOptions withConnectTimeout(Duration timeout) {
-    return new SessionOptions(timeout, patience, keepalive, output, localOnly, state);
+    return new SessionOptions(timeout, patience, keepalive, output, localOnly, state, credentials, metadata);
   }
 
   /** These, with another patience. */
   public SessionOptions withPatience(Duration longest) {
-    return new SessionOptions(connectTimeout, longest, keepalive, output, localOnly, state);
+    return new SessionOptions(connectTimeout, longest, keepalive, output, localOnly, state, credentials, metadata);
   }
 
   /** These, with another keepalive. */
   public SessionOptions withKeepalive(Duration silence) {
-    return new SessionOptions(connectTimeout, patience, silence, output, localOnly, state);
+    return new SessionOptions(connectTimeout, patience, silence, output, localOnly, state, credentials, metadata);
   }
 
   /** These, with answers of another look. */
   public SessionOptions withOutput(OutputProfile profile) {
-    return new SessionOptions(connectTimeout, patience, keepalive, profile, localOnly, state);
+    return new SessionOptions(connectTimeout, patience, keepalive, profile, localOnly, state, credentials, metadata);
   }
 
   /** These, with another decision about what may leave the server's machine. */
   public SessionOptions withLocalOnly(boolean stays) {
-    return new SessionOptions(connectTimeout, patience, keepalive, output, stays, state);
+    return new SessionOptions(connectTimeout, patience, keepalive, output, stays, state, credentials, metadata);
   }
 
   /** These, for a session that goes on with the dialogue of an earlier one. */
   public SessionOptions withState(ByteString earlier) {
-    return new SessionOptions(connectTimeout, patience, keepalive, output, localOnly, earlier);
+    return new SessionOptions(connectTimeout, patience, keepalive, output, localOnly, earlier, credentials, metadata);
+  }
+
+  /** These, for a proxy before the server that ends TLS. */
+  public SessionOptions withCredentials(ChannelCredentials tls) {
+    return new SessionOptions(connectTimeout, patience, keepalive, output, localOnly, state, tls, metadata);
+  }
+
+  /** These, with what a proxy before the server asks for. */
+  public SessionOptions withMetadata(Map<String, String> sent) {
+    return new SessionOptions(connectTimeout, patience, keepalive, output, localOnly, state, credentials, sent);
   }
 }

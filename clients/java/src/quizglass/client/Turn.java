@@ -88,7 +88,7 @@ public final class Turn implements Iterable<TurnSaid> {
     if (!isOver()) session.cancel(id);
   }
 
-  /** So much of its answer was said: all before that segment, and so many code points of it. */
+  /** So much of its answer was said: all before that segment, and so many code points of it. A session that is over is not told. */
   public void played(int segment, int codePoint) {
     session.played(id, segment, codePoint);
   }

@@ -27,6 +27,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import quizglass.v1.ClientMessage;
+import quizglass.v1.DeviceState;
 import quizglass.v1.FrameStatus;
 import quizglass.v1.Opened;
 import quizglass.v1.OutputProfile;
@@ -53,6 +54,15 @@ class SessionTest {
     var error = assertThrows(
         ClientException.ServerUnavailable.class, () -> Session.open("127.0.0.1:1", options, news -> {}));
     assertTrue(error.getMessage().contains("Connection refused"), error.getMessage());
+  }
+
+  @Test
+  void whatIsNoAddressIsToldBeforeAnybodyIsLookedFor() {
+    for (String target : List.of("http://127.0.0.1:50062", "localhost", "127.0.0.1", ":50061", "glasses:", "::1", "h:x", "")) {
+      var error = assertThrows(ClientException.InvalidRequest.class, () -> Session.open(target));
+      assertEquals("target", error.field());
+      assertTrue(error.getMessage().contains("such as 127.0.0.1:50061"), error.getMessage());
+    }
   }
 
   @Test
@@ -88,7 +98,21 @@ class SessionTest {
     assertEquals("CLOSED", assertThrows(ClientException.Cancelled.class, turn::answer).reason());
     assertThrows(ClientException.Cancelled.class, () -> session.ask("Again?"));
     turn.cancel();
+    turn.played(0, 3);
     session.close();
+  }
+
+  @Test
+  void aDeviceThatCannotBeIsToldOfNobody() {
+    List<News> news = new CopyOnWriteArrayList<>();
+    try (Session session = Session.open(stage.begin(USUAL), Stage.PATIENT, news::add)) {
+      var much = DeviceState.newBuilder().setBatteryPercent(150).build();
+      var error = assertThrows(ClientException.InvalidRequest.class, () -> session.device(much));
+      assertEquals("battery_percent", error.field());
+      assertEquals("battery_percent: 150 is not between 0 and 100", error.getMessage());
+      session.ask("What?").answer();
+    }
+    assertFalse(news.stream().anyMatch(News.Failed.class::isInstance));
   }
 
   @Test

@@ -91,7 +91,7 @@ def _parquet_file(path: Path) -> Any:
     try:
         from pyarrow import parquet
     except ImportError as error:
-        raise UsageError("reading Parquet needs pyarrow; install quizglass with the extra import") from error
+        raise UsageError("reading Parquet needs pyarrow; in the clone: pip install '.[import]'") from error
     try:
         file = parquet.ParquetFile(path)
     except Exception as error:  # pyarrow's errors have no common base

@@ -96,7 +96,7 @@ def _parser() -> Any:
     try:
         import mwparserfromhell
     except ImportError as error:
-        raise UsageError("reading a wiki needs mwparserfromhell; install quizglass with the extra import") from error
+        raise UsageError("reading a wiki needs mwparserfromhell; in the clone: pip install '.[import]'") from error
     return mwparserfromhell
 
 

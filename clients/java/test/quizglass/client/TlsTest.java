@@ -1,0 +1,130 @@
+package quizglass.client;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.grpc.Grpc;
+import io.grpc.InsecureServerCredentials;
+import io.grpc.Metadata;
+import io.grpc.Server;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerCredentials;
+import io.grpc.ServerInterceptor;
+import io.grpc.TlsChannelCredentials;
+import io.grpc.TlsServerCredentials;
+import io.grpc.stub.StreamObserver;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import quizglass.v1.ClientMessage;
+import quizglass.v1.Opened;
+import quizglass.v1.ServerMessage;
+import quizglass.v1.SessionLimits;
+import quizglass.v1.SessionServiceGrpc;
+
+/** A session over TLS, with what a proxy before the server asks for. */
+@Timeout(60)
+class TlsTest {
+  private static final Metadata.Key<String> AUTHORIZATION =
+      Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
+
+  private static final Map<String, String> TOKEN = Map.of("authorization", "Bearer secret");
+
+  private final List<String> tokens = new CopyOnWriteArrayList<>();
+  private Server server;
+
+  @AfterEach
+  void end() {
+    if (server != null) server.shutdownNow();
+  }
+
+  @Test
+  void aTokenGoesWithALinkInClear() throws IOException {
+    serve(InsecureServerCredentials.create());
+    Session.open(target(), Stage.PATIENT.withMetadata(TOKEN), news -> {}).close();
+    assertEquals(List.of("Bearer secret"), tokens);
+  }
+
+  @Test
+  void aSessionGoesOverTlsWithAToken(@TempDir Path folder) throws IOException, InterruptedException {
+    var trusting = TlsChannelCredentials.newBuilder().trustManager(serveOverTls(folder)).build();
+    Session.open(target(), Stage.PATIENT.withCredentials(trusting).withMetadata(TOKEN), news -> {}).close();
+    assertEquals(List.of("Bearer secret"), tokens);
+  }
+
+  @Test
+  void aCertificateThatIsNotTrustedIsToldOf(@TempDir Path folder) throws IOException, InterruptedException {
+    serveOverTls(folder);
+    SessionOptions options = Stage.PATIENT.withCredentials(TlsChannelCredentials.create());
+    assertThrows(ClientException.ServerUnavailable.class, () -> Session.open(target(), options, news -> {}));
+  }
+
+  private String target() {
+    return "localhost:" + server.getPort();
+  }
+
+  private void serve(ServerCredentials credentials) throws IOException {
+    server =
+        Grpc.newServerBuilderForPort(0, credentials)
+            .addService(new Opening())
+            .intercept(new Noting())
+            .build()
+            .start();
+  }
+
+  /** The certificate that is shown. The test ends here where Netty speaks no TLS: Debian's does only with its OpenSSL. */
+  private File serveOverTls(Path folder) throws IOException, InterruptedException {
+    File certificate = folder.resolve("certificate.pem").toFile();
+    File key = folder.resolve("key.pem").toFile();
+    String request = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=localhost";
+    String made = request + " -addext subjectAltName=DNS:localhost -keyout " + key + " -out " + certificate;
+    assertEquals(0, new ProcessBuilder(made.split(" ")).redirectErrorStream(true).start().waitFor());
+    try {
+      serve(TlsServerCredentials.create(certificate, key));
+    } catch (UnsupportedOperationException withoutAlpn) {
+      assumeTrue(false, withoutAlpn.getMessage());
+    }
+    return certificate;
+  }
+
+  private final class Noting implements ServerInterceptor {
+    @Override
+    public <Asked, Told> ServerCall.Listener<Asked> interceptCall(
+        ServerCall<Asked, Told> call, Metadata headers, ServerCallHandler<Asked, Told> next) {
+      tokens.add(headers.get(AUTHORIZATION));
+      return next.startCall(call, headers);
+    }
+  }
+
+  /** Opens every session, and ends it when it is closed. */
+  private static final class Opening extends SessionServiceGrpc.SessionServiceImplBase {
+    @Override
+    public StreamObserver<ClientMessage> converse(StreamObserver<ServerMessage> down) {
+      return new StreamObserver<>() {
+        @Override
+        public void onNext(ClientMessage said) {
+          SessionLimits limits =
+              SessionLimits.newBuilder().setPingUs(3_600_000_000L).setProgressUs(3_600_000_000L).build();
+          Opened opened = Opened.newBuilder().setSessionId("one").setLimits(limits).build();
+          if (said.hasOpen()) down.onNext(ServerMessage.newBuilder().setOpened(opened).build());
+          if (said.hasClose()) down.onCompleted();
+        }
+
+        @Override
+        public void onError(Throwable error) {}
+
+        @Override
+        public void onCompleted() {}
+      };
+    }
+  }
+}

@@ -1,0 +1,20 @@
+// Where a server is, as gRPC has it: "host:port", "[host]:port", or with a scheme, "unix:path".
+
+import { invalid } from "./errors.js";
+
+const SCHEMES = /^(unix|dns|ipv4|ipv6):/;
+const HOST_PORT = /^(\[[^\]]+\]|[^:/[\]]+):\d+$/;
+
+/** See that a target can be an address: gRPC would look for a host of that name, in vain. @throws InvalidRequest it is none */
+export function checkTarget(target: string): void {
+  if (SCHEMES.test(target) || HOST_PORT.test(target)) return;
+  const advice = "give HOST:PORT of the gRPC port, such as 127.0.0.1:50061; http://… is the page's address";
+  throw invalid("target", `"${target}" is no address; ${advice}`);
+}
+
+/** Whether a target is on this machine. */
+export function isLocal(target: string): boolean {
+  if (target.startsWith("unix:")) return true;
+  const host = target.replace(/^dns:\/*/, "").replace(/:\d+$/, "");
+  return host === "localhost" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
+}

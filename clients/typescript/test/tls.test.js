@@ -1,0 +1,70 @@
+// A session over TLS, with what a proxy before the server asks for.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import * as grpc from "@grpc/grpc-js";
+import { ClientMessageSchema, ServerMessageSchema } from "../dist/gen/quizglass/v1/session_pb.js";
+import * as node from "../dist/node.js";
+
+const server = new grpc.Server();
+/** @type {grpc.MetadataValue[]} */
+const tokens = [];
+/** @type {Buffer} */
+let trusted;
+let target = "";
+
+/** Opens every session, and ends it when it is closed. @param {grpc.ServerDuplexStream<any, any>} call */
+function converse(call) {
+  tokens.push(...call.metadata.get("authorization"));
+  const limits = { pingUs: 3_600_000_000n, progressUs: 3_600_000_000n };
+  call.write(create(ServerMessageSchema, { message: { case: "opened", value: { sessionId: "one", limits } } }));
+  call.on("data", (said) => void (said.message.case === "close" && call.end()));
+}
+
+before(async () => {
+  const folder = mkdtempSync(join(tmpdir(), "quizglass-"));
+  const [key, certificate] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
+  const kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30"];
+  const name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
+  execFileSync("openssl", ["req", ...kind, ...name, "-keyout", key, "-out", certificate], { stdio: "pipe" });
+  trusted = readFileSync(certificate);
+  const pair = { private_key: readFileSync(key), cert_chain: trusted };
+  rmSync(folder, { recursive: true });
+  const service = {
+    Converse: {
+      path: "/quizglass.v1.SessionService/Converse",
+      requestStream: true,
+      responseStream: true,
+      requestSerialize: (/** @type {any} */ said) => Buffer.from(toBinary(ClientMessageSchema, said)),
+      requestDeserialize: (/** @type {Buffer} */ bytes) => fromBinary(ClientMessageSchema, bytes),
+      responseSerialize: (/** @type {any} */ said) => Buffer.from(toBinary(ServerMessageSchema, said)),
+      responseDeserialize: (/** @type {Buffer} */ bytes) => fromBinary(ServerMessageSchema, bytes),
+    },
+  };
+  server.addService(service, { Converse: converse });
+  const port = await new Promise((resolve, reject) => {
+    const credentials = grpc.ServerCredentials.createSsl(null, [pair]);
+    server.bindAsync("localhost:0", credentials, (error, bound) => (error ? reject(error) : resolve(bound)));
+  });
+  target = `localhost:${port}`;
+});
+after(() => server.forceShutdown());
+
+test("a session goes over TLS, with a token", async () => {
+  const credentials = grpc.credentials.createSsl(trusted);
+  const session = await node.openSession(target, { credentials, metadata: { authorization: "Bearer secret" } });
+  await session.close();
+  assert.deepEqual(tokens, ["Bearer secret"]);
+});
+
+test("a certificate that is not trusted is told of", async () => {
+  await assert.rejects(node.openSession(target, { credentials: grpc.credentials.createSsl(), connectTimeoutMs: 60_000 }), {
+    name: "ServerUnavailable",
+    message: /^nothing answers at .* with a certificate that is trusted$/,
+  });
+});
