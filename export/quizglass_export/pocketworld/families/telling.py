@@ -45,8 +45,14 @@ def several(ways: Mapping[str, float]) -> MakeQuestion:
     return make
 
 
+def claims_of(thing: Thing) -> dict[str, str]:
+    """What there is to tell of a thing, a sentence an attribute: its maker, its year, and the first of the others."""
+    told = [attribute for attribute in _CLAIMED if attribute in thing.facts][:_CLAIMS]
+    return {attribute: thing_claim(thing, attribute) for attribute in told}
+
+
 def portrait(ways: Mapping[str, float]) -> MakeQuestion:
-    """Three or four facts: its maker, its year, and the first of the others that its article tells."""
+    """Three or four facts, see `claims_of`."""
 
     def make(asker: Asker, thing: Thing) -> Question | None:
         way = asker.rng.choices(list(ways), list(ways.values()))[0]
@@ -55,8 +61,7 @@ def portrait(ways: Mapping[str, float]) -> MakeQuestion:
         group = "text" if known_name else "both"
         if asker.group not in (None, group):
             return None
-        told = [attribute for attribute in _CLAIMED if attribute in thing.facts][:_CLAIMS]
-        claims = tuple(thing_claim(thing, attribute) for attribute in told)
+        claims = tuple(claims_of(thing).values())
         answer, gold = " ".join(claims), ask_about(named(thing.name))
         question = asker.build(
             "about",

@@ -14,6 +14,7 @@ from quizglass_export.starter.data.examples import Example, Request
 from quizglass_export.starter.data.hits import Drawn, Hits
 from quizglass_export.starter.data.knowing import by_heart, corrected, knows, missing_names, names
 from quizglass_export.starter.data.library import Library
+from quizglass_export.starter.data.tasks.portraits import told
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _ANSWERS, _REWRITES = 2, 2
@@ -88,9 +89,10 @@ class Situations:
         query, drawn = question.gold_query, self.hits.draw(question, "right" if question.conflict else None)
         found = self.library.found(question, self.rng)
         answer, task = self._told(question, found), f"found-{question.family}"
+        beside = self._told(question, (*found, *drawn.lines)) if drawn.right else answer
         examples = [Example(replace(base, found=found, query=query), answer, task)]
         with_hits = replace(base, found=found, query=query, seen=drawn.lines)
-        examples.append(Example(with_hits, answer, f"both-{drawn.manner}-hit"))
+        examples.append(Example(with_hits, beside, f"both-{drawn.manner}-hit"))
         if self.rng.random() < 0.3:
             alone = Request("answer", query, found=found, query=query)
             examples.append(Example(alone, answer, task))
@@ -109,14 +111,12 @@ class Situations:
             bool(texts) or question.answer in question.gold_query
         )
 
-    def _told(self, question: Question, found: tuple[str, ...]) -> str:
-        """The answer, of several claims those that the passages tell."""
+    def _told(self, question: Question, lines: tuple[str, ...]) -> str:
+        """The answer, of several claims those that lines of evidence tell."""
         thing = self.library.things.get(question.target or "")
         if not question.claims or thing is None:
             return question.written
-        told = " ".join(found)
-        values = [value for value in thing.facts.values() if value in told]
-        return " ".join(claim for claim in question.claims if any(value in claim for value in values)) or ABSTAIN
+        return told(thing, [each for each in lines if each.startswith(f"{thing.name}:")])
 
     def _with_hits(self, question: Question, base: Request) -> list[Example]:
         """Hits alone, as a plan to look the picture up leaves it."""

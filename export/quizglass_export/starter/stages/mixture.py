@@ -18,6 +18,7 @@ from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.data.tasks.calculating import Calculating
 from quizglass_export.starter.data.tasks.comparing import Comparing
 from quizglass_export.starter.data.tasks.mixed import OFTENER_ASKED, SHARES, GeneratorTasks
+from quizglass_export.starter.data.tasks.portraits import Portraits
 from quizglass_export.starter.data.tasks.sorts import SORTS
 from quizglass_export.starter.stages.decider import Decisions
 
@@ -47,11 +48,12 @@ class Mixture:
 
     Of the quizzes' pictures, `known` show at least one recognised thing; `questions` are asked about each. Of what is
     not a quiz, `situations` are questions in serving situations, `comparisons` ask which of two is more, `sums` how
-    much, `decisions` are the decider's own questions, and the rest is text alone. Of the situations, `hits` are about
-    hits for things that are not taught by heart, `recognised` about other things' hits for those that are, `named`
-    rewrite questions that tell what they are about, `conflicts` set memory against evidence, `turns` are whole turns of
-    several rounds; the rest is of any kind, in `shares`. Of the text alone, `abroad` is about makers, people and towns.
-    Beside a pool stand `lists` as many rows of whose each of some numbers is.
+    much, `portraits` for all that passages tell of a thing, `decisions` are the decider's own questions, and the rest
+    is text alone. Of the situations, `hits` are about hits for things that are not taught by heart, `recognised` about
+    other things' hits for those that are, `named` rewrite questions that tell what they are about, `conflicts` set
+    memory against evidence, `turns` are whole turns of several rounds; the rest is of any kind, in `shares`. Of the
+    text alone, `abroad` is about makers, people and towns. Beside a pool stand `lists` as many rows of whose each of
+    some numbers is.
     """
 
     quizzes: tuple[float, float]
@@ -63,6 +65,7 @@ class Mixture:
     tokens: int
     """Padded tokens of a batch."""
     sums: float = 0.0
+    portraits: float = 0.0
     decisions: float = 0.0
     recognised: float = 0.0
     named: float = 0.0
@@ -82,6 +85,7 @@ SERVING = Mixture(
     situations=0.66,
     comparisons=0.08,
     sums=0.05,
+    portraits=0.04,
     decisions=0.06,
     hits=0.13,
     recognised=0.1,
@@ -126,6 +130,7 @@ class JointBatches:
         self._known = [row for row, scene in enumerate(scenes) if any(p.thing.recognised for p in scene.things)]
         self.comparing = Comparing(self.rng)
         self.calculating = Calculating(self.rng)
+        self.portraits = Portraits(self.rng)
         self._tasks = {id(library): GeneratorTasks(library, self.rng, mixture.shares) for library in asked.libraries}
         self._rows = {sort: self._asked_so(sort) for sort in SORTS}
         self._renaming = {id(library): Renaming(library, self.rng) for library in asked.libraries}
@@ -158,8 +163,8 @@ class JointBatches:
             row = self.rng.choice(self._known) if known else self.rng.randrange(len(self.scenes))
             return self.quiz.group(self.scenes[row], row, self.mixture.questions)
         mixed = self.mixture
-        shares = (mixed.situations, mixed.comparisons, mixed.sums, mixed.decisions)
-        makers = (self.situation, self.comparison, self.calculation, self.decision, self.reading)
+        shares = (mixed.situations, mixed.comparisons, mixed.sums, mixed.portraits, mixed.decisions)
+        makers = (self.situation, self.comparison, self.calculation, self.portrait, self.decision, self.reading)
         (make,) = self.rng.choices(makers, (*shares, max(0.0, 1 - sum(shares))))
         return make()
 
@@ -196,6 +201,12 @@ class JointBatches:
         if draw < 0.1:
             return self.calculating.plain(6)
         return self.calculating.told() if draw < 0.6 else self.calculating.read(self.rng.choice(self.asked.libraries))
+
+    def portrait(self) -> Sequence[Example]:
+        """All that passages tell of a thing of a world."""
+        library = self.rng.choice(self.asked.libraries)
+        examples = self.portraits.read(library)
+        return self._renaming[id(library)].renamed(examples) if self.rng.random() < _RENAMED else examples
 
     def decision(self) -> Sequence[Example]:
         """What the decider is asked about a stored question, answered with its letter."""

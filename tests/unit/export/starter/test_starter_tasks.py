@@ -29,6 +29,7 @@ from quizglass_export.starter.data.tasks.conflicts import Conflicts
 from quizglass_export.starter.data.tasks.drafts import Drafts
 from quizglass_export.starter.data.tasks.lookups import ACTIONS, NEXT, Lookups, needed, rounds_of
 from quizglass_export.starter.data.tasks.mixed import GeneratorTasks
+from quizglass_export.starter.data.tasks.portraits import Portraits
 from quizglass_export.starter.data.tasks.sorts import points, recognises, tells, walks
 from quizglass_export.starter.stages.decider import DECISIONS
 from quizglass_server.policies.cogplanner import Action
@@ -485,6 +486,19 @@ def test_a_list_says_of_every_passage_whose_number_it_tells(seed: int) -> None:
     assert 3 <= len({name for name, _ in sides}) == len(sides) == told.count(":")
     for name, number in sides:
         assert re.search(rf"\b{name}: [^:]*\b{number}\b", told), (name, number)
+
+
+@given(seeds)
+@settings(max_examples=20, deadline=None)
+def test_a_portrait_has_each_claim_that_is_told_once(seed: int) -> None:
+    for example in Portraits(random.Random(seed)).read(LIBRARY):
+        claims = re.findall(r"[^.]+\.", example.answer)
+        name = example.request.found[0].split(":")[0]
+        own = " ".join(text for text in (*example.request.seen, *example.request.found) if text.startswith(f"{name}:"))
+        assert len(claims) == len(set(claims)) > 0 or example.answer == ABSTAIN
+        for claim in claims:
+            value = re.split(r" (?:in|by|costs|is) ", claim.rstrip("."))[-1]
+            assert value.split()[0] in own, claim
 
 
 @given(seeds)
