@@ -59,8 +59,11 @@ class Portraits:
 def told(thing: Thing, lines: Sequence[str]) -> str:
     """The claims about a thing that lines of its own entry tell, in the order of `claims_of`."""
     text = " ".join(lines)
-    return " ".join(
-        claim
-        for attribute, claim in claims_of(thing).items()
-        if re.search(rf"\b{re.escape(thing.facts[attribute])}\b", text)
-    ) or ABSTAIN
+    return (
+        " ".join(
+            claim
+            for attribute, claim in claims_of(thing).items()
+            if re.search(rf"\b{re.escape(thing.facts[attribute])}\b", text)
+        )
+        or ABSTAIN
+    )
