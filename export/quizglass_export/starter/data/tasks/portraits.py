@@ -49,7 +49,8 @@ class Portraits:
             library.rival(rng.choice(list(claims_of(thing))), thing.id, rng)
             for _ in range(rng.choices((0, 1, 2), _OTHERS)[0])
         ]
-        query, text, seen = ask_about(named(thing.name)), ask_about(named(thing.name), rng), ()
+        query, text = ask_about(named(thing.name)), ask_about(named(thing.name), rng)
+        seen: tuple[str, ...] = ()
         if rng.random() < _POINTED_AT:
             text, seen = ask_about(f"this {thing.kind}", rng), (library.seen(thing),)
         request = Request("answer", text, seen=seen, found=(*own, *others), query=query)
