@@ -13,7 +13,7 @@ SEED ?=
 THINGS ?= 2000
 QUESTIONS ?= 800
 JOBS ?= 2
-MINUTES ?= 217
+MINUTES ?= 295
 THREADS ?= 2
 ACCURACY ?=
 ENGINE ?=
@@ -154,7 +154,7 @@ generated-check: $(VENV)/.dev
 	$(BIN)/python protos/generate.py --check
 	$(BIN)/python clients/python/generate.py --check
 
-starter: $(VENV)/.dev ## Train the starter models (about four hours on two cores; resumes where it stopped)
+starter: $(VENV)/.dev ## Train the starter models (about five hours on two cores; resumes where it stopped)
 	$(BIN)/quizglass-export starter --workdir work/starter --minutes $(MINUTES) --threads $(THREADS)
 	$(BIN)/quizglass-export pack-checkpoints --from work/starter --out $(STARTER)/checkpoints --replace
 	$(MAKE) bundle

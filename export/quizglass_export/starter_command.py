@@ -31,7 +31,7 @@ SHARES = {
     "vision": 17.0,
     "language": 14.0,
     "grounding": 8.0,
-    "joint": 50.0,
+    "joint": 128.0,
     "decider": 28.0,
     "text_encoder": 8.0,
     "reranker": 16.0,
@@ -41,9 +41,11 @@ SHARES = {
     "domain_router": 3.0,
 }
 """How the time for training is divided; a stage without a share takes what it needs."""
+FURTHER_SHARES = {**SHARES, "joint": 50.0}
+"""The same with `--from`: a base that goes on knows most of it."""
 UNTIMED = {"tokenizer": 0.5, "pictures": 8.0, "annotate": 12.0, "search_router": 2.0, "thresholds": 4.0}
 """About what the other stages take on two CPU cores, in minutes."""
-MINUTES, FURTHER_MINUTES = 217.0, 115.0
+MINUTES, FURTHER_MINUTES = 295.0, 115.0
 """Defaults for everything on two CPU cores, from nothing and from checkpoints."""
 _FITTED_BY = {
     "detect_accept": "detector",
@@ -67,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--minutes",
         type=float,
         default=None,
-        help="for all stages together, on two CPU cores (default: 217, with --from 115)",
+        help="for all stages together, on two CPU cores (default: 295, with --from 115)",
     )
     parser.add_argument(
         "--from",
@@ -93,14 +95,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def budgets(minutes: float, stages: Sequence[str] = WHOLE_STAGES) -> dict[str, float]:
+def budgets(
+    minutes: float, stages: Sequence[str] = WHOLE_STAGES, divided: Mapping[str, float] = SHARES
+) -> dict[str, float]:
     """Minutes of each timed stage of `stages`, so that they all together take about `minutes`.
 
     Raises:
         ValueError: nothing would be left for training.
     """
     untimed = sum(UNTIMED.get(stage, 0.0) for stage in stages)
-    shares = {stage: SHARES[stage] for stage in stages if stage in SHARES}
+    shares = {stage: divided[stage] for stage in stages if stage in divided}
     if minutes <= untimed:
         raise ValueError(f"--minutes must be above {untimed:g}, which drawing, annotating and measuring take")
     return {stage: share * (minutes - untimed) / sum(shares.values()) for stage, share in shares.items()}
@@ -118,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
                 args.workdir,
                 args.checkpoints,
                 stages,
-                budgets(minutes, FURTHER_STAGES if further else WHOLE_STAGES),
+                budgets(minutes, FURTHER_STAGES, FURTHER_SHARES) if further else budgets(minutes),
                 args.threads,
                 args.device,
             )
