@@ -225,7 +225,7 @@ async def test_a_file_that_another_process_has_is_refused(tmp_path: Path) -> Non
 @pytest.mark.parametrize(("package", "where"), [("pymilvus", "http://127.0.0.1:1"), ("milvus_lite", "milvus:x.db")])
 async def test_a_missing_extra_is_named(package: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(SettingsError, match=r"quizglass\[milvus\]"):
+    with pytest.raises(SettingsError, match=r"pip install '\.\[milvus\]'"):
         await fresh_place("milvus", Path(), knowledge_address(where)).open()
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from quizglass_export.pocketworld.families.telling import claims_of
 from quizglass_export.pocketworld.question import ABSTAIN, Hop, Question
-from quizglass_export.pocketworld.world import taught
+from quizglass_export.pocketworld.world import Thing, taught
 from quizglass_export.starter.data.library import Library
 
 _NAME = re.compile(r"(?<=[a-z,'’] )[A-Z][A-Za-z]+")
@@ -69,3 +71,14 @@ def missing_names(question: Question) -> frozenset[str]:
     """Words of names that the gold query has and neither question, dialogue nor printed words tell."""
     told = " ".join((question.text, question.words or "", *(part for turn in question.history for part in turn)))
     return names(question.gold_query) - frozenset(re.findall(r"\w+", told))
+
+
+def told_claims(thing: Thing, lines: Sequence[str]) -> str:
+    """What lines of its own entry tell of a thing, claim by claim as `claims_of` has them; ABSTAIN where they tell none."""
+    text = " ".join(lines)
+    claims = (
+        claim
+        for attribute, claim in claims_of(thing).items()
+        if re.search(rf"\b{re.escape(thing.facts[attribute])}\b", text)
+    )
+    return " ".join(claims) or ABSTAIN

@@ -12,9 +12,8 @@ from dataclasses import replace
 from quizglass_export.pocketworld.question import ABSTAIN, Question
 from quizglass_export.starter.data.examples import Example, Request
 from quizglass_export.starter.data.hits import Drawn, Hits
-from quizglass_export.starter.data.knowing import by_heart, corrected, knows, missing_names, names
+from quizglass_export.starter.data.knowing import by_heart, corrected, knows, missing_names, names, told_claims
 from quizglass_export.starter.data.library import Library
-from quizglass_export.starter.data.tasks.portraits import told
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _ANSWERS, _REWRITES = 2, 2
@@ -116,7 +115,7 @@ class Situations:
         thing = self.library.things.get(question.target or "")
         if not question.claims or thing is None:
             return question.written
-        return told(thing, [each for each in lines if each.startswith(f"{thing.name}:")])
+        return told_claims(thing, [each for each in lines if each.startswith(f"{thing.name}:")])
 
     def _with_hits(self, question: Question, base: Request) -> list[Example]:
         """Hits alone, as a plan to look the picture up leaves it."""

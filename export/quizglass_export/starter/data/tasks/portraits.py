@@ -7,14 +7,12 @@ the number of one claim into another.
 from __future__ import annotations
 
 import random
-import re
-from collections.abc import Sequence
 
 from quizglass_export.pocketworld.families.telling import claims_of
 from quizglass_export.pocketworld.phrasing import ask_about, named
-from quizglass_export.pocketworld.question import ABSTAIN
 from quizglass_export.pocketworld.world import Thing
 from quizglass_export.starter.data.examples import Example, Request
+from quizglass_export.starter.data.knowing import told_claims
 from quizglass_export.starter.data.library import Library, line
 
 _SIDES = 4
@@ -54,17 +52,4 @@ class Portraits:
         if rng.random() < _POINTED_AT:
             text, seen = ask_about(f"this {thing.kind}", rng), (library.seen(thing),)
         request = Request("answer", text, seen=seen, found=(*own, *others), query=query)
-        return Example(request, told(thing, (*own, *seen)), "portrait")
-
-
-def told(thing: Thing, lines: Sequence[str]) -> str:
-    """The claims about a thing that lines of its own entry tell, in the order of `claims_of`."""
-    text = " ".join(lines)
-    return (
-        " ".join(
-            claim
-            for attribute, claim in claims_of(thing).items()
-            if re.search(rf"\b{re.escape(thing.facts[attribute])}\b", text)
-        )
-        or ABSTAIN
-    )
+        return Example(request, told_claims(thing, (*own, *seen)), "portrait")
