@@ -74,7 +74,7 @@ def missing_names(question: Question) -> frozenset[str]:
 
 
 def told_claims(thing: Thing, lines: Sequence[str]) -> str:
-    """What lines of its own entry tell of a thing, claim by claim as `claims_of` has them; ABSTAIN where they tell none."""
+    """What lines of its own entry tell of a thing, in the order of `claims_of`; ABSTAIN where they tell nothing."""
     text = " ".join(lines)
     claims = (
         claim
