@@ -135,6 +135,8 @@ async def test_the_command_speaks_tls_and_sends_a_token(proxy, shown, recorder, 
     assert await run("chat", "--server", proxy, "--ca", shown.path, "--json") == 0
     assert await run("ask", "-", "What?", "--server", proxy, "--tls") == 3
     assert "CERTIFICATE_VERIFY_FAILED" in capsys.readouterr().err.replace("\n", "")
+    assert await run("health", "--server", proxy, "--tls") == 3
+    assert "running there, behind a certificate that is trusted?" in capsys.readouterr().err.replace("\n", " ")
     await run("ask", "-", "What?", "--server", recorder.target, "--token-file", token)
     assert recorder.calls == {"Ask": "Bearer secret"}
 
