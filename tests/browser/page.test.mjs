@@ -399,6 +399,16 @@ describe("the camera", () => {
     assert.equal(live, 0);
   });
 
+  test("from a file may be removed, and the same file be chosen again", async () => {
+    const file = { name: "mine.png", mimeType: "image/png", buffer: await page.locator("#samples img").first().screenshot() };
+    await page.setInputFiles("#file", file);
+    await page.waitForSelector("#picture:not([hidden])");
+    await page.click("#remove");
+    assert.equal(await page.inputValue("#file"), "", "browsers tell of no change where the file is the same");
+    await page.setInputFiles("#file", file);
+    await page.waitForSelector("#picture:not([hidden])");
+  });
+
   test("a file that is no picture is told", async () => {
     await page.setInputFiles("#file", { name: "a.png", mimeType: "image/png", buffer: Buffer.from("no picture") });
     await page.waitForSelector("#camera-note:not([hidden])");

@@ -181,7 +181,7 @@ class ScriptedTools:
         return draft
 
     def refuse(self, draft: Draft, reason: AbstainReason) -> Draft:
-        return replace(draft, refused=reason)
+        return replace(draft, refused=draft.refused or reason)
 
     async def search_image(
         self, phrases: Sequence[str] = (), limit: int = 0, *, candidates: bool = False

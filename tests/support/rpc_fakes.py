@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import io
-import threading
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -281,25 +281,26 @@ async def serve_stage(stage: AnyStage) -> AsyncIterator[AnyStage]:
 
 @contextmanager
 def serving_on_a_thread(folder: Path, **settings: Any) -> Iterator[Stage]:
-    """A server on an event loop of its own, for clients that block."""
-    ready: threading.Event = threading.Event()
-    started: list[Stage] = []
-    stop: list[Callable[[], None]] = []
+    """A server on an event loop of its own, for clients that block. What it fails with is raised, at its end too."""
+    started: Future[tuple[Stage, Callable[[], object]]] = Future()
 
     async def serve() -> None:
-        end = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        stop.append(lambda: loop.call_soon_threadsafe(end.set))
+        end, loop = asyncio.Event(), asyncio.get_running_loop()
         async with serving(folder, **settings) as stage:
-            started.append(stage)
-            ready.set()
+            started.set_result((stage, lambda: loop.call_soon_threadsafe(end.set)))
             await end.wait()
 
-    thread = threading.Thread(target=asyncio.run, args=(serve(),))
-    thread.start()
-    assert ready.wait(60)
+    pool = ThreadPoolExecutor(1)
+    served = pool.submit(lambda: asyncio.run(serve()))
+    served.add_done_callback(lambda _: started.cancel())  # it did not start
     try:
-        yield started[0]
+        stage, stop = started.result(60)
+    except CancelledError:
+        served.result()
+        raise
+    try:
+        yield stage
     finally:
-        stop[0]()
-        thread.join(60)
+        stop()
+        served.result(60)
+        pool.shutdown()

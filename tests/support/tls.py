@@ -54,7 +54,7 @@ async def tls_proxy(port: int, shown: Certificate) -> AsyncIterator[str]:
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
     try:
-        yield f"localhost:{server.sockets[0].getsockname()[1]}"
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
         for task in tasks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,18 +10,40 @@ from typing import Any
 
 import grpc
 
+from quizglass_client.errors import InvalidRequest
+
 Metadata = Sequence[tuple[str, str | bytes]]
-"""Names, in lower case, and values that go with a call; those of names that end in "-bin" are bytes."""
+"""Names and values that go with a call; those of names that end in "-bin" are bytes."""
+_NAME = re.compile(r"[0-9a-z_.-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a proxy before the server asks of whoever comes. The server itself has no TLS and asks for nothing."""
+    """What a proxy before the server asks of whoever comes. The server itself has no TLS and asks for nothing.
+
+    Raises:
+        InvalidRequest: the metadata has a name or a value that cannot be sent.
+    """
 
     credentials: grpc.ChannelCredentials | None = None
     """Of TLS; None: the connection is not encrypted."""
     metadata: Metadata = ()
     """Goes with every call."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metadata", tuple(_sendable(name, value) for name, value in self.metadata))
+
+
+def _sendable(name: str, value: str | bytes) -> tuple[str, str | bytes]:
+    """One of the metadata as HTTP/2 has it. Errors do not tell its value, which may be a secret."""
+    lower = name.lower()
+    if not _NAME.fullmatch(lower):
+        raise InvalidRequest.of("metadata", f"{name!r} is no name; one has letters, digits, '-', '_' and '.'")
+    text = value if isinstance(value, str) else value.decode("latin-1")
+    if not lower.endswith("-bin") and not all(" " <= character <= "~" for character in text):
+        wrong = "holds a line break or another character that is not printable ASCII; strip what was read from a file"
+        raise InvalidRequest.of("metadata", f"the value of {name!r} {wrong}")
+    return lower, value
 
 
 OPEN = Access()

@@ -48,7 +48,7 @@ class AsyncClient:
         metadata: goes with every call, such as `[("authorization", "Bearer …")]` for a proxy that checks who calls.
 
     Raises:
-        InvalidRequest: the target is no address.
+        InvalidRequest: the target is no address, or the metadata cannot be sent.
         RuntimeError: made outside of a running event loop.
     """
 
@@ -62,8 +62,9 @@ class AsyncClient:
     ) -> None:
         self.target = target
         self._limits = Limits(timeout)
-        self._channel = open_async_channel(target, access=Access(credentials))
-        calls: Any = CallsWithMetadata(self._channel, metadata)
+        access = Access(credentials, metadata)
+        self._channel = open_async_channel(target, access=access)
+        calls: Any = CallsWithMetadata(self._channel, access.metadata)
         self._assistant = assistant_pb2_grpc.AssistantServiceStub(calls)  # type: ignore[no-untyped-call]
         self._knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(calls)  # type: ignore[no-untyped-call]
         self._health: Any = health_pb2_grpc.HealthStub(calls)  # its stubs lack the methods

@@ -47,7 +47,7 @@ class Client:
         metadata: goes with every call, such as `[("authorization", "Bearer …")]` for a proxy that checks who calls.
 
     Raises:
-        InvalidRequest: the target is no address.
+        InvalidRequest: the target is no address, or the metadata cannot be sent.
     """
 
     def __init__(
@@ -60,8 +60,9 @@ class Client:
     ) -> None:
         self.target = target
         self._limits = Limits(timeout)
-        self._channel = open_channel(target, access=Access(credentials))
-        calls: Any = CallsWithMetadata(self._channel, metadata)
+        access = Access(credentials, metadata)
+        self._channel = open_channel(target, access=access)
+        calls: Any = CallsWithMetadata(self._channel, access.metadata)
         self._assistant = assistant_pb2_grpc.AssistantServiceStub(calls)  # type: ignore[no-untyped-call]
         self._knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(calls)  # type: ignore[no-untyped-call]
         self._health: Any = health_pb2_grpc.HealthStub(calls)  # its stubs lack the methods

@@ -21,7 +21,7 @@ import {
   ServerMessageSchema,
   SessionService,
 } from "./gen/quizglass/v1/session_pb.js";
-import { type ClientError, errorOf, errorOfCall, ServerUnavailable, Status } from "./errors.js";
+import { type ClientError, errorOf, errorOfCall, invalid, ServerUnavailable, Status } from "./errors.js";
 import type { Link, Transport } from "./link.js";
 import { checkTarget, isLocal } from "./target.js";
 
@@ -49,7 +49,7 @@ export class GrpcTransport implements Transport {
   /** Of whoever answers, for people. */
   readonly #wanted: string;
 
-  /** @throws InvalidRequest the target is no address */
+  /** @throws InvalidRequest the target is no address, or metadata cannot be sent */
   constructor(
     readonly target: string,
     access: Access = {},
@@ -57,7 +57,17 @@ export class GrpcTransport implements Transport {
     checkTarget(target);
     this.#wanted = access.credentials ? " with a certificate that is trusted" : "";
     this.#credentials = access.credentials ?? channelCredentials.createInsecure();
-    for (const [name, value] of Object.entries(access.metadata ?? {})) this.#metadata.set(name, value);
+    for (const [name, value] of Object.entries(access.metadata ?? {})) this.#add(name, value);
+  }
+
+  #add(name: string, value: string): void {
+    try {
+      this.#metadata.set(name, value);
+    } catch {
+      // What gRPC says has the value in it, which may be a secret.
+      const wanted = 'a name has letters, digits, "-", "_" and ".", a value printable ASCII without a line break';
+      throw invalid("metadata", `"${name}" cannot be sent: ${wanted}`);
+    }
   }
 
   async open(first: Open, ms: number): Promise<Link> {

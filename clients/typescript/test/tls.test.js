@@ -68,3 +68,10 @@ test("a certificate that is not trusted is told of", async () => {
     message: /^nothing answers at .* with a certificate that is trusted$/,
   });
 });
+
+test("metadata that cannot be sent is refused at once, and its value not told", async () => {
+  for (const metadata of [{ authorization: "Bearer secret\n" }, { "a secret": "b" }, { "token-bin": "secret" }]) {
+    const told = { name: "InvalidRequest", field: "metadata", message: /^metadata: "[^"]+" cannot be sent: .*line break$/ };
+    await assert.rejects(node.openSession(target, { metadata }), told);
+  }
+});

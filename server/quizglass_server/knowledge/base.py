@@ -178,14 +178,19 @@ class KnowledgeBase:
                 restoration lie in the directory.
         """
         self._check_writable()
-        sequence = (await self._store.read(DatabaseReader.state)).sequence
-        await asyncio.wrap_future(self._indexes.rebuild())
-        await self._store.alone(lambda writer: writer.shrink())
+        sequence = await self._shrink()
         if copies := await asyncio.to_thread(other_copies, self._directory):
             raise KnowledgeFailed(
                 f"{FILE} is compacted, but its directory has {', '.join(copies)}, where deleted entries may still be; "
                 "remove what is no longer needed, or keep it elsewhere, and compact again"
             )
+        return sequence
+
+    async def _shrink(self) -> int:
+        """Compact the store's own files; the sequence number up to which that is done."""
+        sequence = (await self._store.read(DatabaseReader.state)).sequence
+        await asyncio.wrap_future(self._indexes.rebuild())
+        await self._store.alone(lambda writer: writer.shrink())
         return sequence
 
     def count(self) -> int:

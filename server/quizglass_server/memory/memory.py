@@ -58,7 +58,6 @@ class SightingMemory:
         self._image_encoder = image_encoder
         self._queue = SightingQueue(self._write, busy)
         self._forgotten = asyncio.Event()
-        self._compacted = -1
         self._tidying = asyncio.create_task(self._tidy(), name="visual memory, compaction")
 
     @classmethod
@@ -150,10 +149,7 @@ class SightingMemory:
 
     async def compact(self) -> int:
         """Remove what has gone from the files; the number of the commit up to which that is done."""
-        removed = self._store.removed
-        sequence = await self._store.compact()
-        self._compacted = removed
-        return sequence
+        return await self._store.compact()
 
     async def stats(self) -> MemoryStats:
         """How much is remembered, and what became of the rest."""
@@ -226,7 +222,7 @@ class SightingMemory:
             self._forgotten.clear()
             try:
                 await self._forget_old()
-                if self._store.removed != self._compacted:
+                if self._store.removed != self._store.compacted:
                     await self.compact()
             except QuizglassError as error:
                 _log.warning("what was forgotten is still in the files", extra={"reason": error.message})

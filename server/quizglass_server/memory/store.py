@@ -17,6 +17,8 @@ class SightingStore(KnowledgeBase):
 
     removed = 0
     """Entries that have gone since it was opened."""
+    compacted = -1
+    """As many had gone when its own files were last compacted; -1: they were not yet."""
 
     async def keep(self, draft: EntryDraft) -> None:
         """Write an entry; on return it is on disk and found."""
@@ -68,6 +70,12 @@ class SightingStore(KnowledgeBase):
             return (times[0], times[-1]) if times else (0, 0)
 
         return await self._store.read(read)
+
+    async def _shrink(self) -> int:
+        removed = self.removed
+        sequence = await super()._shrink()
+        self.compacted = removed
+        return sequence
 
     def now(self) -> float:
         """The time by which entries expire, seconds since 1970."""

@@ -30,6 +30,11 @@ class DraftFirst:
         draft = await tools.write("answer", state)
         text = draft.text.strip()
         plan = await tools.decide(Plan, state, by="tool_router", otherwise=Plan.NONE, draft=text)
-        if plan is not Plan.NONE or not text:
-            return await follow(plan, state, tools)
-        return tools.tell(draft) if tools.remembers(draft) else await follow(Plan.BOTH, state, tools)
+        if plan is Plan.NONE and text:
+            if tools.remembers(draft):
+                return tools.tell(draft)
+            plan = Plan.BOTH
+        answer = await follow(plan, state, tools)
+        if text and not (answer.text or answer.refused):
+            return tools.tell(draft)  # there was neither time nor room for another
+        return answer

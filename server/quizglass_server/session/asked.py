@@ -126,10 +126,18 @@ class QuestionFrames:
         self._wait_s = wait_s
         self._closer = closer
         self._arrivals: dict[bytes, asyncio.Event] = {}
+        self._sharper_arrivals: dict[bytes, asyncio.Event] = {}
+        """By the name of the thumbnail."""
 
     def arrived(self, sha256: bytes) -> None:
         """A frame is whole, or will not come."""
-        if (event := self._arrivals.pop(sha256, None)) is not None:
+        for arrivals in (self._arrivals, self._sharper_arrivals):
+            if (event := arrivals.pop(sha256, None)) is not None:
+                event.set()
+
+    def sharper_arrived(self, thumbnail: bytes) -> None:
+        """A frame is whole that is a sharper one of this one, which need not be there yet."""
+        if (event := self._sharper_arrivals.pop(thumbnail, None)) is not None:
             event.set()
 
     async def source(self, asked: AskedQuestion) -> ShelfFrame | SharpenedFrame | None:
@@ -164,7 +172,7 @@ class QuestionFrames:
 
     async def _arrived(self, asked: AskedQuestion, name: bytes) -> HeldFrame | None:
         """A frame that is not whole yet, if it comes in time."""
-        await self._wait(asked, self.shelf.need(name), self._wait_s)
+        await self._wait(asked, self.shelf.need(name), self._wait_s, self._arrivals)
         return self.shelf.whole(name)
 
     async def _look_closer(self, asked: AskedQuestion, thumbnail: ShelfFrame, closer: Closer) -> HeldFrame | None:
@@ -174,7 +182,7 @@ class QuestionFrames:
         if (sharper := self.shelf.sharper(asked.frame)) is not None:  # it came while the thumbnail was looked at
             return sharper
         need = FrameNeed(asked.frame, region=part.region, least_side=part.side)
-        await self._wait(asked, need, min(WAIT_S, self._wait_s))
+        await self._wait(asked, need, min(WAIT_S, self._wait_s), self._sharper_arrivals)
         sharper = self.shelf.sharper(asked.frame)
         asked.unseen = sharper is None
         return sharper
@@ -193,15 +201,17 @@ class QuestionFrames:
         asked.looked = budget.total_s - budget.left_s
         return part
 
-    async def _wait(self, asked: AskedQuestion, need: FrameNeed, within_s: float) -> None:
+    async def _wait(
+        self, asked: AskedQuestion, need: FrameNeed, within_s: float, arrivals: dict[bytes, asyncio.Event]
+    ) -> None:
         """Say what a question needs, and wait until it has arrived or the time is over."""
         asked.stage = "frames"
         self._emit(NeedFrame(asked.ask.id, (need,), within_s))
-        arrival = self._arrivals.setdefault(need.sha256, asyncio.Event())
+        arrival = arrivals.setdefault(need.sha256, asyncio.Event())
         try:
             async with asyncio.timeout(within_s):
                 await arrival.wait()
         except TimeoutError:
             pass
         finally:
-            self._arrivals.pop(need.sha256, None)
+            arrivals.pop(need.sha256, None)

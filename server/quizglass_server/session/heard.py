@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from quizglass.session import Segment
 from quizglass_server.domain import checks
@@ -117,3 +117,10 @@ class Conversation:
         """The rest of the last answer, which was not heard; empty when it was."""
         dialogue = self.dialogue
         return dialogue[-1].unheard if dialogue else ""
+
+    def gone_on(self) -> Spoken:
+        """What the last exchange leaves once the rest of its answer is said: what that is about counts as heard."""
+        last = self.dialogue[-1]
+        said = next((each for each in reversed(self._said) if each.left() is not None), None)
+        entities = last.entities if said is None or said.spoken is None else said.spoken.entities
+        return replace(last, answer=last.unheard, entities=entities, unheard="")

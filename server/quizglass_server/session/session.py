@@ -350,7 +350,7 @@ class Session:
         status = self._shelf.begin(begin)
         self.emit(status)
         if status.state is FrameState.HELD and begin.parent:  # it is here, and only now the sharper one of another
-            self._frames.arrived(begin.parent)
+            self._frames.sharper_arrived(begin.parent)
 
     def _part(self, part: FramePart, message_id: int) -> None:
         try:
@@ -427,7 +427,7 @@ class Session:
         frame.ahead.add("frames", len(frame.data))
         self._frames.arrived(frame.begin.sha256)
         if frame.begin.parent:
-            self._frames.arrived(frame.begin.parent)
+            self._frames.sharper_arrived(frame.begin.parent)
         if not self._stays_here:
             self._looks.begin(frame)
 

@@ -257,8 +257,8 @@ class Turns:
 
     def _go_on(self, running: AskedQuestion, rest: str) -> None:
         """Say what was written before and not heard."""
-        done, before = Done(rest, FinishReason.COMPLETE), self._conversation.dialogue[-1]
-        running.said.spoken = replace(before, answer=rest, unheard="")
+        done = Done(rest, FinishReason.COMPLETE)
+        running.said.spoken = self._conversation.gone_on()
         self._tell(running, Accepted(running.policy, (), 0.0))
         self._tell(running, AnswerDelta(rest))
         self._tell(running, Verdict(VerdictOutcome.UNCHECKED, 0.0, 0.0))

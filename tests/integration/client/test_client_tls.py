@@ -5,7 +5,16 @@ import asyncio
 import grpc
 import pytest
 
-from quizglass_client import AsyncClient, AsyncSession, ClientError, Entry, ServerUnavailable
+from quizglass_client import (
+    AsyncClient,
+    AsyncSession,
+    Client,
+    ClientError,
+    Entry,
+    InvalidRequest,
+    ServerUnavailable,
+    Session,
+)
 from quizglass_client.cli import main
 from tests.support.rpc_fakes import png, serving
 from tests.support.tls import certificate, tls_proxy
@@ -95,6 +104,27 @@ async def test_every_call_brings_what_the_proxy_asks_for(recorder):
     assert len(recorder.calls) == len(calls) + 3  # and the first one, the entries and the session
 
 
+async def test_metadata_that_cannot_be_sent_is_told_at_once_and_its_value_is_not(recorder):
+    for value in ("Bearer secret\n", "Bearer schlüssel", b"Bearer secret\r\n"):
+        for made in (AsyncClient, AsyncSession, Client, Session):
+            with pytest.raises(InvalidRequest, match=r"metadata: the value of 'authorization'") as refusal:
+                made(recorder.target, metadata=[("authorization", value)])
+            assert refusal.value.field == "metadata"
+            assert "secret" not in refusal.value.message
+    with pytest.raises(InvalidRequest, match="'a b' is no name"):
+        AsyncClient(recorder.target, metadata=[("a b", "c")])
+
+
+async def test_names_of_metadata_may_be_written_as_headers_usually_are(recorder):
+    async with AsyncClient(recorder.target, metadata=[("Authorization", "Bearer secret")]) as client:
+        with pytest.raises(ClientError):
+            await client.capabilities()
+    with pytest.raises(ClientError):
+        async with AsyncSession(recorder.target, metadata=[("Authorization", b"Bearer secret")]):
+            pass
+    assert recorder.calls == {"GetCapabilities": "Bearer secret", "Converse": "Bearer secret"}
+
+
 async def test_the_command_speaks_tls_and_sends_a_token(proxy, shown, recorder, tmp_path, capsys):
     def run(*words):
         return asyncio.to_thread(main, [*map(str, words)])
@@ -105,6 +135,8 @@ async def test_the_command_speaks_tls_and_sends_a_token(proxy, shown, recorder, 
     assert await run("chat", "--server", proxy, "--ca", shown.path, "--json") == 0
     assert await run("ask", "-", "What?", "--server", proxy, "--tls") == 3
     assert "CERTIFICATE_VERIFY_FAILED" in capsys.readouterr().err.replace("\n", "")
+    assert await run("health", "--server", proxy, "--tls") == 3
+    assert "running there, behind a certificate that is trusted?" in capsys.readouterr().err.replace("\n", " ")
     await run("ask", "-", "What?", "--server", recorder.target, "--token-file", token)
     assert recorder.calls == {"Ask": "Bearer secret"}
 

@@ -24,6 +24,7 @@ from quizglass_server.knowledge.repair.backup import snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
 from quizglass_server.memory import SightingMemory
+from quizglass_server.memory import memory as memories
 from quizglass_server.memory import queue as queues
 from tests.support.knowledge.fakes import FakeTextEncoder
 from tests.support.knowledge.memory_stage import Eyes, frame
@@ -267,6 +268,30 @@ async def test_a_compaction_that_breaks_does_not_end_those_after_it(tmp_path, mo
             await keep(memory, name)
             await memory.forget(SightingFilter(frame_sha256=name.encode().ljust(32, b".")))
         await asyncio.wait_for(compacted.wait(), 60)
+
+
+async def test_files_of_a_repair_do_not_have_the_memory_compacted_again_and_again(tmp_path, monkeypatch, caplog):
+    shrink, shrunk, looks, enough = DatabaseWriter.shrink, [], [], asyncio.Event()
+    monkeypatch.setattr(DatabaseWriter, "shrink", lambda writer: shrunk.append(1) or shrink(writer))
+    monkeypatch.setattr(memories, "_TIDY_S", 0.001)
+    async with opened(tmp_path) as memory:
+        forget_old = memory._forget_old
+
+        async def looked():
+            await forget_old()
+            looks.append(1)
+            if len(looks) == 4:
+                enough.set()
+
+        (tmp_path / "before-repair-1").mkdir()
+        (tmp_path / "before-repair-1" / FILE).write_bytes(b"as it was")
+        monkeypatch.setattr(memory, "_forget_old", looked)
+        await asyncio.wait_for(enough.wait(), 60)
+        assert (len(shrunk), caplog.messages.count("what was forgotten is still in the files")) == (1, 1)
+        await keep(memory, "a")
+        await memory.forget(SightingFilter(frame_sha256=b"a".ljust(32, b".")))
+        with pytest.raises(KnowledgeFailed, match="before-repair-1"):
+            await memory.compact()
 
 
 async def test_writing_rests_while_turns_run_and_goes_on_after_them(tmp_path):

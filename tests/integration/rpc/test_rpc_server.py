@@ -8,9 +8,10 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
+from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.errors import EngineFailed, SettingsError
 from quizglass_server.rpc.server import start_rpc
-from tests.support.rpc_fakes import EVENTS, Gate, Stage, serving
+from tests.support.rpc_fakes import EVENTS, Gate, Stage, serving, serving_on_a_thread
 
 HEALTH = health_pb2.HealthCheckResponse
 ASK = assistant_pb2.AskRequest(question="What is this?")
@@ -184,3 +185,15 @@ async def test_a_turn_that_outlasts_the_grace_is_cut_off(stage, channel):
         _ = [event async for event in running]
     async with asyncio.timeout(60):
         await closed.wait()
+
+
+def test_a_scripted_server_on_a_thread_fails_its_test_as_it_fails(tmp_path, monkeypatch):
+    with pytest.raises(SettingsError, match="no address"), serving_on_a_thread(tmp_path, host="no.such.host.invalid"):
+        pass
+
+    async def broken(_):
+        raise RuntimeError("it does not close")
+
+    monkeypatch.setattr(PictureDecoder, "close", broken)
+    with pytest.raises(RuntimeError, match="it does not close"), serving_on_a_thread(tmp_path):
+        pass

@@ -106,6 +106,19 @@ async def test_a_sharper_frame_that_comes_while_the_thumbnail_is_looked_at_is_no
         assert stage.assistant.turns[0].picture.width == FULL_SIDE
 
 
+async def test_a_sharper_frame_that_comes_before_its_thumbnail_does_not_end_the_wait_for_that(tmp_path, signed):
+    thumbnail, full = jpeg(signed.resize((SIDE, SIDE))), jpeg(signed)
+    name = hashlib.sha256(thumbnail).digest()
+    async with serving(tmp_path, frame_wait_s=60) as stage, opened(stage.target) as (said, _):
+        await said.say(question("a", "What does it say?", name))
+        assert (await said.until(NeedFrame)).frames[0].sha256 == name
+        frame = await send(said, full, role=Role.FULL, parent=name)
+        await said.say(FrameBegin(frame, len(full), role=Role.FULL, parent=name))  # once more, as after a lost link
+        await send(said, thumbnail, role=Role.THUMBNAIL)
+        assert not closer(await said.done("a"))
+        assert stage.assistant.turns[0].picture.width == FULL_SIDE
+
+
 async def test_a_whole_frame_that_is_there_is_taken_as_soon_as_it_is_called_the_sharper_one(tmp_path, signed):
     thumbnail, full = jpeg(signed.resize((SIDE, SIDE))), jpeg(signed)
     async with serving(tmp_path, frame_wait_s=600) as stage, opened(stage.target) as (said, _):

@@ -260,6 +260,17 @@ async def test_after_going_on_the_question_before_is_still_what_is_spoken_of(sta
     assert stage.assistant.turns[-1].picture.sha256 == name
 
 
+async def test_after_going_on_from_an_answer_of_which_nothing_was_heard_its_thing_has_a_name(stage, said):
+    name = await said.show(png())
+    await said.say(question("a", "How much does it cost?", name))
+    await said.done("a")
+    await said.say(Playback("a", 0, 0), question("b", "Go on."))
+    assert (await said.done("b")).answer == "45 crowns"
+    await said.say(question("c", "How much does it weigh?"))
+    await said.done("c")
+    assert "Velmora" in [each.answer for each in stage.assistant.turns[-1].history]
+
+
 async def test_an_answer_that_was_played_in_part_is_remembered_in_part(stage, said):
     stage.assistant.script = words(3)
     await said.say(question("a", "Count."))

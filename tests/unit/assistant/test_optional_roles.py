@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from quizglass.values import (
 )
 from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.turns import Evidence, Picture
-from quizglass_server.errors import RoleMissing
+from quizglass_server.errors import Overloaded, RoleMissing
 from quizglass_server.models.prompts import Values
 from quizglass_server.roles.coarse_reranker import COARSE_RERANKER
 from quizglass_server.roles.detector import DETECTOR
@@ -360,6 +361,21 @@ async def test_a_draft_that_lacks_nothing_but_is_a_guess_is_looked_up(accept: fl
     world.models.deciders["tool_router"] = Router(Plan.NONE)
     assert done(await world.ask(policy="draft-first")).answer == "45 crowns"
     assert world.knowledge.searches == searches
+
+
+async def test_a_draft_is_told_where_the_engine_has_no_room_for_the_answer_after_a_search() -> None:
+    world = World()
+    world.models.deciders["tool_router"] = Router(Plan.BOTH)
+    asked = count()
+
+    async def first_alone() -> None:
+        if next(asked):
+            raise Overloaded("no room", 1.5)
+
+    world.models.before["answer"] = first_alone
+    ended = done(await world.ask(policy="draft-first"))
+    assert (ended.answer, ended.abstain_reason) == ("45 crowns", AbstainReason.NONE)
+    assert "generate" in [skipped.step for skipped in ended.skipped]
 
 
 async def test_an_empty_draft_is_no_answer() -> None:

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from quizglass.values import Capabilities
-from quizglass_client.cli import subcommands
+from quizglass_client.cli import connecting, subcommands
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import OK, UNAVAILABLE, print_json, say, stdout
 from quizglass_client.terminal.show import plain
@@ -67,5 +67,6 @@ def health(client: Client, arguments: argparse.Namespace) -> int:
     elif healthy:
         stdout().print(Text(f"{client.target} is serving"))
     else:
-        say(f"{client.target} is not serving; is quizglass-server running there?")
+        trusted = ", behind a certificate that is trusted" if connecting.encrypted(arguments) else ""
+        say(f"{client.target} is not serving; is quizglass-server running there{trusted}?")
     return OK if healthy else UNAVAILABLE

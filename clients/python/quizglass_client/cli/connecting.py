@@ -31,12 +31,17 @@ def add_arguments(parser: argparse.ArgumentParser, *, again: bool = False) -> No
     server = f"address of the server (default {DEFAULT_TARGET}, or {SERVER_VARIABLE})"
     named = default(os.environ.get(SERVER_VARIABLE) or DEFAULT_TARGET)
     parser.add_argument("--server", metavar="HOST:PORT", default=named, help=server)
-    encrypted = "encrypt the connection, for a proxy before the server that ends TLS"
-    parser.add_argument("--tls", action="store_true", default=default(False), help=encrypted)
+    wanted = "encrypt the connection, for a proxy before the server that ends TLS"
+    parser.add_argument("--tls", action="store_true", default=default(False), help=wanted)
     roots = "certificates that are trusted, PEM (default: those of public authorities); means --tls"
     subcommands.file(parser.add_argument("--ca", type=Path, metavar="FILE", default=default(None), help=roots))
     sent = "send what that file holds with every call, as `authorization: Bearer …`"
     subcommands.file(parser.add_argument("--token-file", type=Path, metavar="FILE", default=default(None), help=sent))
+
+
+def encrypted(arguments: argparse.Namespace) -> bool:
+    """Whether the connection is."""
+    return bool(arguments.tls or arguments.ca is not None)
 
 
 def access(arguments: argparse.Namespace) -> Access:
@@ -46,11 +51,11 @@ def access(arguments: argparse.Namespace) -> Access:
         UsageError: a file does not hold what it should, or a token would go over a network in clear.
         OSError: a file cannot be read.
     """
-    encrypted = arguments.tls or arguments.ca is not None
-    credentials = tls(None if arguments.ca is None else _certificates(arguments.ca)) if encrypted else None
+    secret = encrypted(arguments)
+    credentials = tls(None if arguments.ca is None else _certificates(arguments.ca)) if secret else None
     if arguments.token_file is None:
         return Access(credentials)
-    if not encrypted and not is_local(arguments.server):
+    if not secret and not is_local(arguments.server):
         raise UsageError(f"--token-file: the token would go to {arguments.server} in clear; give --tls as well")
     return Access(credentials, [("authorization", f"Bearer {_token(arguments.token_file)}")])
 

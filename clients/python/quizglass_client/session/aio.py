@@ -44,7 +44,7 @@ class AsyncSession:
         metadata: goes with every link, such as `[("authorization", "Bearer …")]` for a proxy that checks who calls.
 
     Raises:
-        InvalidRequest: `target`, `output` or `state` cannot be.
+        InvalidRequest: `target`, `output`, `state` or `metadata` cannot be.
     """
 
     def __init__(

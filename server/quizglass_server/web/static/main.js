@@ -333,6 +333,7 @@ function listen() {
   });
   byId("file").addEventListener("change", (/** @type {any} */ event) => {
     const file = event.target.files[0];
+    event.target.value = ""; // else the same file, chosen once more, would be no change
     if (file) chosen(file);
   });
   const stage = byId("stage");

@@ -3,6 +3,7 @@ package quizglass.client;
 import com.google.protobuf.ByteString;
 import io.grpc.ChannelCredentials;
 import io.grpc.InsecureChannelCredentials;
+import io.grpc.Metadata;
 import java.time.Duration;
 import java.util.Map;
 import quizglass.v1.OutputProfile;
@@ -60,6 +61,21 @@ public record SessionOptions(
       throw new IllegalArgumentException("state: " + state.size() + " bytes are no state of a session");
     }
     metadata = Map.copyOf(metadata);
+    metadata.forEach(SessionOptions::checkSendable);
+  }
+
+  /** Errors do not tell a value, which may be a secret. */
+  private static void checkSendable(String name, String value) {
+    try {
+      Metadata.Key.of(name, Metadata.ASCII_STRING_MARSHALLER);
+    } catch (IllegalArgumentException wrong) {
+      String has = "is no name of a text; one has letters, digits, '-', '_' and '.'";
+      throw new IllegalArgumentException("metadata: \"" + name + "\" " + has, wrong);
+    }
+    if (!value.chars().allMatch(each -> ' ' <= each && each <= '~')) {
+      String holds = "holds a line break or another character that is not printable ASCII; strip what was read from a file";
+      throw new IllegalArgumentException("metadata: the value of \"" + name + "\" " + holds);
+    }
   }
 
   /** These, with another time to connect in. */

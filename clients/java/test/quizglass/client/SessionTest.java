@@ -18,6 +18,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -274,6 +275,11 @@ class SessionTest {
     wrong("patience", () -> usual.withPatience(Duration.ofSeconds(-1)));
     wrong("keepalive", () -> usual.withKeepalive(Duration.ofSeconds(9)));
     wrong("state", () -> usual.withState(ByteString.copyFromUtf8("short")));
+    for (String name : List.of("a b", "token-bin", "")) wrong("metadata", () -> usual.withMetadata(Map.of(name, "secret")));
+    for (String value : List.of("Bearer secret\n", "schlüssel")) {
+      wrong("metadata", () -> usual.withMetadata(Map.of("authorization", value)));
+    }
+    usual.withMetadata(Map.of("Authorization", "Bearer secret"));
   }
 
   private static void wrong(String option, Runnable set) {
