@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -27,7 +27,7 @@ class Access:
 
     credentials: grpc.ChannelCredentials | None = None
     """Of TLS; None: the connection is not encrypted."""
-    metadata: Metadata = ()
+    metadata: Metadata = field(default=(), repr=False)
     """Goes with every call."""
 
     def __post_init__(self) -> None:

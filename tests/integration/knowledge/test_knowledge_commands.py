@@ -259,8 +259,11 @@ async def test_paths_of_something_else_are_named(tmp_path: Path, capfd: pytest.C
     assert command.main(["verify", str(odd)]) == 1
 
 
-async def test_the_client_command_runs_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+async def test_the_client_command_runs_them(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     await filled(tmp_path / "store", 3)
+    monkeypatch.setenv("QUIZGLASS_SERVER", "http://no-address")  # no server is called
     assert await asyncio.to_thread(main, ["knowledge", "verify", str(tmp_path / "store")]) == 0
     assert "damaged: nothing" in capfd.readouterr().out
     flip(tmp_path / "store" / FILE, b"Text 1.")

@@ -10,6 +10,7 @@ from importlib.metadata import version
 
 import shtab
 
+from quizglass_client.channel import DEFAULT_TARGET
 from quizglass_client.cli import (
     about,
     ask,
@@ -57,8 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     command: Command = arguments.command
     access = connecting.access(arguments)
+    target = arguments.server if arguments.calls_server else DEFAULT_TARGET
     try:
-        client = Client(arguments.server, credentials=access.credentials, metadata=access.metadata)
+        client = Client(target, credentials=access.credentials, metadata=access.metadata)
     except InvalidRequest as error:
         raise UsageError(error.message) from None
     try:

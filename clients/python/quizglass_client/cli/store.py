@@ -27,7 +27,7 @@ def add_commands(commands: subcommands.Subcommands) -> None:
         ("restore", "put a snapshot in the place of a store", ("SNAPSHOT", "DIR")),
     ):
         made = commands.add(name, run, summary)
-        made.set_defaults(action=name)
+        made.set_defaults(action=name, calls_server=False)
         for path in paths:
             subcommands.folder(made.add_argument("path", action="append", metavar=path))
 

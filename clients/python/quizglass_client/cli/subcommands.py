@@ -31,7 +31,7 @@ class Subcommands:
         """A command; its own arguments are added to what is returned."""
         parents = [self._common]
         made = self._parsers.add_parser(name, parents=parents, help=summary, description=summary.capitalize() + ".")
-        made.set_defaults(command=command)
+        made.set_defaults(command=command, calls_server=True)
         return made
 
     def group(self, name: str, summary: str) -> Subcommands:
