@@ -16,6 +16,7 @@ from torch import Tensor
 
 from quizglass_export.checkpoints.files import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from quizglass_export.checkpoints.loading import check_finite
+from quizglass_export.checkpoints.peft_models import check_base_stays
 from quizglass_export.errors import ExportError
 
 _PREFIX = "base_model.model."
@@ -46,6 +47,7 @@ class AdapterWeights:
             raise ExportError(f"{folder / ADAPTER_CONFIG}: peft_type is {config.peft_type}; only LORA can be merged")
         if config.fan_in_fan_out:
             raise ExportError(f"{folder / ADAPTER_CONFIG}: fan_in_fan_out is for layers that these models do not have")
+        check_base_stays(config, folder)
         self.config = config
         self.parts: dict[str, dict[str, str]] = {}
         """Module to part to key; the part `weight` or `bias` of a module saved whole replaces the base's."""
