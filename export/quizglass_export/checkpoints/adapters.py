@@ -91,8 +91,9 @@ class AdapterWeights:
             base = self._read(parts[_BASE], base.shape)
         changed = base + self._product(module, parts, base)
         if "lora_magnitude_vector" in parts:
-            magnitude = self._read(parts["lora_magnitude_vector"]).reshape(-1, 1)
-            changed = magnitude / torch.linalg.norm(changed, dim=1, keepdim=True) * changed
+            along = 0 if "lora_embedding_A" in parts else 1  # a magnitude for each number that comes out, of both
+            lengths = torch.linalg.norm(changed, dim=along, keepdim=True)
+            changed = self._read(parts["lora_magnitude_vector"]).reshape(lengths.shape) / lengths * changed
         return self.weight * (changed - origin)
 
     def _product(self, module: str, parts: dict[str, str], base: Tensor) -> Tensor:

@@ -118,6 +118,7 @@ MODULES = ["q_proj", "k_proj", "down_proj"]
         {"target_modules": MODULES, "rank_pattern": {"q_proj": 2}, "alpha_pattern": {"k_proj": 9}, "use_rslora": True},
         {"target_modules": ["v_proj", "qkv"], "modules_to_save": ["lm_head"]},
         {"target_modules": ["embed_tokens", "lm_head"]},
+        {"target_modules": ["embed_tokens", "q_proj"], "use_dora": True},
         {"target_modules": ["embed_tokens", "q_proj"], "ensure_weight_tying": True},
         {"target_modules": ["q_proj"], "modules_to_save": ["embed_tokens"], "ensure_weight_tying": True},
     ],
