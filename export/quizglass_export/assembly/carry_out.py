@@ -108,8 +108,8 @@ def _run_steps(plan: Plan, work: Work, advance: Callable[[str], None]) -> dict[s
             exported = _shared(plan, role, name, steps[owner])
         else:
             exported = work.step(role, key, partial(_export, plan, role, name, samples))
-        demands = {"demands": plan.file.recipe.demands.model_dump()}
-        checked = work.step(f"{role}.check", key | demands, partial(_check, plan, role, name, samples, exported))
+        compared = {"demands": plan.file.recipe.demands.model_dump(), "files": dict(exported.digests)}
+        checked = work.step(f"{role}.check", key | compared, partial(_check, plan, role, name, samples, exported))
         result = exported.result | {"checks": checked.result["checks"]}
         steps[role] = replace(exported, result=result)
     return steps
