@@ -67,7 +67,7 @@ def check(job: RoleJob, spec: CoarseReranker, part: CoarseRerankerPart) -> list[
     run, texts_run = session(job.path(part.model)), session(job.path(part.text_model))
     images, texts = list[Floats](), list[Floats]()
     expected_images, expected_texts = list[Floats](), list[Floats]()
-    for size in job.batches:
+    for size in job.sizes:
         for indices in batches(len(job.samples), size):
             pixels = pixels_of([job.samples[i].picture for i in indices], part.picture)
             words = words_of(own, [job.samples[i].passages[0] for i in indices], part.max_tokens)
@@ -82,8 +82,8 @@ def check(job: RoleJob, spec: CoarseReranker, part: CoarseRerankerPart) -> list[
             expected_texts += list(as_array(model(**tensors_of(alone)).text_embeds))
             expected_images += list(as_array(_queries(model, tensors_of({**alone, **asked}))))
     return [
-        check_vectors(job.role, images, expected_images * len(job.batches), job.demands.cosine),
-        check_vectors(job.role, texts, expected_texts * len(job.batches), job.demands.cosine),
+        check_vectors(job.role, images, expected_images * len(job.sizes), job.demands.cosine),
+        check_vectors(job.role, texts, expected_texts * len(job.sizes), job.demands.cosine),
     ]
 
 

@@ -100,7 +100,7 @@ def check(job: RoleJob, spec: TextEncoder, part: TextEncoderPart) -> list[Check]
     texts += [part.passage_prefix + passage for passage in passages]
     exported = _exported_texts(job, part, texts)
     references = _reference_texts(_text_model(job, job.source.reference), job.source.folder, part, texts)
-    return [check_vectors(job.role, exported, references * len(job.batches), job.cosine(spec))]
+    return [check_vectors(job.role, exported, references * len(job.sizes), job.cosine(spec))]
 
 
 def tokenised(job: RoleJob, model: Path, limit: int, texts: Sequence[str | tuple[str, str]]) -> Feed:
@@ -137,7 +137,7 @@ def longest(config: Any) -> int:
 def _exported_texts(job: RoleJob, part: TextEncoderPart, texts: list[str]) -> list[Floats]:
     run, feed = session(job.path(part.model)), tokenised(job, job.path(part.model), part.max_tokens, texts)
     vectors: list[Floats] = []
-    for size in job.batches:
+    for size in job.sizes:
         for indices in batches(len(texts), size):
             inputs = feed(indices)
             states = run.run(["last_hidden_state"], inputs)[0]

@@ -6,6 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -32,6 +34,42 @@ def test_image_encoders_equal_transformers(tmp_path: Path, kind: str) -> None:
     assert part.dimension == (24 if kind.startswith("clip") else 32)
     assert all(check.passed for check in checks), checks
     assert checks[0].value > 0.99999
+
+
+@pytest.mark.parametrize("role", ["image_encoder", "text_encoder", "coarse_reranker"])
+def test_an_encoder_that_is_wrong_for_one_alone_is_refused(tmp_path: Path, role: str) -> None:
+    """A server mostly asks for one vector at a time; four samples are one batch of up to eight."""
+    folder = tmp_path / "c"
+    if role == "image_encoder":
+        image_model(folder, "siglip")
+    elif role == "text_encoder":
+        text_model(folder, "bert")
+    else:
+        blip2(bert_tokenizer(folder)).save_pretrained(folder)
+    plan = plan_role(tmp_path, role, {"checkpoint": folder}, {})
+    job, part = exported_files(plan, role, random_samples(4), tmp_path / "files")
+    assert all(check.passed for check in plan.exporter(role).check(job, plan.spec(role), part))
+    _turned_when_alone(tmp_path / "files" / part.model)
+    assert not all(check.passed for check in plan.exporter(role).check(job, plan.spec(role), part))
+
+
+def _turned_when_alone(path: Path) -> None:
+    """Let a graph give the opposite of its first output for a batch of one."""
+    model = onnx.load(str(path))
+    graph, name = model.graph, model.graph.output[0].name
+    for node in graph.node:
+        node.output[:] = ["right" if each == name else each for each in node.output]
+        node.input[:] = ["right" if each == name else each for each in node.input]
+    numbers = {"one": np.array([1], np.int64), "plus": np.array(1, np.float32), "minus": np.array(-1, np.float32)}
+    graph.initializer.extend(onnx.numpy_helper.from_array(value, each) for each, value in numbers.items())
+    for kind, given, out, more in (
+        ("Shape", ["right"], "rows", {"start": 0, "end": 1}),
+        ("Equal", ["rows", "one"], "alone", {}),
+        ("Where", ["alone", "minus", "plus"], "sign", {}),
+        ("Mul", ["right", "sign"], name, {}),
+    ):
+        graph.node.append(onnx.helper.make_node(kind, given, [out], **more))
+    onnx.save(model, str(path))
 
 
 @pytest.mark.parametrize(
