@@ -10,7 +10,6 @@ import numpy as np
 import torch
 import transformers
 from pydantic import Discriminator, Tag
-from tokenizers import Tokenizer
 
 from quizglass_export.checkpoints.loading import read_config
 from quizglass_export.checkpoints.sentence_files import Embedding, read_embedding
@@ -18,12 +17,13 @@ from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import Feed, apply_precision
 from quizglass_export.onnx.optimum_encoders import write_text_encoder
-from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, pool, session, tokenise_padded
+from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, pool, session
 from quizglass_export.roles.shared.entry import FromCheckpoint, ReadyOnnx, is_ready
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type
 from quizglass_export.roles.shared.samples import long_passage
 from quizglass_server.models.fields import Count
-from quizglass_server.roles.text_encoder import TextEncoderPart
+from quizglass_server.models.text_rows import TextTokenizer, padded
+from quizglass_server.roles.text_encoder import TextEncoderPart, pooled
 
 CLASSES = {
     "bert": ("BertModel", r"^(pooler\.|cls\.|.*\.position_ids$)"),
@@ -104,12 +104,12 @@ def check(job: RoleJob, spec: TextEncoder, part: TextEncoderPart) -> list[Check]
 
 
 def tokenised(job: RoleJob, model: Path, limit: int, texts: Sequence[str | tuple[str, str]]) -> Feed:
-    """The inputs that a model has, for some of the texts or pairs."""
-    tokenizer = Tokenizer.from_file(str(job.source.tokenizer_file()))
+    """The inputs that a model has, for some of the texts or pairs, as the server makes them."""
+    rows = TextTokenizer(job.source.tokenizer_file(), limit).rows(texts)
     names = {tensor.name for tensor in session(model).get_inputs()}
 
     def inputs(indices: Sequence[int]) -> Inputs:
-        made = tokenise_padded(tokenizer, [texts[i] for i in indices], limit)
+        made = padded([rows[i] for i in indices])
         return {name: value for name, value in made.items() if name in names}
 
     return inputs
@@ -141,7 +141,7 @@ def _exported_texts(job: RoleJob, part: TextEncoderPart, texts: list[str]) -> li
         for indices in batches(len(texts), size):
             inputs = feed(indices)
             states = run.run(["last_hidden_state"], inputs)[0]
-            vectors += list(pool(states, inputs["attention_mask"].astype(np.int64), part.pooling))
+            vectors += list(pooled(states, inputs["attention_mask"].astype(np.int64), part.pooling))
     return vectors
 
 

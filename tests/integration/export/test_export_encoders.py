@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from bench.export.parity import plan_role  # noqa: E402
 from quizglass_export.checks import Check  # noqa: E402
 from quizglass_export.errors import ExportError  # noqa: E402
 from quizglass_export.roles.shared.samples import random_samples  # noqa: E402
+from quizglass_server.models.text_rows import TextRow, TextTokenizer  # noqa: E402
 from tests.support.bundles.exported_bundle import exported_role  # noqa: E402
 from tests.support.bundles.tiny_checkpoints import bert_tokenizer, blip2, convolutional, image_model, owlv2, text_model  # noqa: E402
 
@@ -51,6 +53,18 @@ def test_an_encoder_that_is_wrong_for_one_alone_is_refused(tmp_path: Path, role:
     assert all(check.passed for check in plan.exporter(role).check(job, plan.spec(role), part))
     _turned_when_alone(tmp_path / "files" / part.model)
     assert not all(check.passed for check in plan.exporter(role).check(job, plan.spec(role), part))
+
+
+def test_texts_are_compared_as_the_server_reads_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_role(tmp_path, "text_encoder", {"checkpoint": text_model(tmp_path / "c", "bert")}, {})
+    job, part = exported_files(plan, "text_encoder", random_samples(4), tmp_path / "files")
+    rows = TextTokenizer.rows
+
+    def without_the_last(self: TextTokenizer, texts: Sequence[str]) -> list[TextRow]:
+        return [TextRow(row.ids[:-1], row.types[:-1]) for row in rows(self, texts)]
+
+    monkeypatch.setattr(TextTokenizer, "rows", without_the_last)
+    assert not all(check.passed for check in plan.exporter("text_encoder").check(job, plan.spec("text_encoder"), part))
 
 
 def _turned_when_alone(path: Path) -> None:
