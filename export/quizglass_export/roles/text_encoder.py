@@ -13,6 +13,7 @@ from pydantic import Discriminator, Tag
 
 from quizglass_export.checkpoints.loading import read_config
 from quizglass_export.checkpoints.sentence_files import Embedding, read_embedding
+from quizglass_export.checkpoints.source import AnySource
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import Feed, apply_precision
@@ -99,7 +100,7 @@ def check(job: RoleJob, spec: TextEncoder, part: TextEncoderPart) -> list[Check]
     passages = [*(passage for sample in job.samples for passage in sample.passages), long_passage(job.samples)]
     texts += [part.passage_prefix + passage for passage in passages]
     exported = _exported_texts(job, part, texts)
-    references = _reference_texts(_text_model(job, job.source.reference), job.source.folder, part, texts)
+    references = _reference_texts(_text_model(job, job.source.reference), reference_tokenizer(job.source), part, texts)
     return [check_vectors(job.role, exported, references * len(job.sizes), job.cosine(spec))]
 
 
@@ -145,9 +146,17 @@ def _exported_texts(job: RoleJob, part: TextEncoderPart, texts: list[str]) -> li
     return vectors
 
 
-def _reference_texts(model: Any, folder: Path, part: TextEncoderPart, texts: list[str]) -> list[Floats]:
-    """One text at a time through transformers' own tokenizer, so that padding cannot hide a difference."""
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+def reference_tokenizer(source: AnySource) -> Any:
+    """transformers' own tokenizer of a checkpoint; where it has none, of the file that the recipe names."""
+    folder = source.folder
+    if any((*folder.glob("tokenizer*"), *folder.glob("vocab*"))):
+        return transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    names = ["input_ids", "attention_mask", *(["token_type_ids"] if source.model_type == "bert" else [])]
+    return transformers.PreTrainedTokenizerFast(tokenizer_file=str(source.tokenizer_file()), model_input_names=names)
+
+
+def _reference_texts(model: Any, tokenizer: Any, part: TextEncoderPart, texts: list[str]) -> list[Floats]:
+    """One text at a time through transformers' tokenizer, so that padding cannot hide a difference."""
     vectors: list[Floats] = []
     with torch.no_grad():
         for text in texts:

@@ -129,6 +129,22 @@ def test_text_encoders_equal_transformers_with_each_pooling(tmp_path: Path, kind
     assert all(check.passed for check in checks), checks
 
 
+@pytest.mark.parametrize(
+    ("role", "kind"),
+    [
+        *(("text_encoder", kind) for kind in ("bert", "xlm-roberta", "modernbert", "qwen3")),
+        *(("reranker", kind) for kind in ("bert", "xlm-roberta", "modernbert")),
+    ],
+)
+def test_a_checkpoint_may_have_its_tokenizer_elsewhere(tmp_path: Path, role: str, kind: str) -> None:
+    checkpoint = text_model(tmp_path / "checkpoint", kind, labels=int(role == "reranker"))
+    shutil.move(checkpoint / "tokenizer.json", tmp_path / "theirs.json")
+    for each in (*checkpoint.glob("tokenizer*"), *checkpoint.glob("vocab*")):
+        each.unlink()
+    _, checks = exported(tmp_path, role, checkpoint, tokenizer=tmp_path / "theirs.json", max_tokens=24)
+    assert all(check.passed for check in checks), checks
+
+
 def test_what_sentence_transformers_wrote_about_pooling_and_prompts_is_taken_over(tmp_path: Path) -> None:
     checkpoint = text_model(tmp_path / "checkpoint", "bert")
     (checkpoint / "1_Pooling").mkdir()
