@@ -141,12 +141,22 @@ def _bring(base: Bundle, addition: Bundle, role: str, folder: Path, placed: dict
         entry, target = addition.manifest.files[name], name
         if placed.get(name, entry) != entry:
             if name != part.get("tokenizer"):
-                raise ExportError(f"{name}: differs in {base.root} and {addition.root}; give it another name")
+                raise ExportError(_differs(base, addition, name))
             part["tokenizer"] = target = _free_name(role, entry, placed)
         if target not in placed:
             place(addition.path(name), folder / target)
             placed[target] = entry
     return dict(part)
+
+
+def _differs(base: Bundle, addition: Bundle, name: str) -> str:
+    """Why a file cannot be there twice, and what to do: prompts have a recipe's names, models their owner's."""
+    differs = f"{name}: differs in {base.root} and {addition.root}"
+    if name.endswith(".jinja"):
+        return f"{differs}; give it another name"
+    kept = (role for role in base.roles.names() if role not in addition.roles.names())
+    stays = next(role for role in kept if name in role_files(base, role))
+    return f"{differs}, and roles.{stays}, which stays, runs on it; name that in the recipe too, or drop it before"
 
 
 def _free_name(role: str, entry: FileEntry, placed: Mapping[str, FileEntry]) -> str:

@@ -189,6 +189,19 @@ def test_an_added_role_never_gets_the_tokenizer_of_one_that_stays(bundle: Bundle
         assert made.path(name).read_bytes() == base.path(name).read_bytes()
 
 
+def test_a_graph_that_a_role_that_stays_shares_is_not_replaced(bundle: Bundle, tmp_path: Path) -> None:
+    base, other = repack(bundle, tmp_path / "base").root, write_bundle(tmp_path / "other", ("planner",))
+    manifest = json.loads((base / "manifest.json").read_text())
+    manifest["roles"]["deciders"] = {"act": manifest["roles"]["planner"]}
+    (base / "manifest.json").write_text(json.dumps(manifest))
+    model = onnx.load(str(other / "planner" / "model.onnx"))
+    model.doc_string = "trained further"
+    onnx.save(model, str(other / "planner" / "model.onnx"))
+    _seal(other)
+    with pytest.raises(ExportError, match=r"planner/model\.onnx: differs in .*, and roles\.deciders\.act, which stays"):
+        add_roles(Bundle.load(base), Bundle.load(other), tmp_path / "made", replace_roles=True)
+
+
 def _with_tokenizers(bundle: Bundle, root: Path) -> Bundle:
     """The bundle with the text encoder's tokenizer under the name that its planner and reranker had for theirs."""
     repack(bundle, root)
