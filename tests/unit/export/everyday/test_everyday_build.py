@@ -15,7 +15,11 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(build._PACKAGE / "everyday", copied / "everyday")
     for name in ("onnx", "roles"):
         shutil.copytree(build._PACKAGE / name, copied / name)
+    shutil.copy(build._PACKAGE / "parity.py", copied)
+    for name in ("models", "roles"):
+        shutil.copytree(build._SERVER / name, copied.with_name("quizglass_server") / name)
     monkeypatch.setattr(build, "_PACKAGE", copied)
+    monkeypatch.setattr(build, "_SERVER", copied.with_name("quizglass_server"))
     monkeypatch.setattr(build, "RECIPE", copied / "everyday" / "bundle.toml")
     monkeypatch.setattr(build, "PROMPTS", copied / "everyday" / "prompts")
     return copied
@@ -37,7 +41,13 @@ def test_a_bundle_is_the_same_wherever_its_sources_lie(package: Path, tmp_path: 
     assert key == build._key(tmp_path / "one")
 
 
-@pytest.mark.parametrize("changed", ["everyday/bundle.toml", "everyday/prompts/taught/plan.jinja", "onnx/file.py"])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *("everyday/bundle.toml", "everyday/prompts/taught/plan.jinja", "onnx/file.py", "parity.py"),
+        *("../quizglass_server/models/vision_inputs.py", "../quizglass_server/roles/tagger.py"),
+    ],
+)
 def test_what_it_is_made_of_or_by_makes_another_one(changed: str, package: Path, tmp_path: Path) -> None:
     folder = adapters(tmp_path / "adapters")
     before = build._key(folder)
