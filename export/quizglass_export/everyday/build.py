@@ -76,6 +76,7 @@ def build_bundle(
     recipe = workdir / RECIPE.name
     recipe.write_text(RECIPE.read_text(encoding="utf-8") + (_PLANNER if planner else ""), encoding="utf-8")
     tell("Building the bundle")
+    made_of.unlink(missing_ok=True)  # whoever is stopped before the new one is written must not have the old one's
     _run_build(recipe, bundle)
     made_of.write_text(json.dumps(key), encoding="utf-8")
     return bundle

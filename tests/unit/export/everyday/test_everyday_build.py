@@ -32,6 +32,32 @@ def adapters(folder: Path) -> Path:
     return folder
 
 
+def test_a_bundle_is_not_taken_for_the_one_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build is stopped between the new bundle and the note of what it is made of, and its sources are put back."""
+    for prepared in ("fetch_everything", "write_merged", "write_encoder", "write_classifier", "write_labels"):
+        monkeypatch.setattr(build, prepared, lambda *_, **__: None)
+    made: list[str] = []
+
+    def built(of: str, *, stopped: bool = False) -> None:
+        def run(recipe: Path, out: Path) -> None:
+            out.mkdir(exist_ok=True)
+            (out / "manifest.json").write_text(of)
+            made.append(of)
+            if stopped:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(build, "_run_build", run)
+        monkeypatch.setattr(build, "_key", lambda adapters: {"code": of})
+        build.build_bundle(tmp_path, adapters=tmp_path / "none")
+
+    built("old")
+    with pytest.raises(KeyboardInterrupt):
+        built("new", stopped=True)
+    built("old")
+    assert made == ["old", "new", "old"]
+    assert (tmp_path / build.BUNDLE / "manifest.json").read_text() == "old"
+
+
 def test_a_bundle_is_the_same_wherever_its_sources_lie(package: Path, tmp_path: Path) -> None:
     key = build._key(adapters(tmp_path / "one"))
     assert key == build._key(adapters(tmp_path / "two"))
