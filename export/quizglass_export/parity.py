@@ -14,7 +14,6 @@ import numpy as np
 import onnxruntime
 import torch
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from quizglass_export.checks import Check, at_least, at_most, share
 
@@ -103,18 +102,6 @@ def check_vectors(role: str, exported: Sequence[Floats], references: Sequence[Fl
         float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b))) for a, b in zip(exported, references, strict=True)
     ]
     return at_least(role, "smallest cosine", cosines, bound)
-
-
-def tokenise_padded(tokenizer: Tokenizer, texts: Sequence[str | tuple[str, str]], limit: int) -> Inputs:
-    """Ids, mask and token types (int64 [B, S]) of texts or pairs cut to `limit` tokens and padded on the right."""
-    tokenizer.enable_truncation(limit)
-    tokenizer.enable_padding()
-    rows = tokenizer.encode_batch(list(texts))
-    return {
-        "input_ids": np.array([row.ids for row in rows], np.int64),
-        "attention_mask": np.array([row.attention_mask for row in rows], np.int64),
-        "token_type_ids": np.array([row.type_ids for row in rows], np.int64),
-    }
 
 
 def pool(states: Floats, mask: NDArray[np.int64], how: str) -> Floats:

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 import transformers
 
+import quizglass_server
 from quizglass_export.assembly.assemble import versions, write_manifest
 from quizglass_export.assembly.parity_report import failures
 from quizglass_export.assembly.plan import Plan, step_key
@@ -32,6 +33,9 @@ from quizglass_server.bundle.files import Bundle
 from quizglass_server.roles.table import Roles, nested
 
 _PACKAGE = Path(__file__).parent.parent
+_SERVER = Path(quizglass_server.__file__).parent
+_SHARED = ("domain", "engines", "models", "roles")
+"""Rooms of the server whose code makes a role's inputs, runs its model and describes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +112,8 @@ def _run_steps(plan: Plan, work: Work, advance: Callable[[str], None]) -> dict[s
             exported = _shared(plan, role, name, steps[owner])
         else:
             exported = work.step(role, key, partial(_export, plan, role, name, samples))
-        demands = {"demands": plan.file.recipe.demands.model_dump()}
-        checked = work.step(f"{role}.check", key | demands, partial(_check, plan, role, name, samples, exported))
+        compared = {"demands": plan.file.recipe.demands.model_dump(), "files": dict(exported.digests)}
+        checked = work.step(f"{role}.check", key | compared, partial(_check, plan, role, name, samples, exported))
         result = exported.result | {"checks": checked.result["checks"]}
         steps[role] = replace(exported, result=result)
     return steps
@@ -201,8 +205,9 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _code_digest() -> str:
-    """SHA-256 of this package's code and of what it runs on: a changed exporter repeats every step."""
+    """SHA-256 of the code that makes and compares models, and of what it runs on: changed, it repeats every step."""
     digest = hashlib.sha256(json.dumps(versions()).encode())
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        digest.update(path.read_bytes())
+    for folder in (_PACKAGE, *(_SERVER / room for room in _SHARED)):
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -59,13 +60,13 @@ def add_roles(
     kept = [role for role in base.roles.names() if role not in addition.roles.names()]
     content = base.manifest.model_dump(mode="json", exclude_none=True)
     parts = {role: settings_of(base, role) for role in kept}
-    kept_files = {name: base.manifest.files[name] for name in _needed(base, kept)}
 
     def fill(folder: Path) -> dict[str, Any]:
-        for name in kept_files:
+        placed = {name: base.manifest.files[name] for name in _needed(base, kept)}
+        for name in placed:
             place(base.path(name), folder / name)
         for role in addition.roles.names():
-            parts[role] = _bring(base, addition, role, folder, kept_files)
+            parts[role] = _bring(base, addition, role, folder, placed)
         content["roles"] = nested(parts)
         content["provenance"] = _joined(base, addition)
         _write_parity(folder, content, [(base, kept), (addition, addition.roles.names())])
@@ -133,19 +134,35 @@ def _needed(bundle: Bundle, roles: Sequence[str]) -> list[str]:
     return sorted({name for role in roles for name in role_files(bundle, role)})
 
 
-def _bring(base: Bundle, addition: Bundle, role: str, folder: Path, kept: Mapping[str, FileEntry]) -> dict[str, Any]:
-    """Place a role's files; a tokenizer whose name a kept role has for another one moves into the role's directory."""
+def _bring(base: Bundle, addition: Bundle, role: str, folder: Path, placed: dict[str, FileEntry]) -> dict[str, Any]:
+    """Place a role's files beside those that are there; a tokenizer whose name another one has gets a free name."""
     part = settings_of(addition, role)
     for name in role_files(addition, role):
-        target = folder / name
-        if kept.get(name, addition.manifest.files[name]) != addition.manifest.files[name]:
+        entry, target = addition.manifest.files[name], name
+        if placed.get(name, entry) != entry:
             if name != part.get("tokenizer"):
-                raise ExportError(f"{name}: differs in {base.root} and {addition.root}; give it another name")
-            part["tokenizer"] = f"{role}/tokenizer.json"
-            target = folder / part["tokenizer"]
-        if not target.exists():
-            place(addition.path(name), target)
+                raise ExportError(_differs(base, addition, name))
+            part["tokenizer"] = target = _free_name(role, entry, placed)
+        if target not in placed:
+            place(addition.path(name), folder / target)
+            placed[target] = entry
     return dict(part)
+
+
+def _differs(base: Bundle, addition: Bundle, name: str) -> str:
+    """Why a file cannot be there twice, and what to do: prompts have a recipe's names, models their owner's."""
+    differs = f"{name}: differs in {base.root} and {addition.root}"
+    if name.endswith(".jinja"):
+        return f"{differs}; give it another name"
+    kept = (role for role in base.roles.names() if role not in addition.roles.names())
+    stays = next(role for role in kept if name in role_files(base, role))
+    return f"{differs}, and roles.{stays}, which stays, runs on it; name that in the recipe too, or drop it before"
+
+
+def _free_name(role: str, entry: FileEntry, placed: Mapping[str, FileEntry]) -> str:
+    """A name in the role's directory that no other tokenizer has."""
+    names = chain([f"{role}/tokenizer.json"], (f"{role}/tokenizer-{number}.json" for number in count(2)))
+    return next(name for name in names if placed.get(name, entry) == entry)
 
 
 def _joined(base: Bundle, addition: Bundle) -> dict[str, Any]:

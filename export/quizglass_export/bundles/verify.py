@@ -15,6 +15,7 @@ from quizglass_export.errors import ExportError
 from quizglass_export.gguf.header import read_gguf
 from quizglass_export.roles.starting import check_start
 from quizglass_server.bundle.files import Bundle
+from quizglass_server.hashes import file_sha256
 
 if TYPE_CHECKING:
     from quizglass_export.assembly.plan import Plan
@@ -39,7 +40,9 @@ def check_models(bundle: Bundle) -> list[str]:
 
 
 def check_parity(bundle: Bundle, plan: Plan, advance: Callable[[str], None] = lambda role: None) -> list[Check]:
-    """Compare a bundle's models with the checkpoints of a recipe once more.
+    """Compare a bundle's models with the checkpoints of a recipe once more, by the recipe's prompts.
+
+    They are given the source's tokens, so a bundle's tokenizer has to be that file.
 
     Raises:
         ExportError: the recipe has a role that the bundle lacks, or an input is wrong.
@@ -57,6 +60,9 @@ def check_parity(bundle: Bundle, plan: Plan, advance: Callable[[str], None] = la
             raise ExportError(f"roles.{role}: in the recipe, but not in {bundle.root}")
         advance(role)
         job = plan.job(role, bundle.root, getattr(part, "tokenizer", ""), samples.drawn())
+        if job.tokenizer:
+            same = bundle.sha256(job.tokenizer) == file_sha256(job.source.tokenizer_file())
+            checks.append(Check(role, "the source's own tokenizer", float(same), ">= 1", 1, same))
         checks += plan.exporter(role).check(job, plan.spec(role), part)
     return checks
 

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from quizglass_export.checkpoints.files import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from quizglass_export.checkpoints.loading import check_finite
+from quizglass_export.checkpoints.peft_models import check_base_stays
 from quizglass_export.errors import ExportError
 
 _PREFIX = "base_model.model."
@@ -46,6 +47,7 @@ class AdapterWeights:
             raise ExportError(f"{folder / ADAPTER_CONFIG}: peft_type is {config.peft_type}; only LORA can be merged")
         if config.fan_in_fan_out:
             raise ExportError(f"{folder / ADAPTER_CONFIG}: fan_in_fan_out is for layers that these models do not have")
+        check_base_stays(config, folder)
         self.config = config
         self.parts: dict[str, dict[str, str]] = {}
         """Module to part to key; the part `weight` or `bias` of a module saved whole replaces the base's."""
@@ -89,8 +91,9 @@ class AdapterWeights:
             base = self._read(parts[_BASE], base.shape)
         changed = base + self._product(module, parts, base)
         if "lora_magnitude_vector" in parts:
-            magnitude = self._read(parts["lora_magnitude_vector"]).reshape(-1, 1)
-            changed = magnitude / torch.linalg.norm(changed, dim=1, keepdim=True) * changed
+            along = 0 if "lora_embedding_A" in parts else 1  # a magnitude for each number that comes out, of both
+            lengths = torch.linalg.norm(changed, dim=along, keepdim=True)
+            changed = self._read(parts["lora_magnitude_vector"]).reshape(lengths.shape) / lengths * changed
         return self.weight * (changed - origin)
 
     def _product(self, module: str, parts: dict[str, str], base: Tensor) -> Tensor:

@@ -103,9 +103,8 @@ def _made(module: str, function: str, architecture: str, **options: Any) -> Any:
 
 def _tensors(path: Path) -> dict[str, torch.Tensor]:
     try:
-        if path.suffix == ".safetensors":
-            return dict(load_file(path))
-        content: Any = torch.load(path, map_location="cpu", weights_only=True)
+        safe = path.suffix == ".safetensors"
+        content: Any = load_file(path) if safe else torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # damaged files fail in many ways
         raise ExportError(f"{path}: cannot be read as weights: {error}") from error
     for key in _WRAPPED:

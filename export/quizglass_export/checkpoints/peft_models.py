@@ -9,7 +9,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from peft import PeftConfig, PeftModel, get_peft_model_state_dict
+from peft import LoraConfig, PeftConfig, PeftModel, get_peft_model_state_dict
 from peft.tuners.tuners_utils import BaseTunerLayer
 from peft.utils.other import AuxiliaryTrainingWrapper, ModulesToSaveWrapper
 from safetensors import SafetensorError, safe_open
@@ -21,6 +21,8 @@ from quizglass_export.errors import ExportError
 
 _PREFIX = "base_model.model."
 _BASE = ".base_layer."
+_OFF_THE_BASE = ("pissa", "olora", "corda", "loftq", "lora_ga")
+"""Beginnings of PEFT's names of first weights that are taken off the base's own when an adapter is loaded."""
 Shapes = Mapping[str, tuple[int, ...]]
 
 
@@ -142,6 +144,16 @@ def adapter_config(folder: Path) -> PeftConfig:
         return PeftConfig.from_pretrained(str(folder))
     except Exception as error:  # a wrong key can raise anything
         raise ExportError(f"{folder / ADAPTER_CONFIG}: PEFT cannot read it: {error}") from error
+
+
+def check_base_stays(config: LoraConfig, folder: Path) -> None:
+    """Raise ExportError where an adapter's two matrices are not all that it changes: PEFT changes the base first."""
+    first = config.init_lora_weights
+    if isinstance(first, str) and first.lower().startswith(_OFF_THE_BASE):
+        raise ExportError(
+            f"{folder / ADAPTER_CONFIG}: init_lora_weights is {first!r}, by which PEFT changes the base's weights too; "
+            "save it as an ordinary LoRA (PEFT's save_pretrained with path_initial_model_for_weight_conversion)"
+        )
 
 
 def _shapes(path: Path) -> Shapes:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import quizglass_server
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.base import gguf_file, write_checkpoint
 from quizglass_export.everyday.efficientnet_lite import write_classifier, write_encoder
@@ -22,8 +23,11 @@ PROMPTS = Path(__file__).with_name("prompts")
 ADAPTERS = Path("models/everyday")
 """Folders `generator` and `planner` with PEFT adapters, in the repository."""
 _PACKAGE = Path(__file__).parents[1]
+_SERVER = Path(quizglass_server.__file__).parent
 _BUILDERS = ("assembly", "bundles", "checkpoints", "everyday", "gguf", "graphs", "onnx", "recipe", "roles")
-"""Folders of this package whose code makes a bundle: changed, they make another one."""
+"""Folders of this package whose code makes a bundle: changed, they make another one, as do its own modules."""
+_SERVER_ROOMS = ("bundle", "domain", "engines", "models", "roles")
+"""Those of the server that say what a manifest holds, and that feed and run models when they are compared."""
 KIND = "q8_0"
 BUNDLE = "bundle"
 _PLANNER = """
@@ -72,6 +76,7 @@ def build_bundle(
     recipe = workdir / RECIPE.name
     recipe.write_text(RECIPE.read_text(encoding="utf-8") + (_PLANNER if planner else ""), encoding="utf-8")
     tell("Building the bundle")
+    made_of.unlink(missing_ok=True)  # whoever is stopped before the new one is written must not have the old one's
     _run_build(recipe, bundle)
     made_of.write_text(json.dumps(key), encoding="utf-8")
     return bundle
@@ -85,7 +90,9 @@ def _run_build(recipe: Path, out: Path) -> None:
 
 def _key(adapters: Path) -> dict[str, str]:
     """What a bundle is made of and by, by name and SHA-256: the same wherever this package and the adapters lie."""
-    key = {"code": _digest(path for room in _BUILDERS for path in sorted((_PACKAGE / room).rglob("*.py")))}
+    rooms = [*(_PACKAGE / room for room in _BUILDERS), *(_SERVER / room for room in _SERVER_ROOMS)]
+    code = [*sorted(_PACKAGE.glob("*.py")), *(path for room in rooms for path in sorted(room.rglob("*.py")))]
+    key = {"code": _digest(code)}
     key |= {str(path.relative_to(_PACKAGE)): _digest([path]) for path in [RECIPE, *sorted(PROMPTS.rglob("*.jinja"))]}
     for name in ("generator", "planner"):
         if folder := adapter(name, adapters):

@@ -18,6 +18,7 @@ from safetensors.torch import load_file
 
 from quizglass_export.checkpoints.files import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from quizglass_export.checkpoints.loading import check_finite
+from quizglass_export.checkpoints.peft_models import check_base_stays
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.text import finish, float32, gguf_name, text_architecture
 
@@ -70,6 +71,7 @@ def read_pairs(folder: Path) -> dict[str, tuple[torch.Tensor, torch.Tensor, floa
     config = PeftConfig.from_pretrained(str(folder))
     if not isinstance(config, LoraConfig):
         raise ExportError(f"{folder / ADAPTER_CONFIG}: peft_type is {config.peft_type}; only LORA can be GGUF")
+    check_base_stays(config, folder)
     if config.use_dora or config.modules_to_save:
         what = "use_dora" if config.use_dora else "modules_to_save"
         raise ExportError(f"{folder / ADAPTER_CONFIG}: {what} cannot be said in GGUF; merge the adapter instead")

@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from quizglass_export.errors import ExportError
+from quizglass_export.graphs.rotary import DOMAIN
 
 OPSET = 18
 _PART = 1 << 22
@@ -140,6 +141,24 @@ def save_model(model: onnx.ModelProto, path: Path) -> None:
     onnx.save(model, str(path), save_as_external_data=large, location=beside.name if large else None)
     if large:
         beside.chmod(path.stat().st_mode)  # onnx lets nobody else read it
+
+
+def inferred(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
+    """Types and axes of a graph's values, as far as they are known without running it."""
+    known = onnx.shape_inference.infer_shapes(_without_weights(graph)).graph
+    return [*known.value_info, *known.input, *known.output]
+
+
+def _without_weights(graph: onnx.GraphProto) -> onnx.ModelProto:
+    """The graph with large weights as inputs of their shape: how many axes a value has does not hang on theirs."""
+    large = [tensor for tensor in graph.initializer if len(tensor.dims) > 1]
+    given = {value.name for value in graph.input}
+    weights = [helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims) for tensor in large]
+    inputs = [*graph.input, *(value for value in weights if value.name not in given)]
+    small = [tensor for tensor in graph.initializer if len(tensor.dims) <= 1]
+    bare = helper.make_graph(graph.node, "shapes", inputs, graph.output, small)
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, 1)]
+    return helper.make_model(bare, opset_imports=opsets)
 
 
 def check_whole(path: Path) -> None:

@@ -20,40 +20,72 @@ from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from quizglass_export.errors import ExportError
-from quizglass_export.graphs.reads import drop_unread
-from quizglass_export.onnx.file import load_model, save_model
+from quizglass_export.graphs.reads import drop_unread, names_read
+from quizglass_export.onnx.file import inferred, load_model, save_model
 from quizglass_export.onnx.products import SMALLEST, Weights, name_of, replace_products, split_gemms
 
 Inputs = Mapping[str, NDArray[np.generic]]
 _BLOCK = 32
 _CALIBRATED = 1 << 30
 """Most bytes of weights of a model that is calibrated, which is done in one file; protobuf allows 2 GiB."""
+_LARGEST = 1e4
+"""In float16: more is cut to it, since masks are added to scores, and a sum beyond 65504 would be infinite."""
 _MICROSOFT = "com.microsoft"
 _INT8_ROWS = 4
 """`accuracy_level` of MatMulNBits: activations in INT8, each row and block with a scale of its own."""
 
 
 def to_float16(source: Path, target: Path) -> int:
-    """Compute and store in float16; inputs and outputs stay float32. Returns the number of weights changed.
+    """Compute and store in float16; inputs, outputs and the angles of rotary positions stay float32.
+
+    Returns:
+        The number of weights changed.
 
     Raises:
-        ExportError: a weight is beyond float16's range.
+        ExportError: a weight is too large.
     """
     from onnxruntime.transformers.float16 import convert_float_to_float16
 
     model = load_model(source)
-    limit = float(np.finfo(np.float16).max)
     count = 0
     for tensor in model.graph.initializer:
         if tensor.data_type != TensorProto.FLOAT:
             continue
         count += 1
-        if tensor.dims and float(np.abs(numpy_helper.to_array(tensor)).max(initial=0)) > limit:
-            raise ExportError(f"{source}: {tensor.name} has values beyond float16's range; choose another precision")
+        if tensor.dims and float(np.abs(numpy_helper.to_array(tensor)).max(initial=0)) > _LARGEST:
+            raise ExportError(f"{source}: {tensor.name} has values beyond {_LARGEST:g}; choose another precision")
+    angles = _keep_angles(model.graph)
     with contextlib.redirect_stdout(io.StringIO()):
-        halved = convert_float_to_float16(model, keep_io_types=True, max_finite_val=1e4, disable_shape_infer=True)
+        halved = convert_float_to_float16(
+            model, keep_io_types=True, max_finite_val=_LARGEST, disable_shape_infer=True, node_block_list=angles
+        )
     save_model(halved, target)
     return count
+
+
+def _keep_angles(graph: onnx.GraphProto) -> list[str]:
+    """Names of the nodes that compute sines and cosines, from whole numbers or the graph's inputs on.
+
+    An angle grows with the position, and float16 tells those around 1,000 apart by halves. What is converted after them
+    is noted with its type in the graph, where the converter looks for it.
+    """
+    makers = {out: node for node in graph.node for out in node.output}
+    pending = [node for node in graph.node if node.op_type in ("Cos", "Sin")]
+    if not pending:
+        return []
+    floats = {value.name for value in inferred(graph) if value.type.tensor_type.elem_type == TensorProto.FLOAT}
+    kept: dict[str, NodeProto] = {}
+    while pending:
+        node = pending.pop()
+        node.name = name_of(node)
+        if node.name not in kept:
+            kept[node.name] = node
+            pending += [makers[name] for name in node.input if name in makers and name in floats]
+    made = floats & {out for node in kept.values() for out in node.output}
+    read = {name for node in graph.node if node.name not in kept for name in names_read(node)}
+    for name in sorted(made & read):
+        graph.value_info.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
+    return list(kept)
 
 
 def to_weight_only(source: Path, target: Path, bits: int) -> int:

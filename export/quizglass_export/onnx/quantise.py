@@ -17,7 +17,7 @@ from onnx import NodeProto, helper, numpy_helper
 
 from quizglass_export.graphs.reads import drop_unread
 from quizglass_export.graphs.rotary import DOMAIN, fuse_rotary
-from quizglass_export.onnx.file import OPSET, check_whole, load_model, save_model
+from quizglass_export.onnx.file import check_whole, inferred, load_model, save_model
 
 ROWS, ALONE = "quizglass.rows", "alone"
 """Metadata that asks for rows of one shape alone: how an activation is rounded must not hang on a neighbour."""
@@ -138,18 +138,4 @@ class _Rewriter:
 
 def _flat_states(graph: onnx.GraphProto) -> set[str]:
     """Names of values that are known to have two axes."""
-    known = onnx.shape_inference.infer_shapes(_without_weights(graph)).graph
-    values = [*known.value_info, *known.input, *known.output]
-    return {value.name for value in values if len(value.type.tensor_type.shape.dim) == 2}
-
-
-def _without_weights(graph: onnx.GraphProto) -> onnx.ModelProto:
-    """The graph with large weights as inputs of their shape: how many axes a value has does not hang on theirs."""
-    large = [tensor for tensor in graph.initializer if len(tensor.dims) > 1]
-    given = {value.name for value in graph.input}
-    weights = [helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims) for tensor in large]
-    inputs = [*graph.input, *(value for value in weights if value.name not in given)]
-    small = [tensor for tensor in graph.initializer if len(tensor.dims) <= 1]
-    bare = helper.make_graph(graph.node, "shapes", inputs, graph.output, small)
-    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, 1)]
-    return helper.make_model(bare, opset_imports=opsets)
+    return {value.name for value in inferred(graph) if len(value.type.tensor_type.shape.dim) == 2}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer
 
 from quizglass_export.checks import Check
 from quizglass_export.graphs.q_former import QFormerQuestion, QFormerText
@@ -24,6 +23,7 @@ from quizglass_export.roles.shared.pictures import (
     tensors_of,
     words_of,
 )
+from quizglass_server.models.text_rows import TextTokenizer
 from quizglass_server.roles.coarse_reranker import CoarseRerankerPart
 
 
@@ -63,27 +63,27 @@ def export(job: RoleJob, spec: CoarseReranker) -> Exported:
 def check(job: RoleJob, spec: CoarseReranker, part: CoarseRerankerPart) -> list[Check]:
     """Compare the vectors of pictures and texts with transformers'."""
     model = job.source.reference(BLIP)
-    own = Tokenizer.from_file(str(job.source.tokenizer_file()))
+    own = TextTokenizer(job.source.tokenizer_file(), part.max_tokens)
     run, texts_run = session(job.path(part.model)), session(job.path(part.text_model))
     images, texts = list[Floats](), list[Floats]()
     expected_images, expected_texts = list[Floats](), list[Floats]()
-    for size in job.batches:
+    for size in job.sizes:
         for indices in batches(len(job.samples), size):
             pixels = pixels_of([job.samples[i].picture for i in indices], part.picture)
-            words = words_of(own, [job.samples[i].passages[0] for i in indices], part.max_tokens)
-            asked = words_of(own, [job.samples[i].question for i in indices], part.max_tokens)
+            words = words_of(own, [job.samples[i].passages[0] for i in indices])
+            asked = words_of(own, [job.samples[i].question for i in indices])
             images += list(run.run(None, {"pixel_values": pixels, **asked})[0].reshape(-1, part.dimension))
             texts += list(texts_run.run(None, words)[0])
     for sample in job.samples:
         alone: Inputs = {"pixel_values": pixels_of([sample.picture], part.picture)}
-        alone |= words_of(own, [sample.passages[0]], part.max_tokens)
-        asked = words_of(own, [sample.question], part.max_tokens)
+        alone |= words_of(own, [sample.passages[0]])
+        asked = words_of(own, [sample.question])
         with torch.no_grad():
             expected_texts += list(as_array(model(**tensors_of(alone)).text_embeds))
             expected_images += list(as_array(_queries(model, tensors_of({**alone, **asked}))))
     return [
-        check_vectors(job.role, images, expected_images * len(job.batches), job.demands.cosine),
-        check_vectors(job.role, texts, expected_texts * len(job.batches), job.demands.cosine),
+        check_vectors(job.role, images, expected_images * len(job.sizes), job.demands.cosine),
+        check_vectors(job.role, texts, expected_texts * len(job.sizes), job.demands.cosine),
     ]
 
 

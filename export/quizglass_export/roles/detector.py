@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from tokenizers import Tokenizer
 
 from quizglass_export.checks import Check, at_most
 from quizglass_export.errors import ExportError
@@ -20,6 +19,7 @@ from quizglass_export.roles.shared.entry import FromCheckpoint
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_size, by_type, in_each_size
 from quizglass_export.roles.shared.pictures import picture_of, pixels_of, tensors_of, words_of
 from quizglass_server.models.fields import Size
+from quizglass_server.models.text_rows import TextTokenizer
 from quizglass_server.roles.detector import DetectorPart
 
 GROUNDING_DINO, OWL = "grounding-dino", "owlv2"
@@ -158,15 +158,9 @@ def _runner(job: RoleJob, part: DetectorPart) -> Callable[[Inputs], tuple[Any, A
 
 def _phrases(job: RoleJob, phrases: Sequence[str], padded: int | None) -> Inputs:
     """OWLv2 takes a row for each phrase, padded to its length; Grounding DINO one row with full stops."""
-    tokenizer = Tokenizer.from_file(str(job.source.tokenizer_file()))
-    if padded is None:
-        return words_of(tokenizer, [" . ".join(phrases) + " ."], int(job.source.config().get("max_text_len", 256)))
-    tokenizer.enable_truncation(padded)
-    rows = [tokenizer.encode(phrase).ids for phrase in phrases]
-    ids, mask = np.zeros((len(rows), padded), np.int64), np.zeros((len(rows), padded), np.int64)
-    for index, row in enumerate(rows):
-        ids[index, : len(row)], mask[index, : len(row)] = row, 1
-    return {"input_ids": ids, "attention_mask": mask}
+    limit = padded or int(job.source.config().get("max_text_len", 256))
+    texts = [" . ".join(phrases) + " ."] if padded is None else phrases
+    return words_of(TextTokenizer(job.source.tokenizer_file(), limit), texts, padded)
 
 
 EXPORTERS = by_type(Exporter(prepare, export, check, CLASSES))

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import torch
 from pydantic import Field
 from safetensors import SafetensorError, safe_open
-from tokenizers import Tokenizer
 
 from quizglass_export.checkpoints.files import CLASSIFIER
 from quizglass_export.checkpoints.loading import check_finite, read_config
@@ -31,6 +30,7 @@ from quizglass_export.roles.shared.pictures import (
     words_of,
 )
 from quizglass_server.models.fields import Count
+from quizglass_server.models.text_rows import TextTokenizer
 from quizglass_server.roles.domain_router import DomainRouterPart
 
 
@@ -75,10 +75,10 @@ def check(job: RoleJob, spec: DomainRouter, part: DomainRouterPart) -> list[Chec
     weight, bias = _head(job, spec.labels, model.config)
     model.itm_head = torch.nn.Linear(weight.shape[1], weight.shape[0])
     model.itm_head.load_state_dict({"weight": weight, "bias": bias})
-    own = Tokenizer.from_file(str(job.source.tokenizer_file()))
+    own = TextTokenizer(job.source.tokenizer_file(), part.max_tokens)
 
     def inputs(indices: Sequence[int]) -> Inputs:
-        words = words_of(own, [job.samples[i].question for i in indices], part.max_tokens)
+        words = words_of(own, [job.samples[i].question for i in indices])
         return {"pixel_values": pixels_of([job.samples[i].picture for i in indices], part.picture), **words}
 
     references = []

@@ -139,14 +139,14 @@ def compare_vectors(
     fixed = {"do_resize": False} | ({"do_center_crop": False} if clip else {})
     processor = kind(**fixed, image_mean=list(part.picture.mean), image_std=list(part.picture.std))
     run, feed, exported, references = session(job.path(part.model)), pixels(job, part), list[Floats](), list[Floats]()
-    for size in job.batches:
+    for size in job.sizes:
         for indices in batches(len(job.samples), size):
             exported += list(run.run(["image_embeds"], feed(indices))[0])
     for sample in job.samples:
         with torch.no_grad():
             picture = vision_inputs.fit(sample.picture, part.picture)
             references += list(as_array(reference(processor([picture], return_tensors="pt")["pixel_values"])))
-    return [check_vectors(job.role, exported, references * len(job.batches), job.cosine(spec))]
+    return [check_vectors(job.role, exported, references * len(job.sizes), job.cosine(spec))]
 
 
 def picture_side(folder: Path, config: Any) -> int:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import torch
-import transformers
 from pydantic import Discriminator, Field, Tag
 
 from quizglass_export.checkpoints.loading import read_config
@@ -24,7 +23,7 @@ from quizglass_export.roles.shared.scorers import (
     export_text_scorer,
     prepare_text_scorer,
 )
-from quizglass_export.roles.text_encoder import longest, tokenised
+from quizglass_export.roles.text_encoder import longest, reference_tokenizer, tokenised
 from quizglass_server.errors import BundleError
 from quizglass_server.models.fields import Count
 from quizglass_server.roles.reranker import CrossEncoderPart, check_labels
@@ -114,7 +113,7 @@ def check_cross_encoder(job: RoleJob, spec: Reranker, part: CrossEncoderPart) ->
     model = job.source.reference(CLASSES[job.source.model_type], ignore=_POSITIONS)
     pairs = [*pairs_of(job), (job.samples[0].query, long_passage(job.samples))]
     feed = tokenised(job, job.path(part.model), part.max_tokens, pairs)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(job.source.folder, local_files_only=True)
+    tokenizer = reference_tokenizer(job.source)
     references = []
     with torch.no_grad():
         for query, passage in pairs:

@@ -10,20 +10,21 @@ import numpy as np
 import torch
 import transformers
 from pydantic import Discriminator, Tag
-from tokenizers import Tokenizer
 
 from quizglass_export.checkpoints.loading import read_config
 from quizglass_export.checkpoints.sentence_files import Embedding, read_embedding
+from quizglass_export.checkpoints.source import AnySource
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import Feed, apply_precision
 from quizglass_export.onnx.optimum_encoders import write_text_encoder
-from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, pool, session, tokenise_padded
+from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, pool, session
 from quizglass_export.roles.shared.entry import FromCheckpoint, ReadyOnnx, is_ready
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type
 from quizglass_export.roles.shared.samples import long_passage
 from quizglass_server.models.fields import Count
-from quizglass_server.roles.text_encoder import TextEncoderPart
+from quizglass_server.models.text_rows import TextTokenizer, padded
+from quizglass_server.roles.text_encoder import TextEncoderPart, pooled
 
 CLASSES = {
     "bert": ("BertModel", r"^(pooler\.|cls\.|.*\.position_ids$)"),
@@ -99,17 +100,17 @@ def check(job: RoleJob, spec: TextEncoder, part: TextEncoderPart) -> list[Check]
     passages = [*(passage for sample in job.samples for passage in sample.passages), long_passage(job.samples)]
     texts += [part.passage_prefix + passage for passage in passages]
     exported = _exported_texts(job, part, texts)
-    references = _reference_texts(_text_model(job, job.source.reference), job.source.folder, part, texts)
-    return [check_vectors(job.role, exported, references * len(job.batches), job.cosine(spec))]
+    references = _reference_texts(_text_model(job, job.source.reference), reference_tokenizer(job.source), part, texts)
+    return [check_vectors(job.role, exported, references * len(job.sizes), job.cosine(spec))]
 
 
 def tokenised(job: RoleJob, model: Path, limit: int, texts: Sequence[str | tuple[str, str]]) -> Feed:
-    """The inputs that a model has, for some of the texts or pairs."""
-    tokenizer = Tokenizer.from_file(str(job.source.tokenizer_file()))
+    """The inputs that a model has, for some of the texts or pairs, as the server makes them."""
+    rows = TextTokenizer(job.source.tokenizer_file(), limit).rows(texts)
     names = {tensor.name for tensor in session(model).get_inputs()}
 
     def inputs(indices: Sequence[int]) -> Inputs:
-        made = tokenise_padded(tokenizer, [texts[i] for i in indices], limit)
+        made = padded([rows[i] for i in indices])
         return {name: value for name, value in made.items() if name in names}
 
     return inputs
@@ -137,17 +138,25 @@ def longest(config: Any) -> int:
 def _exported_texts(job: RoleJob, part: TextEncoderPart, texts: list[str]) -> list[Floats]:
     run, feed = session(job.path(part.model)), tokenised(job, job.path(part.model), part.max_tokens, texts)
     vectors: list[Floats] = []
-    for size in job.batches:
+    for size in job.sizes:
         for indices in batches(len(texts), size):
             inputs = feed(indices)
             states = run.run(["last_hidden_state"], inputs)[0]
-            vectors += list(pool(states, inputs["attention_mask"].astype(np.int64), part.pooling))
+            vectors += list(pooled(states, inputs["attention_mask"].astype(np.int64), part.pooling))
     return vectors
 
 
-def _reference_texts(model: Any, folder: Path, part: TextEncoderPart, texts: list[str]) -> list[Floats]:
-    """One text at a time through transformers' own tokenizer, so that padding cannot hide a difference."""
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+def reference_tokenizer(source: AnySource) -> Any:
+    """transformers' own tokenizer of a checkpoint; where it has none, of the file that the recipe names."""
+    folder = source.folder
+    if any((*folder.glob("tokenizer*"), *folder.glob("vocab*"))):
+        return transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    names = ["input_ids", "attention_mask", *(["token_type_ids"] if source.model_type == "bert" else [])]
+    return transformers.PreTrainedTokenizerFast(tokenizer_file=str(source.tokenizer_file()), model_input_names=names)
+
+
+def _reference_texts(model: Any, tokenizer: Any, part: TextEncoderPart, texts: list[str]) -> list[Floats]:
+    """One text at a time through transformers' tokenizer, so that padding cannot hide a difference."""
     vectors: list[Floats] = []
     with torch.no_grad():
         for text in texts:

@@ -49,7 +49,7 @@ class TextTokenizer:
         if (added := self._tokenizer.num_special_tokens_to_add(True)) >= limit:
             raise BundleError(f"{name}: adds {added} special tokens to a pair, max_tokens is {limit}")
 
-    def rows(self, texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[TextRow]:
+    def rows(self, texts: Sequence[str | tuple[str, str]]) -> list[TextRow]:
         """One row a text or pair; what is too long is cut at its end, of a pair the longer text first."""
         return [TextRow(encoding.ids, encoding.type_ids) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
 

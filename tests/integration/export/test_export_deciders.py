@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from quizglass_export.assembly.carry_out import carry_out  # noqa: E402
 from quizglass_export.assembly.plan import make_plan  # noqa: E402
 from quizglass_export.errors import ExportError  # noqa: E402
 from quizglass_export.recipe.read import read_recipe  # noqa: E402
@@ -93,6 +95,23 @@ async def test_deciders_that_share_a_graph_equal_pytorch(
         "deciders.select",
     }
     await _serves(recipe, bundle)
+
+
+def test_who_shares_a_graph_is_compared_again_when_its_owner_makes_another(recipe: Path, tmp_path: Path) -> None:
+    """The ranges of static INT8 are found on the owner's prompts, so another prompt of it is another graph."""
+    shutil.copytree(recipe.parent, tmp_path / "recipe")
+    recipe = tmp_path / "recipe" / "bundle.toml"
+    lossy = 'checkpoint = "c"\nprecision = "int8"\naccept = { labels = 0, drift = 1 }'
+    recipe.write_text(RECIPE.replace('checkpoint = "c"', lossy))
+    made, checks = [], []
+    for prompt in (PROMPTS["plan"], "<|im_start|>{{ image }}{{ question }} Another plan, please:"):
+        (recipe.parent / "prompts" / "plan.jinja").write_text(prompt)
+        bundle = carry_out(make_plan(read_recipe(recipe)), tmp_path / "b", replace=True, work=tmp_path / "work").bundle
+        made.append(bundle.manifest.files["planner/model.onnx"].sha256)
+        document = json.loads(bundle.path("parity.json").read_text())
+        checks.append([each["value"] for each in document["checks"] if each["role"] == "deciders.act"])
+    assert made[0] != made[1]
+    assert checks[0] != checks[1]
 
 
 async def _serves(recipe: Path, bundle: Bundle) -> None:

@@ -2,10 +2,13 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -18,6 +21,7 @@ from bench.export.parity import plan_role  # noqa: E402
 from quizglass_export.checks import Check  # noqa: E402
 from quizglass_export.errors import ExportError  # noqa: E402
 from quizglass_export.roles.shared.samples import random_samples  # noqa: E402
+from quizglass_server.models.text_rows import TextRow, TextTokenizer  # noqa: E402
 from tests.support.bundles.exported_bundle import exported_role  # noqa: E402
 from tests.support.bundles.tiny_checkpoints import bert_tokenizer, blip2, convolutional, image_model, owlv2, text_model  # noqa: E402
 
@@ -32,6 +36,54 @@ def test_image_encoders_equal_transformers(tmp_path: Path, kind: str) -> None:
     assert part.dimension == (24 if kind.startswith("clip") else 32)
     assert all(check.passed for check in checks), checks
     assert checks[0].value > 0.99999
+
+
+@pytest.mark.parametrize("role", ["image_encoder", "text_encoder", "coarse_reranker"])
+def test_an_encoder_that_is_wrong_for_one_alone_is_refused(tmp_path: Path, role: str) -> None:
+    """A server mostly asks for one vector at a time; four samples are one batch of up to eight."""
+    folder = tmp_path / "c"
+    if role == "image_encoder":
+        image_model(folder, "siglip")
+    elif role == "text_encoder":
+        text_model(folder, "bert")
+    else:
+        blip2(bert_tokenizer(folder)).save_pretrained(folder)
+    plan = plan_role(tmp_path, role, {"checkpoint": folder}, {})
+    job, part = exported_files(plan, role, random_samples(4), tmp_path / "files")
+    assert all(check.passed for check in plan.exporter(role).check(job, plan.spec(role), part))
+    _turned_when_alone(tmp_path / "files" / part.model)
+    assert not all(check.passed for check in plan.exporter(role).check(job, plan.spec(role), part))
+
+
+def test_texts_are_compared_as_the_server_reads_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_role(tmp_path, "text_encoder", {"checkpoint": text_model(tmp_path / "c", "bert")}, {})
+    job, part = exported_files(plan, "text_encoder", random_samples(4), tmp_path / "files")
+    rows = TextTokenizer.rows
+
+    def without_the_last(self: TextTokenizer, texts: Sequence[str]) -> list[TextRow]:
+        return [TextRow(row.ids[:-1], row.types[:-1]) for row in rows(self, texts)]
+
+    monkeypatch.setattr(TextTokenizer, "rows", without_the_last)
+    assert not all(check.passed for check in plan.exporter("text_encoder").check(job, plan.spec("text_encoder"), part))
+
+
+def _turned_when_alone(path: Path) -> None:
+    """Let a graph give the opposite of its first output for a batch of one."""
+    model = onnx.load(str(path))
+    graph, name = model.graph, model.graph.output[0].name
+    for node in graph.node:
+        node.output[:] = ["right" if each == name else each for each in node.output]
+        node.input[:] = ["right" if each == name else each for each in node.input]
+    numbers = {"one": np.array([1], np.int64), "plus": np.array(1, np.float32), "minus": np.array(-1, np.float32)}
+    graph.initializer.extend(onnx.numpy_helper.from_array(value, each) for each, value in numbers.items())
+    for kind, given, out, more in (
+        ("Shape", ["right"], "rows", {"start": 0, "end": 1}),
+        ("Equal", ["rows", "one"], "alone", {}),
+        ("Where", ["alone", "minus", "plus"], "sign", {}),
+        ("Mul", ["right", "sign"], name, {}),
+    ):
+        graph.node.append(onnx.helper.make_node(kind, given, [out], **more))
+    onnx.save(model, str(path))
 
 
 @pytest.mark.parametrize(
@@ -74,6 +126,22 @@ def test_text_encoders_equal_transformers_with_each_pooling(tmp_path: Path, kind
     checkpoint = text_model(tmp_path / "checkpoint", kind)
     part, checks = exported(tmp_path, "text_encoder", checkpoint, max_tokens=24)
     assert part.pooling == ("last" if kind == "qwen3" else "mean")
+    assert all(check.passed for check in checks), checks
+
+
+@pytest.mark.parametrize(
+    ("role", "kind"),
+    [
+        *(("text_encoder", kind) for kind in ("bert", "xlm-roberta", "modernbert", "qwen3")),
+        *(("reranker", kind) for kind in ("bert", "xlm-roberta", "modernbert")),
+    ],
+)
+def test_a_checkpoint_may_have_its_tokenizer_elsewhere(tmp_path: Path, role: str, kind: str) -> None:
+    checkpoint = text_model(tmp_path / "checkpoint", kind, labels=int(role == "reranker"))
+    shutil.move(checkpoint / "tokenizer.json", tmp_path / "theirs.json")
+    for each in (*checkpoint.glob("tokenizer*"), *checkpoint.glob("vocab*")):
+        each.unlink()
+    _, checks = exported(tmp_path, role, checkpoint, tokenizer=tmp_path / "theirs.json", max_tokens=24)
     assert all(check.passed for check in checks), checks
 
 

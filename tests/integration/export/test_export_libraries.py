@@ -109,16 +109,23 @@ def test_torchvision_models_lose_their_last_linear_layer(tmp_path: Path, wrapped
 
 
 @pytest.mark.usefixtures("installed")
+def test_a_number_that_is_none_is_named_in_either_form(tmp_path: Path) -> None:
+    bad = {**Net(7).state_dict(), "features.0.bias": torch.full((8,), float("nan"))}
+    for name, save in (("model.safetensors", save_file), ("model.pth", torch.save)):
+        save(bad, tmp_path / name)
+        with pytest.raises(ExportError, match=rf"{name}: features\.0\.bias holds NaN or infinity; train again"):
+            exported_role(tmp_path, "image_encoder", spec("torchvision", tmp_path / name), 2)
+
+
+@pytest.mark.usefixtures("installed")
 def test_weights_that_are_not_the_models_are_refused(tmp_path: Path) -> None:
     weights, state = tmp_path / "model.pth", Net(7).state_dict()
     less = {key: each for key, each in state.items() if key != "features.0.bias"}
     narrow = {**state, "features.0.weight": torch.zeros(4, 3, 3, 3)}
-    bad = {**state, "features.0.bias": torch.full((8,), float("nan"))}
     for content, message in (
         (less, r"features\.0\.bias is missing \(1 keys\)"),
         ({**state, "extra.weight": torch.zeros(1)}, r"has extra\.weight besides \(1 keys\); these are no weights of"),
         (narrow, r"features\.0\.weight is \[4, 3, 3, 3\], not \[8, 3, 3, 3\]"),
-        (bad, r"features\.0\.bias holds NaN or infinity"),
         ({"features.0.bias": state["features.0.bias"]}, r"no weights of a classifier, named fc, classifier"),
         ([1, 2], "not a state dict"),
         (Net(7), "cannot be read as weights"),  # a whole module is code

@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("optimum")
 
+from quizglass_export.assembly import carry_out as carrying
 from quizglass_export.assembly.carry_out import carry_out
 from quizglass_export.assembly.plan import make_plan
 from quizglass_export.directory import fresh_directory
@@ -109,6 +110,18 @@ def test_a_pooling_that_was_changed_meanwhile_is_not_that_of_the_finished_step(r
         assert part.pooling == mode
         digest = bundle.manifest.provenance["sources"]["text_encoder/1_Pooling/config.json"]
         assert digest == sha256(pooling.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("changed", ["models/vision_inputs.py", "roles/tagger.py", "engines/onnx/session.py"])
+def test_a_step_depends_on_the_servers_code_that_feeds_and_runs_its_model(
+    changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = tmp_path / "server"
+    shutil.copytree(carrying._SERVER, code)
+    monkeypatch.setattr(carrying, "_SERVER", code)
+    before = carrying._code_digest()
+    (code / changed).write_text((code / changed).read_text() + "\n# changed\n")
+    assert carrying._code_digest() != before
 
 
 KILLED = """

@@ -33,6 +33,11 @@ def turn_a_weight(bundle: Path, name: str) -> None:
     largest = max((each for each in model.graph.initializer), key=lambda each: len(each.raw_data))
     largest.CopyFrom(numpy_helper.from_array(-numpy_helper.to_array(largest), largest.name))
     onnx.save(model, str(bundle / name))
+    list_anew(bundle, name)
+
+
+def list_anew(bundle: Path, name: str) -> None:
+    """Let the manifest say what a file has become."""
     manifest = json.loads((bundle / "manifest.json").read_text())
     content = (bundle / name).read_bytes()
     manifest["files"][name] = {"sha256": sha256(content).hexdigest(), "bytes": len(content)}
@@ -64,6 +69,23 @@ def test_a_model_that_differs_from_its_checkpoint_fails_and_is_named(
     assert {each["role"]: each["passed"] for each in found["checks"]} == {"image_encoder": True, "text_encoder": False}
     assert run("verify", tmp_path / "bundle", "--recipe", built / "bundle.toml") == 2
     assert "NO" in capsys.readouterr().out
+
+
+def test_another_tokenizer_than_the_one_that_models_are_compared_with_fails(
+    built: Path, tmp_path: Path, capsys: Output
+) -> None:
+    shutil.copytree(built / "bundle", tmp_path / "bundle")
+    name = json.loads((tmp_path / "bundle" / "manifest.json").read_text())["roles"]["text_encoder"]["tokenizer"]
+    content = json.loads((tmp_path / "bundle" / name).read_text())
+    words = content["model"]["vocab"]
+    one, other, *_ = (word for word in sorted(words) if word.isalpha())
+    words[one], words[other] = words[other], words[one]
+    (tmp_path / "bundle" / name).write_text(json.dumps(content))
+    list_anew(tmp_path / "bundle", name)
+    status, found = verified(capsys, tmp_path / "bundle", "--recipe", built / "bundle.toml")
+    assert (status, found["passed"]) == (2, False)
+    wrong = [(each["role"], each["measure"]) for each in found["checks"] if not each["passed"]]
+    assert wrong == [("text_encoder", "the source's own tokenizer")]
 
 
 def test_inspect_names_files_that_were_exchanged_since_they_were_compared(

@@ -174,6 +174,52 @@ def test_roles_of_one_bundle_join_another(bundle: Bundle, tmp_path: Path) -> Non
     assert add_roles(made, Bundle.load(other), tmp_path / "again", replace_roles=True).roles == made.roles
 
 
+def test_an_added_role_never_gets_the_tokenizer_of_one_that_stays(bundle: Bundle, tmp_path: Path) -> None:
+    """`reranker/tokenizer.json` is the planner's too, and stays with it when the reranker is replaced."""
+    base = _with_tokenizers(bundle, tmp_path / "base")
+    other = write_bundle(tmp_path / "other", ("reranker",))
+    tokenizer = other / "tokenizer" / "tokenizer.json"
+    tokenizer.write_text(tokenizer.read_text() + "\n")
+    _seal(other)
+    made = add_roles(base, Bundle.load(other), tmp_path / "made", replace_roles=True)
+    assert made.path(made.roles.reranker.tokenizer).read_text() == tokenizer.read_text()
+    for role in ("planner", "text_encoder"):
+        name = getattr(base.roles, role).tokenizer
+        assert getattr(made.roles, role).tokenizer == name
+        assert made.path(name).read_bytes() == base.path(name).read_bytes()
+
+
+def test_a_graph_that_a_role_that_stays_shares_is_not_replaced(bundle: Bundle, tmp_path: Path) -> None:
+    base, other = repack(bundle, tmp_path / "base").root, write_bundle(tmp_path / "other", ("planner",))
+    manifest = json.loads((base / "manifest.json").read_text())
+    manifest["roles"]["deciders"] = {"act": manifest["roles"]["planner"]}
+    (base / "manifest.json").write_text(json.dumps(manifest))
+    model = onnx.load(str(other / "planner" / "model.onnx"))
+    model.doc_string = "trained further"
+    onnx.save(model, str(other / "planner" / "model.onnx"))
+    _seal(other)
+    with pytest.raises(ExportError, match=r"planner/model\.onnx: differs in .*, and roles\.deciders\.act, which stays"):
+        add_roles(Bundle.load(base), Bundle.load(other), tmp_path / "made", replace_roles=True)
+
+
+def _with_tokenizers(bundle: Bundle, root: Path) -> Bundle:
+    """The bundle with the text encoder's tokenizer under the name that its planner and reranker had for theirs."""
+    repack(bundle, root)
+    manifest = json.loads((root / "manifest.json").read_text())
+    roles = manifest["roles"]
+    (root / "reranker").mkdir(exist_ok=True)
+    (root / roles["planner"]["tokenizer"]).rename(root / "reranker" / "tokenizer.json")
+    (root / roles["text_encoder"]["tokenizer"]).rename(root / roles["planner"]["tokenizer"])
+    del manifest["files"][roles["text_encoder"]["tokenizer"]]
+    roles["text_encoder"]["tokenizer"] = roles["planner"]["tokenizer"]
+    for role in ("planner", "reranker"):
+        roles[role]["tokenizer"] = "reranker/tokenizer.json"
+    manifest["files"]["reranker/tokenizer.json"] = {}
+    (root / "manifest.json").write_text(json.dumps(manifest))
+    _seal(root)
+    return Bundle.load(root)
+
+
 def test_added_roles_may_share_files_that_the_kept_ones_do_not_have(bundle: Bundle, tmp_path: Path) -> None:
     shared = {"roles.generator.prompts.plan": bundle.roles.planner.prompt}
     base = repack(bundle, tmp_path / "base", settings=shared)

@@ -102,12 +102,26 @@ def test_a_model_that_lost_too_much_is_refused(exported: Path, references: list[
     assert not check_lossy_scorer("reranker", path, turned, inputs, Acceptance())[0].passed
 
 
-def test_a_value_beyond_float16_is_named(tmp_path: Path) -> None:
+def test_float16_is_as_near_after_a_long_prompt_as_after_a_short_one(exported: Path, tmp_path: Path) -> None:
+    """An angle of 1,000 in float16 is wrong by up to a quarter: far tokens would stand elsewhere."""
+    to_float16(exported, tmp_path / "half.onnx")
+    run, half = session(exported), session(tmp_path / "half.onnx")
+    apart = {}
+    for length in (20, 2000):
+        rows = np.random.default_rng(length).integers(1, 99, (4, length)).tolist()
+        feeds = [scorer_batch([row]) for row in rows]
+        whole, halved = (np.concatenate([each.run(["logits"], feed)[0] for feed in feeds]) for each in (run, half))
+        apart[length] = float(np.abs(whole - halved).mean() / whole.std())
+    assert apart[2000] < 2 * apart[20], apart
+
+
+@pytest.mark.parametrize("value", [1e6, 2e4])  # what float16 has no number for, and what a mask has to stay beyond
+def test_a_value_too_large_for_float16_is_named(tmp_path: Path, value: float) -> None:
     module = torch.nn.Linear(80, 80)
     with torch.no_grad():
-        module.weight[3, 4] = 1e6
+        module.weight[3, 4] = value
     write_onnx(module, {"x": torch.randn(2, 80)}, {"x": {0: "b"}, "y": {0: "b"}}, "y", tmp_path / "m.onnx")
-    with pytest.raises(ExportError, match=r"m\.onnx: weight has values beyond float16"):
+    with pytest.raises(ExportError, match=r"m\.onnx: weight has values beyond 10000; choose"):
         to_float16(tmp_path / "m.onnx", tmp_path / "half.onnx")
 
 

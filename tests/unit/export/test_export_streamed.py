@@ -42,7 +42,7 @@ def checkpoint(folder: Path, kind: str) -> Source:
 def adapted(source: Source, kind: str, folder: Path, **options: Any) -> Path:
     torch.manual_seed(9)
     model = getattr(transformers, VISION_CLASSES[kind]).from_pretrained(source.folder, dtype=torch.float32)
-    config = peft.LoraConfig(r=3, lora_alpha=6, init_lora_weights=False, **options)
+    config = peft.LoraConfig(r=3, lora_alpha=6, **{"init_lora_weights": False, **options})
     adapter = peft.get_peft_model(model, config)
     with torch.no_grad():
         for name, parameter in adapter.named_parameters():
@@ -118,6 +118,7 @@ MODULES = ["q_proj", "k_proj", "down_proj"]
         {"target_modules": MODULES, "rank_pattern": {"q_proj": 2}, "alpha_pattern": {"k_proj": 9}, "use_rslora": True},
         {"target_modules": ["v_proj", "qkv"], "modules_to_save": ["lm_head"]},
         {"target_modules": ["embed_tokens", "lm_head"]},
+        {"target_modules": ["embed_tokens", "q_proj"], "use_dora": True},
         {"target_modules": ["embed_tokens", "q_proj"], "ensure_weight_tying": True},
         {"target_modules": ["q_proj"], "modules_to_save": ["embed_tokens"], "ensure_weight_tying": True},
     ],
@@ -181,6 +182,13 @@ def test_damaged_checkpoints_are_refused_by_file_and_key(tmp_path: Path) -> None
     index.write_text(json.dumps(content))
     with pytest.raises(ExportError, match=r"index\.json: names '\.\./other\.safetensors'"):
         MergedWeights(source, kind)
+
+
+def test_an_adapter_that_changes_the_base_too_is_refused(tmp_path: Path) -> None:
+    base = checkpoint(tmp_path / "c", "qwen2_vl")
+    folder = adapted(base, "qwen2_vl", tmp_path / "a", target_modules=["q_proj"], init_lora_weights="pissa")
+    with pytest.raises(ExportError, match=r"adapter_config\.json: init_lora_weights is 'pissa', by which PEFT changes"):
+        MergedWeights(Source(base.folder, ((folder, 1.0),)), VISION_CLASSES["qwen2_vl"])
 
 
 def test_an_adapter_of_another_base_is_refused(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from tokenizers import Tokenizer
 
 from quizglass_export.checkpoints.source import Source
 from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
@@ -20,6 +19,7 @@ from quizglass_export.logistic_regression import Floats
 from quizglass_export.roles.shared.job import PREPROCESSOR, normalisation
 from quizglass_export.roles.shared.pictures import BLIP, pixels_of, tensors_of, words_of
 from quizglass_server.models.fields import Normalised
+from quizglass_server.models.text_rows import TextTokenizer
 
 _MOST_WORDS = 64
 
@@ -42,18 +42,18 @@ def q_former_states(
     source = Source(checkpoint)
     source.check("domain_router", ("blip-2",))
     model = source.load(BLIP)
-    tokenizer = Tokenizer.from_file(str(source.tokenizer_file()))
     size, width = int(model.config.vision_config.image_size), int(model.config.qformer_config.hidden_size)
     file = checkpoint / PREPROCESSOR
     mean, std = normalisation(file) if file.is_file() else (CLIP_MEAN, CLIP_STD)
     spec = Normalised(width=size, height=size, mean=mean, std=std)
     reader = QFormerClassifier(model, torch.eye(width), torch.zeros(width)).eval()  # the states themselves
     longest = min(_MOST_WORDS, int(model.config.qformer_config.max_position_embeddings))
+    tokenizer = TextTokenizer(source.tokenizer_file(), longest)
     rows = []
     for part in chunks(list(samples), batch):
         files = [picture_file(sample, beside.with_name(f"{beside.name}.pictures")) for sample in part]
         pixels = pixels_of([read_picture(path) for path in files if path is not None], spec)
-        words = words_of(tokenizer, [sample.question for sample in part], longest)
+        words = words_of(tokenizer, [sample.question for sample in part])
         with torch.no_grad():
             rows.append(reader(**tensors_of({"pixel_values": pixels, **words})).numpy())
         tick(len(part))

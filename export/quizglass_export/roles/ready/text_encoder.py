@@ -11,12 +11,12 @@ import numpy as np
 
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
-from quizglass_export.parity import Floats, batches, check_vectors, pool, session
+from quizglass_export.parity import Floats, batches, check_vectors, session
 from quizglass_export.roles import text_encoder
 from quizglass_export.roles.ready.onnx_files import TEXTS, TYPES, GraphForm, check_file, onnx_source, runs_at_length
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
 from quizglass_export.roles.text_encoder import ReadyTextEncoder, TextEncoder
-from quizglass_server.roles.text_encoder import TextEncoderPart
+from quizglass_server.roles.text_encoder import TextEncoderPart, pooled
 
 _OUTPUT = "last_hidden_state"
 
@@ -70,7 +70,7 @@ def _vectors(job: RoleJob, part: TextEncoderPart, texts: list[str], size: int) -
         states = run.run([_OUTPUT], inputs)[0]
         if states.shape[2:] != (part.dimension,):
             raise ExportError(f"{part.model}: states are {states.shape}, the recipe's dimension is {part.dimension}")
-        vectors += list(pool(states, inputs["attention_mask"].astype(np.int64), part.pooling))
+        vectors += list(pooled(states, inputs["attention_mask"].astype(np.int64), part.pooling))
     return vectors
 
 

@@ -61,6 +61,11 @@ class RoleJob:
     rows: tuple[str, ...] = ()
     shows_several: bool = False
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Sizes of all batches in which it is compared: of one, as a server mostly runs it, and the padded ones."""
+        return tuple(dict.fromkeys((1, *self.batches)))
+
     def path(self, name: str) -> Path:
         """A file to write; its directory is made."""
         path = self.folder / name

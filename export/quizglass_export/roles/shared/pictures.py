@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from tokenizers import Tokenizer
 
 from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
-from quizglass_export.parity import Floats, Inputs, tokenise_padded
+from quizglass_export.parity import Floats, Inputs
 from quizglass_export.roles.shared.entry import QFormer
 from quizglass_export.roles.shared.job import PREPROCESSOR, RoleJob, normalisation
 from quizglass_server.domain.turns import RGB
 from quizglass_server.models import vision_inputs
 from quizglass_server.models.fields import Normalised
+from quizglass_server.models.text_rows import TextTokenizer, padded
 
 BLIP = "Blip2ForImageTextRetrieval"
 Q_FORMER_CLASSES = {"blip-2": BLIP}
@@ -24,9 +24,9 @@ BATCH = {0: "batch"}
 TEXT_AXES = {"input_ids": ROWS, "attention_mask": ROWS}
 
 
-def words_of(tokenizer: Tokenizer, texts: Sequence[str], limit: int) -> Inputs:
-    """Ids and mask of texts, cut and padded."""
-    made = tokenise_padded(tokenizer, list(texts), limit)
+def words_of(tokenizer: TextTokenizer, texts: Sequence[str], width: int | None = None) -> Inputs:
+    """Ids and mask of texts as the server makes them, cut, and padded to a width or the longest."""
+    made = padded(tokenizer.rows(texts), width)
     return {name: made[name] for name in ("input_ids", "attention_mask")}
 
 

@@ -79,6 +79,15 @@ def test_what_a_gguf_adapter_cannot_say_is_refused(tokenizer: Path, tmp_path: Pa
             write_lora_gguf(qwen3(tokenizer).config, tmp_path / what, tmp_path / "a.gguf")
 
 
+@pytest.mark.parametrize("first", ["pissa", "olora"])
+def test_an_adapter_that_changes_the_base_too_is_refused(tokenizer: Path, tmp_path: Path, first: Any) -> None:
+    """PEFT takes its first matrices off the base's weights, which stay as they are beside a GGUF LoRA."""
+    config = peft.LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=first)
+    peft.get_peft_model(qwen3(tokenizer), config).save_pretrained(str(tmp_path / "adapter"))
+    with pytest.raises(ExportError, match=rf"adapter_config\.json: init_lora_weights is '{first}', by which PEFT"):
+        write_lora_gguf(qwen3(tokenizer).config, tmp_path / "adapter", tmp_path / "a.gguf")
+
+
 def test_a_bias_beside_the_matrices_is_refused(tokenizer: Path, tmp_path: Path) -> None:
     config = peft.LoraConfig(r=2, target_modules=["q_proj"], lora_bias=True)
     base = qwen3(tokenizer, attention_bias=True)

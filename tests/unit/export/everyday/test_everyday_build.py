@@ -15,7 +15,11 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(build._PACKAGE / "everyday", copied / "everyday")
     for name in ("onnx", "roles"):
         shutil.copytree(build._PACKAGE / name, copied / name)
+    shutil.copy(build._PACKAGE / "parity.py", copied)
+    for name in ("models", "roles"):
+        shutil.copytree(build._SERVER / name, copied.with_name("quizglass_server") / name)
     monkeypatch.setattr(build, "_PACKAGE", copied)
+    monkeypatch.setattr(build, "_SERVER", copied.with_name("quizglass_server"))
     monkeypatch.setattr(build, "RECIPE", copied / "everyday" / "bundle.toml")
     monkeypatch.setattr(build, "PROMPTS", copied / "everyday" / "prompts")
     return copied
@@ -28,6 +32,32 @@ def adapters(folder: Path) -> Path:
     return folder
 
 
+def test_a_bundle_is_not_taken_for_the_one_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build is stopped between the new bundle and the note of what it is made of, and its sources are put back."""
+    for prepared in ("fetch_everything", "write_merged", "write_encoder", "write_classifier", "write_labels"):
+        monkeypatch.setattr(build, prepared, lambda *_, **__: None)
+    made: list[str] = []
+
+    def built(of: str, *, stopped: bool = False) -> None:
+        def run(recipe: Path, out: Path) -> None:
+            out.mkdir(exist_ok=True)
+            (out / "manifest.json").write_text(of)
+            made.append(of)
+            if stopped:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(build, "_run_build", run)
+        monkeypatch.setattr(build, "_key", lambda adapters: {"code": of})
+        build.build_bundle(tmp_path, adapters=tmp_path / "none")
+
+    built("old")
+    with pytest.raises(KeyboardInterrupt):
+        built("new", stopped=True)
+    built("old")
+    assert made == ["old", "new", "old"]
+    assert (tmp_path / build.BUNDLE / "manifest.json").read_text() == "old"
+
+
 def test_a_bundle_is_the_same_wherever_its_sources_lie(package: Path, tmp_path: Path) -> None:
     key = build._key(adapters(tmp_path / "one"))
     assert key == build._key(adapters(tmp_path / "two"))
@@ -37,7 +67,13 @@ def test_a_bundle_is_the_same_wherever_its_sources_lie(package: Path, tmp_path: 
     assert key == build._key(tmp_path / "one")
 
 
-@pytest.mark.parametrize("changed", ["everyday/bundle.toml", "everyday/prompts/taught/plan.jinja", "onnx/file.py"])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *("everyday/bundle.toml", "everyday/prompts/taught/plan.jinja", "onnx/file.py", "parity.py"),
+        *("../quizglass_server/models/vision_inputs.py", "../quizglass_server/roles/tagger.py"),
+    ],
+)
 def test_what_it_is_made_of_or_by_makes_another_one(changed: str, package: Path, tmp_path: Path) -> None:
     folder = adapters(tmp_path / "adapters")
     before = build._key(folder)
