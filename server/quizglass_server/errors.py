@@ -278,6 +278,15 @@ class KnowledgeLost(KnowledgeFailed):
         self.retry_after_s = retry_after_s
 
 
+class CopiesLeft(KnowledgeFailed):
+    """The store was compacted, but copies of it from before lie beside it, which may hold what was deleted.
+
+    It stays so until somebody removes them.
+    """
+
+    code = "COPIES_LEFT"
+
+
 class NotSupported(QuizglassError):
     """The backend that keeps this server's knowledge cannot do it."""
 

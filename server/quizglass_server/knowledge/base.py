@@ -21,7 +21,7 @@ from quizglass_server.decoding.pictures import decode_picture
 from quizglass_server.domain.entries import ChunkHit, EntryHit, PicturedEntry, SearchOptions
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.engines.cache import BoundedCache
-from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.errors import CopiesLeft, KnowledgeFailed
 from quizglass_server.knowledge.content.records import AddReport, Change, EntryDraft, VectorKind
 from quizglass_server.knowledge.database.clock import StoreClock
 from quizglass_server.knowledge.database.disk import meaning
@@ -174,13 +174,13 @@ class KnowledgeBase:
         """Remove what deleted entries have left in the files; the sequence number up to which that is done.
 
         Raises:
-            KnowledgeFailed: something may be left: the log is being read, or files from before a repair or a
-                restoration lie in the directory.
+            KnowledgeFailed: something may be left, as the log is being read.
+            CopiesLeft: something may be left in files from before a repair or a restoration, in the same directory.
         """
         self._check_writable()
         sequence = await self._shrink()
         if copies := await asyncio.to_thread(other_copies, self._directory):
-            raise KnowledgeFailed(
+            raise CopiesLeft(
                 f"{FILE} is compacted, but its directory has {', '.join(copies)}, where deleted entries may still be; "
                 "remove what is no longer needed, or keep it elsewhere, and compact again"
             )

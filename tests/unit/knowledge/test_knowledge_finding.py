@@ -11,7 +11,7 @@ import pytest
 
 from quizglass.values import Filter, SearchMode
 from quizglass_server.domain.entries import SearchOptions
-from quizglass_server.errors import KnowledgeFailed, NotFound, RoleMissing
+from quizglass_server.errors import CopiesLeft, KnowledgeFailed, NotFound, RoleMissing
 from quizglass_server.knowledge import IndexOptions
 from quizglass_server.knowledge.database.clock import StoreClock
 from quizglass_server.knowledge.database.reader import DatabaseReader
@@ -264,7 +264,7 @@ async def test_no_compaction_is_acknowledged_beside_the_files_from_before_a_repa
     assert kept == tmp_path / "before-repair-1"
     base = await open_base(tmp_path)
     receipt = await base.delete("secret")
-    with pytest.raises(KnowledgeFailed, match=r"before-repair-1.*compact again"):
+    with pytest.raises(CopiesLeft, match=r"before-repair-1.*compact again"):
         await base.compact()
     assert _files_with(kept, b"zyrbax") != []
     shutil.rmtree(kept)
