@@ -44,7 +44,8 @@ class Adaptive:
 
         plan = await tools.decide(Plan, tools.start(), by="planner", otherwise=Plan.NONE)
         state = await look_up(plan, tools.start(), tools, further=True)
-        looked_up, searched = plan.searches_image or tools.guessed(state.queries), bool(state.queries)
+        looked_up = plan.searches_image or bool(state.seen) or tools.guessed(state.queries)
+        searched = bool(state.queries)
         missing = searched and await act(state, tools) is not Action.NONE
         if missing:
             state, looked_up = await _in_rounds(state, tools, looked_up=looked_up)

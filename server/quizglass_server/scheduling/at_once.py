@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -20,13 +21,21 @@ async def at_once(work: Sequence[Awaitable[Result]]) -> list[Result]:
     async def follow(one: Awaitable[Result]) -> Result:
         return await one
 
+    with closing_unbegun(work):
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(follow(one)) for one in work]
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+@contextmanager
+def closing_unbegun(work: Sequence[Awaitable[object]]) -> Iterator[None]:
+    """A block after which no coroutine is left that was never begun: that would complain."""
     try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(follow(one)) for one in work]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
+        yield
     finally:
         for one in work:
             if inspect.iscoroutine(one):
-                one.close()  # one that was never begun would complain
-    return [task.result() for task in tasks]
+                one.close()

@@ -29,6 +29,7 @@ from quizglass_server.scheduling.ledger import ByteLedger
 MAX_PART_BYTES = 64 * 1024
 _RETRY_S = 1.0
 _MOST_GONE = 4096
+"""Frames of a session that are gone and whose pictures `forget` still lets go."""
 _MIMES = ("", "image/jpeg", "image/png", "image/webp")
 
 

@@ -5,13 +5,12 @@ A policy that searches again begins another round; one that does two things at t
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
-from quizglass_server.scheduling.at_once import at_once
+from quizglass_server.scheduling.at_once import at_once, closing_unbegun
 
 Result = TypeVar("Result")
 
@@ -47,9 +46,5 @@ async def in_branches(work: Sequence[Awaitable[Result]]) -> list[Result]:
         _branch.set(f"{outer}.{number}" if outer else str(number))
         return await one
 
-    try:
+    with closing_unbegun(work):
         return await at_once([follow(one, number) for number, one in enumerate(work, 1)])
-    finally:
-        for one in work:
-            if inspect.iscoroutine(one):
-                one.close()  # one that was never begun would complain

@@ -99,3 +99,17 @@ async def test_figure_of_adaptive_looks_a_picture_that_shows_nothing_known_up_on
     )
     await Adaptive().answer(tools)
     assert len(tools.of("search_image")) == 1
+
+
+async def test_figure_of_adaptive_looks_a_picture_up_once_that_a_guessed_name_had_looked_up() -> None:
+    tools = ScriptedTools(
+        planner=["text"],
+        act=["none", "image", "text"],
+        rewrite=[["Who made the Tagrin?"], ["Who made the Velmora?"], ["Who made it?"]],
+        reformulate=[["a"], ["b"]],
+        answer=[NOTHING, NOTHING],
+        guessed=["Who made the Tagrin?"],
+        pictures=seen("Velmora"),
+    )
+    await Adaptive().answer(tools)
+    assert len(tools.of("search_image")) == 1
