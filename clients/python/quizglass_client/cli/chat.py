@@ -25,7 +25,8 @@ from quizglass.session import (
     TurnUpdate,
 )
 from quizglass.values import Done
-from quizglass_client.cli import connecting, subcommands
+from quizglass_client.access import Access
+from quizglass_client.cli import subcommands
 from quizglass_client.cli.ask import picture
 from quizglass_client.errors import ClientError, InvalidRequest, ServerUnavailable
 from quizglass_client.session.aio import AsyncSession, AsyncTurn
@@ -77,7 +78,7 @@ def chat(client: Client, arguments: argparse.Namespace) -> int:
 
 
 def _session(arguments: argparse.Namespace) -> AsyncSession:
-    access = connecting.access(arguments)
+    access: Access = arguments.access
     return AsyncSession(
         arguments.server,
         output=_output(arguments),

@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     command: Command = arguments.command
-    access = connecting.access(arguments)
+    access = arguments.access = connecting.access(arguments)  # sessions of chats and walks take it from there
     target = arguments.server if arguments.calls_server else DEFAULT_TARGET
     try:
         client = Client(target, credentials=access.credentials, metadata=access.metadata)

@@ -15,8 +15,8 @@ from typing import Any
 from rich.table import Table
 
 from quizglass.session import FrameState, FrameStatus, Interrupted, SegmentState, TurnUpdate
-from quizglass_client.access import Metadata
-from quizglass_client.cli import connecting, subcommands
+from quizglass_client.access import Access, Metadata
+from quizglass_client.cli import subcommands
 from quizglass_client.errors import ClientError
 from quizglass_client.session.aio import AsyncSession, AsyncTurn
 from quizglass_client.session.shaping import LinkProfile, ShapingProxy
@@ -120,7 +120,7 @@ def walk(client: Client, arguments: argparse.Namespace) -> int:
     host, _, port = client.target.rpartition(":")
     if not port.isdigit():
         raise UsageError(f"{client.target}: a walk needs a server at host:port")
-    access = connecting.access(arguments)
+    access: Access = arguments.access
     if access.credentials is not None:
         raise UsageError("a walk goes through a proxy on this machine, which no certificate names; leave --tls out")
     told = asyncio.run(replay(steps, host, int(port), access.metadata))
