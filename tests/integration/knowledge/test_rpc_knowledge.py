@@ -11,6 +11,8 @@ from grpc_status import rpc_status
 from quizglass import values
 from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc
 from quizglass_server.errors import RoleMissing
+from quizglass_server.scheduling.deadline import deadline
+from quizglass_server.scheduling.memory import WorkMemory
 from tests.support.rpc_fakes import Gate, png, serving
 
 
@@ -167,3 +169,16 @@ async def test_cancelling_an_import_stops_it(stage, knowledge):
         await closed.wait()
     assert stage.knowledge.entries == {}
     assert (await knowledge.ListEntries(knowledge_pb2.ListEntriesRequest())).total == 0
+
+
+async def test_a_search_waits_for_memory_no_longer_than_its_caller(knowledge, monkeypatch):
+    due, reserve = [], WorkMemory.reserve
+
+    async def noted(self, size):
+        due.append(deadline())
+        return await reserve(self, size)
+
+    monkeypatch.setattr(WorkMemory, "reserve", noted)
+    await knowledge.SearchEntries(knowledge_pb2.SearchEntriesRequest(text="a car"), timeout=600)
+    assert due
+    assert None not in due
