@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from bench import sections
+from bench.fingerprints import weights
 from bench.sections import Part
 from bench.session.stage import Served, SessionSetup, served
 
@@ -54,7 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runner = sections.Runner("session", SECTIONS, args)
     with runner.status() as say:
         setup = SessionSetup(args.quick, folder, args.bundle.resolve(), say, args.photographs)
-        runner.measure(lambda name: asyncio.run(asyncio.wait_for(_run(name, setup), _LIMIT_S)))
+        bundle = weights(setup.bundle)
+        runner.measure(lambda name: asyncio.run(asyncio.wait_for(_run(name, setup), _LIMIT_S)), bundle=bundle)
     return runner.finish()
 
 

@@ -4,8 +4,14 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+import pytest
+
+from bench.accuracy import ground
+from bench.accuracy.ground import Ground
 from bench.accuracy.log import kept
 from bench.accuracy.planner.asking import Asked
+from bench.worlds import Trial
+from quizglass_export.pocketworld.dataset import build_world
 
 
 def test_a_run_that_was_killed_while_it_wrote_goes_on_with_whole_lines(tmp_path: Path) -> None:
@@ -17,3 +23,15 @@ def test_a_run_that_was_killed_while_it_wrote_goes_on_with_whole_lines(tmp_path:
     with log.open("a") as file:
         file.write(lines[1])
     assert [asked["id"] for asked in kept(log)] == ["first", "second"]
+
+
+def test_answers_of_other_code_or_weights_are_not_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = Trial(7, build_world(7, 20, format=2), tmp_path, [], [])
+    run = Ground([7], 600, 8, 2, 1, tmp_path, tmp_path, True, False, lambda _: None)
+    logs = set()
+    for served in ("one", "other"):
+        for bundle in ("these", "those"):
+            monkeypatch.setattr(ground, "code", lambda *_, served=served: served)
+            monkeypatch.setattr(ground, "weights", lambda _, bundle=bundle: bundle)
+            logs.add(run.log("planning", trial))
+    assert len(logs) == 4
