@@ -39,6 +39,8 @@ from quizglass_server.models.wordgate import WordGate
 
 SIZES = {"720 x 1280": (720, 1280), "1080 x 1920": (1080, 1920)}
 """Height and width of large frames."""
+POLICY = "planning-agent"
+"""Of both servers: they have other defaults."""
 _WARM_UP = 12
 _READING = ("gate", "read")
 
@@ -189,7 +191,7 @@ def _timed(client: Client, question: Question, frame: bytes) -> tuple[TimedTurn,
     events: list[Event] = []
     first = None
     started = perf_counter()
-    for event in client.ask(question.text, frame, history=question.history, budget=60):
+    for event in client.ask(question.text, frame, history=question.history, policy=POLICY, budget=60):
         events.append(event)
         if first is None and isinstance(event.payload, AnswerDelta):
             first = (perf_counter() - started) * 1e3
