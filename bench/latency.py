@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import fmean, median, quantiles
 from time import perf_counter
 
+from matplotlib import colormaps
 from PIL import Image
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -182,7 +183,7 @@ def _plot(means: Mapping[str, Mapping[str, float]]) -> Path:
     left = [0.0] * len(means)
     for i, stage in enumerate(stages):
         widths = [each.get(stage, 0.0) for each in means.values()]
-        axes.barh([f"planned {plan}" for plan in means], widths, 0.6, left, label=stage, color=f"C{i}")
+        axes.barh([f"planned {plan}" for plan in means], widths, 0.6, left, label=stage, color=colormaps["tab20"](i))
         left = [at + width for at, width in zip(left, widths, strict=True)]
     axes.invert_yaxis()
     axes.set_xlabel("ms a turn, mean of each stage (the picture is embedded beside reading and planning)")

@@ -65,7 +65,7 @@ def accuracy_by_cost(costs: Mapping[str, Mapping[str, float]], questions: int) -
         axes.set_xlabel(label)
     handles, labels = left.get_legend_handles_labels()
     figure.legend([*handles[1:], handles[0]], [*labels[1:], labels[0]], loc="outside right", frameon=False, fontsize=8)
-    left.set_ylabel("exact match, %")
+    left.set_ylabel(f"exact match of {questions} questions, %")
     return saved(figure, RESULTS / "accuracy-by-cost.png")
 
 

@@ -4,6 +4,8 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -115,3 +117,16 @@ def test_a_section_without_peers_installs_none_and_leaves_their_published_versio
     file.write_text(json.dumps({"rows": [], "data": {}, "sections": {}, "peers": {"usearch": "2.0"}}))
     assert command.main(["--only", "kills", "--workdir", str(tmp_path), "--bundle", str(starter_bundle)]) == 0
     assert json.loads(file.read_text())["peers"] == {"usearch": "2.0"}
+
+
+def test_what_is_published_of_rounds_has_ours_whatever_becomes_of_those_that_are_compared() -> None:
+    class Contender:
+        def ask(self, _: str, *, ef: int, of: int) -> dict[str, float]:
+            return {"recall": 1.0, "p50_us": float(ef + of)}
+
+    part, run = Part(), SimpleNamespace(rounds=2, say=lambda _: None)
+    names = ("quizglass", "Chroma")
+    workers = cast(dict[str, Worker], {name: Contender() for name in names})
+    rounds = speed.at_equal_recall(workers, cast(Any, run), part)
+    assert rounds.pop("quizglass") == [11.0, 12.0]
+    assert part.data["rounds_us"] == {name: [11.0, 12.0] for name in names}
