@@ -134,6 +134,20 @@ async def test_figure_of_core_without_time_takes_the_best_entry_and_gives_what_t
     )
 
 
+@pytest.mark.parametrize(("pictures", "believed"), [(("A",), "external"), ((), "memory")])
+async def test_figure_of_core_answers_once_where_there_is_time_for_neither_side(
+    pictures: tuple[str, ...], believed: str
+) -> None:
+    tools = ScriptedTools(
+        pictures=seen(*pictures), searches_text=False, select=["1"], answer=[*[None] * (1 + len(pictures)), "1981"]
+    )
+    draft = await CoReMmrag().answer(tools)
+    assert (draft.text, draft.notes["believed"], draft.notes[believed]) == ("1981", believed, "1981")
+    assert titles(tools.of("answer")[-1].state.seen) == list(pictures)
+    found = tools.start().having(seen("A"))
+    assert (await reconcile(found, ScriptedTools(answer=[None, None, "1981"]))).text == "1981"
+
+
 async def test_figure_of_reconciling_what_another_policy_found() -> None:
     tools = ScriptedTools(answer=["1974", "1981"], weigh=["why"], reconcile=["1974"])
     state = tools.start().having([*seen("A"), *passages(["q"])])

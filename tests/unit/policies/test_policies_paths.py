@@ -305,3 +305,13 @@ async def test_an_answer_that_its_policy_refuses_is_not_given() -> None:
     assert "45 crowns" not in "".join(event.text for event in events if isinstance(event, AnswerDelta))
     (verdict,) = (event for event in events if isinstance(event, Verdict))
     assert verdict.notes == {"why": "45 crowns"}
+
+
+@pytest.mark.parametrize("policy", ["core-mmrag", "planning-agent-reconciled"])
+async def test_the_time_that_is_kept_for_an_answer_is_used_where_no_draft_fits_before_it(policy: str) -> None:
+    world = World()
+    for step in ("draft", "generate"):
+        world.resources.costs.took(step, 1.0)
+    end = done(await world.ask(policy=policy, budget_s=1.5, now=lambda: 0.0))
+    assert (end.answer, end.abstain_reason) == ("45 crowns", AbstainReason.NONE)
+    assert "draft" in [skipped.step for skipped in end.skipped]
