@@ -113,6 +113,9 @@ def test_only_accepted_passages_are_shown_and_at_most_so_many() -> None:
         False,
     ]
     assert [p.used for p in choose(passages, 2, Tuning(), reranked=True)] == [True, True, False]
+    between = [passage("a", 0.9), passage("b", 0.1), passage("c", 0.88), passage("d", 0.87)]  # of two queries
+    accepted = [p.text for p in choose(between, 2, Tuning(rerank_accept=0.85), reranked=True) if p.used]
+    assert accepted == ["a", "c"], "one that is not shown takes no place"
     unscored = [passage("a"), passage("b")]
     assert [p.used for p in choose(unscored, 1, Tuning(rerank_accept=0.85), reranked=False)] == [True, False]
 
