@@ -148,7 +148,7 @@ class Toolbox:
             return untold
         draft = await self._runner.run(write.named("draft" if task == ANSWER else task), request) or Draft()
         self._runner.has_answer |= answers and bool(draft.text)
-        return draft
+        return replace(draft, shown=state.shown)
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
         """The lines of a completion; none when there is no time for it."""
@@ -208,7 +208,7 @@ class Toolbox:
             return untold
         await self._runner.run(generate, request, writing, say)
         self._runner.has_answer |= bool(writing.draft.text)
-        return writing.draft
+        return replace(writing.draft, shown=state.shown)
 
     def _untold(self, request: GenerationRequest) -> Draft | None:
         """A refusal where nothing in a prompt can tell the answer."""

@@ -28,6 +28,7 @@ from quizglass.values import (
     VerdictOutcome,
     Withdrawn,
 )
+from quizglass_server.domain.entries import ChunkHit
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.errors import EngineFailed, EngineLost
@@ -36,7 +37,7 @@ from quizglass_server.policies.tools import Tools
 from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.scheduling.budget import Budget
 from tests.support.scripted_policy import Scripted, of
-from tests.support.turn_fakes import World, done, turn
+from tests.support.turn_fakes import CHUNKS, TAGRIN, World, done, turn
 
 
 class Action(Enum):
@@ -500,6 +501,28 @@ async def test_a_lookup_that_shows_nothing_is_why_nothing_is_known_whatever_was_
         return await tools.answer(state)
 
     assert done(await ask(world, run)).abstain_reason is AbstainReason.NO_EVIDENCE
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["dropped", "kept"])
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_of_passages_that_say_the_same_the_one_is_cited_that_the_answer_was_written_from(
+    ask: Any, kept: bool, streamed: bool
+) -> None:
+    world = World()
+    brought = {"first": ChunkHit(TAGRIN, "The Tagrin costs 45 crowns.", 0.9), "then": CHUNKS[1]}
+
+    async def search_texts(vector: Any, limit: int, words: str = "", finding: object = None) -> list[ChunkHit]:
+        return [brought[words]]
+
+    world.knowledge.search_texts = search_texts  # type: ignore[method-assign]
+
+    async def run(tools: Tools) -> Draft:
+        before = tools.start().having(await tools.search_text(["first"]))
+        state = (before if kept else tools.start()).having(await tools.search_text(["then"]))
+        return await tools.answer(state) if streamed else tools.tell(await tools.write("answer", state))
+
+    end = done(await ask(world, run))
+    assert (end.answer, [citation.title for citation in end.citations]) == ("45 crowns", ["Velmora"])
 
 
 async def test_words_in_the_picture_come_after_the_first_thing_that_is_told(ask: Any) -> None:
