@@ -308,6 +308,8 @@ async def _doubt(state: State, answer: Draft, reason: str, plan: Plan, tools: To
         otherwise=Judgement.SUPPORTED,
         answer=answer.text,
         certainty=answer.certainty,
+        p_min=answer.p_min,
+        p_mean=answer.p_mean,
         reason=reason,
         evidence=evidence,
     )

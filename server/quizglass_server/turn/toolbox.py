@@ -363,6 +363,6 @@ class Toolbox:
 
 
 def _p_min(noted: Mapping[str, Note]) -> float | None:
-    """Of an answer that is judged, the least token probability, as its `certainty` has it in percent."""
-    certainty = noted.get("certainty")
-    return float(certainty) / 100 if isinstance(certainty, str | float) else None
+    """Of an answer that is judged, the least token probability; None: nothing is said of it."""
+    p_min = noted.get("p_min")
+    return p_min if isinstance(p_min, float) else None

@@ -60,6 +60,8 @@ async def test_figure_of_qa_dragon_goes_through_every_part_on_the_way_of_rag() -
     assert tools.of("verifier")[0].also == {
         "answer": "Ana Bex",
         "certainty": "90",
+        "p_min": 0.9,
+        "p_mean": 0.9,
         "reason": "the article says so",
         "evidence": [
             "Velmora: Velmora is a red car.",

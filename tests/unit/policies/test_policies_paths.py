@@ -307,6 +307,41 @@ async def test_an_answer_that_its_policy_refuses_is_not_given() -> None:
     assert verdict.notes == {"why": "45 crowns"}
 
 
+class Weighing:
+    """A decider that says the same whatever it is asked."""
+
+    needs: frozenset[str] = frozenset()
+    shows_several = False
+
+    def __init__(self, **weighed: float) -> None:
+        self._weighed = list(weighed.items())
+
+    async def look_at(self, picture: object) -> None:
+        """There is nothing to do."""
+
+    async def probabilities(self, pictures: object, values: object) -> list[tuple[str, float]]:
+        return self._weighed
+
+
+async def test_an_answer_is_held_against_the_verifier_with_its_own_probability_and_no_percentage_of_it() -> None:
+    """In percent 0.9951 is 100: an answer was as good as certain, and what spoke against it did not count."""
+    world = World(support_accept=0.5, support_certainty=0.5)
+    deciders = {
+        "search_router": Weighing(rag=1.0),
+        "tool_router": Weighing(text=1.0),
+        "subject": Weighing(other=1.0),
+        "verifier": Weighing(supported=0.002, contradicted=0.998),  # log odds -6.2; the tokens' are 5.3, of 100 % 9.2
+    }
+    world.models.deciders.update(deciders)  # type: ignore[arg-type]
+
+    async def generate(request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:
+        yield Token("45 crowns", 0.9951)
+        yield GenerationEnd("stop", 20, 1)
+
+    world.models.generate = generate  # type: ignore[method-assign]
+    assert done(await world.ask(policy="qa-dragon-no-second-look")).abstain_reason is AbstainReason.CONTRADICTED
+
+
 @pytest.mark.parametrize("policy", ["core-mmrag", "planning-agent-reconciled"])
 async def test_the_time_that_is_kept_for_an_answer_is_used_where_no_draft_fits_before_it(policy: str) -> None:
     world = World()

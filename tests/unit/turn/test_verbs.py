@@ -422,9 +422,9 @@ async def test_a_verifier_that_the_policy_asks_itself_is_not_asked_again(ask: An
     assert of(Verdict, events)[0].outcome is VerdictOutcome.SUPPORTED  # by the words of the evidence
 
 
-@pytest.mark.parametrize(("certainty", "label"), [("90", "supported"), ("10", "contradicted"), (None, "supported")])
+@pytest.mark.parametrize(("p_min", "label"), [(0.9, "supported"), (0.1, "contradicted"), (None, "supported")])
 async def test_how_sure_an_answers_tokens_are_counts_beside_the_verifier(
-    ask: Any, certainty: str | None, label: str
+    ask: Any, p_min: float | None, label: str
 ) -> None:
     world = World(support_accept=0.5, support_certainty=0.5)
     world.models.deciders["verifier"] = Judge(("supported", 0.6), ("contradicted", 0.4))  # type: ignore[assignment]
@@ -434,7 +434,7 @@ async def test_how_sure_an_answers_tokens_are_counts_beside_the_verifier(
         SUPPORTED, CONTRADICTED = "supported", "contradicted"
 
     async def run(tools: Tools) -> Draft:
-        also = {"answer": "45 crowns"} | ({} if certainty is None else {"certainty": certainty})
+        also: dict[str, Any] = {"answer": "45 crowns"} | ({} if p_min is None else {"p_min": p_min})
         judged = await tools.decide(Judgement, tools.start(), by="verifier", otherwise=Judgement.SUPPORTED, **also)
         said.append(judged.value)
         return Draft()
