@@ -184,9 +184,13 @@ def _calculated(
 
 
 def _place(result: str, answer: str, begin: int) -> int:
-    """Where a result stands in an answer, from a place on; not within a longer number or word, if it can be helped."""
-    alone = re.compile(rf"(?<!\w)(?<!\d[.,]){re.escape(result)}(?!\w|[.,]\d)").search(answer, begin)
-    return answer.find(result, begin) if alone is None else alone.start()
+    """Where a result stands in an answer, from a place on; not within a longer number or word, if it can be helped.
+
+    A unit may follow a number without a space: "39km".
+    """
+    ends = r"(?!\d|[.,]\d)" if result[-1].isdigit() else r"(?!\w)"
+    alone = re.compile(rf"(?<!\w)(?<!\d[.,]){re.escape(result)}{ends}").search(answer, begin)
+    return max(answer.find(result, begin), answer.find(result)) if alone is None else alone.start()
 
 
 def judged(support: Support, supported: bool | None) -> Support:

@@ -175,6 +175,24 @@ def test_a_result_is_cited_where_it_stands_and_not_within_another_number() -> No
     ]
 
 
+@pytest.mark.parametrize(
+    ("written", "marked"),
+    [
+        ("<<1+2>>kg, so <<2+3>> in all, not 3", ["3", "5"]),
+        ("<<1+2>>kg, <<2+3>>kg, not 3", ["3", "5"]),
+        ("n<<1+2>> is <<2+3>>, not 3", ["3", "5"]),
+    ],
+)
+def test_results_are_cited_where_they_stand_whatever_stands_beside_them(written: str, marked: list[str]) -> None:
+    numbers = Evidence("1", Origin.TEXT_SEARCH, "e", "", "It has 1, 2, 3 and 5.", used=True)
+    calculator = Calculator()
+    answer = calculator.feed(written) + calculator.rest()
+    support = verify(answer, [numbers], calculator.calculations)
+    assert support.outcome is VerdictOutcome.SUPPORTED
+    assert all(0 <= citation.start < citation.end for citation in support.citations)
+    assert [answer[citation.start : citation.end] for citation in support.citations][:2] == marked
+
+
 def test_a_price_read_in_the_picture_supports_what_is_calculated_from_it() -> None:
     calculator = Calculator()
     answer = calculator.feed("<<5*12>> crowns")
