@@ -1,7 +1,7 @@
 """Each plan walks the paper's path: the right lookups, in the right order, and what the generator is shown."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 
 import pytest
@@ -18,11 +18,12 @@ from quizglass.values import (
     QueryRewritten,
     Verdict,
 )
+from quizglass_server.domain.entries import ChunkHit
 from quizglass_server.domain.turns import GenerationEnd, Token
 from quizglass_server.errors import InvalidInput
 from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.steps.tuning import Views
-from tests.support.turn_fakes import World, done, picture, turn
+from tests.support.turn_fakes import VELMORA, World, done, picture, turn
 
 SEEN = ["Velmora: Velmora is a red car made by Tandric."]
 FOUND = ["Velmora: The Velmora costs 45 crowns.", "Velmora: The Velmora was first made in 1974."]
@@ -305,6 +306,35 @@ async def test_an_answer_that_its_policy_refuses_is_not_given() -> None:
     assert "45 crowns" not in "".join(event.text for event in events if isinstance(event, AnswerDelta))
     (verdict,) = (event for event in events if isinstance(event, Verdict))
     assert verdict.notes == {"why": "45 crowns"}
+
+
+async def test_what_rounds_of_searching_bring_beyond_the_models_context_is_left_out_from_its_end() -> None:
+    world = World()
+    shown, searched = list[list[str]](), list[str]()
+
+    async def search_texts(vector: object, limit: int, words: str = "", finding: object = None) -> list[ChunkHit]:
+        searched.append(words)
+        return [ChunkHit(VELMORA, f"{len(searched)}.{place} of it.", 0.9) for place in range(limit)]
+
+    async def short_of_room(request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:
+        found = request.values["found"]
+        assert isinstance(found, list)
+        if len(found) > 6:
+            raise InvalidInput("question", "the prompt is too long")
+        shown.append(found)
+        pieces = [f" Which is number {len(searched)}?"] if request.task == "reformulate" else [" 45", " crowns"]
+        for piece in pieces:
+            yield Token(piece, 0.9)
+        yield GenerationEnd("stop", 20, len(pieces))
+
+    async def more(request: GenerationRequest, labels: Sequence[str]) -> list[float]:
+        return [float(label == " B") for label in labels]
+
+    world.knowledge.search_texts = search_texts  # type: ignore[method-assign]
+    world.models.generate, world.models.choose = short_of_room, more  # type: ignore[method-assign]
+    assert done(await world.ask(policy="cogplanner-sequential")).answer == "45 crowns"
+    assert len(searched) == 3
+    assert [line.partition(": ")[2] for line in shown[-1]] == ["3.0 of it.", "3.1 of it.", "3.2 of it.", "3.3 of it."]
 
 
 class Weighing:
