@@ -214,7 +214,7 @@ class QADragon:
         if not asked:
             objects = _short(await tools.lines("objects", state))
             state = state.noting(objects=objects)
-            asked = await tools.lines("object", state) if len(objects) > 1 else objects
+            asked = (await tools.lines("object", state))[:1] if len(objects) > 1 else objects
         for entry in await tools.search_image(asked, limit=MOST_ENTITIES, candidates=True):
             candidate = state.having([entry]).noting(entity=entry.title)
             if await tools.decide(Same, candidate, by="entity", otherwise=Same.YES) is Same.YES:

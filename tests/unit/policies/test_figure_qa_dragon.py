@@ -232,6 +232,12 @@ async def test_figure_of_qa_dragon_looks_up_the_thing_that_the_question_names_an
     assert tools.of("objects") == tools.of("object") == []
 
 
+async def test_figure_of_qa_dragon_looks_up_the_one_object_that_is_meant_whatever_else_is_written() -> None:
+    tools = dragon(object=[["the red car", "the house behind it", "the road"]])
+    await QADragon().answer(tools)
+    assert [call.name for call in tools.of("search_image")] == ["the red car <= 5"]
+
+
 async def test_figure_of_qa_dragons_token_probabilities_refuse_before_the_verifier_is_asked() -> None:
     tools = ScriptedTools(unsure=["Bo"], think=THOUGHT, tool_router=["none"], conclude=["Bo"])
     assert (await QADragon().answer(tools)).refused is AbstainReason.UNSURE
