@@ -82,6 +82,11 @@ class Judgement(Enum):
     CONTRADICTED = "contradicted"
     INCOMPLETE = "incomplete"
 
+    @classmethod
+    def _missing_(cls, value: object) -> Judgement:
+        """Of a verifier that says in words of its own what is wrong."""
+        return cls.UNSUPPORTED
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:

@@ -115,17 +115,18 @@ class Toolbox:
         """Choose one of a closed set, by the decider of that name or else by the generator's prompt."""
         self._look_ahead()
         self._verified = self._verified or by == VERIFIER
-        name, names = "plan" if labels is Plan else by, [str(label.value) for label in labels]
+        name = "plan" if labels is Plan else by
         decider = self._resources.models.deciders.get(by)
         if decider is None:
             request = await self._requests.to(by, state, also)
+            names = [str(label.value) for label in labels]
             weighed = await self._runner.run(ask_letter.named(name), request, names)
         else:
             step = ask_decider.named(name, role=by)
             shown = await self._requests.pictures(state, entries=decider.shows_several)
 
             def ask(values: Values) -> _Weighing:
-                return self._runner.run_on(decider, step, shown, values, names)
+                return self._runner.run_on(decider, step, shown, values, labels)
 
             weighed = await self._weighed(decider, ask, state, also)
         label, decided_by = otherwise, "fixed"

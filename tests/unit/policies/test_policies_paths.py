@@ -19,8 +19,10 @@ from quizglass.values import (
     Verdict,
 )
 from quizglass_server.domain.entries import ChunkHit
-from quizglass_server.domain.turns import GenerationEnd, Token
+from quizglass_server.domain.turns import GenerationEnd, Picture, Token
 from quizglass_server.errors import InvalidInput
+from quizglass_server.models.prompts import Values
+from quizglass_server.roles.decider import Decider
 from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.steps.tuning import Views
 from tests.support.turn_fakes import VELMORA, World, done, picture, turn
@@ -340,29 +342,42 @@ async def test_what_rounds_of_searching_bring_beyond_the_models_context_is_left_
 class Weighing:
     """A decider that says the same whatever it is asked."""
 
+    executor = "cpu"
     needs: frozenset[str] = frozenset()
     shows_several = False
 
     def __init__(self, **weighed: float) -> None:
         self._weighed = list(weighed.items())
 
-    async def look_at(self, picture: object) -> None:
+    async def look_at(self, picture: Picture) -> None:
         """There is nothing to do."""
 
-    async def probabilities(self, pictures: object, values: object) -> list[tuple[str, float]]:
+    async def probabilities(self, pictures: Sequence[Picture], values: Values) -> list[tuple[str, float]]:
         return self._weighed
+
+
+def searching_text(verifier: Decider) -> dict[str, Decider]:
+    """Deciders that have QA-Dragon search by text, and this verifier."""
+    return {
+        "search_router": Weighing(rag=1.0),
+        "tool_router": Weighing(text=1.0),
+        "subject": Weighing(other=1.0),
+        "verifier": verifier,
+    }
+
+
+@pytest.mark.parametrize(("supported", "reason"), [(0.3, AbstainReason.UNSUPPORTED), (0.7, AbstainReason.NONE)])
+async def test_a_verifier_may_say_in_words_of_its_own_what_is_wrong(supported: float, reason: AbstainReason) -> None:
+    world = World()
+    world.models.deciders.update(searching_text(Weighing(supported=supported, made_up=1 - supported)))
+    assert done(await world.ask(policy="qa-dragon-no-second-look")).abstain_reason is reason
 
 
 async def test_an_answer_is_held_against_the_verifier_with_its_own_probability_and_no_percentage_of_it() -> None:
     """In percent 0.9951 is 100: an answer was as good as certain, and what spoke against it did not count."""
     world = World(support_accept=0.5, support_certainty=0.5)
-    deciders = {
-        "search_router": Weighing(rag=1.0),
-        "tool_router": Weighing(text=1.0),
-        "subject": Weighing(other=1.0),
-        "verifier": Weighing(supported=0.002, contradicted=0.998),  # log odds -6.2; the tokens' are 5.3, of 100 % 9.2
-    }
-    world.models.deciders.update(deciders)  # type: ignore[arg-type]
+    doubting = Weighing(supported=0.002, contradicted=0.998)  # log odds -6.2; the tokens' are 5.3, of 100 % 9.2
+    world.models.deciders.update(searching_text(doubting))
 
     async def generate(request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:
         yield Token("45 crowns", 0.9951)
