@@ -244,7 +244,8 @@ class Assistant:
             support = Support(VerdictOutcome.ABSTAINED)
         else:
             with journal.stage("verify") as span:
-                support = judged(verify(answer, journal.evidence, draft.calculations, question), draft.supported)
+                support = verify(answer, journal.evidence, draft.calculations, question, draft.shown)
+                support = judged(support, draft.supported)
             journal.ended(span, "", lambda: told_check(answer, support))
         journal.close()
         journal.emit(Verdict(support.outcome, draft.p_min, draft.p_mean, _notes(draft)))

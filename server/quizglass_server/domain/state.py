@@ -34,6 +34,8 @@ class Draft:
     """What a policy says of how it came about: the two sides of a conflict, which was believed, why."""
     calculations: tuple[Calculation, ...] = ()
     """What was worked out for it."""
+    shown: tuple[str, ...] = ()
+    """Ids of the evidence of searches that its prompt had, in order."""
 
     @property
     def p_min(self) -> float:
@@ -74,6 +76,11 @@ class State:
     def asked(self) -> tuple[str, ...]:
         """The queries, or the question where there are none."""
         return self.queries or (self.question,)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Ids of the evidence, what text searches brought first, each search's in the order of prompts."""
+        return tuple(item.id for item in (*self.found, *self.seen))
 
     def asking(self, queries: Sequence[str]) -> State:
         """The same, reformulated; no queries change nothing."""

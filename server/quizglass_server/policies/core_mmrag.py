@@ -109,7 +109,8 @@ async def reading(entries: Sequence[Evidence], state: State, tools: Tools, limit
 async def settle(memory: Draft, evidence: Draft, state: State, tools: Tools) -> Draft:
     """Stage 4: the answer that both give, or the one that the model believes, with both and the reason in its notes.
 
-    A side that does not know contradicts nothing, and leaves it to the other.
+    A side that does not know contradicts nothing, and leaves it to the other. Where memory does not know, and there was
+    no time for the other, one answer from all that was found takes what is left.
 
     Args:
         memory: y_int.
@@ -118,6 +119,12 @@ async def settle(memory: Draft, evidence: Draft, state: State, tools: Tools) -> 
         tools: of the turn.
     """
     said = {"memory": memory.text, "external": evidence.text}
+    found = bool(state.seen or state.found)
+    if not evidence.text and tools.abstains(memory) and (found or not memory.text):
+        draft = await tools.answer(state)
+        if draft.text or not memory.text:
+            side = "external" if draft.text and found else "memory"
+            return replace(draft, notes={**draft.notes, **said, side: draft.text, "believed": side})
     if evidence.text and same_wording(memory.text, evidence.text):
         return tools.tell(replace(memory, notes=said | {"believed": "both"}))
     if tools.abstains(evidence) and (memory.text or not evidence.text):

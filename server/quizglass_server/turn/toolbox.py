@@ -115,17 +115,18 @@ class Toolbox:
         """Choose one of a closed set, by the decider of that name or else by the generator's prompt."""
         self._look_ahead()
         self._verified = self._verified or by == VERIFIER
-        name, names = "plan" if labels is Plan else by, [str(label.value) for label in labels]
+        name = "plan" if labels is Plan else by
         decider = self._resources.models.deciders.get(by)
         if decider is None:
             request = await self._requests.to(by, state, also)
+            names = [str(label.value) for label in labels]
             weighed = await self._runner.run(ask_letter.named(name), request, names)
         else:
             step = ask_decider.named(name, role=by)
             shown = await self._requests.pictures(state, entries=decider.shows_several)
 
             def ask(values: Values) -> _Weighing:
-                return self._runner.run_on(decider, step, shown, values, names)
+                return self._runner.run_on(decider, step, shown, values, labels)
 
             weighed = await self._weighed(decider, ask, state, also)
         label, decided_by = otherwise, "fixed"
@@ -148,7 +149,7 @@ class Toolbox:
             return untold
         draft = await self._runner.run(write.named("draft" if task == ANSWER else task), request) or Draft()
         self._runner.has_answer |= answers and bool(draft.text)
-        return draft
+        return replace(draft, shown=state.shown)
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
         """The lines of a completion; none when there is no time for it."""
@@ -208,7 +209,7 @@ class Toolbox:
             return untold
         await self._runner.run(generate, request, writing, say)
         self._runner.has_answer |= bool(writing.draft.text)
-        return writing.draft
+        return replace(writing.draft, shown=state.shown)
 
     def _untold(self, request: GenerationRequest) -> Draft | None:
         """A refusal where nothing in a prompt can tell the answer."""
@@ -363,6 +364,6 @@ class Toolbox:
 
 
 def _p_min(noted: Mapping[str, Note]) -> float | None:
-    """Of an answer that is judged, the least token probability, as its `certainty` has it in percent."""
-    certainty = noted.get("certainty")
-    return float(certainty) / 100 if isinstance(certainty, str | float) else None
+    """Of an answer that is judged, the least token probability; None: nothing is said of it."""
+    p_min = noted.get("p_min")
+    return p_min if isinstance(p_min, float) else None

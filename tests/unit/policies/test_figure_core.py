@@ -134,6 +134,24 @@ async def test_figure_of_core_without_time_takes_the_best_entry_and_gives_what_t
     )
 
 
+@pytest.mark.parametrize(
+    ("pictures", "memory", "believed"),
+    [("A", None, "external"), ("A", "I don't know", "external"), ("", None, "memory")],
+)
+async def test_figure_of_core_answers_once_where_memory_does_not_know_and_there_is_no_time_for_the_other_side(
+    pictures: str, memory: str | None, believed: str
+) -> None:
+    written = [memory, *[None] * len(pictures), "1981"]
+    tools = ScriptedTools(pictures=seen(*pictures), searches_text=False, select=["1"], answer=written)
+    draft = await CoReMmrag().answer(tools)
+    assert (draft.text, draft.notes["believed"], draft.notes[believed]) == ("1981", believed, "1981")
+    assert titles(tools.of("answer")[-1].state.seen) == list(pictures)
+    found = tools.start().having(seen("A"))
+    assert (await reconcile(found, ScriptedTools(answer=[memory, None, "1981"]))).text == "1981"
+    left = await reconcile(found, ScriptedTools(answer=[memory, None, None]))
+    assert (left.text, left.notes["believed"]) == (memory or "", "memory")
+
+
 async def test_figure_of_reconciling_what_another_policy_found() -> None:
     tools = ScriptedTools(answer=["1974", "1981"], weigh=["why"], reconcile=["1974"])
     state = tools.start().having([*seen("A"), *passages(["q"])])
