@@ -83,6 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sources", type=Path, help="photographs and fonts, for the section gate")
     parser.add_argument("--lettered", type=Path, nargs="*", default=(), help="folders of photographs with words")
     args = parser.parse_args(arguments)
+    if args.sources is None and "gate" in (args.only or SECTIONS):
+        parser.error("--sources: the section gate needs this folder; name it, or other sections with --only")
     args.seed = fresh_seeds(1)[0] if args.seed is None else args.seed
     runner = sections.Runner("reading", SECTIONS, args)
     with runner.status() as say:
@@ -131,8 +133,6 @@ def gate(setup: Setup) -> Part:
     """The gate beside the reader on pictures that it was not fitted on."""
     from quizglass_export.wordgate import judge
 
-    if setup.args.sources is None:
-        raise ValueError("--sources: name the folder that quizglass_export/wordgate/sources.py describes")
     report = judge.measured(setup.args.sources, setup.args.lettered, setup.count(800, 12))
     rows = []
     for group in report:

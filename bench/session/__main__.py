@@ -50,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--photographs", type=Path, help="folder of the unpacked wheels of scikit-image and scikit-learn"
     )
     args: argparse.Namespace = parser.parse_args(arguments)
+    if args.photographs is None and "photographs" in (args.only or SECTIONS):
+        parser.error("--photographs: the section photographs needs this folder; name it, or other sections with --only")
     folder: Path = args.workdir.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     runner = sections.Runner("session", SECTIONS, args)

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from bench import results, sections
+from bench import reading, results, sections
 from bench.results import Row
 from bench.sections import Part
+from bench.session import __main__ as session
 
 ROOT = Path(__file__).parents[3]
 SECTIONS = ("first", "second", "third")
@@ -221,3 +222,15 @@ def test_a_folder_that_matters_is_published_without_its_name(monkeypatch: pytest
     given = f"--only first --photographs{between}/home/somebody/pictures"
     monkeypatch.setattr("sys.argv", ["bench", *given.split()])
     assert results.command("session") == f"python -m bench.session --only first --photographs{between}FOLDER"
+
+
+@pytest.mark.parametrize(
+    ("main", "needs"),
+    [(session.main, "--photographs: the section photographs"), (reading.main, "--sources: the section gate")],
+)
+def test_what_a_section_needs_is_asked_for_before_the_others_are_measured(
+    main: Callable[[list[str]], int], needs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([])
+    assert needs in capsys.readouterr().err
