@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -16,6 +17,12 @@ def panels(columns: int, width: float, height: float, *, rows: int = 1) -> tuple
         for axes in row:
             axes.spines[["top", "right"]].set_visible(False)
     return figure, grid
+
+
+def reach(values: Sequence[float], rounds: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]:
+    """How far the least and the largest of each point's rounds lie below and above its value, as error bars take it."""
+    pairs = list(zip(values, rounds, strict=True))
+    return [value - min(each) for value, each in pairs], [max(each) - value for value, each in pairs]
 
 
 def saved(figure: Figure, path: Path) -> Path:

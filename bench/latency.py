@@ -11,9 +11,10 @@ import argparse
 import io
 from collections.abc import Mapping
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import fmean, median, quantiles
 from time import perf_counter
 
+from matplotlib import colormaps
 from PIL import Image
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -48,7 +49,7 @@ def main() -> None:
     rows = [*_planner_rows(served, peer, equal), *_turn_rows(turns)]
     results.show(rows, f"latency, world {args.seed}, {len(turns)} turns", console)
     path = results.write("latency", rows, seed=args.seed, stages=_stages(turns))
-    console.print(f"{path} and {_plot({plan: _medians(turns, plan) for plan in _PLANS})}")
+    console.print(f"{path} and {_plot({plan: _means(turns, plan) for plan in _PLANS})}")
 
 
 def _arguments() -> argparse.Namespace:
@@ -71,7 +72,11 @@ class TimedTurn:
         self.waited = waited
         self.first = first
         """To the first piece of the answer; None when there was none."""
-        self.stages = {t.stage: (t.duration * 1e3, t.engine * 1e3) for t in answer.done.timings}
+        self.stages: dict[str, tuple[float, float]] = {}
+        """What a stage took and what of it was inside engines, all times together that it ran."""
+        for t in answer.done.timings:
+            took, engine = self.stages.get(t.stage, (0.0, 0.0))
+            self.stages[t.stage] = took + t.duration * 1e3, engine + t.engine * 1e3
         self._engines = [(t.stage, t.engine * 1e3) for t in answer.done.timings]
         """One for each run of a stage, in the order in which they ended."""
 
@@ -89,7 +94,7 @@ class TimedTurn:
         return self.waited - sum(engine for _, engine in self._engines) + min(looking, beside)
 
     def _engine(self, wanted: str) -> float:
-        return sum(engine for stage, engine in self._engines if stage == wanted)
+        return self.stages.get(wanted, (0.0, 0.0))[1]
 
 
 def _time_turns(trial: Trial, args: argparse.Namespace, folder: Path, bars: Progress) -> list[TimedTurn]:
@@ -151,10 +156,11 @@ def _turn_rows(turns: list[TimedTurn]) -> list[Row]:
     return rows
 
 
-def _medians(turns: list[TimedTurn], plan: str) -> dict[str, float]:
+def _means(turns: list[TimedTurn], plan: str) -> dict[str, float]:
+    """Of all turns of a plan, those without the stage too: only so the stages add up."""
     chosen = [t for t in turns if t.plan == plan]
     names = list(dict.fromkeys(stage for t in chosen for stage in t.stages))
-    return {name: median(t.stages[name][0] for t in chosen if name in t.stages) for name in names}
+    return {name: fmean(t.stages.get(name, (0.0, 0.0))[0] for t in chosen) for name in names}
 
 
 def _stages(turns: list[TimedTurn]) -> dict[str, dict[str, float]]:
@@ -170,17 +176,17 @@ def _stages(turns: list[TimedTurn]) -> dict[str, dict[str, float]]:
     }
 
 
-def _plot(medians: Mapping[str, Mapping[str, float]]) -> Path:
-    """Median milliseconds of each stage for each plan, stacked."""
+def _plot(means: Mapping[str, Mapping[str, float]]) -> Path:
+    """Mean milliseconds of each stage for each plan, stacked."""
     figure, [[axes]] = panels(1, 8, 2.8)
-    stages = list(dict.fromkeys(stage for each in medians.values() for stage in each if stage != "embed"))
-    left = [0.0] * len(medians)
+    stages = list(dict.fromkeys(stage for each in means.values() for stage in each if stage != _EMBEDDING))
+    left = [0.0] * len(means)
     for i, stage in enumerate(stages):
-        widths = [each.get(stage, 0.0) for each in medians.values()]
-        axes.barh([f"needs {plan}" for plan in medians], widths, 0.6, left, label=stage, color=f"C{i}")
+        widths = [each.get(stage, 0.0) for each in means.values()]
+        axes.barh([f"planned {plan}" for plan in means], widths, 0.6, left, label=stage, color=colormaps["tab20"](i))
         left = [at + width for at, width in zip(left, widths, strict=True)]
     axes.invert_yaxis()
-    axes.set_xlabel("ms, medians of each stage (embedding the picture runs beside reading and planning)")
+    axes.set_xlabel("ms a turn, mean of each stage (the picture is embedded beside reading and planning)")
     axes.legend(ncols=4, frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1))
     return saved(figure, RESULTS / "latency.png")
 

@@ -39,6 +39,8 @@ from quizglass_server.models.wordgate import WordGate
 
 SIZES = {"720 x 1280": (720, 1280), "1080 x 1920": (1080, 1920)}
 """Height and width of large frames."""
+POLICY = "planning-agent"
+"""Of both servers: they have other defaults."""
 _WARM_UP = 12
 _READING = ("gate", "read")
 
@@ -81,6 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sources", type=Path, help="photographs and fonts, for the section gate")
     parser.add_argument("--lettered", type=Path, nargs="*", default=(), help="folders of photographs with words")
     args = parser.parse_args(arguments)
+    if args.sources is None and "gate" in (args.only or SECTIONS):
+        parser.error("--sources: the section gate needs this folder; name it, or other sections with --only")
     args.seed = fresh_seeds(1)[0] if args.seed is None else args.seed
     runner = sections.Runner("reading", SECTIONS, args)
     with runner.status() as say:
@@ -129,8 +133,6 @@ def gate(setup: Setup) -> Part:
     """The gate beside the reader on pictures that it was not fitted on."""
     from quizglass_export.wordgate import judge
 
-    if setup.args.sources is None:
-        raise ValueError("--sources: name the folder that quizglass_export/wordgate/sources.py describes")
     report = judge.measured(setup.args.sources, setup.args.lettered, setup.count(800, 12))
     rows = []
     for group in report:
@@ -189,7 +191,7 @@ def _timed(client: Client, question: Question, frame: bytes) -> tuple[TimedTurn,
     events: list[Event] = []
     first = None
     started = perf_counter()
-    for event in client.ask(question.text, frame, history=question.history, budget=60):
+    for event in client.ask(question.text, frame, history=question.history, policy=POLICY, budget=60):
         events.append(event)
         if first is None and isinstance(event.payload, AnswerDelta):
             first = (perf_counter() - started) * 1e3

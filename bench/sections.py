@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -13,7 +13,12 @@ from typing import Any
 
 from rich.console import Console
 
+import quizglass
+import quizglass_client
+import quizglass_export
+import quizglass_server
 from bench import results
+from bench.fingerprints import code
 from bench.processes import ended_together
 from bench.results import Row
 
@@ -91,6 +96,12 @@ def published(name: str) -> dict[str, Finished]:
     }
 
 
+def published_detail(name: str, detail: str) -> Any:
+    """What bench/results/NAME.json has beside its rows and sections; None where it has no such thing."""
+    path = results.RESULTS / f"{name}.json"
+    return json.loads(path.read_text()).get(detail) if path.is_file() else None
+
+
 def sampled(data: Any, most: int) -> Any:
     """Data with at most so many items of each list that stands in it, evenly drawn."""
     if isinstance(data, dict):
@@ -109,7 +120,7 @@ def arguments(name: str, description: str | None, sections: Collection[str]) -> 
         "--only", nargs="+", choices=list(sections), help="sections to measure; others keep their published rows"
     )
     parser.add_argument(
-        "--resume", action="store_true", help="leave out sections that are finished, with the same settings"
+        "--resume", action="store_true", help="leave out sections that are finished, with the same settings and code"
     )
     parser.add_argument("--quick", action="store_true", help="small counts, to see that everything runs")
     parser.add_argument("--workdir", type=Path, default=Path("work/bench"))
@@ -136,6 +147,7 @@ class Runner:
         self._only = args.only or sections
         self._resume, self._quick = args.resume, args.quick
         self._partly = partly
+        self._settings: dict[str, object] = {}
         self._store = Store(args.workdir.resolve() / (f"{name}-quick" if args.quick else name))
         self._console = Console()
         self._finished: list[str] = []
@@ -149,28 +161,30 @@ class Runner:
             yield lambda text: status.update(f"[{perf_counter() - began:5.0f} s] {text}")
 
     def measure(self, run: Callable[[str], Part], **settings: object) -> None:
-        """Run sections by name; `settings` are kept with each, beside its seconds and the command.
+        """Run sections by name; `settings` are kept with each, beside its seconds, the command and the code's hash.
 
         What was kept of them before counts when resumed alone: one that fails now, or is not reached, has no figures.
         """
+        packages = quizglass, quizglass_client, quizglass_export, quizglass_server
+        self._settings = {"code": code(*packages), **settings}
         for name in () if self._resume else self._only:
             self._store.forget(name)
         for name in self._only:
-            if self._resume and name not in self._partly and self._keeps(name, settings):
+            if self._resume and name not in self._partly and self._keeps(name):
                 self._console.print(f"{name}: kept")
                 self._finished.append(name)
-            elif self._measured(name, run, settings):
+            elif self._measured(name, run):
                 self._finished.append(name)
             else:
                 self._failed.append(name)
 
-    def _keeps(self, name: str, settings: Mapping[str, object]) -> bool:
-        """Whether a section is finished, and was measured with these settings."""
+    def _keeps(self, name: str) -> bool:
+        """Whether a section is finished, and was measured with this run's settings, of this code."""
         record = self._store.load(name)
-        wanted = json.loads(results.as_json(settings, indent=0))
-        return record is not None and all(record[1].get(key, value) == value for key, value in wanted.items())
+        wanted = json.loads(results.as_json(self._settings, indent=0))
+        return record is not None and all(record[1].get(key) == value for key, value in wanted.items())
 
-    def _measured(self, name: str, run: Callable[[str], Part], settings: Mapping[str, object]) -> bool:
+    def _measured(self, name: str, run: Callable[[str], Part]) -> bool:
         """One section; False if it failed. Its rows are printed and kept as soon as it ends."""
         began = perf_counter()
         try:
@@ -182,7 +196,7 @@ class Runner:
         took = perf_counter() - began
         where = {"cpu": results.machine()["cpu"], "versions": results.versions()}
         how = {"command": results.command(self._name), **where}
-        self._store.save(name, part, {"seconds": round(took), **settings, **how})
+        self._store.save(name, part, {"seconds": round(took), **self._settings, **how})
         results.show(part.rows, f"{name}, {took:.0f} s", self._console)
         return True
 
@@ -220,8 +234,13 @@ class Runner:
         return 1 if self._failed or any(row.ok is False for row in rows) else 0
 
     def _found(self) -> dict[str, Finished]:
-        """What is known of the sections, in the order of the table."""
-        found = self._store.finished(self._sections)
+        """What is known of the sections, in the order of the table.
+
+        What the work directory has of sections that this run did not measure counts where nothing of them is published
+        and they are of the same settings: none that failed now is told by what it was under others.
+        """
+        others = (name for name in self._sections if name not in self._failed and self._keeps(name))
+        found = self._store.finished([*self._finished, *others])
         if self._partial and not self._quick:
             found |= {name: each for name, each in published(self._name).items() if name not in self._finished}
         return {name: found[name] for name in self._sections if name in found}

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -15,6 +14,7 @@ from typing import TypeVar
 
 from rich.progress import Progress
 
+from bench.fingerprints import code
 from quizglass_client import Client
 from quizglass_client.cli.imports.entries import GoodLine, read_entries
 from quizglass_export import pocketworld
@@ -90,11 +90,9 @@ def _write(world: World, folder: Path) -> None:
         made.write_text(_drawer(), encoding="utf-8")
 
 
-@cache
 def _drawer() -> str:
     """Names the version of the code that draws worlds: a world of another one has other entries for the same seed."""
-    sources = sorted(Path(pocketworld.__file__).parent.rglob("*.py"))
-    return sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+    return code(pocketworld)
 
 
 def in_own_order(question: str, ways: Sequence[Way]) -> list[Way]:

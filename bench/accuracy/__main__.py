@@ -29,6 +29,7 @@ from bench.accuracy.sections import (
     rounds,
     verifier,
 )
+from bench.fingerprints import weights
 from bench.sections import Part
 from bench.worlds import fresh_seeds
 from quizglass_export.pocketworld.dataset import FORMAT
@@ -85,6 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "questions": ground.questions,
             "format": ground.format,
             "seeds": list(seeds),
+            "bundle": weights(ground.bundle),
         }
         runner.measure(lambda name: SECTIONS[name](ground), **settings)
     return runner.finish(name_missing=True)

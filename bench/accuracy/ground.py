@@ -12,12 +12,16 @@ from typing import Any
 
 from rich.progress import Progress
 
+import quizglass
+import quizglass_client
+import quizglass_server
+from bench.fingerprints import code, weights
 from bench.results import Row
 from bench.sections import Part
 from bench.worlds import Trial, load, prepare
 from quizglass_client import Client
 from quizglass_client.local import LocalServer
-from quizglass_server.bundle.files import Bundle
+from quizglass_export import pocketworld
 
 BUDGET_S = 120.0
 """Of a turn: no step is skipped."""
@@ -59,10 +63,10 @@ class Ground:
         return max(round(self.questions * share), 8)
 
     def log(self, section: str, trial: Trial) -> Path:
-        """Where a section keeps its answers; emptied unless the run resumes."""
-        bundle = Bundle.load(self.bundle, hashes=False).digest[:12]
-        name = f"accuracy-{section}-{bundle}-{self.format}-{trial.seed}-{self.things}-{len(trial.questions)}.jsonl"
-        path = self.workdir / name
+        """Where a section keeps its answers, of this bundle and this code; emptied unless the run resumes."""
+        served = code(quizglass, quizglass_client, quizglass_server, pocketworld)
+        world = f"{self.format}-{trial.seed}-{self.things}-{len(trial.questions)}"
+        path = self.workdir / f"accuracy-{section}-{weights(self.bundle)}-{served}-{world}.jsonl"
         if not self.resume:
             path.unlink(missing_ok=True)
         return path

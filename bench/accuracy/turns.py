@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from bench.accuracy.ground import BUDGET_S
@@ -35,6 +35,11 @@ def as_record(events: Sequence[Event]) -> Record:
     return _answered(answer) | _decided(events) | {"boxes": _boxes(answer.steps), "session": answer.session.hex()}
 
 
+def spent_ms(turn: Record, stages: Collection[str]) -> float:
+    """Milliseconds that a turn spent in some stages: in every round, and however often each ran."""
+    return float(sum(ms for stage, ms, _ in turn["timings"] if stage in stages))
+
+
 def _answered(answer: Answer) -> dict[str, Any]:
     done, verdict = answer.done, answer.verdict
     return {
@@ -50,7 +55,6 @@ def _answered(answer: Answer) -> dict[str, Any]:
         "all_prompt_tokens": done.all_prompt_tokens,
         "all_written_tokens": done.all_written_tokens,
         "total_ms": done.total * 1e3,
-        "stages": {t.stage: [t.duration * 1e3, t.engine * 1e3] for t in done.timings},
         "timings": [[t.stage, t.duration * 1e3, t.round] for t in done.timings],
         "searches": {stage: _count(answer, stage) for stage in ("image_search", "text_search")},
         "rounds": max((t.round for t in done.timings), default=0),

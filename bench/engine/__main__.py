@@ -19,6 +19,7 @@ from bench import sections
 from bench.engine.contenders.peers import PeerMissing, Peers
 from bench.engine.contenders.setup import Setup
 from bench.engine.plot import engine
+from bench.fingerprints import weights
 from bench.sections import Part
 
 SECTIONS = {
@@ -56,7 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runner = sections.Runner("engine", SECTIONS, args, _PARTLY)
     with runner.status() as say:
         setup = _setup(args, folder, say if sys.stdout.isatty() else partial(print, flush=True))
-        runner.measure(lambda name: _run(name, setup), rounds=setup.rounds, threads=setup.threads)
+        settings = {"rounds": setup.rounds, "threads": setup.threads, "models": list(setup.models)}
+        runner.measure(lambda name: _run(name, setup), bundle=weights(setup.bundle), **settings)
     return runner.finish(lambda data: engine(data.get("text-streams", {})))
 
 

@@ -1,16 +1,18 @@
-"""The plot of the text streams: time to first token and throughput against the number of clients."""
+"""The plot of the text streams: time to first token and throughput against the number of clients, with their rounds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from bench.drawing import panels, saved
+from bench.drawing import panels, reach, saved
 from bench.results import RESULTS
 
 _COLOURS = {"quizglass": "#2b6cb0", "example server": "#f6ad55", "llama_cpp.server": "#a0aec0"}
-Curves = Mapping[str, Mapping[str, Mapping[str, float]]]
-"""By contender and number of clients: `first` in seconds, `rate` in tokens a second."""
+Curves = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""By contender and number of clients: medians, `first` in seconds, `rate` in tokens a second; and all rounds of each,
+`first_rounds` and `rate_rounds`, which older results lack."""
 
 
 def engine(data: Mapping[str, Curves], folder: Path = RESULTS) -> Path | None:
@@ -23,7 +25,9 @@ def engine(data: Mapping[str, Curves], folder: Path = RESULTS) -> Path | None:
             for name, points in curves.items():
                 clients = sorted(map(int, points))
                 values = [points[str(n)][key] for n in clients]
-                panel.plot(clients, values, "o-", label=name, color=_COLOURS.get(name))
+                rounds = [points[str(n)].get(f"{key}_rounds", [points[str(n)][key]]) for n in clients]
+                spread = reach(values, rounds)
+                panel.errorbar(clients, values, spread, fmt="o-", elinewidth=0.8, label=name, color=_COLOURS.get(name))
             panel.set_xscale("log", base=2)
             panel.set_xticks(clients, map(str, clients))
             panel.set(xlabel="clients at once", ylabel=label, title=model, ylim=(0, None))

@@ -17,6 +17,7 @@ from typing import Any
 
 from bench import sections
 from bench.everyday.setup import Setup
+from bench.fingerprints import weights
 from bench.sections import Part
 from quizglass_export.everyday.build import ADAPTERS, adapter, build_bundle
 
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with runner.status() as say:
         build_bundle(args.everyday, adapters=args.adapters, tell=say)
         setup = Setup(args.quick, args.everyday.resolve(), folder, args.adapters.resolve(), args.seed, say)
-        runner.measure(lambda name: _run(name, setup), seed=args.seed)
+        runner.measure(lambda name: _run(name, setup), seed=args.seed, bundle=weights(setup.bundle))
     return runner.finish(sample=_SAMPLE, adapters=trained)
 
 

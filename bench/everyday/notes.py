@@ -32,6 +32,7 @@ BASE, TAUGHT = "base", "with its adapter"
 _TOKENS = 48
 """Of an answer, as the bundle has it."""
 _LEAST, _ABOVE = 80.0, 30.0
+_EXACT = "answers from notes, exact"
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ class Said:
 
     @property
     def holds(self) -> bool:
-        """Whether the words of what was to be said stand in it: generous to whole sentences."""
-        return contains_words(self.written.text, self.example.target)
+        """Whether it is exact, or has the words of what was to be said in it: generous to whole sentences."""
+        return self.exact or contains_words(self.written.text, self.example.target)
 
     @property
     def refuses(self) -> bool:
@@ -104,7 +105,7 @@ def _gguf(setup: Setup, trained: Path | None) -> Path:
 def _rows(said: dict[str, list[Said]]) -> list[Row]:
     rows: list[Row] = []
     for objective, title, judge in (
-        ("answer", "answers from notes, exact or an alias", lambda each: each.exact),
+        ("answer", _EXACT, lambda each: each.exact),
         ("answer", "answers from notes that hold the right words", lambda each: each.holds),
         ("rewrite", "questions that point, named from the note, exact", lambda each: each.exact),
         ("abstain", '"I don\'t know" where the notes do not say', lambda each: each.refuses),
@@ -138,7 +139,7 @@ def _beside(said: dict[str, list[Said]], objective: str, title: str, judge: Call
 
 
 def _bar(title: str, value: float) -> tuple[str, bool | None]:
-    if title.endswith("exact or an alias"):
+    if title == _EXACT:
         return f">= {_LEAST:g}", value >= _LEAST
     if title.endswith("do not say"):
         return ">= 85", value >= 85

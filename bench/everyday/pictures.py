@@ -126,8 +126,8 @@ async def busy(setup: Setup) -> Part:
         looked = dict(zip(ways, await _look_up(base, loaded, asked, draw, list(ways.values())), strict=True))
     rows = []
     for name, each in looked.items():
-        whole = looked[alone if name == SERVED else "whole frame"]
-        rows += _busy_rows(name, each, None if name in ("whole frame", alone) else whole)
+        peer = alone if name == SERVED else "whole frame"
+        rows += _busy_rows(name, each, None if name in ("whole frame", alone) else looked[peer], peer)
     twice = 100 * sum(each > 1 for each in looked[SERVED].searches) / len(asked)
     rows.append(Row(f"in photographs, {SERVED}: looked up in squares too", twice, "%"))
     return Part(rows, {"things": len(stored), "package": version, "seed": setup.seed, "backgrounds": list(BUSY)})
@@ -171,8 +171,11 @@ def _rows(name: str, looked: Looked, bars: Mapping[int, float]) -> list[Row]:
     ]
 
 
-def _busy_rows(name: str, looked: Looked, whole: Looked | None) -> list[Row]:
-    """Recall beside the whole frame's on the same pictures, and what it costs; the bar is for the bundle's squares."""
+def _busy_rows(name: str, looked: Looked, whole: Looked | None, peer: str) -> list[Row]:
+    """Recall beside the whole frame's on the same pictures, and what it costs; the bar is for the bundle's squares.
+
+    `peer` says which whole frame's: of all that is found, or from the bundle's threshold on.
+    """
     count, rows = len(looked.places), []
     for depth in _DEPTHS:
         hits = looked.within(depth)
@@ -180,11 +183,11 @@ def _busy_rows(name: str, looked: Looked, whole: Looked | None) -> list[Row]:
         row = Row(title, 100 * hits / count, "%")
         if name == SQUARED and depth == max(_DEPTHS):
             row = at_least(title, 100 * hits / count, "%", _BAR)
-        rows.append(row if whole is None else _beside(row, 100 * whole.within(depth) / count))
+        rows.append(row if whole is None else _beside(row, peer, 100 * whole.within(depth) / count))
     title = f"in photographs, {name}: to embed and search all parts of one picture, one thread"
     took = Row(title, 1e3 * median(looked.seconds), "ms")
-    return [*rows, took if whole is None else _beside(took, 1e3 * median(whole.seconds))]
+    return [*rows, took if whole is None else _beside(took, peer, 1e3 * median(whole.seconds))]
 
 
-def _beside(row: Row, whole: float) -> Row:
-    return replace(row, peer="whole frame", peer_value=whole, ratio=ratio(row.value or 0.0, whole))
+def _beside(row: Row, peer: str, whole: float) -> Row:
+    return replace(row, peer=peer, peer_value=whole, ratio=ratio(row.value or 0.0, whole))

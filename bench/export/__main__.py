@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bench import sections
 from bench.export.setup import Setup
+from bench.fingerprints import checkpoints
 
 SECTIONS = {
     "graphs": "graphs",
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             part: sections.Part = import_module(f"bench.export.{SECTIONS[name]}").run(setup)
             return part
 
-        runner.measure(run)
+        runner.measure(run, checkpoints=checkpoints(args.checkpoints))
     return runner.finish()
 
 

@@ -37,7 +37,8 @@ _TEMPLATES = {
     "rewrite": "<|im_start|>{{ image }}{{ question }} again<|im_end|>",
 }
 _RATE = 4e-3
-_PICTURE = {"width": 112, "height": 84}
+_PICTURE = {"width": 168, "height": 112}
+"""Of two windows, where a tower has windows."""
 _LOGITS = "largest difference of logits of texts"
 _RELATIVE = f"{_LOGITS}, in standard deviations of them"
 _BEST = "equal best tokens of texts"
@@ -77,7 +78,7 @@ def _plan(folder: Path, quantisation: str, sees: bool) -> Plan:
     spec: dict[str, Any] = {
         "checkpoint": folder / "checkpoint",
         "quantisation": quantisation,
-        "context": 1024,
+        "context": 512,
         "max_new_tokens": TOKENS,
         "stop": ["<|endoftext|>"],
         "prompts": {"plan": ""},

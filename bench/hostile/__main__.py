@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 
 from bench import sections
+from bench.fingerprints import weights
 from bench.hostile.sections import Setup
 from bench.sections import Part
 
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runner = sections.Runner("hostile", SECTIONS, args)
     with runner.status() as say:
         setup = Setup(args.quick, folder, args.bundle.resolve(), say)
-        runner.measure(lambda name: _run(name, setup))
+        runner.measure(lambda name: _run(name, setup), bundle=weights(setup.bundle))
     return runner.finish()
 
 

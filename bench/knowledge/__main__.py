@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from bench import sections
+from bench.fingerprints import weights
 from bench.knowledge import faults, speed
 from bench.knowledge.plot import knowledge
 from bench.knowledge.setup import Setup, environment, installed
@@ -29,6 +30,8 @@ SECTIONS: dict[str, Callable[[Setup], Part]] = {
     "kills": faults.kills,
 }
 """In the order of the table."""
+_PEERED = {"index-10k", "index-100k", "store-10k", "store-100k"}
+"""Sections that need peers from the package index; after others alone the versions that were published stay."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,8 +40,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runner = sections.Runner("knowledge", SECTIONS, args)
     with runner.status() as say:
         setup = _setup(args, args.workdir.resolve(), say)
-        runner.measure(lambda name: SECTIONS[name](setup), rounds=setup.rounds)
-    return runner.finish(knowledge, name_missing=True, peers=installed(setup.python))
+        counts = {"rounds": setup.rounds, "kills": setup.kills, "mutations": setup.mutations}
+        runner.measure(lambda name: SECTIONS[name](setup), bundle=weights(setup.bundle), **counts)
+    peers = installed(setup.python) if _peered(args) else sections.published_detail("knowledge", "peers")
+    return runner.finish(knowledge, name_missing=True, peers=peers or {})
+
+
+def _peered(args: argparse.Namespace) -> bool:
+    return bool(_PEERED & set(args.only or SECTIONS))
 
 
 def _setup(args: argparse.Namespace, workdir: Path, say: Callable[[str], None]) -> Setup:
@@ -46,7 +55,7 @@ def _setup(args: argparse.Namespace, workdir: Path, say: Callable[[str], None]) 
     folder.mkdir(parents=True, exist_ok=True)
     rounds = 1 if args.quick else args.rounds
     kills, mutations = (20, 11) if args.quick else (args.kills, args.mutations)
-    python = environment(workdir, say)
+    python = environment(workdir, say) if _peered(args) else Path(sys.executable)
     return Setup(rounds, args.quick, folder, python, args.bundle.resolve(), kills, mutations, say)
 
 

@@ -1,4 +1,4 @@
-"""The plot: recall against latency of indexes, and latency against size of stores."""
+"""The plot: recall against latency of indexes, and latency against size of stores, with their rounds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.drawing import panels, saved
+from bench.drawing import panels, reach, saved
 from bench.results import RESULTS
 
 _COLOURS = {
@@ -40,8 +40,10 @@ def knowledge(data: Mapping[str, Any], folder: Path = RESULTS) -> Path | None:
         for name in _COLOURS:
             sizes = [size for size, took in stores.items() if name in took]
             if sizes:
-                heights = [median(stores[size][name]) / 1e3 for size in sizes]
-                row[-1].plot(sizes, heights, "o-", color=_COLOURS[name], label=name)
+                rounds = [[took / 1e3 for took in stores[size][name]] for size in sizes]
+                heights = [median(each) for each in rounds]
+                spread = reach(heights, rounds)
+                row[-1].errorbar(sizes, heights, spread, fmt="o-", elinewidth=0.8, color=_COLOURS[name], label=name)
         row[-1].set(title="stores, recall 0.99", xlabel="vectors", ylabel="median, ms", xscale="log", yscale="log")
     for panel in row:
         panel.legend(frameon=False, fontsize=8)

@@ -118,7 +118,7 @@ def at_equal_recall(workers: dict[str, Worker], setup: Setup, part: Part) -> dic
         for name, ef in efs.items():
             setup.say(f"round {number + 1}, {name}")
             took[name].append(workers[name].ask("search", ef=ef, of=1 + number)["p50_us"])
-    part.data["rounds_us"] = took
+    part.data["rounds_us"] = dict(took)
     return took
 
 
@@ -135,7 +135,7 @@ def in_processes(efs: dict[str, int], setup: Setup, size: int, home: Path, part:
             with setup.workers([name], size, part, home) as new:
                 new[name].ask("load")
                 took[name].append(new[name].ask("search", ef=ef, of=1 + number % (SETS - 1))["p50_us"])
-    part.data["rounds_us"] = took
+    part.data["rounds_us"] = dict(took)
     return took
 
 

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from bench import sections
+from bench.fingerprints import weights
 from bench.policies import budget, hops, overlap
 from bench.policies import sessions as dialogues
 from bench.policies.stage import Setup, Stage, staged
@@ -43,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runner = sections.Runner("policies", SECTIONS, args)
     with runner.status() as say:
         setup = Setup(args.quick, folder, args.bundle.resolve(), args.seed, args.things, say)
-        runner.measure(lambda name: asyncio.run(_run(name, setup)), seed=args.seed, things=args.things)
+        settings = {"seed": args.seed, "things": args.things, "bundle": weights(setup.bundle)}
+        runner.measure(lambda name: asyncio.run(_run(name, setup)), **settings)
     return runner.finish()
 
 

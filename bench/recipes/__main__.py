@@ -2,8 +2,8 @@
 
 Worlds are drawn, the base is asked for labels, planners are trained, and models answer questions about a fresh world,
 each step by `quizglass-export` in a process of its own. Steps keep what they made in the work directory, which is
-refused for other seeds, another base or another bundle: delete its `recipes-steps` to train anew. --quick runs
-everything with small counts and publishes nothing.
+refused for other seeds, another base, another bundle or other code: delete its `recipes-steps` to train anew. --quick
+runs everything with small counts and publishes nothing.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
+import quizglass
+import quizglass_client
+import quizglass_export
+import quizglass_server
 from bench import sections
+from bench.fingerprints import code, weights
 from bench.recipes import core_mmrag, planner, work
 from bench.recipes.work import Setup
 from bench.sections import Part
-from quizglass_server.bundle.files import Bundle
 
 SECTIONS: dict[str, Callable[[Setup], Part]] = {
     "planners": planner.planners,
@@ -39,14 +43,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     folder: Path = args.workdir.resolve() / ("recipes-steps-quick" if args.quick else "recipes-steps")
     base = sha256((work.ROOT / work.BASE / "model.safetensors").read_bytes()).hexdigest()[:12]
-    bundle = Bundle.load(args.bundle, hashes=False).digest[:12]
-    work.claim(folder, seeds=args.seeds, fresh=args.fresh, base=base, bundle=bundle)
+    made_of = {"base": base, "bundle": weights(args.bundle)}
+    how = code(quizglass, quizglass_client, quizglass_export, quizglass_server)
+    work.claim(folder, seeds=args.seeds, fresh=args.fresh, code=how, **made_of)
     runner = sections.Runner("recipes", SECTIONS, args)
     with runner.status() as say:
         sizes = _QUICK if args.quick else {"things": 900, "questions": 2000, "asked": 300}
         worlds = {"seeds": tuple(args.seeds), "fresh": args.fresh}
         setup = Setup(folder=folder, bundle=args.bundle.resolve(), say=say, **worlds, **sizes)
-        runner.measure(lambda name: SECTIONS[name](setup), **worlds)
+        runner.measure(lambda name: SECTIONS[name](setup), **worlds, **made_of)
     return runner.finish(plot=planner.plot)
 
 

@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from bench import sections
+from bench.fingerprints import weights
 from bench.sections import Part
 from bench.session.stage import Served, SessionSetup, served
 
@@ -49,12 +50,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--photographs", type=Path, help="folder of the unpacked wheels of scikit-image and scikit-learn"
     )
     args: argparse.Namespace = parser.parse_args(arguments)
+    if args.photographs is None and "photographs" in (args.only or SECTIONS):
+        parser.error("--photographs: the section photographs needs this folder; name it, or other sections with --only")
     folder: Path = args.workdir.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     runner = sections.Runner("session", SECTIONS, args)
     with runner.status() as say:
         setup = SessionSetup(args.quick, folder, args.bundle.resolve(), say, args.photographs)
-        runner.measure(lambda name: asyncio.run(asyncio.wait_for(_run(name, setup), _LIMIT_S)))
+        bundle = weights(setup.bundle)
+        runner.measure(lambda name: asyncio.run(asyncio.wait_for(_run(name, setup), _LIMIT_S)), bundle=bundle)
     return runner.finish()
 
 

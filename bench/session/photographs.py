@@ -38,14 +38,12 @@ _MOST_ALARMS = 2.0
 
 async def photographs(setup: SessionSetup, _: Served) -> Part:
     """AUC of faults against clean crops of photographs, and false alarms on those."""
-    if setup.photographs is None:
-        raise ValueError(
-            "--photographs: name a folder into which the wheels of scikit-image and scikit-learn were unpacked "
-            "(pip download --no-deps, python -m zipfile -e)"
-        )
-    files = list(found(setup.photographs))
+    files = list(found(setup.photographs)) if setup.photographs is not None else []
     if not files:
-        raise ValueError(f"--photographs: {setup.photographs} has none of the pictures of skimage and sklearn")
+        raise ValueError(
+            f"--photographs: {setup.photographs} has none of the pictures of skimage and sklearn; name a folder into "
+            "which the wheels of scikit-image and scikit-learn were unpacked (pip download --no-deps, python -m zipfile -e)"
+        )
     return await asyncio.to_thread(_measured, files, setup.count(300, 6))
 
 

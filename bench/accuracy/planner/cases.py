@@ -55,8 +55,8 @@ def mean(cases: Sequence[Case], judge: Judge) -> float:
 
 
 def searched(case: Case, policy: str, stage: str) -> bool:
-    """Whether a turn really searched."""
-    return stage in case.asked.turns[policy]["stages"]
+    """Whether a turn really searched, as planned or when it looked again."""
+    return bool(case.asked.turns[policy]["searches"][stage])
 
 
 def reranked_rank(case: Case, policy: str) -> int | None:

@@ -9,6 +9,7 @@ from bench.accuracy.planner import naming, rules
 from bench.accuracy.planner.asking import POLICIES, UNLINKED
 from bench.accuracy.planner.cases import Case, annotate, image_hit, mean, reranked_rank, searched, served_rank
 from bench.accuracy.several import ALWAYS_BOTH, OMNI, search_s, searching_saved
+from bench.accuracy.turns import spent_ms
 from bench.results import Row, at_least, at_most, beats, ratio
 from quizglass_export.scoring.intervals import confidence_interval
 
@@ -107,19 +108,21 @@ def _against_rules(cases: list[Case], right: dict[str, float]) -> list[Row]:
         theirs = rules.agreement(cases, plans)
         bar = at_least(f"planner's label against the annotation, minus the {name}", ours - theirs, "points", 20)
         rows.append(Row(bar.name, ours - theirs, "points", name, theirs, bar=bar.bar, ok=bar.ok))
-        rows += _as_policy(cases, right[AGENT], eyes, name, plans, barred=plans is wording)
+        rows += _as_policy(cases, right[AGENT], name, plans, barred=plans is wording)
     return rows
 
 
-def _as_policy(
-    cases: list[Case], right: float, eyes: rules.Plans, name: str, plans: rules.Plans, *, barred: bool
-) -> list[Row]:
-    """A rule that is followed: its answers are those of the policy that always takes the plan that it says."""
+def _as_policy(cases: list[Case], right: float, name: str, plans: rules.Plans, *, barred: bool) -> list[Row]:
+    """A rule that is followed: its answers are those of the policy that always takes the plan that it says.
+
+    The agent's searches are all that it ran, as its answers are those after a second look.
+    """
     accuracy = rules.accuracy(cases, plans)
     bar, ok = ("> peer", right > accuracy) if barred else ("", None)
     rows = [Row("accuracy, planning-agent", right, "%", name, accuracy, ratio(right, accuracy), bar, ok)]
     for kind in ("image", "text"):
-        ours, theirs = rules.searches(cases, eyes, kind), rules.searches(cases, plans, kind)
+        ours = 100 * mean(cases, lambda c, k=kind: searched(c, AGENT, f"{k}_search"))  # type: ignore[misc]
+        theirs = rules.searches(cases, plans, kind)
         bar, ok = ("<= 0.8x peer", ours <= 0.8 * theirs) if barred and kind == "image" else ("", None)
         rows.append(Row(f"questions with a search by {kind}", ours, "%", name, theirs, ratio(ours, theirs), bar, ok))
     return rows
@@ -225,7 +228,7 @@ def _costs(cases: list[Case]) -> list[Row]:
 
 
 def _saved(cases: list[Case]) -> list[Row]:
-    spent = mean(cases, lambda c: c.asked.turns[AGENT]["stages"].get("plan", [0.0])[0]) / 1e3
+    spent = mean(cases, lambda c: spent_ms(c.asked.turns[AGENT], ("plan",))) / 1e3
     peers = {OMNI: _search_s(cases, OMNI), ALWAYS_BOTH: _search_s(cases, BOTH)}
     return searching_saved(_search_s(cases, AGENT), spent, peers)
 

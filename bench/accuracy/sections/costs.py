@@ -14,7 +14,7 @@ from bench.accuracy.log import Record, asked_all
 from bench.accuracy.sections.pace import fresh
 from bench.accuracy.sections.parts import parts
 from bench.accuracy.several import Turns, accuracy, interval, share
-from bench.accuracy.turns import ask_turn
+from bench.accuracy.turns import ask_turn, spent_ms
 from bench.results import Row
 from bench.sections import Part
 from bench.worlds import Trial, in_own_order
@@ -47,7 +47,7 @@ def run(ground: Ground) -> Part:
                 hopping += asyncio.run(_ask_all(ground, "costs-lookups", replace(more, unknowable=[]), served, target))
     costs = {policy: costs_of(asked, policy) for policy in served}
     if ground.publish:
-        plots.accuracy_by_cost(costs)
+        plots.accuracy_by_cost(costs, sum(turns.question.group is not None for turns in asked))
     absent = [Row(f"costs, {policy}", None, "", f"not measured: {why}") for policy, why in missing.items()]
     data = {"policies": costs, "parts": parts(asked, hopping, served)}
     return Part([*(_row(asked, policy) for policy in served), *absent], data)
@@ -82,7 +82,7 @@ def costs_of(asked: Sequence[Turns], policy: str) -> dict[str, float]:
     answerable = [turns for turns in asked if turns.question.group is not None]
     records = [turns.of[policy] for turns in asked]
     mean = {figure.name: figure.value for figure in cost_figures([_cost(record) for record in records])}
-    searching = sum(record["stages"].get(stage, (0.0,))[0] for record in records for stage in _SEARCHES)
+    searching = sum(spent_ms(record, _SEARCHES) for record in records)
     return {
         "right, %": accuracy(answerable, policy),
         "refused, %": share(answerable, lambda turns: turns.abstained(policy)),

@@ -51,7 +51,7 @@ def alone(ours: Sequence[float], theirs: Sequence[float], unseen: Sequence[bool]
 def row(ours: Sequence[float], theirs: Sequence[float]) -> Row:
     """The two medians."""
     value, peer = median(ours), median(theirs)
-    name = f"a planned turn, p50 ({spread(ours)})"
+    name = f"a planned turn, p50 of {len(ours)} ({spread(ours)})"
     against = f"always-both ({spread(theirs)})"
     return Row(name, value, "ms", against, peer, value / peer, f"<= {_MOST:g}x peer", value <= _MOST * peer)
 
@@ -59,7 +59,7 @@ def row(ours: Sequence[float], theirs: Sequence[float]) -> Row:
 def adaptive(ours: Sequence[float], theirs: Sequence[float]) -> Row:
     """The same of a server's default, which has no bar."""
     value, peer = median(ours), median(theirs)
-    return Row(f"an adaptive turn, p50 ({spread(ours)})", value, "ms", "always-both", peer, value / peer)
+    return Row(f"an adaptive turn, p50 of {len(ours)} ({spread(ours)})", value, "ms", "always-both", peer, value / peer)
 
 
 def fresh(question: Question, mark: int) -> bytes:

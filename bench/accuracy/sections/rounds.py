@@ -18,6 +18,7 @@ from bench.accuracy.several import (
     search_s,
     searching_saved,
 )
+from bench.accuracy.turns import spent_ms
 from bench.results import Row, at_least, at_most, ratio
 from bench.sections import Part
 from quizglass_export.scoring.answers import exact_match
@@ -59,7 +60,7 @@ def rows(asked: Sequence[Turns], served: Sequence[str]) -> list[Row]:
         )
         table.append(Row(f"search time a turn at the paper's 6.4 s and 1.4 s, {policy}", _search_s(asked, policy), "s"))
     if AGENT in served:
-        spent = fmean(sum(ms for stage, ms, _ in turns.of[AGENT]["timings"] if stage == "plan") for turns in asked)
+        spent = fmean(spent_ms(turns.of[AGENT], ("plan",)) for turns in asked)
         peers = {name: _search_s(asked, policy) for name, policy in _SEARCHING.items() if policy in served}
         table += searching_saved(_search_s(asked, AGENT), spent / 1e3, peers, "one, two and more lookups")
     if PARALLEL in served and SEQUENTIAL in served:

@@ -50,10 +50,14 @@ async def run(setup: Setup) -> Part:
                 bare.close()
         part.rows += _rows(shape, field, walls, firsts)
         part.data[shape.name] = {
-            name: {str(n): {"first": median(firsts[name][n]), "rate": median(rates[name][n])} for n in CLIENTS}
-            for name in rates
+            name: {str(n): _point(firsts[name][n], rates[name][n]) for n in CLIENTS} for name in rates
         }
     return part
+
+
+def _point(firsts: list[float], rates: list[float]) -> dict[str, float | list[float]]:
+    """What is drawn of one contender for one number of clients."""
+    return {"first": median(firsts), "rate": median(rates), "first_rounds": firsts, "rate_rounds": rates}
 
 
 async def _rounds(

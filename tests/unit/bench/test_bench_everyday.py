@@ -103,15 +103,17 @@ def test_every_way_to_cut_has_the_whole_frame_and_no_view_twice() -> None:
 def test_recall_counts_places_within_a_depth_and_only_the_bundles_squares_have_the_bar() -> None:
     whole, served = Looked([0, 3, 0, 0], [1] * 4, [0.1]), Looked([1, 3, 0, 5], [1, 1, 2, 2], [0.2])
     assert (served.within(1), served.within(5)) == (1, 3)
-    rows = _busy_rows(SQUARED, served, whole)
+    rows = _busy_rows(SQUARED, served, whole, "whole frame")
     assert [(row.value, row.peer_value, row.bar, row.ok) for row in rows] == [
         (25, 0, "", None),
         (75, 25, ">= 85", False),
         (200, 100, "", None),
     ]
-    assert not any(
-        row.bar or row.peer for row in [*_busy_rows("whole frame", whole, None), *_busy_rows(SERVED, served, None)]
-    )
+    alone = [_busy_rows(name, each, None, "") for name, each in (("whole frame", whole), (SERVED, served))]
+    assert not any(row.bar or row.peer for rows in alone for row in rows)
+    assert {row.peer for row in _busy_rows(SERVED, served, whole, "whole frame, from 0.5 on")} == {
+        "whole frame, from 0.5 on"
+    }
 
 
 @pytest.mark.parametrize(("whole", "found", "searches"), [(0.6, "boat", 1), (0.4, "car", 2)])
@@ -180,10 +182,11 @@ def test_answers_are_counted_exactly_generously_and_by_refusals() -> None:
         said("answer", "meat", "I don't know"),
         said("abstain", "I don't know", "The capital of France is Rome."),
     ]
-    taught = [said("answer", "Paris", "Paris."), said("answer", "meat", "meat"), said("abstain", "x", "I don't know")]
+    taught = [said("answer", "Paris", "Paris."), said("answer", "the sun", "Sun"), said("abstain", "x", "I don't know")]
     rows = {(row.name.split(" (")[0]): row for row in _rows({BASE: base, TAUGHT: taught})}
-    exact = rows["answers from notes, exact or an alias, with its adapter"]
+    exact = rows["answers from notes, exact, with its adapter"]
     assert (exact.value, exact.peer_value, exact.ok) == (100, 0, True)
+    assert rows["answers from notes that hold the right words, with its adapter"].value == 100, "as exact ones do"
     assert rows["answers from notes that hold the right words, base"].value == 50
     assert rows['"I don\'t know" where the notes do not say, with its adapter'].ok
     assert rows['"I don\'t know" where the notes do say, base'].value == 50

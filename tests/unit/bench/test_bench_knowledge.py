@@ -1,18 +1,25 @@
 """The knowledge benchmark's own arithmetic, its workers and its plot; nothing is measured here."""
 
+import json
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench import results
+from bench.knowledge import __main__ as command
 from bench.knowledge import faults, setup, speed
 from bench.knowledge.__main__ import SECTIONS
 from bench.knowledge.damage import role
 from bench.knowledge.plot import knowledge
 from bench.knowledge.worker import Absent, Worker
+from bench.results import Row
+from bench.sections import Part
 
 
 @given(st.integers(10, 1024))
@@ -94,3 +101,32 @@ def test_the_plot_shows_what_was_measured(tmp_path: Path) -> None:
 
 def test_every_section_says_what_it_is() -> None:
     assert list(SECTIONS) == ["index-10k", "index-100k", "store-10k", "store-100k", "rare", "damage", "kills"]
+
+
+def test_a_section_without_peers_installs_none_and_leaves_their_published_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, starter_bundle: Path
+) -> None:
+    def install(*_: object) -> Path:
+        raise AssertionError("installed")
+
+    monkeypatch.setattr(command, "environment", install)
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
+    monkeypatch.setitem(SECTIONS, "kills", lambda _: Part([Row("kills", 1.0, "")]))
+    (tmp_path / "results").mkdir()
+    file = tmp_path / "results" / "knowledge.json"
+    file.write_text(json.dumps({"rows": [], "data": {}, "sections": {}, "peers": {"usearch": "2.0"}}))
+    assert command.main(["--only", "kills", "--workdir", str(tmp_path), "--bundle", str(starter_bundle)]) == 0
+    assert json.loads(file.read_text())["peers"] == {"usearch": "2.0"}
+
+
+def test_what_is_published_of_rounds_has_ours_whatever_becomes_of_those_that_are_compared() -> None:
+    class Contender:
+        def ask(self, _: str, *, ef: int, of: int) -> dict[str, float]:
+            return {"recall": 1.0, "p50_us": float(ef + of)}
+
+    part, run = Part(), SimpleNamespace(rounds=2, say=lambda _: None)
+    names = ("quizglass", "Chroma")
+    workers = cast(dict[str, Worker], {name: Contender() for name in names})
+    rounds = speed.at_equal_recall(workers, cast(Any, run), part)
+    assert rounds.pop("quizglass") == [11.0, 12.0]
+    assert part.data["rounds_us"] == {name: [11.0, 12.0] for name in names}

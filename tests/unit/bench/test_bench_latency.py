@@ -1,13 +1,19 @@
-"""What of a turn's time the latency benchmark calls the server's own."""
+"""What of a turn's time the latency benchmark calls the server's own, and what the one of reading asks for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any, cast
+
 import pytest
 
-from bench.latency import TimedTurn, _turn_rows
+from bench import reading
+from bench.latency import TimedTurn, _means, _stages, _turn_rows
 from quizglass.values import FinishReason, StageTiming
-from quizglass_client import Answer, Done
+from quizglass_client import Answer, Client, Done
 from quizglass_client.types import Event
+from quizglass_export.pocketworld.dataset import build_world
+from quizglass_export.pocketworld.questions import make_questions
 
 
 def turn(*stages: tuple[str, float], waited: float = 100.0) -> TimedTurn:
@@ -40,3 +46,30 @@ def test_no_percentile_is_slower_than_the_slowest_turn() -> None:
     rows = {row.name.partition(" (")[0]: row.value for row in _turn_rows(turns)}
     assert rows["turn planned none, p50"] == 2.5
     assert rows["turn planned none, p95"] == pytest.approx(3.85)
+
+
+def test_a_stage_that_ran_twice_took_both_times() -> None:
+    twice, once = turn(("plan", 5), ("read", 50), ("plan", 4)), turn(("plan", 6))
+    assert twice.stages["plan"] == (pytest.approx(9), pytest.approx(9))
+    assert _stages([twice, once])["plan"] == {"turns": 2, "p50_ms": 7.5, "engine_p50_ms": 7.5}
+
+
+def test_the_stages_of_the_plot_add_up_to_the_mean_turn() -> None:
+    turns = [turn(("plan", 5), ("read", 50)), turn(("plan", 7))]
+    for each in turns:
+        each.plan = "none"
+    assert _means(turns, "none") == {"plan": pytest.approx(6), "read": pytest.approx(25)}
+
+
+def test_both_versions_are_asked_under_one_policy_whatever_their_defaults_are() -> None:
+    asked: list[str] = []
+
+    class Server:
+        def ask(self, *_: Any, policy: str = "", **__: Any) -> Iterator[Event]:
+            asked.append(policy)
+            yield Event("0" * 32, 1, 0.1, Done(answer="", finish_reason=FinishReason.COMPLETE))
+
+    (question,) = make_questions(build_world(7, 20), 1, 7)
+    for _ in range(2):
+        reading._timed(cast(Client, Server()), question, b"")
+    assert asked == ["planning-agent"] * 2

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from bench import results, sections
+from bench import reading, results, sections
 from bench.results import Row
 from bench.sections import Part
+from bench.session import __main__ as session
 
 ROOT = Path(__file__).parents[3]
 SECTIONS = ("first", "second", "third")
@@ -134,6 +135,43 @@ def test_a_section_that_was_measured_with_other_settings_is_not_finished(bench: 
     assert figures(folder) == [("first", 4.0), ("second", 5.0), ("third", 6.0)]
 
 
+def test_a_section_that_fails_is_not_published_from_a_run_with_other_settings(bench: Run, folder: Path) -> None:
+    bench(BEFORE)
+    assert bench({"first": 4.0, "third": 6.0}, "--resume", seeds=(1, 3)) == 1, "the second section failed"
+    assert figures(folder) == [("first", 4.0), ("third", 6.0)]
+
+
+def test_what_was_never_published_counts_only_if_it_was_measured_with_the_same_settings(
+    bench: Run, folder: Path
+) -> None:
+    bench({"first": 1.0}, "--only", "first")
+    (folder / "numbers.json").unlink()
+    bench({"third": 3.0}, "--only", "third", seeds=(1, 3))
+    assert figures(folder) == [("third", 3.0)]
+
+
+def test_a_section_that_was_measured_of_other_code_is_measured_again(
+    bench: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench(BEFORE)
+    monkeypatch.setattr(sections, "code", lambda *_: "other")
+    bench({"first": 4.0, "second": 5.0, "third": 6.0}, "--resume")
+    assert figures(folder) == [("first", 4.0), ("second", 5.0), ("third", 6.0)]
+    assert {how["code"] for how in published(folder)["sections"].values()} == {"other"}
+
+
+def test_a_section_that_was_kept_before_code_was_told_is_measured_again(
+    bench: Run, folder: Path, tmp_path: Path
+) -> None:
+    bench(BEFORE)
+    for path in (tmp_path / "work" / "numbers").glob("*.json"):
+        record = json.loads(path.read_text())
+        del record["how"]["code"]
+        path.write_text(json.dumps(record))
+    bench({"first": 4.0, "second": 5.0, "third": 6.0}, "--resume")
+    assert figures(folder) == [("first", 4.0), ("second", 5.0), ("third", 6.0)]
+
+
 def test_a_section_that_no_longer_exists_is_dropped(bench: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench(BEFORE)
     monkeypatch.setattr(f"{__name__}.SECTIONS", SECTIONS[:2])
@@ -184,3 +222,15 @@ def test_a_folder_that_matters_is_published_without_its_name(monkeypatch: pytest
     given = f"--only first --photographs{between}/home/somebody/pictures"
     monkeypatch.setattr("sys.argv", ["bench", *given.split()])
     assert results.command("session") == f"python -m bench.session --only first --photographs{between}FOLDER"
+
+
+@pytest.mark.parametrize(
+    ("main", "needs"),
+    [(session.main, "--photographs: the section photographs"), (reading.main, "--sources: the section gate")],
+)
+def test_what_a_section_needs_is_asked_for_before_the_others_are_measured(
+    main: Callable[[list[str]], int], needs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([])
+    assert needs in capsys.readouterr().err

@@ -32,6 +32,7 @@ from bench.accuracy.sections import (
     verifier,
 )
 from bench.accuracy.several import Turns, accuracy, barred_unseen
+from bench.accuracy.turns import spent_ms
 from bench.results import Row, at_least
 from quizglass.values import Origin
 from quizglass_export.pocketworld.arrangement import boxes
@@ -57,7 +58,6 @@ def record(answer: str = "", **more: Any) -> dict[str, Any]:
         "prompt_tokens": 10,
         "all_prompt_tokens": 10,
         "all_written_tokens": 4,
-        "stages": {},
         "timings": [],
         "searches": {"image_search": 0, "text_search": 0},
         "rounds": 0,
@@ -108,12 +108,37 @@ def test_every_search_of_a_turn_takes_its_time() -> None:
     cases = [case(question, {}, {"both": question.answer}) for question in QUESTIONS]
     for each in cases:
         each.asked.turns["omnisearch"] |= {
-            "stages": {"image_search": [5.0, 0.0], "text_search": [9.0, 0.0]},
             "searches": {"image_search": 1, "text_search": 3},
         }
     rows = by_name(table(cases, cases[:2]))
     told = rows["search time a turn at the paper's 6.4 s and 1.4 s, omnisearch"]
     assert told.value == pytest.approx(6.4 + 3 * 1.4)
+
+
+def test_searches_beside_a_rule_are_those_that_the_agent_ran_and_not_those_that_it_planned() -> None:
+    cases = [case(q, {"planning-agent": "none", "blind": "text"}, {"both": q.answer}) for q in QUESTIONS]
+    for each in cases[::2]:  # it was not sure of its answer, and looked again
+        each.asked.turns["planning-agent"]["searches"] = {"image_search": 1, "text_search": 0}
+    rows = [row for row in table(cases, cases[:2]) if row.name.startswith("questions with a search by")]
+    assert {row.name: row.value for row in rows} == {
+        "questions with a search by image": 50,
+        "questions with a search by text": 0,
+    }
+    (bar,) = (row for row in rows if row.bar)
+    assert bar.ok is (0.8 * (bar.peer_value or 0) >= 50)
+
+
+def test_time_is_counted_in_every_round_of_a_turn() -> None:
+    timings = [["text_search", 9.0, 1], ["plan", 2.0, 0], ["plan", 3.0, 0], ["text_search", 4.0, 2]]
+    assert spent_ms(record(timings=timings), ("text_search",)) == 13
+    cases = [case(question, {}, {"both": question.answer}) for question in QUESTIONS]
+    for each in cases:
+        each.asked.turns["planning-agent"]["timings"] = timings
+        each.asked.turns["both"]["searches"] = {"image_search": 1, "text_search": 1}
+    told = by_name(table(cases, cases[:2]))[
+        "search time saved by the planning agent against always-both, less the planner's own time"
+    ]
+    assert told.value == pytest.approx(100 * (1 - 0.005 / 7.8))
 
 
 def test_plans_are_compared_on_the_questions_that_have_a_label() -> None:
@@ -437,8 +462,9 @@ def test_a_policy_s_costs_count_refusals_searches_and_time() -> None:
     one, two, nothing = QUESTIONS[0], QUESTIONS[1], replace(QUESTIONS[2], answer="I don't know", group=None)
     tokens = {"all_prompt_tokens": 90, "all_written_tokens": 25}
     searching = {"searches": {"image_search": 1, "text_search": 3}, "rounds": 3, **tokens}
+    timings = [["text_search", 3.0, 1], ["generate", 8.0, 1], ["text_search", 1.0, 2], ["text_search", 2.0, 3]]
     asked = [
-        turns(one, none=right(one, total_ms=100, **searching, stages={"text_search": [6.0, 1.0]})),
+        turns(one, none=right(one, total_ms=100, **searching, timings=timings)),
         turns(two, none=record("wrong", total_ms=200)),
         turns(nothing, none=record("", abstained="UNSURE", total_ms=600)),
     ]
@@ -499,7 +525,7 @@ def test_parts_and_kinds_of_disputes_are_tables_of_policies(tmp_path: Path, monk
 def test_costs_are_drawn_and_told_for_every_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plots, "RESULTS", tmp_path)
     line = costs.costs_of([turns(QUESTIONS[0], none=right(QUESTIONS[0], total_ms=9))], "none")
-    drawn = plots.accuracy_by_cost({"none": line, "qa-dragon": line, "qa-dragon-no-verifier": line})
+    drawn = plots.accuracy_by_cost({"none": line, "qa-dragon": line, "qa-dragon-no-verifier": line}, 1)
     assert drawn.read_bytes().startswith(b"\x89PNG")
     shares = planning.by([case(QUESTIONS[0], {}, {})], lambda each: str(each.question.group))
     assert plots.accuracy(shares, POLICIES).read_bytes().startswith(b"\x89PNG")

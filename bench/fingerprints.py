@@ -1,0 +1,33 @@
+"""What is measured, told by its content, so that figures of other code or weights are not taken for present ones."""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+
+from quizglass_server.bundle.files import Bundle
+
+_LENGTH = 12
+
+
+@cache
+def code(*packages: ModuleType) -> str:
+    """Names the Python sources of packages, all of their rooms included."""
+    sources = [path for package in packages for path in sorted(Path(str(package.__file__)).parent.rglob("*.py"))]
+    return sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:_LENGTH]
+
+
+def weights(bundle: Path) -> str:
+    """Names a bundle by the hashes in its manifest.
+
+    Raises:
+        BundleError: there is none, or something is missing, extra or not as the format says.
+    """
+    return Bundle.load(bundle, hashes=False).digest[:_LENGTH]
+
+
+def checkpoints(folder: Path) -> str:
+    """Names the weights of all checkpoints below a folder."""
+    return sha256(b"".join(path.read_bytes() for path in sorted(folder.rglob("*.safetensors")))).hexdigest()[:_LENGTH]
