@@ -28,7 +28,7 @@ _COVER_MIDDLE: Point = (0.02, 0.12)
 _COVER_MIDDLES: dict[str, Point] = {"wide": (0.1, 0.03)}
 _COVER_ROOM = 0.5
 _BLURRED = 0.5
-"""Of a letter's height: how far a blurred sign is."""
+"""Of a letter's height: how far a sign is that cannot be read."""
 _SHRINK = Image.Resampling.BOX
 
 
@@ -84,15 +84,14 @@ def _print_words(picture: Image.Image, scene: Scene, words: str, arrangement: Ar
 
 def _panel(words: str, shown: Board, fine: int) -> Image.Image:
     """The board of a free scene; a spoiled one cannot be read at any size of the picture."""
-    if shown.spoiled == "small":
-        panel = board((capwords(words),), fine, _LETTERS)
-        share = shown.letters / _LETTERS
-        return panel.resize((max(3, round(panel.width * share)), max(2, round(panel.height * share))), _SHRINK)
-    panel = board((capwords(words),), fine, shown.letters)
-    if shown.spoiled == "blurred":
-        return panel.filter(ImageFilter.GaussianBlur(_BLURRED * shown.letters * fine))
+    panel = board((capwords(words),), fine, _LETTERS)
     if shown.spoiled == "dark":
         return panel.point([round(32 + level * 0.004) for level in range(256)] * 3)
+    if shown.spoiled:  # a small one too: in a large picture its letters would be large enough
+        panel = panel.filter(ImageFilter.GaussianBlur(_BLURRED * _LETTERS * fine))
+    if shown.spoiled == "small":
+        share = shown.letters / _LETTERS
+        return panel.resize((max(3, round(panel.width * share)), max(2, round(panel.height * share))), _SHRINK)
     return panel
 
 
