@@ -48,6 +48,17 @@ def test_f1_counts_shared_words() -> None:
     assert token_f1("Ana", "Ben", ("Ana",)) == 1.0
 
 
+def test_characters_are_the_words_of_chinese_and_japanese() -> None:
+    said = "他出生于北京。"
+    assert token_accuracy(said, "北京") == 1.0
+    assert token_accuracy(said, "上海") == 0.0
+    assert token_f1(said, "北京") == pytest.approx(2 * 2 / (6 + 2))
+    assert overlap(said, "北京") == pytest.approx(2 / 6)
+    assert token_accuracy("コアラは葉を食べます", "コアラ") == 1.0
+    assert token_accuracy("alpha联谊会 1889 年", "alpha 1889年") == 1.0
+    assert not exact_match(said, "北京")
+
+
 def test_interval_holds_the_mean_and_narrows_with_more_scores() -> None:
     few, many = [1.0, 0.0] * 20, [1.0, 0.0] * 800
     wide, narrow = confidence_interval(few), confidence_interval(many)
