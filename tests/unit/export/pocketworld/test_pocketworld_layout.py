@@ -147,6 +147,16 @@ def test_a_spoiled_sign_tells_no_words_and_hardly_differs_from_another_at_any_si
         assert read.max() > 200
 
 
+def test_words_on_a_thing_that_is_partly_beyond_the_border_are_all_in_the_picture() -> None:
+    bottles = [thing for thing in THINGS if thing.look.shape == "bottle"]
+    drawn = (free_scene([bottles[seed % len(bottles)]], random.Random(seed), sign="Lonkantrix") for seed in range(900))
+    cut = [scene for scene in drawn if scene.fault and scene.fault.name == "truncation"]
+    assert len(cut) > 30
+    for scene in cut:
+        left, top, right, bottom = changed(scene, replace(scene, sign=None))
+        assert min(left, top, 1 - right, 1 - bottom) > 0
+
+
 def test_a_free_scene_is_the_same_every_time_and_the_same_at_every_size() -> None:
     for seed in range(6):
         assert free(4, seed) == free(4, seed)
