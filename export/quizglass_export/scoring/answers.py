@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = re.compile(r"[^\w\s]")
-_APOSTROPHE = re.compile(r"['’]")
+_JOINING = re.compile(r"['’]|(?<=\d),(?=\d{3}(?!\d))")
+"""Marks that part no words: apostrophes, and the commas of 1,234,567."""
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 """Han and kana: no spaces part the words of Chinese and Japanese."""
 _REFUSALS = ("i don't know", "i do not know", "i don’t know", "i dont know")
@@ -16,7 +17,7 @@ _REFUSALS = ("i don't know", "i do not know", "i don’t know", "i dont know")
 
 def normalise(text: str) -> str:
     """Lower case, without punctuation, articles and surplus space: extractive QA's rule, but a mark leaves a space."""
-    plain = _PUNCTUATION.sub(" ", _APOSTROPHE.sub("", text.lower()))
+    plain = _PUNCTUATION.sub(" ", _JOINING.sub("", text.lower()))
     return " ".join(_ARTICLES.sub(" ", plain).split())
 
 

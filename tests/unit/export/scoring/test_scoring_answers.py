@@ -27,6 +27,8 @@ from quizglass_export.scoring.intervals import confidence_interval, wilson_inter
         ("I don't know", "I don’t know", True),
         ("45", "45 crowns", False),
         ("Tagrin", "Velmora", False),
+        ("1,234,567 people", "1234567 people", True),
+        ("1,2 or 3", "12 or 3", False),
     ],
 )
 def test_exact_match_ignores_case_articles_and_punctuation(given: str, gold: str, right: bool) -> None:
