@@ -49,6 +49,8 @@ class Chooser:
     """
 
     def __init__(self, world: World, unseen_share: float | None, *, lean: float = 1.0) -> None:
+        if unseen_share is not None and not 0 <= unseen_share <= 1:
+            raise ValueError(f"unseen_share: expected 0 to 1, not {unseen_share}")
         self.lean = lean
         self.all = ThingPool.of(world)
         self.core = ThingPool.of(world, core=True)
