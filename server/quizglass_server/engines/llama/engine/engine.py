@@ -6,7 +6,6 @@ method that other threads may call says so. Knows nothing of the event loop or p
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from itertools import count
 from math import inf, isfinite
@@ -31,7 +30,6 @@ from quizglass_server.engines.llama.prefixes.cache import Prefixes
 
 LONG_STEP_US = 10_000
 """A step that takes longer holds back nothing that earlier ones have given, and is stopped for a cancellation."""
-logger = logging.getLogger(__name__)
 
 
 class Engine:
