@@ -70,7 +70,7 @@ _MAX_STREAMS = 100
 _IDLE_MS = 10 * 60 * 1000
 _HELLO_MS = 10 * 1000
 _UNREAD_S = 30.0
-# Beyond this, reading small print gains nothing any more while the picture takes longer to send. Models may take more.
+# Larger pictures take longer to send, and small print is read no better in them. Models may take more pixels.
 USEFUL_PICTURE_SIDE = 672
 # Time for the last bytes of drained requests to leave; health watchers, which never end, are cut off after it.
 _FLUSH_S = 0.5
@@ -78,7 +78,7 @@ _FLUSH_S = 0.5
 
 @dataclass(frozen=True)
 class Services:
-    """What the services call."""
+    """What the services need to answer calls."""
 
     assistant: Assistant
     knowledge: KnowledgeStore
@@ -87,7 +87,7 @@ class Services:
     settings: Settings
     decoder: PictureDecoder
     work: WorkMemory
-    """What messages and pictures under way may take."""
+    """Admits the memory that messages and pictures in flight take."""
     sealer: DialogueSealer
     memory: SightingMemory | None = None
     """None: nothing is remembered."""
@@ -95,7 +95,7 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A service and what answers its calls, whichever way they come."""
+    """A service and its servicer, whether calls come over gRPC, Connect or gRPC-Web."""
 
     service: ServiceDescriptor
     servicer: Any
