@@ -11,7 +11,7 @@ import quizglass_server
 EXPORT = Path(__file__).parent
 SERVER = Path(quizglass_server.__file__).parent
 _SERVER_ROOMS = ("bundle", "domain", "engines", "models", "roles")
-"""Those that say what a manifest holds, make a model's inputs and run it."""
+"""The server's rooms that say what a manifest holds, make a model's inputs and run it."""
 
 
 def modules(*folders: Path) -> list[Path]:

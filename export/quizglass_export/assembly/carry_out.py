@@ -186,7 +186,7 @@ def _sources(plan: Plan, work: Work) -> dict[str, str]:
 
 
 _TEXTS = (".txt", ".model", ".jinja")
-"""Beside weights and settings; models are not made of them."""
+"""Endings of files beside weights and settings; models are not made of them."""
 
 
 def _name(file: Path, root: Path, taken: Mapping[str, Path]) -> str:

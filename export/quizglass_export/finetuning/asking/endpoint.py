@@ -44,7 +44,7 @@ class EndpointModel:
 
     @property
     def name(self) -> str:
-        """As the endpoint names it."""
+        """The endpoint's name for the model."""
         return self.endpoint.model
 
     def shows_entries(self, task: str) -> bool:
@@ -101,7 +101,7 @@ class EndpointModel:
 
 
 def _shares(choice: dict[str, Any], labels: Sequence[str]) -> tuple[float, ...]:
-    """Of each label; none where the reply names none of them."""
+    """Probability of each label; none where the reply names none of them."""
     weights = {label.strip(): 0.0 for label in labels}
     for first in _tokens(choice)[:1]:
         for each in first.get("top_logprobs") or [first]:
