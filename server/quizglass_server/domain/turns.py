@@ -106,7 +106,7 @@ class Token:
 
     text: str
     probability: float
-    """Of the token under the model, 0 to 1."""
+    """Probability of the token under the model, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from quizglass_server.knowledge.ingest.drafts import Decode
 from quizglass_server.knowledge.interface import KnowledgeStore
 
 KEPT_BYTES = 32 << 20
-"""Of pixels: some twenty pictures of the side beyond which a larger one brings nothing."""
+"""Bytes of pixels that are kept: some twenty pictures of the largest useful side."""
 _log = logging.getLogger(__name__)
 
 

@@ -201,7 +201,7 @@ class LinearDeciderPart(RolePart):
     weights: Annotated[tuple[Weights, ...], Field(min_length=2)]
     """A row for each label, a column for each feature."""
     bias: Annotated[tuple[float, ...], Field(min_length=2)]
-    """Of each label."""
+    """Bias of each label."""
 
     @model_validator(mode="after")
     def _shapes_fit(self) -> LinearDeciderPart:

@@ -45,7 +45,7 @@ class ByteLedger:
         self._included: list[ByteLedger] = []
 
     def add(self, to: str, size: int) -> None:
-        """So many bytes were handed over."""
+        """Note that so many bytes were handed over."""
         with self._lock:
             self._bytes[to] += size
 

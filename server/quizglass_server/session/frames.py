@@ -39,7 +39,7 @@ class HeldFrame:
 
     begin: FrameBegin
     data: bytes | bytearray = field(default_factory=bytearray)
-    """As far as it is there."""
+    """The bytes so far."""
     whole: bool = False
     pinned: bool = False
     fault: CaptureFault = CaptureFault.NONE
@@ -70,7 +70,7 @@ class FramePool:
         self._most_bytes = most_bytes
         self._frames: OrderedDict[HeldFrame, FrameShelf] = OrderedDict()
         self.bytes = 0
-        """That are held."""
+        """Bytes of all frames that are held."""
 
     def touch(self, frame: HeldFrame, shelf: FrameShelf) -> None:
         """Count a frame as the one that was used last."""

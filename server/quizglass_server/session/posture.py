@@ -17,7 +17,7 @@ _RECOVERED = 5
 _HEAT = {Heat.WARM: 1, Heat.HOT: 2}
 _LINK = {LinkQuality.FAIR: 1, LinkQuality.POOR: 2}
 _SIDES = (1.0, 0.75, 0.5)
-"""Of frames, as shares of what is of use."""
+"""Sides of frames, as shares of the largest useful side."""
 _PINGS = (1.0, 2.0, 4.0)
 """Times the usual interval."""
 _WORDS = (0, 60, 30)

@@ -64,7 +64,7 @@ class Segmenter:
         self._whole = False
         """Whether the confirmed segments are the answer already."""
         self.confirmed: list[Segment] = []
-        """Those that do not change any more, in order."""
+        """Segments that do not change any more, in order."""
 
     def lead_in(self, text: str) -> tuple[Segment, ...]:
         """What is said before there is an answer; nothing when there is some of it."""

@@ -162,7 +162,7 @@ class Turns:
             self._end(running)
 
     def progress(self) -> Progress | None:
-        """Where the turn that runs is; None: none does."""
+        """Where the turn that runs is; None: no turn runs."""
         if (running := self._running) is None:
             return None
         now = time.monotonic()
@@ -172,7 +172,7 @@ class Turns:
 
     @property
     def _all(self) -> Sequence[AskedQuestion]:
-        """Those that are not over, in their order."""
+        """The questions that are not over, in their order."""
         running = self._running
         return [*([running] if running is not None and not running.over else []), *self._waiting]
 

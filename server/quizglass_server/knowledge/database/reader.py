@@ -47,7 +47,7 @@ UNUSABLE = "unusable:"
 """Prefix of the space of a vector that could not be made; its blob is empty."""
 
 PAGE_CHARS = 4 << 20
-"""Of text: twice what a message of entries may hold, so that a page cut here is always cut there too."""
+"""Characters of a page: twice what a message of entries may hold, so that a page cut here is always cut there too."""
 
 _ENTRY = f"SELECT {ENTRY_COLUMNS}, digest FROM entries"  # noqa: S608  # our own names
 ROWS = {

@@ -44,7 +44,7 @@ class IndexState:
 
     graph: Graph | None
     labels: Labels
-    """Of the vectors outside the graph, ascending."""
+    """Labels of the vectors outside the graph, ascending."""
     vectors: Matrix
     size: int = field(init=False)
     """Vectors, deleted ones included."""

@@ -19,10 +19,10 @@ from quizglass_server.knowledge.milvus.link import MilvusLink
 _log = logging.getLogger(__name__)
 
 FORMAT = "1"
-"""Of the fields below and of what `rows.py` puts into them."""
+"""Version of the fields below and of what `rows.py` puts into them."""
 ENTRIES = "entries"
 MAX_BYTES = 65_535
-"""Of a text in Milvus."""
+"""Most bytes of a text in Milvus."""
 
 _FORMAT_PROPERTY, _SPACE_PROPERTY = "quizglass.format", "quizglass.space"
 _KEY_BYTES, _ID_BYTES = 256, 200  # ids are ASCII

@@ -59,9 +59,9 @@ class Limits:
     """What requests may be at most."""
 
     bounds: Mapping[str, Bound]
-    """Of methods by their name, such as "Ask"."""
+    """Bounds of methods, by the method's name, such as "Ask"."""
     others: Bound
-    """Of every other method."""
+    """Bounds of every other method."""
 
     def of(self, method: str) -> Bound:
         """The bound of a method."""

@@ -167,7 +167,7 @@ class _Dialogue:
     _asked: list[str] = field(default_factory=list)
     _place: str = ""
     _places: list[tuple[str, str]] = field(default_factory=list)
-    """Of question and answer of each exchange."""
+    """Where question and answer of each exchange came from."""
 
     def add(self, message: Mapping[str, Any], place: str) -> None:
         """Take the next message.

@@ -13,7 +13,7 @@ from quizglass_server.engines.llama.native.model import ABORTED, NativeModel
 from quizglass_server.engines.llama.prefixes.cache import Prefixes
 
 MOST_FAILURES = 16
-"""With so many steps that fail one after the other llama.cpp is given up."""
+"""Steps that fail one after the other until llama.cpp is given up."""
 
 logger = logging.getLogger(__name__)
 

@@ -39,7 +39,7 @@ class Plan:
     picture: tuple[Request, int] | None = None
     """A picture that is read on, and by how many rows; goes by itself, since llama.cpp mixes it with no tokens."""
     followers: list[Request] = field(default_factory=list)
-    """Whose beginning is read on by another request that has the same."""
+    """Requests whose beginning is read by another request that has the same."""
     complete: list[Request] = field(default_factory=list)
     """Prompts that turned out to be in memory as a whole, and of which nothing else is wanted."""
 
@@ -99,7 +99,7 @@ class Scheduler:
 
     @property
     def costs(self) -> Costs:
-        """Of steps, as they are known now."""
+        """Costs of steps, as they are known now."""
         return self.tracker.costs
 
     @property
