@@ -16,7 +16,7 @@ from quizglass_server.domain.turns import Turn
 from quizglass_server.errors import Overloaded
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
-from tests.support.rpc_fakes import Gate
+from tests.support.gate import Gate
 from tests.support.turn_fakes import World, done, picture, turn
 
 PATIENCE_S = 120.0

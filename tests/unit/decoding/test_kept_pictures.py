@@ -11,7 +11,7 @@ from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BudgetExceeded, InvalidPicture, Overloaded
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.memory import WorkMemory
-from tests.support.rpc_fakes import Gate
+from tests.support.gate import Gate
 
 ENCODED = b"a picture"
 SHA256 = hashlib.sha256(ENCODED).digest()
