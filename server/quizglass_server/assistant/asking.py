@@ -19,7 +19,7 @@ from quizglass.values import Accepted, Done, Exchange, StageTiming, StepEnded, T
 from quizglass_server.assistant.assistant import Assistant, policy_named
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.config.options import RequestLimits
-from quizglass_server.decoding.kept import KeptPictures
+from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain import checks
 from quizglass_server.domain.turns import Picture, Turn
 from quizglass_server.errors import InvalidInput
@@ -85,7 +85,7 @@ class Asking:
     def __init__(
         self,
         assistant: Assistant,
-        pictures: KeptPictures,
+        pictures: PictureCache,
         limits: RequestLimits,
         default_budget_s: float,
         look_ahead: LookAhead | None = None,

@@ -43,10 +43,10 @@ from quizglass_server.steps.verify import Support, judged, told_check, verify
 from quizglass_server.turn.givens import Givens
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.lookups import Lookups
+from quizglass_server.turn.refusals import unseen_refusal
 from quizglass_server.turn.resources import Resources, once
 from quizglass_server.turn.runner import StepRunner
 from quizglass_server.turn.toolbox import Toolbox
-from quizglass_server.turn.unseen import seen_alone
 
 log = logging.getLogger(__name__)
 _ANY = SearchOptions()
@@ -190,7 +190,7 @@ class Assistant:
             asked_by = f"policy {policy.name!r}"
             runner = StepRunner(budget, self._resources, journal, asked_by, policy.ending)
             recalled = await recall(turn, runner, self._resources, journal) if turn.recall else None
-            refused = seen_alone(turn, self._resources.models[GENERATOR])
+            refused = unseen_refusal(turn, self._resources.models[GENERATOR])
             draft = recalled or refused or await self._answered(turn, policy, runner, journal)
         except BaseException as error:
             journal.settle(None)

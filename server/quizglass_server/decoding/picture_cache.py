@@ -30,7 +30,7 @@ class _Decoding:
     task: asyncio.Task[Picture] = field(init=False)
 
 
-class KeptPictures:
+class PictureCache:
     """Decodes pictures and keeps the most recent, bounded by bytes of pixels.
 
     Who may name a picture by its hash, instead of giving its bytes, is for its callers to know.

@@ -25,11 +25,11 @@ from quizglass_server.turn.branches import in_branches, in_rounds
 from quizglass_server.turn.givens import TAGS, Givens
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.lookups import Lookups
+from quizglass_server.turn.refusals import colour_refusal
 from quizglass_server.turn.requests import Requests
 from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.rewriting import REWRITE, Rewriting
 from quizglass_server.turn.runner import StepRunner
-from quizglass_server.turn.unseen import colour_untold
 
 Label = TypeVar("Label", bound=Enum)
 One = TypeVar("One")
@@ -213,7 +213,7 @@ class Toolbox:
 
     def _untold(self, request: GenerationRequest) -> Draft | None:
         """A refusal where nothing in a prompt can tell the answer."""
-        return colour_untold(self._turn, self._resources.models[GENERATOR], request.values)
+        return colour_refusal(self._turn, self._resources.models[GENERATOR], request.values)
 
     def _say(self, text: str) -> None:
         self._journal.emit(AnswerDelta(text))

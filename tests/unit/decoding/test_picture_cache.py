@@ -6,7 +6,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from quizglass_server.decoding.kept import KeptPictures
+from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BudgetExceeded, InvalidPicture, Overloaded
 from quizglass_server.scheduling.deadline import due_within
@@ -48,7 +48,7 @@ def decoder():
 
 @pytest.fixture
 def pictures(decoder):
-    return KeptPictures(decoder, WorkMemory(1 << 20))
+    return PictureCache(decoder, WorkMemory(1 << 20))
 
 
 async def begun(work):
