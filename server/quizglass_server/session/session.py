@@ -63,15 +63,15 @@ from quizglass_server.errors import (
     Superseded,
     reported,
 )
-from quizglass_server.session.asked import QuestionFrames
+from quizglass_server.session.conversation import Conversation
 from quizglass_server.session.dialogue.following import Dialogue
 from quizglass_server.session.dialogue.token import DialogueSealer
+from quizglass_server.session.frame_preparation import FramePreparation
 from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits
-from quizglass_server.session.heard import Conversation
 from quizglass_server.session.link import Encode, SessionLink
 from quizglass_server.session.log import MessageLog
-from quizglass_server.session.looking import FrameLooks
 from quizglass_server.session.posture import DevicePosture
+from quizglass_server.session.question_frames import QuestionFrames
 from quizglass_server.session.turns import Turns
 
 log = logging.getLogger(__name__)
@@ -153,7 +153,9 @@ class Session:
         room = ShelfLimits(limits.max_frame_bytes, limits.max_frames_bytes, limits.max_frames, limits.max_pins)
         self._shelf = FrameShelf(room, means.pool, self._frame_whole, self._frame_gone)
         self._frames = QuestionFrames(means.asking, self._shelf, self.emit, limits.frame_wait, means.closer)
-        self._looks = FrameLooks(means.asking, self._shelf, self.emit, self._not_a_picture, means.looks, means.coach)
+        self._preparation = FramePreparation(
+            means.asking, self._shelf, self.emit, self._not_a_picture, means.looks, means.coach
+        )
         queue = limits.max_queued_asks
         self._turns = Turns(means.asking, self._frames, self._conversation, self, queue=queue, output=output)
 
@@ -249,7 +251,7 @@ class Session:
             return
         self._ended = True
         self._turns.stop()
-        self._looks.end()
+        self._preparation.end()
         self._shelf.clear()
         for timer in (self._away, self._pulse, self._settling):
             if timer is not None:
@@ -316,7 +318,7 @@ class Session:
                 self._part(said, message_id)
             case FrameDrop(sha256=sha256):
                 checks.sha256(sha256, "frame_drop.sha256")
-                self._looks.end(sha256)
+                self._preparation.end(sha256)
                 self.emit(self._shelf.drop(sha256))
                 self._frames.arrived(sha256)
             case SessionAsk():
@@ -381,7 +383,7 @@ class Session:
     def _forget(self) -> Forgotten:
         """Forget what was sent and said, as far as it is the session's."""
         ended = self._turns.forget()
-        self._looks.end()
+        self._preparation.end()
         frames, names = self._shelf.clear()
         pictures = sum(map(self._means.asking.pictures.forget, names))
         exchanges = self._conversation.forget()
@@ -408,7 +410,7 @@ class Session:
             self._settling = None
         if change is not None:
             self._turns.most_words = change.limits.answer_words
-            self._looks.pause(not change.limits.look_ahead)
+            self._preparation.pause(not change.limits.look_ahead)
             self.emit(change)
         if (due := self._posture.due_in) is not None:
             again = lambda: self._announce(self._posture.settle())  # noqa: E731
@@ -429,10 +431,10 @@ class Session:
         if frame.begin.parent:
             self._frames.sharper_arrived(frame.begin.parent)
         if not self._stays_here:
-            self._looks.begin(frame)
+            self._preparation.begin(frame)
 
     def _frame_gone(self, status: FrameStatus) -> None:
-        self._looks.end(status.sha256)
+        self._preparation.end(status.sha256)
         self.emit(status)
 
     def _not_a_picture(self, sha256: bytes, error: InvalidInput) -> None:

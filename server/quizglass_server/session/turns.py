@@ -32,11 +32,13 @@ from quizglass_server.domain.turns import Turn
 from quizglass_server.errors import InvalidInput, Overloaded, TurnRunning
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.ledger import entered_in
-from quizglass_server.session.asked import AskedQuestion, QuestionFrames, SharpenedFrame, ShelfFrame
+from quizglass_server.session.asked_question import AskedQuestion
+from quizglass_server.session.conversation import Conversation, Said
 from quizglass_server.session.dialogue.following import Dialogue, appended, follow, spoken, understood, with_picture
 from quizglass_server.session.dialogue.references import asks_to_go_on
-from quizglass_server.session.heard import Conversation, Said
+from quizglass_server.session.frame_sources import SharpenedFrame, ShelfFrame
 from quizglass_server.session.output.profile import LEAD_IN, Shape
+from quizglass_server.session.question_frames import QuestionFrames
 from quizglass_server.session.segments import Segmenter, cleaned
 from quizglass_server.turn.stages import watching
 

@@ -13,14 +13,14 @@ from quizglass_server.coaching.coach import CaptureCoach
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, QuizglassError
 from quizglass_server.scheduling.ledger import entered_in, handed
-from quizglass_server.session.asked import ShelfFrame
+from quizglass_server.session.frame_sources import ShelfFrame
 from quizglass_server.session.frames import FrameShelf, HeldFrame
 
 log = logging.getLogger(__name__)
 
 
-class FrameLooks:
-    """Looks at the frames of one session.
+class FramePreparation:
+    """Prepares the frames of one session for questions, and judges how they were taken.
 
     Args:
         asking: decodes them.
@@ -48,7 +48,7 @@ class FrameLooks:
         self._coach = coach
         self._pausing = False
         self._tasks: dict[bytes, asyncio.Task[None]] = {}
-        """Who decodes and judges a frame, by its SHA-256."""
+        """The task that decodes and judges a frame, by its SHA-256."""
 
     def begin(self, frame: HeldFrame) -> None:
         """A frame is whole."""
