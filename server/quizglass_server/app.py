@@ -48,7 +48,7 @@ from quizglass_server.turn.resources import Resources
 STOPPING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGXCPU", "SIGPWR") if hasattr(signal, name))
 """Signals that stop a server in order: from a person or a supervisor, at the end of its CPU time, of the power."""
 _FEW_CONNECTIONS = 64
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
 async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
     """What requests are answered with; `stack` closes it, the last opened first."""
     bundle = await _whole(settings.bundle)
-    log.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
+    logger.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
     _check_policies(settings.default_policy, bundle)
     models = await load_models(bundle, settings, settings)
     stack.push_async_callback(models.close)
@@ -189,8 +189,8 @@ async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) 
         ready = True
         announce(_about(server))
         await stop.wait()
-        log.info("stopping: no new turns, running ones may finish", extra={"grace_s": settings.grace_s})
-    log.info("stopped")
+        logger.info("stopping: no new turns, running ones may finish", extra={"grace_s": settings.grace_s})
+    logger.info("stopped")
 
 
 async def _memory(settings: Settings, models: LoadedModels, busy: Callable[[], bool]) -> SightingMemory | None:
@@ -257,7 +257,7 @@ def _about(server: Running) -> dict[str, Any]:
 def _count_descriptors() -> None:
     allowed, room = descriptors.raise_limit(), descriptors.for_connections()
     if room < _FEW_CONNECTIONS:
-        log.warning(
+        logger.warning(
             "few file descriptors: raise the limit (ulimit -n, LimitNOFILE) or clients cannot connect",
             extra={"limit": allowed, "connections": room},
         )
@@ -293,9 +293,9 @@ def _check_policies(default: str | None, bundle: Bundle) -> None:
     lacking = "; ".join(str(each) for each in every if not each.servable)
     told = {"default": default or preferred(every), "served": ", ".join(able), "not_served": lacking}
     if able:
-        log.info("policies that the bundle can serve", extra=told)
+        logger.info("policies that the bundle can serve", extra=told)
     else:
-        log.warning("the bundle can serve no policy: every question is refused, searches are answered", extra=told)
+        logger.warning("the bundle can serve no policy: every question is refused, searches are answered", extra=told)
 
 
 def _warn_when_open(host: str) -> None:
@@ -304,9 +304,9 @@ def _warn_when_open(host: str) -> None:
     except ValueError:
         loopback = host == "localhost"
     if not loopback:
-        log.warning("listening beyond this machine, without encryption or login", extra={"host": host})
+        logger.warning("listening beyond this machine, without encryption or login", extra={"host": host})
 
 
 def _warn_when_in_clear(knowledge: Path | MilvusAddress) -> None:
     if isinstance(knowledge, MilvusAddress) and knowledge.leaves_machine_in_clear:
-        log.warning("knowledge crosses the network without encryption", extra={"milvus": str(knowledge)})
+        logger.warning("knowledge crosses the network without encryption", extra={"milvus": str(knowledge)})

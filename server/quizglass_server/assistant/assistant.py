@@ -48,7 +48,7 @@ from quizglass_server.turn.resources import Resources, once
 from quizglass_server.turn.runner import StepRunner
 from quizglass_server.turn.toolbox import Toolbox
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 _ANY = SearchOptions()
 _LOOK_AHEAD_S = 10.0
 _UNTIL_TOLD = 3
@@ -108,7 +108,7 @@ class Assistant:
         """Tell the end of a turn whose time ran out before it was admitted: "I don't know", for want of time."""
         journal = Journal(tell)
         journal.emit(self._finish(Draft(), journal))
-        log.info("turn ran out of time while it waited for its place", extra={"turn": turn.id})
+        logger.info("turn ran out of time while it waited for its place", extra={"turn": turn.id})
 
     async def look_ahead(self, picture: Picture) -> AsyncGenerator[str, None]:
         """Do for a picture what any question about it begins with; yields each step's name before it begins.
@@ -196,9 +196,9 @@ class Assistant:
             journal.settle(None)
             journal.close()
             if isinstance(error, asyncio.CancelledError):
-                log.info("turn cancelled", extra=about)
+                logger.info("turn cancelled", extra=about)
             if isinstance(error, QuizglassError):
-                log.warning("turn failed", extra={**about, "code": error.code, "reason": error.message})
+                logger.warning("turn failed", extra={**about, "code": error.code, "reason": error.message})
                 if turn.remember:
                     remember(turn, None, self._resources, journal)
             raise
@@ -219,7 +219,7 @@ class Assistant:
             for _ in range(_UNTIL_TOLD):
                 await asyncio.sleep(0)
         finally:
-            log.info("turn finished", extra={**about, **told})
+            logger.info("turn finished", extra={**about, **told})
             if turn.remember and recalled is None:
                 remember(turn, done, self._resources, journal)
 

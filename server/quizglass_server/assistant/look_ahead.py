@@ -17,7 +17,7 @@ from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import QuizglassError
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 Steps = AsyncGenerator[str, None]
 """Works on a picture; yields the name of each step before it begins."""
@@ -122,6 +122,6 @@ async def _look(job: _Look, look: Callable[[Picture], Steps]) -> None:
                     return
                 job.step_done.clear()
     except QuizglassError as error:
-        log.debug("a picture could not be looked at: %s", error.message)
+        logger.debug("a picture could not be looked at: %s", error.message)
     except Exception:
-        log.warning("looking at a picture failed", exc_info=True)
+        logger.warning("looking at a picture failed", exc_info=True)

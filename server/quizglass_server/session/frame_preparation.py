@@ -16,7 +16,7 @@ from quizglass_server.scheduling.ledger import entered_in, handed
 from quizglass_server.session.frame_sources import ShelfFrame
 from quizglass_server.session.frames import FrameShelf, HeldFrame
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class FramePreparation:
@@ -83,7 +83,7 @@ class FramePreparation:
         except InvalidInput as error:
             self._refuse(name, error)
         except QuizglassError as error:  # there is no time or no memory now; a question will try again
-            log.debug("a frame could not be decoded ahead: %s", error.message)
+            logger.debug("a frame could not be decoded ahead: %s", error.message)
         finally:
             if self._tasks.get(name) is asyncio.current_task():
                 del self._tasks[name]

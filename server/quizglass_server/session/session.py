@@ -74,7 +74,7 @@ from quizglass_server.session.posture import DevicePosture
 from quizglass_server.session.question_frames import QuestionFrames
 from quizglass_server.session.turns import Turns
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 MAX_PING_BYTES = 64
 _RETRY_S = 1.0

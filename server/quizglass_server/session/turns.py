@@ -42,7 +42,7 @@ from quizglass_server.session.question_frames import QuestionFrames
 from quizglass_server.session.segments import Segmenter, cleaned
 from quizglass_server.turn.stages import watching
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 MAX_ID_CHARS = 64
 _REMEMBERED = 256

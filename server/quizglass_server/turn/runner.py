@@ -15,7 +15,7 @@ from quizglass_server.steps.step import Step
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.resources import Resources
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -139,7 +139,7 @@ class StepRunner:
             task.cancel()
         for outcome in await asyncio.gather(*self._tasks, return_exceptions=True):
             if isinstance(outcome, Exception):
-                log.debug("a step that was not waited for failed", exc_info=outcome)
+                logger.debug("a step that was not waited for failed", exc_info=outcome)
 
     def _begins(self, step: Step[Any, Any], size: float, reserve: float) -> bool:
         if step.answers:
@@ -177,7 +177,7 @@ class StepRunner:
         if step.optional or isinstance(error, KnowledgeLost):  # an answer without lookups is better than none
             logged = isinstance(error, KnowledgeLost)  # that was logged once, when it was lost
             about = {"step": step.name}
-            log.warning("step failed; the turn goes on without it", exc_info=None if logged else error, extra=about)
+            logger.warning("step failed; the turn goes on without it", exc_info=None if logged else error, extra=about)
             return "FAILED"
         raise error
 

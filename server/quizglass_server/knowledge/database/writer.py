@@ -21,7 +21,7 @@ from quizglass_server.knowledge.database.clock import Clock
 from quizglass_server.knowledge.database.reader import UNUSABLE
 from quizglass_server.knowledge.database.schema import CHUNK_COLUMNS, ENTRY_COLUMNS, PICTURE_COLUMNS, connect, explained
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _VECTOR_ROWS = {
     VectorKind.PICTURES: "SELECT label, space, digest FROM pictures WHERE entry = ?",
@@ -309,7 +309,7 @@ class DatabaseWriter:
         try:
             self._flag.write(ShutdownRecord(self._state.store, self._state.sequence, closed))
         except OSError as error:
-            _log.warning("the marker beside the knowledge store could not be written: %s", error.strerror)
+            logger.warning("the marker beside the knowledge store could not be written: %s", error.strerror)
 
 
 def settled(change: Change) -> Change:
@@ -333,7 +333,7 @@ def _flag(directory: Path) -> CleanShutdownFlag | None:
     try:
         return CleanShutdownFlag(directory)
     except OSError as error:
-        _log.warning("the marker beside the knowledge store cannot be opened: %s", error.strerror)
+        logger.warning("the marker beside the knowledge store cannot be opened: %s", error.strerror)
         return None
 
 

@@ -18,7 +18,7 @@ from quizglass_server.knowledge.index.indexer import Indexer
 from quizglass_server.knowledge.index.snapshots import Snapshot
 from quizglass_server.scheduling.cores import give_way
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class SearchIndexes:
                 self._catalog_sync.rebuild()
             self._catalog_sync.save_if_grown()
         except Exception:
-            _log.exception("the catalog could not be built anew; the one before goes on")
+            logger.exception("the catalog could not be built anew; the one before goes on")
 
     def _rebuild(self) -> None:
         for indexer in self._indexers.values():

@@ -16,7 +16,7 @@ from quizglass_server.knowledge.content.records import VectorKind
 from quizglass_server.knowledge.index.search_indexes import Space
 from quizglass_server.knowledge.milvus.link import MilvusLink
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 FORMAT = "1"
 """Version of the fields below and of what `rows.py` puts into them."""
@@ -97,7 +97,7 @@ class Collections:
         except KnowledgeFailed:
             if name not in self._link.run(lambda client, left: client.list_collections(timeout=left)):
                 raise
-            _log.info("Milvus collection was made by another server meanwhile", extra={"collection": name})
+            logger.info("Milvus collection was made by another server meanwhile", extra={"collection": name})
         self._link.run(lambda client, left: client.create_index(name, indexes, timeout=left, sync=False))
 
 
