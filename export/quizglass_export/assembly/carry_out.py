@@ -14,7 +14,7 @@ from typing import Any
 import torch
 import transformers
 
-from quizglass_export.assembly.assemble import versions, write_manifest
+from quizglass_export.assembly.manifest import versions, write_manifest
 from quizglass_export.assembly.parity_report import failures
 from quizglass_export.assembly.plan import Plan, step_key
 from quizglass_export.assembly.work import Step, Work, open_work
