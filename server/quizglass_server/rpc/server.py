@@ -55,7 +55,7 @@ from quizglass_server.scheduling.memory import WorkMemory
 from quizglass_server.session.dialogue.token import DialogueSealer
 from quizglass_server.session.directory import SessionDirectory, session_limits
 from quizglass_server.session.frames import FramePool
-from quizglass_server.session.session import Means
+from quizglass_server.session.session import SessionResources
 
 if TYPE_CHECKING:
     from quizglass_server.roles.load import LoadedModels  # would load every engine
@@ -209,8 +209,8 @@ def _sessions(services: Services, asking: Asking, look_ahead: LookAhead | None) 
     pool = FramePool(settings.all_frames_bytes)
     coach = None if settings.coaching == "off" else CaptureCoach(FAULTS if settings.coaching == "all" else SURE)
     closer = Closer(services.assistant, limits.useful_picture_side)
-    means = Means(asking, look_ahead, pool, services.sealer, WIRE, limits, coach, closer)
-    return SessionDirectory(means, settings.max_sessions)
+    resources = SessionResources(asking, look_ahead, pool, services.sealer, WIRE, limits, coach, closer)
+    return SessionDirectory(resources, settings.max_sessions)
 
 
 def _is_elsewhere(knowledge: Path | MilvusAddress) -> bool:

@@ -11,7 +11,7 @@ from quizglass_server.session.dialogue.following import Dialogue
 from quizglass_server.session.frames import MAX_PART_BYTES
 from quizglass_server.session.link import SessionLink
 from quizglass_server.session.output import profile
-from quizglass_server.session.session import Means, Session
+from quizglass_server.session.session import Session, SessionResources
 
 _HOLDER_BYTES = 16, 64
 _RETRY_S = 5.0
@@ -43,12 +43,12 @@ class SessionDirectory:
     """Sessions by their names.
 
     Args:
-        means: what they share.
+        resources: what they share.
         most: how many are open at once.
     """
 
-    def __init__(self, means: Means, most: int) -> None:
-        self._means = means
+    def __init__(self, resources: SessionResources, most: int) -> None:
+        self._resources = resources
         self._most = most
         self._sessions: dict[str, Session] = {}
         self._stopping = False
@@ -115,14 +115,14 @@ class SessionDirectory:
     def _restored(self, wish: Open) -> tuple[Dialogue, str]:
         """The dialogue of a client's state, and why there is none."""
         try:
-            return self._means.sealer.open_state(wish.state, wish.holder), ""
+            return self._resources.sealer.open_state(wish.state, wish.holder), ""
         except QuizglassError as error:
             return (), error.code
 
     def _new(self, wish: Open, dialogue: Dialogue) -> Session:
         if len(self._sessions) >= self._most:
             self._make_room()
-        session = Session(self._means, wish.holder, dialogue, wish.output, wish.privacy, self._forget)
+        session = Session(self._resources, wish.holder, dialogue, wish.output, wish.privacy, self._forget)
         self._sessions[session.id] = session
         return session
 
