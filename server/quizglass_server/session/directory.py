@@ -21,7 +21,7 @@ PROGRESS_S = 2.0
 
 
 def session_limits(options: LinkOptions, max_frame_bytes: int, useful_picture_side: int = 0) -> SessionLimits:
-    """What sessions are told of their limits."""
+    """The limits that sessions tell their clients."""
     return SessionLimits(
         max_part_bytes=MAX_PART_BYTES,
         max_frame_bytes=min(max_frame_bytes, options.session_frames_bytes),
@@ -57,7 +57,7 @@ class SessionDirectory:
         return len(self._sessions)
 
     def open(self, wish: Open) -> tuple[Session, SessionLink]:
-        """A session and its new link: the one that is to be resumed, or a new one with what can be restored of it.
+        """Open a session and a link to it: resumed, or new with what can be restored of an earlier one.
 
         Raises:
             InvalidInput: a field is wrong.
@@ -102,18 +102,18 @@ class SessionDirectory:
         return session
 
     def stop(self, left_s: float) -> None:
-        """Begin nothing new; links end as soon as nothing runs there, which may take `left_s` seconds."""
+        """Begin nothing new; links end as soon as no question runs on them, which may take `left_s` seconds."""
         self._stopping = True
         for session in list(self._sessions.values()):
             session.go_away(left_s)
 
     def end(self) -> None:
-        """End all that is left."""
+        """End all sessions."""
         for session in list(self._sessions.values()):
             session.cut_short()
 
     def _restored(self, wish: Open) -> tuple[Dialogue, str]:
-        """The dialogue of a client's state, and why there is none."""
+        """The dialogue that a client's state holds, or why it gives none."""
         try:
             return self._resources.sealer.open_state(wish.state, wish.holder), ""
         except QuizglassError as error:

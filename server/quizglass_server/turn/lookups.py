@@ -31,7 +31,7 @@ from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.runner import StepRunner
 
 CHEAP_S = 0.05
-"""An embedding that usually takes longer is not begun before somebody asks for it."""
+"""Seconds; an embedding that usually takes longer is not begun before somebody asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
