@@ -31,7 +31,7 @@ from quizglass_server.roles.text_encoder import TextEncoder
 logger = logging.getLogger(__name__)
 
 AS_GOOD = 0.2
-"""Sightings whose cosine is so much below the best one's are not taken for the same thing, whenever they were."""
+"""How far below the best cosine a sighting may be and still count as the same thing, whenever it was."""
 
 _TIDY_S = 3600.0  # how often what has expired is removed from the files, which rebuilds the indexes
 _FIRST_LOOK = 64  # sightings that a search by picture looks at before it looks further

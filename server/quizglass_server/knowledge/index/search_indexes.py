@@ -39,7 +39,7 @@ class SearchIndexes:
         self._store = store
         self._thread = ThreadPoolExecutor(1, "knowledge-build", initializer=give_way)
         self.job: Future[None] | None = None
-        """The building or saving that is running, or was last."""
+        """The build or save that is running, or the last one."""
         self._stopped = False
         self._path = path = directory / FILE
         self._catalog_sync = CatalogSync(path, self._record, self._in_order)
