@@ -118,7 +118,7 @@ def trust(supported: float, p_min: float | None, share: float, match: float = 0.
 
 
 def _log_odds(probability: float) -> float:
-    """Of a probability, none nearer to 0 or 1 than _SUREST."""
+    """Log odds of a probability, none nearer to 0 or 1 than _SUREST."""
     sure = min(max(probability, _SUREST), 1 - _SUREST)
     return log(sure / (1 - sure))
 

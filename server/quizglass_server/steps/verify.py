@@ -51,12 +51,12 @@ class _Source:
 
     @cached_property
     def words(self) -> tuple[Word, ...]:
-        """Of title and text."""
+        """Words of title and text."""
         return words(f"{self._title}\n{self._text}")
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """Of title and text, as `meaning` gives them."""
+        """Numbers of title and text, as `meaning` gives them."""
         return _numbers(f"{self._title}\n{self._text}")
 
     def has(self, operand: Operand) -> bool:
