@@ -54,7 +54,8 @@ class Tools(Protocol):
         """Choose one of a closed set in one prefill pass.
 
         Args:
-            labels: an enumeration of strings; its values are the labels of the decider.
+            labels: an enumeration of strings; its values are the labels of the decider. Others that this has count as
+                what the enumeration makes of them (`_missing_`), or else not at all.
             state: fills the prompt.
             by: name of the decider; without a decider of that name, of the generator's prompt that asks for it. There
                 the labels are lettered " A", " B", ... in the order of the enumeration.

@@ -10,9 +10,9 @@ from quizglass_server.models.prompts import clean
 from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.generate import write
+from quizglass_server.steps.language.pronouns import points
 from quizglass_server.steps.language.untold import names_untold
 from quizglass_server.steps.language.wording import same_wording
-from quizglass_server.steps.lookup.pointing import points
 from quizglass_server.steps.tuning import Tuning
 from quizglass_server.turn.requests import Requests
 from quizglass_server.turn.runner import StepRunner

@@ -64,6 +64,14 @@ async def test_figure_of_core_searches_by_text_for_what_the_picture_does_not_sho
     assert two.calls[-2:] == [f"search_text {asked}", "answer answer"]
 
 
+async def test_figure_of_core_keeps_the_entry_where_there_was_no_time_to_name_it_in_the_question() -> None:
+    tools = ScriptedTools(pictures=seen("Velmora"), select=["1"], answer=["1974", "1981"])
+    await CoReMmrag().answer(tools)
+    assert tools.of("search_text") == []
+    external = tools.of("write")[1].state
+    assert (titles(external.seen), titles(external.found)) == (["Velmora"], ["Velmora's own"])
+
+
 async def test_figure_of_core_reads_the_entry_where_a_text_search_brings_nothing() -> None:
     tools = ScriptedTools(
         pictures=seen("Velmora"), texts=False, select=["1"], rewrite=[["When was it built?"]], answer=["1974", "1981"]
