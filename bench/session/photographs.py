@@ -42,7 +42,8 @@ async def photographs(setup: SessionSetup, _: Served) -> Part:
     if not files:
         raise ValueError(
             f"--photographs: {setup.photographs} has none of the pictures of skimage and sklearn; name a folder into "
-            "which their wheels were unpacked (pip download --no-deps scikit-image scikit-learn, python -m zipfile -e)"
+            "which the wheels of scikit-image and scikit-learn were unpacked (pip download --no-deps, then "
+            "python -m zipfile -e)"
         )
     return await asyncio.to_thread(_measured, files, setup.count(300, 6))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -97,6 +98,7 @@ def _run(args: argparse.Namespace) -> int:
         if not (folder / "entries.jsonl").exists():
             console.print(f"Drawing the starter world: {len(world.things)} things, their makers and people")
             write_entries(world, folder)
+        shutil.rmtree(folder / "knowledge", ignore_errors=True)  # another bundle's would be embedded anew
         console.print(f"Starting quizglass-server on {args.bundle} (log: {log})")
         with LocalServer(args.bundle, folder / "knowledge", flags=["--web-port", "0"], log=log) as server:
             _import(server.target, folder)
@@ -113,11 +115,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _import(target: str, folder: Path) -> None:
-    """Import the world with the command a user would type, unless it is there already."""
-    with Client(target) as client:
-        lines = sum(1 for _ in (folder / "entries.jsonl").open())
-        if client.capabilities().entries == lines:
-            return
+    """Import the world with the command a user would type."""
     command = [sys.executable, "-m", "quizglass_client.cli", "--server", target, "knowledge", "import", str(folder)]
     subprocess.run(command, check=True)  # noqa: S603  # our own command, no shell
 

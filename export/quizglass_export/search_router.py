@@ -10,7 +10,7 @@ from quizglass_server.policies.qa_dragon import Branch
 from quizglass_server.steps.signs import SIGNS
 
 FEATURES = (*SIGNS, "p_min", "p_mean")
-"""As `signs.features` names them."""
+"""Names of the features, as `signs.features` gives them."""
 BRANCHES = tuple(branch.value for branch in Branch)
 
 

@@ -138,7 +138,7 @@ class OutputProfile:
     max_segment_chars: int = 0
     """0: the server's default."""
     max_words: int = 0
-    """Of an answer; 0: any number."""
+    """Of a whole answer; 0: any number."""
     max_lines: int = 0
     """Of a segment; 0: any number."""
     max_columns: int = 0
@@ -249,7 +249,7 @@ class Playback:
 
 @dataclass(frozen=True, slots=True)
 class DeviceState:
-    """How the device is; None and UNKNOWN: as it was said before."""
+    """How the device is; a field that is None or UNKNOWN is as it was said before."""
 
     battery_percent: int | None = None
     charging: bool | None = None
@@ -266,7 +266,7 @@ class Ack:
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """Is anybody there?"""
+    """Asks whether the server still hears the client; answered by `Pong`."""
 
     payload: bytes = b""
 
@@ -299,22 +299,31 @@ ClientSaid = (
 
 @dataclass(frozen=True, slots=True)
 class SessionLimits:
-    """What a session may hold, and for how long."""
+    """What a session may hold, and for how long; durations are seconds."""
 
     max_part_bytes: int
+    """Most bytes of one `FramePart`."""
     max_frame_bytes: int
+    """Of one frame."""
     max_frames_bytes: int
+    """Of all frames together."""
     max_frames: int
     max_pins: int
     max_queued_asks: int
     unacknowledged_bytes: int
+    """Of messages that are kept until the client acknowledges them."""
     unacknowledged: float
+    """How long these are kept."""
     away: float
+    """How long the session waits for a new link before it ends."""
     ping: float
+    """After how long a silence a client pings, and then takes the link for dead."""
     progress: float
+    """How often, at least, something is sent while a turn runs."""
     frame_wait: float
+    """How long a question waits for frames that are missing."""
     useful_picture_side: int = 0
-    """Pixels; 0: not said."""
+    """Pixels beyond which a larger side of a picture brings nothing; 0: not said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,7 +403,7 @@ class TurnUpdate:
     ask_id: str
     turn_id: str
     seq: int
-    """Of the event, in the turn."""
+    """Number of the event in its turn."""
     elapsed: float
     event: TurnEvent | None
     """None: a lead-in comes alone, or one that only later versions know."""
@@ -457,7 +466,7 @@ class GoAway:
 
 @dataclass(frozen=True, slots=True)
 class Pong:
-    """Somebody is there."""
+    """The answer to a `Ping`, with its payload."""
 
     payload: bytes = b""
 

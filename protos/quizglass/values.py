@@ -1,8 +1,9 @@
-"""What crosses the wire, as the server makes it and its Python client gives it: plain values, each declared once.
+"""The values that cross the wire, as plain Python: the server makes them and its Python client returns them.
 
-Nothing here knows protobuf; `quizglass.convert` makes messages of these and these of messages, by their names.
-Durations are seconds. A member of an enumeration is a text, the one that JSON shows. What a message leaves unsaid, or
-says in the words of a later version, is None where that is allowed, and the first member elsewhere.
+Each is declared once, here, without protobuf; `quizglass.convert` turns them into messages and back, field by field of
+the same name. Durations are seconds. Members of an enumeration are strings, as JSON shows them. An enumeration that a
+message leaves out, or sets to what only a later version defines, is None where the field allows that, and elsewhere
+the first member.
 """
 
 from __future__ import annotations
@@ -33,19 +34,19 @@ class Plan(StrEnum):
 
     @classmethod
     def of(cls, *, image: bool, text: bool) -> Plan:
-        """The plan of these searches."""
+        """The plan that has these searches and no others."""
         if image:
             return cls.BOTH if text else cls.IMAGE
         return cls.TEXT if text else cls.NONE
 
     def within(self, other: Plan) -> Plan:
-        """Of its searches those that another plan has, too."""
+        """The searches that both plans have."""
         return Plan.of(
             image=self.searches_image and other.searches_image, text=self.searches_text and other.searches_text
         )
 
     def without(self, other: Plan) -> Plan:
-        """Of its searches those that another plan has not."""
+        """The searches that this plan has and the other has not."""
         return Plan.of(
             image=self.searches_image and not other.searches_image,
             text=self.searches_text and not other.searches_text,
@@ -86,7 +87,7 @@ class AbstainReason(StrEnum):
     """Why the answer is "I don't know"."""
 
     NONE = ""
-    """It is not: there is an answer."""
+    """The turn did not abstain: there is an answer."""
     MODEL = "model"
     NO_EVIDENCE = "no_evidence"
     BUDGET = "budget"
@@ -120,14 +121,14 @@ class Evidence:
     """A chunk or picture that was brought back, with scores and where it came from."""
 
     id: str
-    """Within the turn: "1", "2", ..."""
+    """Number within the turn: "1", "2", ..."""
     origin: Origin
     entry_id: str
     title: str
     text: str
     """As the generator sees it, without the title."""
     search_score: float = 0.0
-    """Cosine."""
+    """Cosine similarity to what was searched for."""
     rerank_score: float = 0.0
     """Probability that it helps; 0: not reranked."""
     source: str = ""
@@ -160,12 +161,12 @@ class SkippedStep:
 
 @dataclass(frozen=True, slots=True)
 class StageTiming:
-    """What a stage cost, in seconds."""
+    """How long a stage took, in seconds."""
 
     stage: str
     duration: float
     engine: float = 0.0
-    """Of it in engines."""
+    """The part of `duration` that engines spent on it."""
     round: int = 0
 
 
@@ -181,7 +182,7 @@ class LedgerEntry:
     kept_for: float = 0.0
     """Seconds at most; 0: until there is no room for it, or the server (frames: the session) ends."""
     elsewhere: bool = False
-    """Whether it is behind a network address."""
+    """Whether what took the bytes is reached by a network address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,20 +195,22 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """What a turn has to do with the visual memory."""
+    """How a turn uses the visual memory."""
 
     remember: bool = False
+    """Whether its picture is kept as a sighting."""
     recall: bool = False
+    """Whether the question may be answered from what it holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEvent:
-    """Something that happened in a turn, and where. Its class and the type of its message have the same name."""
+    """Something that happened in a turn; each subclass is named as its message."""
 
     round: int = field(default=0, kw_only=True)
-    """Of a policy that looks up more than once: 1, 2, ...; 0 outside of rounds."""
+    """In which round of a policy that looks up more than once: 1, 2, ...; 0 outside of rounds."""
     branch: str = field(default="", kw_only=True)
-    """Of a policy that does several things at the same time: "1", "2", within the first "1.1"; empty: there is one."""
+    """In which of the branches that a policy runs at the same time: "1", "2", in the first "1.1"; empty: in none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +219,9 @@ class Accepted(TurnEvent):
 
     policy: str
     frame_sha256: tuple[bytes, ...]
-    """Of each picture's encoded bytes."""
+    """SHA-256 of each picture's encoded bytes."""
     budget: float
-    """Seconds."""
+    """Seconds that the turn may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +237,7 @@ class PlanMade(TurnEvent):
 
 @dataclass(frozen=True, slots=True)
 class Decided(TurnEvent):
-    """One of a closed set was chosen, other than a plan."""
+    """One label of a closed set was chosen; the choice of a plan is `PlanMade`."""
 
     by: str
     """The decision, as the policy names it: a decider's or a prompt's name."""
@@ -246,7 +249,7 @@ class Decided(TurnEvent):
 
 @dataclass(frozen=True, slots=True)
 class Queries(TurnEvent):
-    """What the policy had the generator write to go on from, such as what is looked up next."""
+    """Lines that the generator wrote for the policy to go on from, such as what is looked up next."""
 
     task: str
     """The prompt's name."""
@@ -255,7 +258,7 @@ class Queries(TurnEvent):
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A rectangle of a picture; sides as shares of its width and height, 0 to 1."""
+    """A rectangle of a picture, its sides as fractions of the picture's width and height, 0 to 1."""
 
     left: float
     top: float
@@ -264,7 +267,7 @@ class Region:
 
     @property
     def area(self) -> float:
-        """Share of the picture's."""
+        """Fraction of the picture's area that it covers."""
         return max(self.right - self.left, 0.0) * max(self.bottom - self.top, 0.0)
 
 
@@ -278,9 +281,9 @@ class StepDetail:
     score: float | None = None
     """A probability or a cosine; None: it has none."""
     evidence_id: str = ""
-    """Of the turn's evidence, where it is some."""
+    """Id of the piece of evidence that this is; empty: it is none."""
     region: Region | None = None
-    """Of the picture, where it is a part of it."""
+    """The part of the picture that this is; None: it is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +298,7 @@ class StepEnded(TurnEvent):
     duration: float = 0.0
     """Seconds; 0 for a step that did not begin."""
     engine: float = 0.0
-    """Of it in engines."""
+    """The part of `duration` that engines spent on it."""
     inputs: tuple[StepDetail, ...] = ()
     outputs: tuple[StepDetail, ...] = ()
     reason: str = ""
@@ -367,15 +370,15 @@ class Done(TurnEvent):
     history_left_out: int = 0
     """Earlier exchanges, the oldest ones, that the answer's prompt had no room for."""
     all_prompt_tokens: int = 0
-    """Of everything that the generator, deciders and rerankers were given to read in the turn."""
+    """Tokens that the generator, deciders and rerankers were given to read in the whole turn."""
     all_written_tokens: int = 0
-    """Of everything that the generator wrote in the turn: the answer, and queries, drafts and reasons before it."""
+    """Tokens that the generator wrote in the whole turn: the answer, and queries, drafts and reasons before it."""
     session: bytes = b""
-    """For the next question, to go on from here; empty from a server that has none."""
+    """What the next question sends to go on from here; empty from a server without dialogues."""
     ledger: tuple[LedgerEntry, ...] = ()
-    """Which bytes went where."""
+    """Which bytes of the turn went where, and what is kept of them."""
     total: float = 0.0
-    """Seconds since the turn was accepted; known when it is sent."""
+    """Seconds since the turn was accepted; set when the event is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,13 +393,13 @@ class Entry:
     attributes: Mapping[str, str] = field(default_factory=dict)
     source: str = ""
     picture_sha256: tuple[bytes, ...] = ()
-    """Of its pictures, once it is stored."""
+    """SHA-256 of each of its pictures, once the entry is stored."""
     language: str = ""
     """BCP 47: "en", "pt-BR"; empty: not said."""
     text_format: str = ""
     """Of `text`: empty (plain), markdown or html."""
     time: int = 0
-    """Seconds since 1970 of what it tells; 0: not said."""
+    """When what it tells happened, in seconds since 1970; 0: not said."""
     expires_after: int = 0
     """When given: seconds it is kept; when read: seconds left. 0: for ever."""
 
@@ -418,14 +421,14 @@ class Deleted:
 
     id: str
     sequence: int
-    """Number of the commit."""
+    """Sequence number of the commit."""
     chunks: int
     pictures: int
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which entries a search may bring back; what is empty filters nothing, all that is set has to fit."""
+    """Which entries a search may bring back: those that match every field that is not empty."""
 
     attributes: Mapping[str, str] = field(default_factory=dict)
     """Exact values by key."""
@@ -445,7 +448,7 @@ class Sighting:
     """One frame that was asked about, and when."""
 
     id: str
-    """Of the turn."""
+    """Id of the turn."""
     time: int
     """Seconds since 1970, by the server's clock."""
     frame_sha256: bytes
@@ -525,7 +528,7 @@ class Capabilities:
     server_version: str
     bundle: str
     policies: tuple[str, ...]
-    """That can be asked for, the default first."""
+    """Policies that can be asked for, the default first."""
     roles: tuple[RoleCapability, ...]
     limits: Mapping[str, float]
     entries: int
@@ -538,6 +541,6 @@ class Capabilities:
     knowledge_ready: bool = True
     """Whether it can be searched now."""
     not_served: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Policies that the server knows and its bundle cannot serve, and what it lacks for them."""
+    """Policies that the bundle cannot serve, and what it lacks for each."""
     works_without: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Of the policies that can be asked for those that would use more roles than the bundle has, and which."""
+    """Policies that are served without roles that they would use, and which these are."""

@@ -1,7 +1,7 @@
-"""Where `quizglass-server` and `python -m quizglass_server` begin: signals first, then the rest, which takes a while.
+"""Entry point of `quizglass-server` and `python -m quizglass_server`: installs signal handlers, then imports the rest.
 
-A signal that comes while modules are being imported ends the process as one that comes while models are loaded does,
-and none that means nothing to a server ends it at all. Once there is a server, `app.serve` takes signals over.
+That takes a while, in which a signal to stop ends the process, as it does while models are loaded. Signals that mean
+nothing to a server never end it. Once there is a server, `app.serve` handles signals.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ from quizglass_server.turn.resources import Resources
 STOPPING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGXCPU", "SIGPWR") if hasattr(signal, name))
 """Signals that stop a server in order: from a person or a supervisor, at the end of its CPU time, of the power."""
 _FEW_CONNECTIONS = 64
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
 async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
     """What requests are answered with; `stack` closes it, the last opened first."""
     bundle = await _whole(settings.bundle)
-    log.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
+    logger.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
     _check_policies(settings.default_policy, bundle)
     models = await load_models(bundle, settings, settings)
     stack.push_async_callback(models.close)
@@ -137,7 +137,10 @@ async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
 
 
 async def _whole(directory: Path) -> Bundle:
-    """A bundle, all of it hashed on a thread that a server which is told to stop meanwhile does not wait for."""
+    """Load a bundle and verify all of it.
+
+    It is hashed on a daemon thread: a server that is told to stop meanwhile does not wait for that.
+    """
     future: Future[Bundle] = Future()
     future.set_running_or_notify_cancel()
 
@@ -152,7 +155,9 @@ async def _whole(directory: Path) -> Bundle:
 
 
 async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) -> None:
-    """Serve until a signal of `STOPPING`; one before the server is ready, or a second one, ends it without waiting.
+    """Serve until a signal of `STOPPING` arrives.
+
+    Running turns may finish then, unless a second signal arrives. A signal before the server is ready ends it at once.
 
     Args:
         settings: what to serve.
@@ -177,19 +182,19 @@ async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) 
     for number in STOPPING:
         loop.add_signal_handler(number, on_signal)
     async with running(settings) as server:
-        # What is loaded now stays. Left to itself the collector looks all of it over now and then, for tens of
-        # milliseconds in which nothing else runs.
+        # What is loaded now stays loaded. Unfrozen, the collector would traverse all of it now and then, and stop
+        # everything else for tens of milliseconds.
         gc.collect()
         gc.freeze()
         ready = True
         announce(_about(server))
         await stop.wait()
-        log.info("stopping: no new turns, running ones may finish", extra={"grace_s": settings.grace_s})
-    log.info("stopped")
+        logger.info("stopping: no new turns, running ones may finish", extra={"grace_s": settings.grace_s})
+    logger.info("stopped")
 
 
 async def _memory(settings: Settings, models: LoadedModels, busy: Callable[[], bool]) -> SightingMemory | None:
-    """The visual memory, if there is to be one, which rests while turns are `busy`."""
+    """The visual memory, if the settings ask for one; while turns run (`busy`) it writes more slowly."""
     directory = settings.memory_directory
     if directory is None:
         return None
@@ -201,7 +206,7 @@ async def _memory(settings: Settings, models: LoadedModels, busy: Callable[[], b
 
 
 def tuning(bundle: Bundle) -> Tuning:
-    """What a bundle says about evidence."""
+    """The bundle's settings for evidence: how much is shown, and which thresholds it has to reach."""
     manifest = bundle.manifest
     return Tuning.of(manifest.evidence, manifest.thresholds, manifest.abstain)
 
@@ -214,7 +219,7 @@ def _start(decoder: PictureDecoder) -> None:
 
 
 class Door(Protocol):
-    """A way by which requests come."""
+    """A listener: takes requests over gRPC or over HTTP."""
 
     async def stop(self, grace_s: float) -> None:
         """Take no more requests, let running ones finish for up to `grace_s` seconds, then close."""
@@ -222,7 +227,7 @@ class Door(Protocol):
 
 
 async def _stop(doors: Sequence[Door], grace_s: float) -> None:
-    """Drain and stop; told not to wait, stop at once, because a gRPC server left open keeps the process from ending."""
+    """Drain, then stop; when cancelled, stop at once: an open gRPC server would keep the process from ending."""
     try:
         await _all_stopped(doors, grace_s)
     except asyncio.CancelledError:
@@ -231,7 +236,7 @@ async def _stop(doors: Sequence[Door], grace_s: float) -> None:
 
 
 async def _all_stopped(doors: Sequence[Door], grace_s: float) -> None:
-    """Stop all, also where one fails, whose error is raised then: what they need is closed behind them."""
+    """Stop every door, even if one of them fails, and raise its error afterwards: what they use is closed next."""
     for outcome in await asyncio.gather(*(door.stop(grace_s) for door in doors), return_exceptions=True):
         if isinstance(outcome, BaseException):
             raise outcome
@@ -252,7 +257,7 @@ def _about(server: Running) -> dict[str, Any]:
 def _count_descriptors() -> None:
     allowed, room = descriptors.raise_limit(), descriptors.for_connections()
     if room < _FEW_CONNECTIONS:
-        log.warning(
+        logger.warning(
             "few file descriptors: raise the limit (ulimit -n, LimitNOFILE) or clients cannot connect",
             extra={"limit": allowed, "connections": room},
         )
@@ -288,9 +293,9 @@ def _check_policies(default: str | None, bundle: Bundle) -> None:
     lacking = "; ".join(str(each) for each in every if not each.servable)
     told = {"default": default or preferred(every), "served": ", ".join(able), "not_served": lacking}
     if able:
-        log.info("policies that the bundle can serve", extra=told)
+        logger.info("policies that the bundle can serve", extra=told)
     else:
-        log.warning("the bundle can serve no policy: every question is refused, searches are answered", extra=told)
+        logger.warning("the bundle can serve no policy: every question is refused, searches are answered", extra=told)
 
 
 def _warn_when_open(host: str) -> None:
@@ -299,9 +304,9 @@ def _warn_when_open(host: str) -> None:
     except ValueError:
         loopback = host == "localhost"
     if not loopback:
-        log.warning("listening beyond this machine, without encryption or login", extra={"host": host})
+        logger.warning("listening beyond this machine, without encryption or login", extra={"host": host})
 
 
 def _warn_when_in_clear(knowledge: Path | MilvusAddress) -> None:
     if isinstance(knowledge, MilvusAddress) and knowledge.leaves_machine_in_clear:
-        log.warning("knowledge crosses the network without encryption", extra={"milvus": str(knowledge)})
+        logger.warning("knowledge crosses the network without encryption", extra={"milvus": str(knowledge)})

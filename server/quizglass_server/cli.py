@@ -26,7 +26,7 @@ from quizglass_server.errors import (
     SettingsError,
 )
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _EPILOG = f"""\
 Every flag is also a variable (--max-turns: {PREFIX}MAX_TURNS) and a line of the file (max_turns = 4). Flags go before
@@ -153,7 +153,7 @@ def _serve(settings: Settings) -> int:
     except QuizglassError:
         raise
     except Exception:
-        log.exception("stopped by an unexpected failure")
+        logger.exception("stopped by an unexpected failure")
         return 1
     return 0
 

@@ -41,7 +41,7 @@ from typing import TypeVar
 
 M = TypeVar("M")
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class QuizglassError(Exception):
@@ -332,9 +332,9 @@ def reported(error: Exception, rpc: str) -> QuizglassError:
     """
     if not isinstance(error, QuizglassError):
         incident = uuid.uuid4().hex[:12]
-        log.error("unexpected failure", extra={"incident": incident, "rpc": rpc}, exc_info=error)
+        logger.error("unexpected failure", extra={"incident": incident, "rpc": rpc}, exc_info=error)
         return Unexpected(incident)
     if error.__cause__ is not None and not isinstance(error, InvalidInput):
         # Its message may send the operator to the log.
-        log.error("request failed", extra={"rpc": rpc, "code": error.code}, exc_info=error)
+        logger.error("request failed", extra={"rpc": rpc, "code": error.code}, exc_info=error)
     return error

@@ -200,6 +200,17 @@ def test_no_folder_is_too_full_to_be_seen_at_once(place: Path) -> None:
     assert {str(folder.relative_to(ROOT)): count for folder, count in folders.items() if count > FULLEST} == {}
 
 
+def test_no_tests_import_those_of_another_file() -> None:
+    """What several files need lies in `tests/support` or a `conftest.py`: else who changes one breaks the other."""
+    imports = {
+        (path.name, name)
+        for path in (ROOT / "tests").rglob("*.py")
+        for name in imported(path)
+        if name.startswith(("tests.unit", "tests.integration", "tests.contract"))
+    }
+    assert imports == set()
+
+
 def test_benchmarks_need_nothing_of_the_tests_but_tiny_checkpoints() -> None:
     needed = {name for path in (ROOT / "bench").rglob("*.py") for name in imported(path) if name.startswith("tests")}
     assert {name for name in needed if not name.startswith("tests.support.bundles")} == set()

@@ -1,17 +1,11 @@
-"""What tests of the export share, and those of the generator's engine."""
+"""What tests of the export share."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from quizglass_server.engines.llama.engine.engine import Engine
-    from quizglass_server.engines.llama.native.model import NativeModel
 
 # Untrained models hardly prefer one token to the next, so quantising flips their answers: the fewer, the better.
 _SETTINGS = {"name": "untrained", "version": "9", "answer_tokens": 3, "thresholds": {"image_accept": 0.25}}
@@ -35,33 +29,6 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("packed") / "checkpoints"
     pack(raw, out)
     return out
-
-
-@pytest.fixture(scope="session")
-def starter_model() -> NativeModel:
-    """The starter's generator."""
-    from tests.support.engines import starter_engine
-
-    return starter_engine.starter_model()
-
-
-@pytest.fixture(scope="session")
-def alone(starter_model: NativeModel) -> list[list[str]]:
-    """What it says to each question of `starter_engine.ASKED` that it is asked alone."""
-    from tests.support.engines.starter_engine import said_alone
-
-    return said_alone(starter_model)
-
-
-@pytest.fixture
-def endless(starter_model: NativeModel) -> Iterator[Engine]:
-    """An engine on it whose answers end by length alone."""
-    from quizglass_server.engines.llama.engine.engine import Engine
-    from tests.support.engines.engine_runs import SMALL_PIECES
-
-    made = Engine(starter_model, [], SMALL_PIECES)
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="session")

@@ -30,6 +30,7 @@ from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.memory import WorkMemory
 from quizglass_server.session.dialogue.token import DialogueSealer
+from tests.support.gate import Gate
 
 Script = Callable[[domain.Turn, str, Budget], AsyncGenerator[values.TurnEvent, None]]
 
@@ -74,15 +75,19 @@ def png(width: int = 64, height: int = 48, colour: str = "red") -> bytes:
     return out.getvalue()
 
 
-class Gate:
-    """Something to wait for, and to know that it is being waited for."""
+class HeldScript:
+    """A script that tells one event and then waits at its gate, until its turn is ended."""
 
-    def __init__(self) -> None:
-        self.reached, self.open = asyncio.Event(), asyncio.Event()
+    def __init__(self, event: values.TurnEvent = EVENTS[0]) -> None:
+        self.gate, self.closed = Gate(), asyncio.Event()
+        self._event = event
 
-    async def __call__(self) -> None:
-        self.reached.set()
-        await self.open.wait()
+    async def __call__(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[values.TurnEvent, None]:
+        try:
+            yield self._event
+            await self.gate()
+        finally:
+            self.closed.set()
 
 
 class Assistant:

@@ -26,7 +26,7 @@ class Access:
     """
 
     credentials: grpc.ChannelCredentials | None = None
-    """Of TLS; None: the connection is not encrypted."""
+    """TLS credentials; None: the connection is not encrypted."""
     metadata: Metadata = field(default=(), repr=False)
     """Goes with every call."""
 

@@ -35,7 +35,7 @@ class AsyncClient:
     """A connection to a quizglass server, for one event loop.
 
     Every call that fails raises a `ClientError`. Reading calls are retried while the server cannot be reached, as
-    `quizglass/v1/service_config.json` says; a question is asked again only where nothing was done of it yet: nobody
+    `quizglass/v1/service_config.json` says; a question is asked again only if no work on it has begun: nobody
     answered, or the server was stopping. Cancelling the task cancels the call; pictures are read and resized on
     worker threads.
 
@@ -43,8 +43,8 @@ class AsyncClient:
         target: "host:port", "[host]:port" or "unix:path".
         timeout: seconds each call may take, None for no limit of the client's own. A question's budget takes its place
             when one is given; adding entries and compacting, which take as long as they take, are not bound by it.
-        credentials: of TLS, such as `grpc.ssl_channel_credentials()`, for a proxy before the server that ends it; None:
-            the connection is not encrypted.
+        credentials: TLS credentials, such as `grpc.ssl_channel_credentials()`, for a proxy in front of the server that
+            ends TLS; None: the connection is not encrypted.
         metadata: goes with every call, such as `[("authorization", "Bearer …")]` for a proxy that checks who calls.
 
     Raises:
@@ -100,7 +100,7 @@ class AsyncClient:
         Args:
             question: what to answer.
             picture: what it is about; resized to what the server can use.
-            session: that of an earlier answer, to go on from there.
+            session: `Done.session` of an earlier answer, to go on from there.
             options: history, policy, budget and more; `AskOptions` says what they are.
 
         Raises:
@@ -153,7 +153,7 @@ class AsyncClient:
 
         Args:
             entries: what to add; iterated on a worker thread, a batch at a time.
-            on_progress: told after every batch of everything so far; what it counts as added is on disk.
+            on_progress: called after every batch with the report so far; what it counts as added is on disk.
             batch: entries a call.
 
         Returns:
@@ -206,7 +206,11 @@ class AsyncClient:
             return to_value(await self._knowledge.DeleteEntry(request, timeout=self._limits.call), Deleted, id=entry_id)
 
     async def compact(self) -> int:
-        """Remove what deleted entries have left in the server's files; the sequence number up to which that is done."""
+        """Remove what deleted entries have left in the server's files.
+
+        Returns:
+            The sequence number up to which that is done; see `Deleted.sequence`.
+        """
         with translated():
             response = await self._knowledge.CompactEntries(knowledge_pb2.CompactEntriesRequest())
             return int(response.sequence)
@@ -272,7 +276,7 @@ class AsyncClient:
         return None if picture is None else await encode_on_thread(picture, await self._side())
 
     async def _side(self) -> int:
-        """Side beyond which a picture's pixels are of no use; asked for once."""
+        """The largest useful side of a picture, in pixels; the server is asked for it once."""
         if self._useful_side is None:
             capabilities = await self.capabilities()
             return capabilities.useful_picture_side
@@ -287,12 +291,12 @@ class AsyncDialogue:
 
     Args:
         client: asks; its server may change between two questions if both servers have the same key.
-        session: that of an earlier answer, to go on from there.
+        session: `Done.session` of an earlier answer, to go on from there.
     """
 
     def __init__(self, client: AsyncClient, session: bytes = b"") -> None:
         self.session = session
-        """For a dialogue that is to go on elsewhere or later."""
+        """What another dialogue is given as `session` to go on from here, elsewhere or later."""
         self._client = client
         self._picture: PictureLike | None = None
 

@@ -30,7 +30,7 @@ from quizglass.session import Notice
 
 _STATUS_DETAILS = "grpc-status-details-bin"
 _TURN = "quizglass-turn"
-"""Of the metadata that a server sends when it has a question, before anything else."""
+"""Key in the metadata that a server sends, before anything else, when it has received a question."""
 _STOPPING = "STOPPING"
 """Reason of an UNAVAILABLE call whose work was not begun."""
 _UNTAKEN = ("failed to connect to all addresses", "errors resolving ", "Cancelling all calls")
@@ -42,7 +42,7 @@ _DROPPED = "CANCELLED"
 _CLOSED = ("Cannot invoke RPC", "Channel is closed")
 """How gRPC's text begins for a call over a channel that was closed here before, blocking and asynchronous."""
 _CLOSING = "Channel closed!"
-"""In gRPC's text for a blocking call whose channel is closed here while it runs."""
+"""Part of gRPC's text for a blocking call whose channel is closed here while it runs."""
 
 
 class ClientError(Exception):

@@ -35,15 +35,15 @@ class Client:
     """A connection to a quizglass server; safe to share between threads.
 
     Every call that fails raises a `ClientError`. Reading calls are retried while the server cannot be reached, as
-    `quizglass/v1/service_config.json` says; a question is asked again only where nothing was done of it yet: nobody
+    `quizglass/v1/service_config.json` says; a question is asked again only if no work on it has begun: nobody
     answered, or the server was stopping.
 
     Args:
         target: "host:port", "[host]:port" or "unix:path".
         timeout: seconds each call may take, None for no limit of the client's own. A question's budget takes its place
             when one is given; adding entries and compacting, which take as long as they take, are not bound by it.
-        credentials: of TLS, such as `grpc.ssl_channel_credentials()`, for a proxy before the server that ends it; None:
-            the connection is not encrypted.
+        credentials: TLS credentials, such as `grpc.ssl_channel_credentials()`, for a proxy in front of the server that
+            ends TLS; None: the connection is not encrypted.
         metadata: goes with every call, such as `[("authorization", "Bearer …")]` for a proxy that checks who calls.
 
     Raises:
@@ -96,7 +96,7 @@ class Client:
         Args:
             question: what to answer.
             picture: what it is about; resized to what the server can use.
-            session: that of an earlier answer, to go on from there.
+            session: `Done.session` of an earlier answer, to go on from there.
             options: history, policy, budget and more; `AskOptions` says what they are.
 
         Raises:
@@ -148,7 +148,7 @@ class Client:
 
         Args:
             entries: what to add; read as it is sent.
-            on_progress: told after every batch of everything so far; what it counts as added is on disk.
+            on_progress: called after every batch with the report so far; what it counts as added is on disk.
             batch: entries a call.
 
         Returns:
@@ -201,7 +201,11 @@ class Client:
             return to_value(self._knowledge.DeleteEntry(request, timeout=self._limits.call), Deleted, id=entry_id)
 
     def compact(self) -> int:
-        """Remove what deleted entries have left in the server's files; the sequence number up to which that is done."""
+        """Remove what deleted entries have left in the server's files.
+
+        Returns:
+            The sequence number up to which that is done; see `Deleted.sequence`.
+        """
         with translated():
             response = self._knowledge.CompactEntries(knowledge_pb2.CompactEntriesRequest())
             return int(response.sequence)
@@ -267,7 +271,7 @@ class Client:
         return None if picture is None else encode(picture, self._side())
 
     def _side(self) -> int:
-        """Side beyond which a picture's pixels are of no use; asked for once."""
+        """The largest useful side of a picture, in pixels; the server is asked for it once."""
         if self._useful_side is None:
             capabilities = self.capabilities()
             return capabilities.useful_picture_side
@@ -282,12 +286,12 @@ class Dialogue:
 
     Args:
         client: asks; its server may change between two questions if both servers have the same key.
-        session: that of an earlier answer, to go on from there.
+        session: `Done.session` of an earlier answer, to go on from there.
     """
 
     def __init__(self, client: Client, session: bytes = b"") -> None:
         self.session = session
-        """For a dialogue that is to go on elsewhere or later."""
+        """What another dialogue is given as `session` to go on from here, elsewhere or later."""
         self._client = client
         self._picture: PictureLike | None = None
 

@@ -19,7 +19,7 @@ class Limits:
     """Deadlines of calls, in seconds; None is none."""
 
     call: float | None
-    """Of a call that is no turn."""
+    """Seconds for a call that is no turn."""
 
     @property
     def health(self) -> float:

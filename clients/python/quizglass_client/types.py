@@ -70,12 +70,12 @@ class Event:
 
     @property
     def round(self) -> int:
-        """Of a policy that looks up more than once: 1, 2, ...; 0 outside of rounds."""
+        """In which round of a policy that looks up more than once: 1, 2, ...; 0 outside of rounds."""
         return self.payload.round
 
     @property
     def branch(self) -> str:
-        """Of a policy that does several things at the same time: "1", "2", within the first "1.1"; else empty."""
+        """In which of the branches that a policy runs at once: "1", "2", in the first "1.1"; empty: in none."""
         return self.payload.branch
 
 
@@ -91,7 +91,7 @@ class Answer:
     verdict: Verdict | None = None
     evidence: tuple[Evidence, ...] = ()
     steps: tuple[StepEnded, ...] = ()
-    """Of a turn asked for with `explain`, in the order in which they ended."""
+    """The steps of a turn asked for with `explain`, in the order in which they ended."""
 
     @property
     def text(self) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,12 +14,12 @@ from typing import Any
 import torch
 import transformers
 
-import quizglass_server
-from quizglass_export.assembly.assemble import versions, write_manifest
+from quizglass_export.assembly.manifest import versions, write_manifest
 from quizglass_export.assembly.parity_report import failures
 from quizglass_export.assembly.plan import Plan, step_key
 from quizglass_export.assembly.work import Step, Work, open_work
 from quizglass_export.checks import Check
+from quizglass_export.code_digest import EXPORT, files_digest, modules, server_modules
 from quizglass_export.directory import check_free, fresh_directory, hidden_beside, place
 from quizglass_export.errors import ExportError
 from quizglass_export.recipe import schema
@@ -31,11 +29,6 @@ from quizglass_export.roles.shared.samples import ParitySample, draw_samples
 from quizglass_export.roles.starting import check_start
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.roles.table import Roles, nested
-
-_PACKAGE = Path(__file__).parent.parent
-_SERVER = Path(quizglass_server.__file__).parent
-_SHARED = ("domain", "engines", "models", "roles")
-"""Rooms of the server whose code makes a role's inputs, runs its model and describes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +95,7 @@ def _work_directory(work: Path | None, out: Path) -> Iterator[Work]:
 def _run_steps(plan: Plan, work: Work, advance: Callable[[str], None]) -> dict[str, Step]:
     tokenizers = plan.tokenizers(work)
     samples = DrawnSamples(plan.file.recipe.samples)
-    code = _code_digest()
+    code = _code()
     steps: dict[str, Step] = {}
     for role in plan.sources:
         advance(role.replace("_", " "))
@@ -117,6 +110,11 @@ def _run_steps(plan: Plan, work: Work, advance: Callable[[str], None]) -> dict[s
         result = exported.result | {"checks": checked.result["checks"]}
         steps[role] = replace(exported, result=result)
     return steps
+
+
+def _code() -> dict[str, Any]:
+    """The code that makes and compares models, and what it runs on: with other code every step is done again."""
+    return {"modules": files_digest([*modules(EXPORT), *server_modules()]), "packages": versions()}
 
 
 class DrawnSamples:
@@ -188,7 +186,7 @@ def _sources(plan: Plan, work: Work) -> dict[str, str]:
 
 
 _TEXTS = (".txt", ".model", ".jinja")
-"""Beside weights and settings; models are not made of them."""
+"""Endings of files beside weights and settings; models are not made of them."""
 
 
 def _name(file: Path, root: Path, taken: Mapping[str, Path]) -> str:
@@ -202,12 +200,3 @@ def _name(file: Path, root: Path, taken: Mapping[str, Path]) -> str:
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
-
-
-def _code_digest() -> str:
-    """SHA-256 of the code that makes and compares models, and of what it runs on: changed, it repeats every step."""
-    digest = hashlib.sha256(json.dumps(versions()).encode())
-    for folder in (_PACKAGE, *(_SERVER / room for room in _SHARED)):
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()

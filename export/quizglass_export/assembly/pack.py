@@ -14,7 +14,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from quizglass_export.assembly.settings import SETTINGS, read_settings
+from quizglass_export.assembly.starter_settings import SETTINGS, read_settings
 from quizglass_export.checkpoints.files import PARTS, TRAINING, Checkpoints, read_json
 from quizglass_export.checkpoints.loading import check_finite
 from quizglass_export.directory import check_free, fresh_directory

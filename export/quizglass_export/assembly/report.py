@@ -9,9 +9,9 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from quizglass_export.assembly.assemble import versions, write_json
 from quizglass_export.assembly.carry_out import Built
 from quizglass_export.assembly.estimate import Estimate
+from quizglass_export.assembly.manifest import versions, write_json
 from quizglass_export.assembly.parity_report import table
 
 

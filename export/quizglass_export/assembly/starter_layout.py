@@ -8,8 +8,8 @@ from pathlib import Path
 
 from quizglass_export.assembly.carry_out import carry_out
 from quizglass_export.assembly.plan import Plan, make_plan
-from quizglass_export.assembly.settings import read_settings
 from quizglass_export.assembly.starter_recipe import starter_recipe
+from quizglass_export.assembly.starter_settings import read_settings
 from quizglass_export.checkpoints.files import Checkpoints
 from quizglass_export.directory import check_free
 from quizglass_export.errors import ExportError

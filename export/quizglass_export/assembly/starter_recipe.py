@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from quizglass_export.assembly.settings import Settings
+from quizglass_export.assembly.starter_settings import StarterSettings
 from quizglass_export.checkpoints.files import CLASSIFIER, CONFIG, DECISIONS, ROUTER, TRAINING, read_json
 from quizglass_export.errors import ExportError, reason
 from quizglass_export.recipe.read import RecipeFile
@@ -25,7 +25,7 @@ _LETTERS = "ABCDEFGH"
 
 
 def starter_recipe(
-    root: Path, settings: Settings, *, samples: Samples, demands: Demands, quantisation: str, threads: int
+    root: Path, settings: StarterSettings, *, samples: Samples, demands: Demands, quantisation: str, threads: int
 ) -> RecipeFile:
     """A recipe with all roles, from `base`, `planner`, `reranker_base`, `reranker` and the two encoders in `root`.
 
@@ -52,7 +52,7 @@ def starter_recipe(
     return RecipeFile(recipe, root.absolute())
 
 
-def _roles(root: Path, settings: Settings, quantisation: str) -> Roles:
+def _roles(root: Path, settings: StarterSettings, quantisation: str) -> Roles:
     decisions = _decisions(root)
     picture = settings.picture
     tokenizer = None if (root / "reranker_base" / "tokenizer.json").is_file() else "base/tokenizer.json"

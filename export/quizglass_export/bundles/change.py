@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from quizglass_export.assembly.assemble import entries, files, write_json
+from quizglass_export.assembly.manifest import entries, files, write_json
 from quizglass_export.assembly.parity_report import markdown
 from quizglass_export.bundles.inspect import role_files, settings_of
 from quizglass_export.checkpoints.files import read_json

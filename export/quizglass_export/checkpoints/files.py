@@ -78,7 +78,7 @@ class Checkpoints:
         return checkpoints
 
     def parts(self) -> tuple[str, ...]:
-        """Those that every directory has, and those of the others that this one has."""
+        """The parts that every directory has, and those of the optional ones that this one has."""
         return (*PARTS, *(part for part in FURTHER_PARTS if (self.root / part).is_dir()))
 
     def part(self, name: str) -> Path:

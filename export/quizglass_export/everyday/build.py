@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
-import quizglass_server
+from quizglass_export.code_digest import EXPORT, files_digest, modules, server_modules
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.base import gguf_file, write_checkpoint
 from quizglass_export.everyday.efficientnet_lite import write_classifier, write_encoder
@@ -22,12 +21,8 @@ RECIPE = Path(__file__).with_name("bundle.toml")
 PROMPTS = Path(__file__).with_name("prompts")
 ADAPTERS = Path("models/everyday")
 """Folders `generator` and `planner` with PEFT adapters, in the repository."""
-_PACKAGE = Path(__file__).parents[1]
-_SERVER = Path(quizglass_server.__file__).parent
 _BUILDERS = ("assembly", "bundles", "checkpoints", "everyday", "gguf", "graphs", "onnx", "recipe", "roles")
 """Folders of this package whose code makes a bundle: changed, they make another one, as do its own modules."""
-_SERVER_ROOMS = ("bundle", "domain", "engines", "models", "roles")
-"""Those of the server that say what a manifest holds, and that feed and run models when they are compared."""
 KIND = "q8_0"
 BUNDLE = "bundle"
 _PLANNER = """
@@ -90,21 +85,11 @@ def _run_build(recipe: Path, out: Path) -> None:
 
 def _key(adapters: Path) -> dict[str, str]:
     """What a bundle is made of and by, by name and SHA-256: the same wherever this package and the adapters lie."""
-    rooms = [*(_PACKAGE / room for room in _BUILDERS), *(_SERVER / room for room in _SERVER_ROOMS)]
-    code = [*sorted(_PACKAGE.glob("*.py")), *(path for room in rooms for path in sorted(room.rglob("*.py")))]
-    key = {"code": _digest(code)}
-    key |= {str(path.relative_to(_PACKAGE)): _digest([path]) for path in [RECIPE, *sorted(PROMPTS.rglob("*.jinja"))]}
+    code = [*sorted(EXPORT.glob("*.py")), *modules(*(EXPORT / folder for folder in _BUILDERS)), *server_modules()]
+    key = {"code": files_digest(code)}
+    for path in [RECIPE, *sorted(PROMPTS.rglob("*.jinja"))]:
+        key[path.relative_to(EXPORT).as_posix()] = files_digest([path])
     for name in ("generator", "planner"):
         if folder := adapter(name, adapters):
-            key[f"{name} adapter"] = _digest(sorted(path for path in folder.iterdir() if path.is_file()))
+            key[f"{name} adapter"] = files_digest(sorted(path for path in folder.iterdir() if path.is_file()))
     return key | {package.requirement: str(dict(package.files)) for package in WEIGHTS} | {"kind": KIND}
-
-
-def _digest(files: Iterable[Path]) -> str:
-    """SHA-256 over the names and contents of files of one folder or package."""
-    digest = hashlib.sha256()
-    for file in files:
-        content = file.read_bytes()
-        digest.update(f"{file.name} {len(content)}\n".encode())
-        digest.update(content)
-    return digest.hexdigest()

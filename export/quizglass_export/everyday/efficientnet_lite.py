@@ -18,13 +18,13 @@ from quizglass_export.onnx.file import write_onnx
 
 SIDE, DIMENSION = 224, 1280
 CLASSES = 1000
-"""Of ImageNet, in the order of their WordNet numbers."""
+"""Number of ImageNet's classes, in the order of their WordNet numbers."""
 MEAN, STD = 127 / 255, 128 / 255
 _STAGES = (
     *((1, 3, 1, 1, 32, 16), (2, 3, 2, 6, 16, 24), (2, 5, 2, 6, 24, 40), (3, 3, 2, 6, 40, 80)),
     *((3, 5, 1, 6, 80, 112), (4, 5, 2, 6, 112, 192), (1, 3, 1, 6, 192, 320)),
 )
-"""Of each stage: blocks, kernel, stride of the first, expansion, channels in and out."""
+"""For each stage: blocks, kernel, stride of the first block, expansion, channels in and out."""
 
 
 class _SamePadded(nn.Conv2d):

@@ -48,7 +48,7 @@ class Package:
 
     @property
     def requirement(self) -> str:
-        """As pip takes it."""
+        """The package and version as pip takes it."""
         return f"{self.name}=={self.version}"
 
 

@@ -21,7 +21,7 @@ HELP = {
 }
 Report = dict[str, Any]
 Run = Callable[[Any, Any], Report]
-"""From options and progress to what came of it."""
+"""Runs a command: options and progress in, its report out."""
 
 
 def add_commands(commands: Any, arguments: Sequence[str] | None) -> None:

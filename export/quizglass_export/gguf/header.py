@@ -21,7 +21,7 @@ _MOST_HEADER = 256 << 20
 _MOST_TENSORS = 1 << 16
 _MOST_KEYS = 1 << 12
 _MOST_ITEMS = 1 << 23
-"""Of all arrays together: as values of Python's they take many times what they take in the file."""
+"""Most values of all arrays together: as Python's they take many times what they take in the file."""
 _MOST_NAME = 1 << 10
 _NESTED = 2
 _SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
@@ -76,7 +76,7 @@ class _HeaderReader:
     def __init__(self, file: BinaryIO, size: int) -> None:
         self.file, self.size, self.place = file, size, 0
         self.items = 0
-        """Of all arrays so far."""
+        """Values of all arrays so far."""
 
     def header(self) -> GgufHeader:
         if self._take(4) != b"GGUF":

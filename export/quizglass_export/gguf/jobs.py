@@ -54,7 +54,7 @@ class Generations:
     answers: list[list[int]]
     probabilities: list[list[float]]
     first: list[NDArray[np.float32]]
-    """Of the whole vocabulary, or of `first_of`."""
+    """Logits after each prompt: of the whole vocabulary, or of `first_of`."""
 
 
 def quantise(

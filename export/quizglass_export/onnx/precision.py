@@ -1,4 +1,4 @@
-"""From a float32 ONNX model to one of another precision.
+"""Converts a float32 ONNX model to another precision.
 
 None of them lets a row's scores depend on what else is in its batch: INT8 is static, with ranges found on calibration
 inputs (a dynamic range for a whole tensor would be the batch's), and weight-only kernels quantise each row by itself.

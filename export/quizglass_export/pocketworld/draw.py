@@ -16,7 +16,7 @@ from quizglass_export.pocketworld.drawing.canvas import Colour, Pen, Point, mix,
 from quizglass_export.pocketworld.drawing.faults import occlude, spoil
 from quizglass_export.pocketworld.drawing.form import Form, jittered
 from quizglass_export.pocketworld.drawing.kinds import draw_kind
-from quizglass_export.pocketworld.drawing.lettering import board, paste_board, two_lines
+from quizglass_export.pocketworld.drawing.lettering import board, inside, paste_board, two_lines
 from quizglass_export.pocketworld.scenes import Board, Fault, Placed, Scene, printed_on
 from quizglass_export.pocketworld.world import COLOURS, Look
 
@@ -28,7 +28,7 @@ _COVER_MIDDLE: Point = (0.02, 0.12)
 _COVER_MIDDLES: dict[str, Point] = {"wide": (0.1, 0.03)}
 _COVER_ROOM = 0.5
 _BLURRED = 0.5
-"""Of a letter's height: how far a blurred sign is."""
+"""Of a letter's height: how far a sign is that cannot be read."""
 _SHRINK = Image.Resampling.BOX
 
 
@@ -71,7 +71,7 @@ def _print_words(picture: Image.Image, scene: Scene, words: str, arrangement: Ar
     """Print words on the only thing, or on a board."""
     tilt, rng, fine = arrangement.tilt, arrangement.rng, picture.width
     if printed_on(scene) != "sign":
-        _print_on_cover(picture, scene.things[0], words, pens[0], tilt)
+        _print_on_cover(picture, scene, words, pens[0], tilt)
         return
     if scene.board:
         at = turned_about_middle(scene.board.centre, tilt)
@@ -84,24 +84,29 @@ def _print_words(picture: Image.Image, scene: Scene, words: str, arrangement: Ar
 
 def _panel(words: str, shown: Board, fine: int) -> Image.Image:
     """The board of a free scene; a spoiled one cannot be read at any size of the picture."""
-    if shown.spoiled == "small":
-        panel = board((capwords(words),), fine, _LETTERS)
-        share = shown.letters / _LETTERS
-        return panel.resize((max(3, round(panel.width * share)), max(2, round(panel.height * share))), _SHRINK)
-    panel = board((capwords(words),), fine, shown.letters)
-    if shown.spoiled == "blurred":
-        return panel.filter(ImageFilter.GaussianBlur(_BLURRED * shown.letters * fine))
+    panel = board((capwords(words),), fine, _LETTERS)
     if shown.spoiled == "dark":
         return panel.point([round(32 + level * 0.004) for level in range(256)] * 3)
+    if shown.spoiled:  # a small one too: in a large picture its letters would be large enough
+        panel = panel.filter(ImageFilter.GaussianBlur(_BLURRED * _LETTERS * fine))
+    if shown.spoiled == "small":
+        share = shown.letters / _LETTERS
+        return panel.resize((max(3, round(panel.width * share)), max(2, round(panel.height * share))), _SHRINK)
     return panel
 
 
-def _print_on_cover(picture: Image.Image, placed: Placed, words: str, pen: Pen, tilt: float) -> None:
-    """Print words on a book's cover or a packet's label; `pen` is in the thing's place, not turned by its own."""
+def _print_on_cover(picture: Image.Image, scene: Scene, words: str, pen: Pen, tilt: float) -> None:
+    """Print words on a book's cover or a packet's label; `pen` is in the thing's place, not turned by its own.
+
+    In a free scene all of the words are in the picture, even where a part of the thing is not.
+    """
+    placed = scene.things[0]
     panel = board(two_lines(capwords(words)), picture.width, _LETTERS, placed.scale * _COVER_ROOM)
     x, y = _COVER_MIDDLES.get(placed.thing.look.shape, _COVER_MIDDLE)
-    at = pen.pixels([(-x if placed.mirror else x, y)])[0]
-    paste_board(picture, panel, at, tilt + placed.angle)
+    at, angle = pen.pixels([(-x if placed.mirror else x, y)])[0], tilt + placed.angle
+    if scene.free:
+        at = inside(panel, at, angle, picture.width)
+    paste_board(picture, panel, at, angle)
 
 
 def _draw_placed(picture: Image.Image, placed: Placed, centre: Point, tilt: float, size: int) -> Pen:

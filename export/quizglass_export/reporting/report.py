@@ -22,10 +22,7 @@ CIDER = "CIDEr"
 """Told times 100, as papers do; a good caption's is about 100, and it may be more."""
 SPLITS_TOGETHER = "relaxed, harmonic mean of both"
 """InfoSeek's final score, which papers call its accuracy on all."""
-_SAME = {
-    "accuracy": ("judge", SPLITS_TOGETHER, "relaxed", "vqa", "multiple choice", "exact"),
-    "relaxed": (SPLITS_TOGETHER, "relaxed"),
-}
+_SAME = {"relaxed": (SPLITS_TOGETHER, "relaxed")}
 """What a paper calls so is the first of these that was measured."""
 
 

@@ -68,6 +68,7 @@ def sample_scores(sample: Sample, answered: Answered, scorers: Scorers = Scorers
         )
     if sample.answer_type != "caption":
         right = is_right(scores)
+        scores["accuracy"] = float(right)
         scores["truthfulness"] = float(truthfulness(right=right, refused=answered.refuses))
         scores["refused"] = float(answered.refuses)
     return scores

@@ -16,7 +16,7 @@ from PIL import Image
 from transformers import CLIPVisionModelWithProjection
 
 from quizglass.values import Entry, Region
-from quizglass_export.assembly.settings import read_settings
+from quizglass_export.assembly.starter_settings import read_settings
 from quizglass_export.pocketworld.dataset import PICTURE_SIZE, SCENE_SIZE
 from quizglass_export.pocketworld.draw import draw_scene, draw_thing
 from quizglass_export.pocketworld.questions import Question, make_questions

@@ -28,7 +28,7 @@ from quizglass_export.retrieval.rerank_data import (
 )
 from quizglass_export.retrieval.shapes import LORA_RANK, LORA_TARGETS, build_reranker
 from quizglass_export.retrieval.text_encoder import embed_texts, load_text_encoder
-from quizglass_export.retrieval.training import TimedRun, finish, finished, log, prepare
+from quizglass_export.retrieval.training import TimedRun, finish, finished, logger, prepare
 from quizglass_export.starter.model.precision import autocast
 from quizglass_export.starter.model.tokenizer import build_tokenizer
 
@@ -192,7 +192,7 @@ def train_reranker_lora(workdir: Path, minutes: float, reader: PromptReader, see
     mined = mine(workdir, libraries, rng)
     linking = training_libraries(_LINKED_WORLDS, 2 * _WORLD_THINGS, seed + 700)
     links = [Links(library, seed) for library in linking if library.world.towns]
-    log.info("mined candidates for %d queries", len(mined))
+    logger.info("mined candidates for %d queries", len(mined))
     _learn_to_judge(run, judge, reader, _mined_drawer(mined, links, rng), dense=False)
     judge.model.save_pretrained(str(out))
     return run

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import nn
 
-log = logging.getLogger("quizglass.train")
+logger = logging.getLogger("quizglass.train")
 
 DONE = "done.json"
 _CHECKPOINT_SECONDS = 60.0
@@ -87,12 +87,12 @@ class TimedRun:
                 progress.update(bar, completed=self.passed, description=f"{self.name} {self._told()}")
                 if now - told > _LOG_SECONDS:
                     told = now
-                    log.info("%s %3.0f%% step %d %s", self.name, 100 * self.passed, self.step, self._told())
+                    logger.info("%s %3.0f%% step %d %s", self.name, 100 * self.passed, self.step, self._told())
                 if now - saved > _CHECKPOINT_SECONDS:
                     saved = now
                     self.save()
         self.save()
-        log.info("%s finished: %d steps, %.0f s, %s", self.name, self.step, self.elapsed, self._told())
+        logger.info("%s finished: %d steps, %.0f s, %s", self.name, self.step, self.elapsed, self._told())
 
     def update(self, loss: torch.Tensor, **measures: float) -> None:
         """Back-propagate, clip, step; the measures go into running averages for the log."""
@@ -127,7 +127,7 @@ class TimedRun:
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.elapsed = state["step"], state["elapsed"]
         self.averages = state.get("averages", {})  # a state written before it held any
-        log.info("%s resumed at step %d, %.0f s", self.name, self.step, self.elapsed)
+        logger.info("%s resumed at step %d, %.0f s", self.name, self.step, self.elapsed)
 
     def _told(self) -> str:
         return " ".join(f"{key} {value:.3f}" for key, value in self.averages.items())
@@ -153,7 +153,7 @@ def finish(folder: Path, measured: Mapping[str, object], *runs: TimedRun) -> Non
     part = folder / f"{DONE}.part"
     part.write_text(json.dumps(report, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     part.replace(folder / DONE)
-    log.info("%s done: %s", folder.name, json.dumps(report, sort_keys=True))
+    logger.info("%s done: %s", folder.name, json.dumps(report, sort_keys=True))
 
 
 def _progress() -> Progress:
@@ -168,8 +168,8 @@ def prepare(workdir: Path, threads: int, seed: int) -> None:
     torch.manual_seed(seed)
     logs = workdir / "logs"
     logs.mkdir(parents=True, exist_ok=True)
-    if not log.handlers:
+    if not logger.handlers:
         for handler in (logging.StreamHandler(), logging.FileHandler(logs / "retrieval.log")):
             handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
-            log.addHandler(handler)
-        log.setLevel(logging.INFO)
+            logger.addHandler(handler)
+        logger.setLevel(logging.INFO)

@@ -26,7 +26,7 @@ GROUNDING_DINO, OWL = "grounding-dino", "owlv2"
 CLASSES = {GROUNDING_DINO: "GroundingDinoForObjectDetection", OWL: "Owlv2ForObjectDetection"}
 _HALF_A_PIXEL = 0.5
 _MOST_PHRASES = 5
-"""That the comparison asks a detector for."""
+"""Most phrases that the comparison asks a detector for."""
 _TIED = r".*(bbox_embed|class_embed|position_ids)"
 
 

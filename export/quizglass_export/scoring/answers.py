@@ -8,14 +8,22 @@ from collections.abc import Iterable, Sequence
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = re.compile(r"[^\w\s]")
-_APOSTROPHE = re.compile(r"['’]")
+_JOINING = re.compile(r"['’]|(?<=\d),(?=\d{3}(?!\d))")
+"""Marks that part no words: apostrophes, and the commas of 1,234,567."""
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+"""Han and kana: no spaces part the words of Chinese and Japanese."""
 _REFUSALS = ("i don't know", "i do not know", "i don’t know", "i dont know")
 
 
 def normalise(text: str) -> str:
     """Lower case, without punctuation, articles and surplus space: extractive QA's rule, but a mark leaves a space."""
-    plain = _PUNCTUATION.sub(" ", _APOSTROPHE.sub("", text.lower()))
+    plain = _PUNCTUATION.sub(" ", _JOINING.sub("", text.lower()))
     return " ".join(_ARTICLES.sub(" ", plain).split())
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text after normalisation; of Chinese and Japanese each character."""
+    return _UNSPACED.sub(r" \g<0> ", normalise(text)).split()
 
 
 def exact_match(answer: str, gold: str, aliases: Sequence[str] = ()) -> bool:
@@ -26,7 +34,7 @@ def exact_match(answer: str, gold: str, aliases: Sequence[str] = ()) -> bool:
 
 def token_f1(answer: str, gold: str, aliases: Sequence[str] = ()) -> float:
     """Best F1 of word overlap with the gold answer or an alias, 0 to 1; two empty texts agree."""
-    return max(_f1(normalise(answer).split(), normalise(right).split()) for right in (gold, *aliases))
+    return max(_f1(words_of(answer), words_of(right)) for right in (gold, *aliases))
 
 
 def _f1(given: Sequence[str], right: Sequence[str]) -> float:
@@ -39,11 +47,11 @@ def _f1(given: Sequence[str], right: Sequence[str]) -> float:
 def token_accuracy(answer: str, gold: str, aliases: Sequence[str] = ()) -> float:
     """Best share of a gold answer's words that the answer has too, 0 to 1.
 
-    The static metric of the planning agent and of Dyn-VQA, whose evaluation script calls it F1-recall. It does not
-    mind what else an answer says.
+    The static metric of the planning agent and of Dyn-VQA, whose evaluation script calls it F1-recall (and cuts Chinese
+    into words by a dictionary). It does not mind what else an answer says.
     """
-    words = Counter(normalise(answer).split())
-    return max(_recall(words, Counter(normalise(right).split())) for right in (gold, *aliases))
+    words = Counter(words_of(answer))
+    return max(_recall(words, Counter(words_of(right))) for right in (gold, *aliases))
 
 
 def _recall(given: Counter[str], right: Counter[str]) -> float:
@@ -56,9 +64,9 @@ def overlap(answer: str, gold: str, aliases: Sequence[str] = ()) -> float:
     QA-Dragon's second metric, as far as it can be told: the paper names "knowledge overlap" and gives no formula, and
     its published code does not compute it.
     """
-    words = set(normalise(answer).split())
+    words = set(words_of(answer))
     shares = []
-    for right in (set(normalise(text).split()) for text in (gold, *aliases)):
+    for right in (set(words_of(text)) for text in (gold, *aliases)):
         either = words | right
         shares.append(len(words & right) / len(either) if either else 1.0)
     return max(shares)

@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from quizglass_export.scoring.answers import normalise
+from quizglass_export.scoring.answers import normalise, words_of
 
 Supports = Callable[[str, str], bool]
 """Whether a text says what a claim says: (text, claim)."""
-_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,5 +55,5 @@ def sentences(text: str) -> list[str]:
 
 def contains_words(text: str, claim: str) -> bool:
     """Whether every word of a claim stands in one sentence of a text: exact enough where wordings are known."""
-    words = set(normalise(claim).split())
-    return any(words <= set(normalise(sentence).split()) for sentence in sentences(text))
+    words = set(words_of(claim))
+    return any(words <= set(words_of(sentence)) for sentence in sentences(text))

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from quizglass.values import Region
-from quizglass_export.assembly.settings import read_settings
+from quizglass_export.assembly.starter_settings import read_settings
 from quizglass_export.pocketworld.arrangement import boxes
 from quizglass_export.pocketworld.dataset import PICTURE_SIZE
 from quizglass_export.pocketworld.draw import draw_scene, draw_thing

@@ -36,7 +36,7 @@ from quizglass_export.starter.stages import (
 from quizglass_export.starter.stages.records import save_rows
 from quizglass_export.starter.workplace import ON_GPU, Sizes, Workplace
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 CONTINUED_RATE = 6e-4
 """Of the stages with pictures and language, for a base that was trained before."""
 _TOWER = "visual.pt"
@@ -76,7 +76,7 @@ def train(
     work = Workplace(workdir, threads, sizes or (Sizes() if place.type == "cpu" else ON_GPU), place)
     for name in STAGES:
         if name in stages and not work.finished(name):
-            _log.info("stage %s", name)
+            logger.info("stage %s", name)
             with work.sitting(name):
                 report = _RUN[name](work, minutes.get(name, 0.0))
             work.finish(name, report)

@@ -19,7 +19,7 @@ from quizglass_export.starter.loop import schedule, sittings
 from quizglass_export.starter.model.checkpoints import load_base, load_tokenizer
 from quizglass_export.starter.model.vlm import new_model
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 TRAINED_BEFORE = ("tokenizer", "language")
 """Stages of the base that shipped checkpoints make up for."""
 COPIED = ("text_encoder", "reranker_base", "reranker", "image_encoder", "detector", "coarse_reranker")
@@ -163,7 +163,7 @@ class Workplace:
         part = folder / f"{_DONE}.part"  # half a file would count as done
         part.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", encoding="utf-8")
         part.replace(folder / _DONE)
-        _log.info("%s done: %s", name, json.dumps(record, sort_keys=True))
+        logger.info("%s done: %s", name, json.dumps(record, sort_keys=True))
 
     def begin_from(self, checkpoints: Path) -> None:
         """Take over shipped checkpoints, unless that was done before: what they hold counts as trained.

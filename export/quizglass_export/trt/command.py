@@ -36,7 +36,7 @@ class _Graph:
     """To show: the role, and which of its graphs, where it has several."""
     roles: set[str] = field(default_factory=set)
     tokens: int = 1
-    """Of the longest prompt of any of them."""
+    """Tokens of the longest prompt of any of them."""
 
 
 def run(args: argparse.Namespace) -> int:

@@ -70,9 +70,9 @@ class Group:
     """Share that is let through."""
     legible: int
     passed_over: int
-    """Of the legible ones."""
+    """Legible pictures that the gate does not let through."""
     alike: int
-    """Of the legible ones: those whose part has the same words read as the whole."""
+    """Legible pictures whose part has the same words read as the whole picture."""
 
 
 def main() -> None:

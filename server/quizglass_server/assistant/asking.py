@@ -1,6 +1,7 @@
-"""What a question may be, and how it is run: checked, its picture decoded, admitted, understood after its dialogue.
+"""Takes a question from its fields to its events: checks it, admits it, decodes its picture, runs its turn.
 
-Knows neither gRPC nor how long a link lasts: whoever brings a question says where its picture comes from.
+The one way in for gRPC, HTTP and sessions, none of which it knows: a caller hands over the question and says where its
+picture comes from (`FrameSource`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from quizglass.values import Accepted, Done, Exchange, StageTiming, StepEnded, T
 from quizglass_server.assistant.assistant import Assistant, policy_named
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.config.options import RequestLimits
-from quizglass_server.decoding.kept import KeptPictures
+from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain import checks
 from quizglass_server.domain.turns import Picture, Turn
 from quizglass_server.errors import InvalidInput
@@ -34,7 +35,7 @@ _LONGEST_BUDGET_S = 3600.0
 
 Found = TypeVar("Found")
 Finish = Callable[[Turn, list[TurnEvent], Done], Done]
-"""What becomes of a turn's end, by its question and its events."""
+"""Completes the last event of a turn, given its question and the events before."""
 
 
 class FrameSource(Protocol):
@@ -56,34 +57,35 @@ class FrameSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """A question that is sound."""
+    """A question whose fields have been checked, ready to run."""
 
     turn: Turn
     policy: str
     budget: Budget
     understood: Callable[[Turn], Turn] | None = None
-    """The turn as it is meant after what was said before, once its own picture is there. None: as it stands."""
+    """Resolves what the question refers to in the dialogue before it; called once its own picture is decoded. None: the
+    question stands alone."""
     ledger: ByteLedger = field(default_factory=ByteLedger)
-    """Of what was handed over for it before, which its end tells too."""
+    """Where bytes of the question went before its turn began; the turn adds to it."""
 
 
 class Asking:
-    """Runs questions.
+    """Checks and runs questions.
 
     Args:
         assistant: answers them.
         pictures: keeps those that were decoded a moment ago.
         limits: what questions may be at most.
         default_budget_s: seconds for a question that says nothing of its time.
-        look_ahead: what gives way to turns; None: nothing does.
+        look_ahead: work ahead of questions, which gives way to turns; None: there is none.
         memory_s: seconds that the visual memory keeps what it is handed.
-        elsewhere: what of the server is behind a network address; empty: nothing.
+        elsewhere: what of the server, as the ledger names it, is behind a network address; empty: nothing.
     """
 
     def __init__(
         self,
         assistant: Assistant,
-        pictures: KeptPictures,
+        pictures: PictureCache,
         limits: RequestLimits,
         default_budget_s: float,
         look_ahead: LookAhead | None = None,
@@ -100,7 +102,7 @@ class Asking:
 
     @property
     def max_history(self) -> int:
-        """Most exchanges that a question is understood after."""
+        """Most earlier exchanges that a question may bring along."""
         return self._limits.max_history
 
     def turn(self, question: Question) -> Turn:
@@ -166,13 +168,13 @@ class Asking:
     async def run(
         self, asked: TurnRequest, source: FrameSource | None, tell: Callable[[TurnEvent], None], finish: Finish
     ) -> None:
-        """Run a turn to its end, whether or not anybody reads what it says: its permit is for its work.
+        """Run a turn to its end, whether or not anybody reads its events: it keeps its permit as long as it works.
 
         Args:
             asked: the question.
-            source: of its picture; None: it has none of its own.
+            source: where its picture comes from; None: it has none of its own.
             tell: takes each event.
-            finish: what becomes of the last one.
+            finish: completes the last event.
 
         Raises:
             QuizglassError: the turn failed.
@@ -185,8 +187,8 @@ class Asking:
     ) -> None:
         turn, budget = asked.turn, asked.budget
         decoding: tuple[StageTiming, ...] = ()
-        # Decoding waits for the permit, since what is not yet decoded takes the least memory; but a picture that waits
-        # for others that take long would hold a place that ordinary turns need.
+        # Encoded pictures take less memory, so decoding waits until the turn is admitted. A picture that is slow to
+        # decode is decoded before: it may wait for other slow ones, and would hold a place that ordinary turns need.
         if source is not None and source.is_slow():
             turn, decoding = await self._pictured(turn, source, budget)
         async with AsyncExitStack() as place:
@@ -216,9 +218,10 @@ class Asking:
     async def beforehand(
         self, picture: bytes, work: Callable[[], Awaitable[Found]], budget: Budget, most_s: float
     ) -> Found | None:
-        """Find something out that a turn's picture depends on, under a permit as turns have; None: there was no time.
+        """Find out, before its turn, what a question's picture depends on; None where there was no time.
 
-        What is done ahead for the picture comes to an end first, so that nothing is done twice.
+        The work takes a permit, as a turn does, and begins when work ahead for the picture has ended, so that nothing
+        is done twice.
 
         Args:
             picture: SHA-256 of what it is about.
@@ -239,7 +242,7 @@ class Asking:
         return None
 
     async def _placed(self, place: AsyncExitStack, budget: Budget) -> bool:
-        """Whether a turn got its place, which `place` gives back, before its time was over."""
+        """Wait for a permit, which `place` gives back; False if the time ran out before."""
         try:
             async with asyncio.timeout(budget.left_s):
                 await place.enter_async_context(self.assistant.admission.admit())
@@ -248,14 +251,14 @@ class Asking:
         return True
 
     async def _seen_ahead(self, picture: bytes, budget: Budget) -> None:
-        """Let what is done ahead for a picture come to an end, within the budget, and all else give way."""
+        """Let work ahead for this picture finish, within the budget, and stop all other work ahead."""
         if self._look_ahead is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(budget.left_s):
                     await self._look_ahead.give_way(picture)
 
     async def _pictured(self, turn: Turn, source: FrameSource, budget: Budget) -> tuple[Turn, tuple[StageTiming, ...]]:
-        """The turn with its picture and what decoding took, within the budget and the memory for requests."""
+        """Decode the picture, within the budget and the memory for requests; the turn with it, and how long it took."""
         with due_within(budget.left_s):
             async with self.pictures.received(source.size):
                 started = time.monotonic_ns()

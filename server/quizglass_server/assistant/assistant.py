@@ -43,12 +43,12 @@ from quizglass_server.steps.verify import Support, judged, told_check, verify
 from quizglass_server.turn.givens import Givens
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.lookups import Lookups
+from quizglass_server.turn.refusals import unseen_refusal
 from quizglass_server.turn.resources import Resources, once
 from quizglass_server.turn.runner import StepRunner
 from quizglass_server.turn.toolbox import Toolbox
-from quizglass_server.turn.unseen import seen_alone
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 _ANY = SearchOptions()
 _LOOK_AHEAD_S = 10.0
 _UNTIL_TOLD = 3
@@ -62,7 +62,7 @@ class Assistant:
         resources: models, knowledge and what turns share.
         default_policy: name of the policy used when a request names none; None: the best that can be served.
         admission: how many turns run and wait; whoever calls `run` takes a permit first.
-        has: what there is for policies; None: whether a role has a model.
+        has: says whether a role, decider or prompt that a policy asks for is there; None: looked up among the models.
 
     Raises:
         InvalidInput: there is no policy of that name.
@@ -105,18 +105,17 @@ class Assistant:
         await self._run(turn, chosen, budget, Journal(tell, explains=turn.explain))
 
     def run_out(self, turn: Turn, tell: Callable[[TurnEvent], None]) -> None:
-        """Tell the end of a turn whose time was over before anything could begin: "I don't know", for want of time."""
+        """Tell the end of a turn whose time ran out before it was admitted: "I don't know", for want of time."""
         journal = Journal(tell)
         journal.emit(self._finish(Draft(), journal))
-        log.info("turn ran out of time while it waited for its place", extra={"turn": turn.id})
+        logger.info("turn ran out of time while it waited for its place", extra={"turn": turn.id})
 
     async def look_ahead(self, picture: Picture) -> AsyncGenerator[str, None]:
-        """Do for a picture what any question about it begins with; each step's name before it begins.
+        """Do for a picture what any question about it begins with; yields each step's name before it begins.
 
-        Words are read, the picture is embedded as a question that names no place would have it, what it is likely to
-        show is named where prompts tell of it, and the generator looks at it. What comes of that is kept where turns
-        look for it, as long as there is room. With a detector, turns look up the boxes of what they name: it looks at
-        the picture as far as it can before they do, and what was lately asked about is embedded.
+        Printed words are read, the views that an image search uses are embedded, the picture is tagged where a prompt
+        shows tags, and the generator prefills it. Turns find all of that in their caches. With a detector, turns search
+        by the boxes of what their question names: here the boxes of what was asked about lately are embedded instead.
         """
         resources, models = self._resources, self._resources.models
         turn, journal = Turn("", "", picture), Journal(lambda _: None)
@@ -139,7 +138,7 @@ class Assistant:
             await runner.end()
 
     async def wordy_parts(self, picture: Picture) -> list[Region] | None:
-        """Where the gate before the reader finds that there may be words, which it is asked once; None without one."""
+        """Where the word gate finds that a picture may show printed words, asked once; None without a reader."""
         reader = self._resources.models[READER]
         if reader is None:
             return None
@@ -191,15 +190,15 @@ class Assistant:
             asked_by = f"policy {policy.name!r}"
             runner = StepRunner(budget, self._resources, journal, asked_by, policy.ending)
             recalled = await recall(turn, runner, self._resources, journal) if turn.recall else None
-            refused = seen_alone(turn, self._resources.models[GENERATOR])
+            refused = unseen_refusal(turn, self._resources.models[GENERATOR])
             draft = recalled or refused or await self._answered(turn, policy, runner, journal)
         except BaseException as error:
             journal.settle(None)
             journal.close()
             if isinstance(error, asyncio.CancelledError):
-                log.info("turn cancelled", extra=about)
+                logger.info("turn cancelled", extra=about)
             if isinstance(error, QuizglassError):
-                log.warning("turn failed", extra={**about, "code": error.code, "reason": error.message})
+                logger.warning("turn failed", extra={**about, "code": error.code, "reason": error.message})
                 if turn.remember:
                     remember(turn, None, self._resources, journal)
             raise
@@ -220,7 +219,7 @@ class Assistant:
             for _ in range(_UNTIL_TOLD):
                 await asyncio.sleep(0)
         finally:
-            log.info("turn finished", extra={**about, **told})
+            logger.info("turn finished", extra={**about, **told})
             if turn.remember and recalled is None:
                 remember(turn, done, self._resources, journal)
 
@@ -229,7 +228,7 @@ class Assistant:
             return await tools.judge(await policy.answer(tools))
 
     def _finish(self, draft: Draft, journal: Journal, question: str = "") -> Done:
-        """Check the answer and tell of the verdict; the end, which is to be told."""
+        """Check the answer and tell the verdict; returns the last event, which is still to be told."""
         abstain = self._resources.tuning.abstain
         answer = draft.text.strip()
         abstaining = bool(draft.refused) or abstains(answer, abstain)
@@ -244,7 +243,8 @@ class Assistant:
             support = Support(VerdictOutcome.ABSTAINED)
         else:
             with journal.stage("verify") as span:
-                support = judged(verify(answer, journal.evidence, draft.calculations, question), draft.supported)
+                support = verify(answer, journal.evidence, draft.calculations, question, draft.shown)
+                support = judged(support, draft.supported)
             journal.ended(span, "", lambda: told_check(answer, support))
         journal.close()
         journal.emit(Verdict(support.outcome, draft.p_min, draft.p_mean, _notes(draft)))

@@ -17,7 +17,7 @@ from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import QuizglassError
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 Steps = AsyncGenerator[str, None]
 """Works on a picture; yields the name of each step before it begins."""
@@ -59,7 +59,7 @@ class LookAhead:
             self._worker = asyncio.create_task(self._work(), name="look ahead")
 
     def remove(self, owner: object, picture: bytes = b"") -> None:
-        """Nobody will ask about an owner's pictures: what is done for them ends.
+        """Stop work on an owner's pictures: nobody will ask about them.
 
         Args:
             owner: who would have asked.
@@ -72,7 +72,7 @@ class LookAhead:
             job.task.cancel()
 
     async def give_way(self, picture: bytes) -> None:
-        """A turn begins: let it pass, and if it is about the picture that is looked at, wait for the step under way.
+        """Let a turn begin; where it is about the picture that is being looked at, wait for the step under way.
 
         Args:
             picture: SHA-256 of what the turn is about; empty: nothing.
@@ -88,7 +88,7 @@ class LookAhead:
         await job.step_done.wait()
 
     async def close(self) -> None:
-        """End what is being done, and wait until it has ended."""
+        """Stop all work, and wait until it has ended."""
         self._waiting.clear()
         if self._worker is not None:
             self._worker.cancel()
@@ -122,6 +122,6 @@ async def _look(job: _Look, look: Callable[[Picture], Steps]) -> None:
                     return
                 job.step_done.clear()
     except QuizglassError as error:
-        log.debug("a picture could not be looked at: %s", error.message)
+        logger.debug("a picture could not be looked at: %s", error.message)
     except Exception:
-        log.warning("looking at a picture failed", exc_info=True)
+        logger.warning("looking at a picture failed", exc_info=True)

@@ -76,14 +76,14 @@ def remember(turn: Turn, done: Done | None, resources: Resources, journal: Journ
 
 
 def note_remembered(turn: Turn, done: Done, resources: Resources, journal: Journal) -> None:
-    """Count what `remember` is about to hand to the memory: a turn's end is told before."""
+    """Count what `remember` is about to hand to the memory, since the turn's end is told before."""
     if turn.picture is not None and resources.memory is not None:
         texts = (turn.question, "" if done.abstain_reason else done.answer, *recognised(journal.evidence))
         handed("memory", turn.picture.pixels.nbytes + text_size(*texts))
 
 
 def note_unremembered(turn: Turn, resources: Resources, journal: Journal) -> None:
-    """Say in a turn's end why it will not be remembered, though it asked for it."""
+    """Note for the turn's end why it is not remembered, though it asked for it."""
     if resources.memory is None:
         journal.skip("remember", "MEMORY_OFF")
     elif turn.picture is None:

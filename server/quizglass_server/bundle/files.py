@@ -34,7 +34,7 @@ _TOLD_APART = frozenset(
     for part in get_args(get_args(role)[0])
     for kind in get_args(part.model_fields["kind"].annotation)
 )
-"""Kinds of the parts of which a role may have one or the other."""
+"""Names of the kinds of part that one role can have, such as the kinds of decider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Bundle:
 
         Args:
             root: the bundle's directory.
-            hashes: whether to compare every file's SHA-256; sizes, links and strays are always checked.
+            hashes: whether to compare every file's SHA-256; sizes, links and unlisted files are always checked.
 
         Raises:
             BundleError: anything is missing, extra, linked, changed, or not as the format says.
@@ -86,7 +86,7 @@ class Bundle:
         return self.root.joinpath(*PurePosixPath(name).parts)
 
     def sha256(self, name: str) -> str:
-        """Of a file's content, in hex; of a model whose weights lie beside it, in `NAME.data`, of both hashes.
+        """SHA-256 of a file, in hex; for a model with weights in `NAME.data` beside it, the SHA-256 of both hashes.
 
         Raises:
             BundleError: the manifest does not list it.
@@ -170,6 +170,6 @@ def _walk(root: Path) -> Iterator[str]:
 
 
 def _key(path: tuple[str | int, ...]) -> str:
-    """Where in the file an error is. Behind a role of several kinds, pydantic names the one meant, which is no key."""
+    """The key that an error is about, without the kind that pydantic names after a role of several kinds."""
     parts = [part for at, part in enumerate(path) if part not in _TOLD_APART or path[at - 1] == "deciders"]
     return ".".join(map(str, parts)) or "top level"

@@ -18,7 +18,7 @@ from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.errors import QuizglassError
 from quizglass_server.models.wordgate import WordGate
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 WAIT_S = 2.0
 """Longest that a question waits for a sharper part."""
@@ -89,7 +89,7 @@ class Closer:
         try:
             part = await self._words(picture) or await self._small_thing(picture, question)
         except QuizglassError as error:
-            log.debug("nobody could say whether a thumbnail is too small: %s", error.message)
+            logger.debug("nobody could say whether a thumbnail is too small: %s", error.message)
             return None
         return None if part is None else self._affordable(part, picture)
 

@@ -30,7 +30,7 @@ FAULTS = (
     CaptureFault.OCCLUSION,
     CaptureFault.NOISE,
 )
-"""In the order of the layer's outputs."""
+"""The faults, in the order of the layer's outputs."""
 SURE = (CaptureFault.BLUR,)
 """What is told by default: clean photographs are not called that (docs/session.md)."""
 ADVICE = {

@@ -27,7 +27,7 @@ class MilvusAddress:
     """A Milvus to keep the knowledge in. Its text is what `knowledge_address` was given."""
 
     uri: str
-    """As pymilvus takes it: a path that ends in .db, or http(s)://host:port."""
+    """The address as pymilvus takes it: a path that ends in .db, or http(s)://host:port."""
     database: str = ""
     """Empty: the default one."""
     host: str = ""

@@ -140,7 +140,7 @@ class Sources(BaseSettings, Settings):  # type: ignore[misc]  # the same
 
 
 GROUPS: tuple[type[Options], ...] = tuple(base for base in Settings.__bases__ if issubclass(base, Options))
-"""As the help has them."""
+"""The groups of options, in the order of the help."""
 
 
 def fields_of(group: type[Options]) -> dict[str, FieldInfo]:
@@ -201,5 +201,5 @@ def as_toml(settings: Settings) -> str:
 
 
 def _toml(value: bool | int | float | str) -> str:
-    """As TOML writes it: like JSON, which has other escapes for what is not ASCII."""
+    """A value as TOML writes it: like JSON, which has other escapes for what is not ASCII."""
     return _BEYOND_ASCII.sub(lambda match: f"\\U{ord(match[0]):08x}", json.dumps(value, ensure_ascii=False))

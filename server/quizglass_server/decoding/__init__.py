@@ -1,10 +1,14 @@
 """Turns the bytes that clients send into pixels, in processes that can be ended.
 
-header     what a file claims, read from its first bytes: size, form, what decoding will cost
-structure  refuses files that are made to be long to parse: scans, segments, chunks
-rgb        decodes to upright RGB with Pillow, in strips
-worker     the process in which that happens, under limits of its own; imports nothing else of the server but
-           `parent_death`
-process    starts one, gives it pictures, ends it
-decoder    who is decoded where and when, and what a client is told
+header         what a file claims, read from its first bytes: size, form, what decoding will cost
+structure      refuses files that are made to be long to parse: scans, segments, chunks
+rgb            decodes to upright RGB with Pillow, in strips
+pictures       what a picture may be at most, and decoding in this process
+worker         the process in which that happens, under limits of its own; imports nothing else of the server but
+               `parent_death`
+messages       what crosses between the two processes
+process        starts one, gives it pictures, ends it
+decoder        who is decoded where and when, and what a client is told
+filtering      the operator's filter of frames, before anything else sees them
+picture_cache  decodes each content once, and keeps the most recent pictures
 """

@@ -43,7 +43,7 @@ _RETRY_S = 1.0
 _REFUSAL_S = 0.25
 """Until a refusal for want of room is told: each picture of a client that asks again at once has to be received."""
 _SCAN = b"\xff\xda"
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class PictureDecoder:
@@ -104,7 +104,7 @@ class PictureDecoder:
         except Refused as refusal:
             raise InvalidPicture(field, str(refusal)) from refusal
         except (OutOfMemory, Lost, OSError) as error:
-            _log.warning("a picture could not be decoded: %r", error)
+            logger.warning("a picture could not be decoded: %r", error)
             raise Overloaded("there is no memory to decode the picture now; try again later", _RETRY_S) from None
         return Picture(sha256 or await digest(encoded), pixels)
 
@@ -222,7 +222,7 @@ class _ProcessLane:
             try:
                 self.process.start()
             except OSError as error:
-                _log.warning("a decoder process cannot be started: %s; the next picture tries again", error)
+                logger.warning("a decoder process cannot be started: %s; the next picture tries again", error)
 
     def _ended(self, job: asyncio.Task[RGB]) -> None:
         self._jobs.discard(job)

@@ -12,7 +12,7 @@ import numpy as np
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.errors import FilterFailed, SettingsError
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class FrameFilter:
@@ -53,9 +53,9 @@ class FrameFilter:
         try:
             pixels = await asyncio.to_thread(self._function, picture.pixels.copy())
         except Exception as error:
-            log.exception("the frame filter failed")
+            logger.exception("the frame filter failed")
             raise FilterFailed(field) from error
         if not isinstance(pixels, np.ndarray) or pixels.dtype != np.uint8 or pixels.shape != picture.pixels.shape:
-            log.error("the frame filter gave no picture of the same size")
+            logger.error("the frame filter gave no picture of the same size")
             raise FilterFailed(field)
         return Picture(picture.sha256, np.ascontiguousarray(pixels))

@@ -16,7 +16,7 @@ FORMATS = ("JPEG", "PNG", "WEBP")
 KEPT_PIXELS = 3840 * 2160
 """Larger pictures are kept at a half, a third, ... of their sides: every model scales them down much further."""
 MOST_SEGMENTS = 1000
-"""Of a JPEG, before its first scan. Cameras write about twenty; an ICC profile or a depth map takes some more."""
+"""Most segments of a JPEG before its first scan: cameras write twenty, a profile or depth map takes some more."""
 MOST_JUNK = 4096
 """Bytes that a JPEG may have between its segments, fill bytes and others, which Pillow skips one by one."""
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -40,11 +40,11 @@ class Header:
     height: int
     animated: bool = False
     pixel_bytes: float = 4.0
-    """That the decoder holds for each pixel of the picture at its full size."""
+    """Bytes that the decoder holds for each pixel of the picture at its full size."""
     pixel_ns: float = 12.0
     """Usual time to decode one."""
     data_bytes: float = 0.0
-    """That it holds for each pixel beside that: coefficients of progressive JPEGs, which scaling does not reduce."""
+    """Bytes beside that for each pixel: coefficients of progressive JPEGs, which scaling does not reduce."""
 
     @property
     def pixels(self) -> int:

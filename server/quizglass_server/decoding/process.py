@@ -18,7 +18,7 @@ from quizglass_server.decoding.messages import ANSWER, DONE, MEMORY, MOST_WORDS,
 
 CPU_S = 5
 """Processor time for one picture: three times what the largest that is accepted takes."""
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 # Freed pictures go back to the system at once instead of staying with the allocator.
 _ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "262144", "MALLOC_TRIM_THRESHOLD_": "1048576", "MALLOC_ARENA_MAX": "1"}
 
@@ -132,7 +132,7 @@ class DecoderProcess:
             return Refused(f"the picture takes more than {CPU_S} s to decode; save it anew or resize it")
         if status == -signal.SIGKILL:
             return OutOfMemory()  # the system's own way to say so
-        _log.warning("a decoder process died (status %d); the picture counts as damaged", status)
+        logger.warning("a decoder process died (status %d); the picture counts as damaged", status)
         return Refused(DAMAGED) if status < 0 else Lost(f"exit status {status}")
 
 

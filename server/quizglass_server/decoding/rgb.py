@@ -32,7 +32,7 @@ _TURNS = {
 ANIMATED = "the picture is animated; send a single frame"
 Made = TypeVar("Made")
 _MEMORY_ERROR = "out of memory"
-"""In what Pillow says of an allocation that failed in a decoder."""
+"""Part of what Pillow says of an allocation that failed in a decoder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from quizglass_server.decoding.structure import check_structure
 from quizglass_server.parent_death import die_with_parent
 
 SLACK_BYTES = 48 << 20
-"""Of address space beyond what a file may take: allocators reserve more than they use."""
+"""Address space beyond what a file may take: allocators reserve more than they use."""
 _DESCRIPTORS = 16
 
 

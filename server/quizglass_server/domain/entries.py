@@ -28,9 +28,9 @@ class SearchOptions:
     filter: Filter = field(default_factory=Filter)
     mode: SearchMode = SearchMode.HYBRID
     per_entry: bool = False
-    """Of each entry only its best chunk."""
+    """Whether only the best chunk of each entry is brought back."""
     fold_alike: bool = False
-    """Of entries whose pictures are near-duplicates only the best."""
+    """Whether, of entries whose pictures are near-duplicates, only the best is brought back."""
     entries: tuple[str, ...] = ()
     """Ids of the only entries to search among; empty: all."""
     titles: tuple[str, ...] = ()

@@ -39,7 +39,7 @@ class SightingHit:
 
 @dataclass(frozen=True, slots=True)
 class SightingFilter:
-    """Which sightings are meant; what is empty excludes nothing. All of it has to fit."""
+    """Which sightings are meant: those that match every field that is not empty."""
 
     time_from: int = 0
     """Seconds since 1970, inclusive."""

@@ -18,22 +18,24 @@ class Draft:
     """What the generator wrote for one prompt."""
 
     text: str = ""
-    """With the results of what was left to the calculator."""
+    """The text, with the results of calculations filled in."""
     probabilities: tuple[float, ...] = ()
-    """Of every token, 0 to 1."""
+    """Probability of every token, 0 to 1."""
     finish: FinishReason = FinishReason.BUDGET
     prompt_tokens: int = 0
     answer_tokens: int = 0
     history_left_out: int = 0
     """Earlier exchanges, the oldest ones, that the prompt had no room for."""
     supported: bool | None = None
-    """What a verifier says of it; None when none was asked."""
+    """Whether the verifier says that the evidence supports it; None: it was not asked."""
     refused: AbstainReason | None = None
     """Why it is not given as the answer; None when it is."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """What a policy says of how it came about: the two sides of a conflict, which was believed, why."""
     calculations: tuple[Calculation, ...] = ()
-    """What was worked out for it."""
+    """What the calculator worked out for it."""
+    shown: tuple[str, ...] = ()
+    """Ids of the evidence of searches that its prompt had, in order."""
 
     @property
     def p_min(self) -> float:
@@ -60,9 +62,9 @@ class State:
     """
 
     question: str
-    """As it was asked (Q_0)."""
+    """The question as it was asked (Q_0)."""
     queries: tuple[str, ...] = ()
-    """As it was reformulated last (Q_t); none: it was not."""
+    """The question as it was last reformulated (Q_t); empty: it was not."""
     seen: tuple[Evidence, ...] = ()
     """What image searches brought back and the generator is shown (k_i)."""
     found: tuple[Evidence, ...] = ()
@@ -75,14 +77,19 @@ class State:
         """The queries, or the question where there are none."""
         return self.queries or (self.question,)
 
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Ids of the evidence, what text searches brought first, each search's in the order of prompts."""
+        return tuple(item.id for item in (*self.found, *self.seen))
+
     def asking(self, queries: Sequence[str]) -> State:
-        """The same, reformulated; no queries change nothing."""
+        """The same state with these queries; without any it stays as it is."""
         return replace(self, queries=tuple(queries) or self.queries)
 
     def having(self, evidence: Sequence[Evidence]) -> State:
-        """The same with more evidence (D_t): each entry's text once, the newest first.
+        """The same state with more evidence (D_t), each text of an entry once, the newest first.
 
-        What was found last is what the last query asked for, and generators heed most what they are shown first.
+        The newest evidence is what the last query asked for, and generators heed most what they are shown first.
         """
         known = {(item.origin, item.entry_id, item.text) for item in (*self.seen, *self.found)}
         new = [item for item in evidence if (item.origin, item.entry_id, item.text) not in known]

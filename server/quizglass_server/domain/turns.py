@@ -64,7 +64,7 @@ class Turn:
     max_answer_tokens: int = 0
     """0: the bundle's own limit."""
     session: str = ""
-    """As the client names it; empty: it does not."""
+    """The client's name for its session; empty: none."""
     remember: bool = False
     """Whether the picture is to be remembered."""
     recall: bool = False
@@ -72,7 +72,7 @@ class Turn:
     other_than: tuple[str, ...] = ()
     """Texts that name things which the question is not about ("the other one")."""
     explain: bool = False
-    """Whether every step is told of, with what it was given and what it brought."""
+    """Whether every step is told to the client, with what it was given and what it returned."""
     answer_schema: str = ""
     """JSON schema that the answer has to follow; empty: it is plain text."""
 
@@ -89,7 +89,7 @@ class Evidence(values.Evidence):
 
     @property
     def coarse(self) -> float:
-        """What a reranker's finer score is multiplied with."""
+        """The score that a reranker's finer one is multiplied by."""
         return self.search_score if self.coarse_score is None else self.coarse_score
 
 
@@ -106,7 +106,7 @@ class Token:
 
     text: str
     probability: float
-    """Of the token under the model, 0 to 1."""
+    """Probability of the token under the model, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)

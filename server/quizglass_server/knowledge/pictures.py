@@ -13,8 +13,8 @@ from quizglass_server.knowledge.ingest.drafts import Decode
 from quizglass_server.knowledge.interface import KnowledgeStore
 
 KEPT_BYTES = 32 << 20
-"""Of pixels: some twenty pictures of the side beyond which a larger one brings nothing."""
-_log = logging.getLogger(__name__)
+"""Bytes of pixels that are kept: some twenty pictures of the largest useful side."""
+logger = logging.getLogger(__name__)
 
 
 class EntryPictures:
@@ -50,7 +50,7 @@ class EntryPictures:
             except (NotFound, NotSupported):
                 return None
             except InvalidPicture as error:
-                _log.warning("an entry's picture cannot be shown: %s", error.message, extra={"sha256": sha256.hex()})
+                logger.warning("an entry's picture cannot be shown: %s", error.message, extra={"sha256": sha256.hex()})
                 return None
             with suppress(ValueError):  # larger than all that is kept
                 self._kept[sha256] = picture

@@ -50,7 +50,7 @@ class Block:
     """A paragraph, a list, a table's row or a piece of code."""
 
     headings: tuple[str, ...]
-    """From the outermost to the nearest."""
+    """Headings above it, from the outermost to the nearest."""
     text: str
 
 

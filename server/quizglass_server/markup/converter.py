@@ -21,7 +21,7 @@ from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.markup.blocks import FORMATS, Block, plain
 from quizglass_server.markup.child import READY, US_A_CHARACTER, unpacked
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 SHORT = 2_000
 """Characters up to which markup is converted at once: whatever it is, that takes milliseconds."""
@@ -76,7 +76,7 @@ class Converter:
         if answer:
             return unpacked(json.loads(answer))
         about = {"characters": len(text), "format": text_format, "status": status}
-        _log.warning("markup that takes too much time or memory is read as plain text", extra=about)
+        logger.warning("markup that takes too much time or memory is read as plain text", extra=about)
         return plain(text, text_format)
 
     def _check_open(self) -> None:

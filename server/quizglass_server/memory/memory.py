@@ -28,10 +28,10 @@ from quizglass_server.memory.store import SightingStore
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 AS_GOOD = 0.2
-"""Sightings whose cosine is so much below the best one's are not taken for the same thing, whenever they were."""
+"""How far below the best cosine a sighting may be and still count as the same thing, whenever it was."""
 
 _TIDY_S = 3600.0  # how often what has expired is removed from the files, which rebuilds the indexes
 _FIRST_LOOK = 64  # sightings that a search by picture looks at before it looks further
@@ -225,9 +225,9 @@ class SightingMemory:
                 if self._store.removed != self._store.compacted:
                     await self.compact()
             except QuizglassError as error:
-                _log.warning("what was forgotten is still in the files", extra={"reason": error.message})
+                logger.warning("what was forgotten is still in the files", extra={"reason": error.message})
             except Exception:
-                _log.exception("what was forgotten is still in the files")
+                logger.exception("what was forgotten is still in the files")
 
 
 def _private(directory: Path) -> None:

@@ -12,7 +12,7 @@ from quizglass_server.domain.sightings import Seen
 from quizglass_server.errors import QuizglassError
 from quizglass_server.scheduling.priority import Priority, at_priority
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _MOST_WAITING = 64
 _REST_S, _LONGEST_REST = 0.01, 100  # a rest while turns run, and how many of them follow each other
@@ -29,7 +29,7 @@ class SightingQueue:
         """
         self._write = write
         self._busy = busy
-        self._crowded = Sparing(_log)
+        self._crowded = Sparing(logger)
         self._settling = 0
         self._queue: asyncio.Queue[Seen | asyncio.Future[None]] = asyncio.Queue()
         self._pixel_bytes = 0
@@ -81,7 +81,7 @@ class SightingQueue:
             if not isinstance(item, Seen) and not item.done():
                 item.set_result(None)
         if lost:
-            _log.warning("sightings are lost: the server stops", extra={"waiting": lost})
+            logger.warning("sightings are lost: the server stops", extra={"waiting": lost})
 
     async def _work(self) -> None:
         with at_priority(Priority.BACKGROUND):
@@ -106,10 +106,10 @@ class SightingQueue:
             self.remembered += 1
         except QuizglassError as error:
             self.failed += 1
-            _log.warning("a sighting is lost", extra={**about, "code": error.code, "reason": error.message})
+            logger.warning("a sighting is lost", extra={**about, "code": error.code, "reason": error.message})
         except Exception:
             self.failed += 1
-            _log.exception("a sighting is lost", extra=about)
+            logger.exception("a sighting is lost", extra=about)
         finally:
             self.waiting -= 1
             self._pixel_bytes -= seen.picture.pixels.nbytes

@@ -28,7 +28,7 @@ _OPEN, _CLOSE = "\ue000", "\ue001"
 _SLOT = re.compile(f"( ?){_OPEN}(\\d+){_CLOSE}")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ue000-\uf8ff]")
 MOST_ENTRIES = 6
-"""Whose pictures one prompt shows beside the wearer's (CogPlanner shows three to six)."""
+"""Most entries whose pictures one prompt shows beside the wearer's (CogPlanner shows three to six)."""
 _PICTURES = frozenset({"image", "images"})
 
 
@@ -80,7 +80,7 @@ class PromptTemplate:
             self._template = environment.from_string(source)
             names = frozenset(find_undeclared_variables(environment.parse(source)))
             self.names = names - _PICTURES
-            """Of the values that it names."""
+            """Names of the values that it shows."""
             self.shows_several = "images" in names
             """Whether it shows pictures besides the first."""
         except TemplateError as error:

@@ -65,7 +65,7 @@ class Scorer(RolePart):
         return self
 
     def probabilities(self, logits: Logits, name: str) -> Probabilities:
-        """Of each label, float64 [B, labels], from the model's logits [B, R].
+        """Probabilities of the labels, float64 [B, labels], from the model's logits [B, R].
 
         Raises:
             BundleError: the model gives other logits than the manifest says; `name` is the model's.

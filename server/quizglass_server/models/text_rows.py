@@ -24,7 +24,7 @@ class TextRow:
 
     ids: list[int]
     types: list[int]
-    """Of each token: 0 in the first text, 1 in the second, where the model tells them apart."""
+    """Type of each token: 0 in the first text, 1 in the second, where the model tells them apart."""
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -48,14 +48,15 @@ class Adaptive:
         searched = bool(state.queries)
         missing = searched and await act(state, tools) is not Action.NONE
         if missing:
-            state, looked_up = await _in_rounds(state, tools, looked_up=looked_up)
+            state, searches = await _in_rounds(state, tools, looked_up=looked_up)
+            looked_up, searched = searches.looked_up, searches.searched
         return await answer_or_look_again(
             state, tools, looked_up=looked_up, searched=searched, then=None if missing else further
         )
 
 
-async def _in_rounds(state: State, tools: Tools, *, looked_up: bool) -> tuple[State, bool]:
-    """What rounds find beyond a state, and whether the picture is looked up by then."""
-    searches = Searches(tools, looked_up=looked_up)
+async def _in_rounds(state: State, tools: Tools, *, looked_up: bool) -> tuple[State, Searches]:
+    """What rounds find beyond a state that texts were searched for, and what is looked up by then."""
+    searches = Searches(tools, looked_up=looked_up, searched=True)
     gathered = await _ROUNDS.gather(replace(state, queries=(), found=()), searches, tools)
-    return gathered if gathered.found else replace(state, seen=gathered.seen), searches.looked_up
+    return gathered if gathered.found else replace(state, seen=gathered.seen), searches

@@ -45,14 +45,15 @@ class Searches:
     Args:
         tools: of the turn.
         looked_up: whether the picture was before.
+        searched: whether texts were searched for since.
     """
 
-    def __init__(self, tools: Tools, *, looked_up: bool = False) -> None:
+    def __init__(self, tools: Tools, *, looked_up: bool = False, searched: bool = False) -> None:
         self._tools = tools
         self._queries: set[str] = set()
         self.looked_up = looked_up
         """Whether the picture was."""
-        self.searched = False
+        self.searched = searched
         """Whether texts were searched for since."""
 
     async def image(self, state: State) -> State:

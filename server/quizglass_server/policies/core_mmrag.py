@@ -21,6 +21,7 @@ from quizglass_server.domain.state import Draft, State
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
+from quizglass_server.steps.language.pronouns import says_this
 from quizglass_server.steps.language.wording import mentions, same_wording
 
 TOP_ENTRIES = 5
@@ -83,14 +84,15 @@ async def telling(entries: Sequence[Evidence], state: State, tools: Tools) -> St
     """The state with what to answer from: the entry that was chosen and its texts, or what a text search finds.
 
     The latter where none was chosen, or where the question rewritten does not name it, so that it is about another
-    thing; unless that brings nothing.
+    thing; unless that brings nothing. A question that nobody rewrote, and that says "this", is about the entry.
     """
     if not tools.searches_text or (entries and not tools.reads_entries):
         return await reading(tools.show(entries), state, tools)
     queries = await tools.rewrite(state.having(entries)) or state.asked
     asked = state.asking(queries)
-    named = any(mentions(queries[0], entry.title) for entry in entries)
-    found = [] if named else await tools.search_text(queries)
+    stands = same_wording(queries[0], state.question) and says_this(state.question)
+    about_it = bool(entries) and (stands or any(mentions(queries[0], entry.title) for entry in entries))
+    found = [] if about_it else await tools.search_text(queries)
     if found or not entries:
         return asked.having(found)
     asked = asked.having(tools.show(entries))
@@ -109,7 +111,8 @@ async def reading(entries: Sequence[Evidence], state: State, tools: Tools, limit
 async def settle(memory: Draft, evidence: Draft, state: State, tools: Tools) -> Draft:
     """Stage 4: the answer that both give, or the one that the model believes, with both and the reason in its notes.
 
-    A side that does not know contradicts nothing, and leaves it to the other.
+    A side that does not know contradicts nothing, and leaves it to the other. Where memory does not know, and there was
+    no time for the other, one answer from all that was found takes what is left.
 
     Args:
         memory: y_int.
@@ -118,6 +121,12 @@ async def settle(memory: Draft, evidence: Draft, state: State, tools: Tools) -> 
         tools: of the turn.
     """
     said = {"memory": memory.text, "external": evidence.text}
+    found = bool(state.seen or state.found)
+    if not evidence.text and tools.abstains(memory) and (found or not memory.text):
+        draft = await tools.answer(state)
+        if draft.text or not memory.text:
+            side = "external" if draft.text and found else "memory"
+            return replace(draft, notes={**draft.notes, **said, side: draft.text, "believed": side})
     if evidence.text and same_wording(memory.text, evidence.text):
         return tools.tell(replace(memory, notes=said | {"believed": "both"}))
     if tools.abstains(evidence) and (memory.text or not evidence.text):

@@ -82,6 +82,11 @@ class Judgement(Enum):
     CONTRADICTED = "contradicted"
     INCOMPLETE = "incomplete"
 
+    @classmethod
+    def _missing_(cls, value: object) -> Judgement:
+        """Of a verifier that says in words of its own what is wrong."""
+        return cls.UNSUPPORTED
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -214,7 +219,7 @@ class QADragon:
         if not asked:
             objects = _short(await tools.lines("objects", state))
             state = state.noting(objects=objects)
-            asked = await tools.lines("object", state) if len(objects) > 1 else objects
+            asked = (await tools.lines("object", state))[:1] if len(objects) > 1 else objects
         for entry in await tools.search_image(asked, limit=MOST_ENTITIES, candidates=True):
             candidate = state.having([entry]).noting(entity=entry.title)
             if await tools.decide(Same, candidate, by="entity", otherwise=Same.YES) is Same.YES:
@@ -308,6 +313,8 @@ async def _doubt(state: State, answer: Draft, reason: str, plan: Plan, tools: To
         otherwise=Judgement.SUPPORTED,
         answer=answer.text,
         certainty=answer.certainty,
+        p_min=answer.p_min,
+        p_mean=answer.p_mean,
         reason=reason,
         evidence=evidence,
     )

@@ -17,14 +17,14 @@ Two = TypeVar("Two")
 
 
 class Tools(Protocol):
-    """The verbs of a turn: timed, fitted into the budget, and told of with their round and branch.
+    """The verbs of a turn: timed, fitted into the budget, and told to the client with their round and branch.
 
-    A step that no longer fits is left out by name and gives what its description says.
+    What no longer fits into the budget is left out, and named in `done.skipped`; each verb says what it returns then.
     """
 
     @property
     def reads_entries(self) -> bool:
-        """Whether `read_entries` brings anything: not where a bundle shows passages behind captions, which tell it."""
+        """Whether `read_entries` brings anything: not where the bundle shows passages behind the captions anyway."""
         ...
 
     @property
@@ -39,7 +39,7 @@ class Tools(Protocol):
 
     @property
     def named(self) -> tuple[str, ...]:
-        """What the question names of the picture, a few words each, with what tells it apart; none: "it" and "this"."""
+        """What the question names of the picture, a few words each ("the red car"); "it" and "this" name nothing."""
         ...
 
     def start(self) -> State:
@@ -54,7 +54,8 @@ class Tools(Protocol):
         """Choose one of a closed set in one prefill pass.
 
         Args:
-            labels: an enumeration of strings; its values are the labels of the decider.
+            labels: an enumeration of strings; its values are the labels of the decider. Others that this has count as
+                what the enumeration makes of them (`_missing_`), or else not at all.
             state: fills the prompt.
             by: name of the decider; without a decider of that name, of the generator's prompt that asks for it. There
                 the labels are lettered " A", " B", ... in the order of the enumeration.
@@ -76,13 +77,19 @@ class Tools(Protocol):
         ...
 
     async def rewrite(self, state: State) -> list[str]:
-        """The question as one query that stands alone; none where nothing is written, the state's own where there is
-        no time for it, nothing to go by but the question, or where its writer says that it knows nothing."""
+        """The question as one query that stands alone.
+
+        The state's own queries where there is no time for it, nothing to go by but the question, or where the generator
+        answers that it does not know; none where it writes nothing.
+        """
         ...
 
     def guessed(self, queries: Sequence[str]) -> bool:
-        """Whether one of them, as they were rewritten, names what neither the wearer nor any evidence told, and is less
-        sure than the bundle asks of what is told from memory."""
+        """Whether a rewritten query has a name that is a guess of the generator.
+
+        That is one which neither the wearer nor any evidence told, and of which the generator is less sure than the
+        bundle asks of what is told from memory.
+        """
         ...
 
     async def answer(self, state: State, task: str = "answer", **also: Note) -> Draft:
@@ -94,11 +101,13 @@ class Tools(Protocol):
         ...
 
     async def attempt(self, state: State) -> tuple[Draft, bool]:
-        """As `answer`, unless all that it says, in the bundle's words, is that nothing is known, or it is written
-        without passages and less sure than the bundle asks of memory: neither is told to anybody.
+        """As `answer`, but an answer that says nothing is kept back.
+
+        That is one that abstains in the bundle's words, or that no passage backs and that is less sure than the bundle
+        asks of what is told from memory.
 
         Returns:
-            The draft, and whether it was told. An empty one was not.
+            The draft, and whether it was told; an empty one was not.
         """
         ...
 
@@ -130,25 +139,27 @@ class Tools(Protocol):
         ...
 
     async def tags(self) -> tuple[str, ...]:
-        """What a classifier says that the picture may show, likeliest first; none where the bundle has no such one, no
-        prompt names what it says, or it is not sure enough."""
+        """What the tagger says that the picture may show, likeliest first.
+
+        None where the bundle has no tagger, no prompt shows tags, or none is likely enough.
+        """
         ...
 
     async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
         """What entries that a search brought back tell: passages of their own, those that fit the query best.
 
         Args:
-            entries: none: nothing is read.
+            entries: what the search brought back; if empty, nothing is read.
             query: what is asked of them.
             limit: how many passages of each to show; 0: as many as the bundle shows of a text search.
         """
         ...
 
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
-        """Look queries up, all at the same time, each passage reranked for the query that found it; merged.
+        """Look all queries up at the same time, rerank each passage for the query that found it, and merge.
 
         Args:
-            queries: each stands alone; none is a search left out.
+            queries: each stands alone; without any the search is left out.
             limit: how many passages to show; 0: the bundle's own number.
             rerank: whether the rerankers, coarse and fine, choose and order them; the search's own order otherwise.
         """
@@ -163,12 +174,14 @@ class Tools(Protocol):
         ...
 
     def remembers(self, draft: Draft) -> bool:
-        """Whether a draft that no passage backs may be told: it says something, and its least token probability reaches
-        what the bundle asks of memory, if it asks."""
+        """Whether a draft that no passage backs may be told.
+
+        It has to say something, and its least token probability has to reach the bundle's threshold, if it has one.
+        """
         ...
 
     def abstains(self, draft: Draft) -> bool:
-        """Whether a draft says that nothing is known, or nothing at all."""
+        """Whether a draft is empty or says that nothing is known."""
         ...
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:

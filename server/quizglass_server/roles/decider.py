@@ -22,7 +22,7 @@ from quizglass_server.models.prompts import EXAMPLE, Prompt, PromptError, Segmen
 from quizglass_server.models.scorers import TextScorer, VisionGraph, VisionRow, VisionScorer, scorer_prompt
 from quizglass_server.models.shared_prompts import PromptPart, SharingScorer
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 SUPPORTED = "supported"
 """The verifier's label for an answer that its evidence supports; any other says that it does not."""
@@ -92,7 +92,9 @@ class VisionDecider:
         self.needs = prompt.template.names
         self.shows_several = prompt.template.shows_several and spec.takes > 1
         if prompt.template.shows_several and not self.shows_several:
-            log.warning("its prompt shows several pictures, its graph takes the wearer's alone", extra={"role": role})
+            logger.warning(
+                "its prompt shows several pictures, its graph takes the wearer's alone", extra={"role": role}
+            )
         try:
             sized = [
                 (size, VisionGraph.shared(spec, size, name, prompt.tokenizer, loading)) for size, name in graphs(spec)
@@ -201,7 +203,7 @@ class LinearDeciderPart(RolePart):
     weights: Annotated[tuple[Weights, ...], Field(min_length=2)]
     """A row for each label, a column for each feature."""
     bias: Annotated[tuple[float, ...], Field(min_length=2)]
-    """Of each label."""
+    """Bias of each label."""
 
     @model_validator(mode="after")
     def _shapes_fit(self) -> LinearDeciderPart:

@@ -340,7 +340,7 @@ def distinct(
 
 
 def _areas(sides: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of rectangles [N, 4]: left, top, right, bottom."""
+    """Areas of rectangles [N, 4]: left, top, right, bottom."""
     return np.asarray((sides[:, 2:] - sides[:, :2]).clip(0.0).prod(axis=1))
 
 

@@ -64,7 +64,7 @@ class GenerationRequest:
     values: Values
     """What the prompt is filled from; what it names and is not here is empty."""
     pictures: tuple[Picture, ...] = ()
-    """In the order in which the prompt shows them, the wearer's own first."""
+    """Pictures in the order in which the prompt shows them, the wearer's own first."""
     max_tokens: int = 0
     """0: the bundle's own limit."""
     constraint: Constraint | None = None

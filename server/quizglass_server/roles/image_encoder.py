@@ -68,7 +68,7 @@ class OnnxImageEncoder:
                 for size, name in graphs(spec)
             ]
         )
-        """Of every graph, and of how pictures are put into it."""
+        """Hash of every graph, and of how pictures are put into it."""
         self._graphs = PictureGraphs(graphs(spec), "image_embeds", self._vectors, loading)
         self.executor = self._graphs.executor
         """What runs it: tensorrt, cuda or cpu."""

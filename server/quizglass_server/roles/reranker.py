@@ -189,7 +189,7 @@ class OnnxCrossEncoder:
         return [float(value) for value in self._relevance(logits)]
 
     def _relevance(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Of one logit its sigmoid, of more the softmax at the manifest's place."""
+        """Relevance: of one logit its sigmoid, of more the softmax at the manifest's place."""
         if self._spec.logits == 1:
             return sigmoid(logits[:, 0])
         return np.asarray(softmax(logits)[:, self._spec.relevant])

@@ -93,7 +93,7 @@ class Models:
     deciders: dict[str, Decider] = field(default_factory=dict)
     """Planner, tool router and verifier by these names, and every further one by its own."""
     others: dict[str, Any] = field(default_factory=dict)
-    """Of every other role, by its name."""
+    """Models of every other role, by the role's name."""
 
     def __getitem__(self, role: RoleKey[Asked]) -> Asked | None:
         """The model of a role."""

@@ -53,7 +53,7 @@ class TaggerPart(Gridded, RolePart):
     least: Probability = 0.5
     """Less likely labels are left out."""
     most: Count = 3
-    """Of one picture."""
+    """Most labels of one picture."""
 
     def load(self, role: str, loading: Loading) -> OnnxTagger:
         """The tagger; BundleError where a file is damaged or the model gives other values than there are labels."""
@@ -71,7 +71,7 @@ class OnnxTagger:
         """
         self._spec = spec
         self.labels = read_labels(loading.files.path(spec.labels), spec.labels)
-        """In the order of the model's values; some may be there twice."""
+        """Labels in the order of the model's values; some may be there twice."""
         self._graphs = PictureGraphs(graphs(spec), spec.output, self._likeliest, loading)
         self.executor = self._graphs.executor
         """What runs it: tensorrt, cuda or cpu."""

@@ -58,7 +58,7 @@ class TextEncoderPart(RolePart):
     tokenizer: FileName
     dimension: Count
     pooling: Literal["mean", "cls", "last"]
-    """Of the token states: their mean, the first, or that of the last token."""
+    """How the token states become one vector: their mean, the first, or that of the last token."""
     query_prefix: str = ""
     passage_prefix: str = ""
     max_tokens: Count
@@ -87,7 +87,7 @@ class OnnxTextEncoder:
             passage_prefix=spec.passage_prefix,
             max_tokens=spec.max_tokens,
         )
-        """Of what makes a passage's vector; a query's prefix is not stored with anything, and may change."""
+        """Hash of what makes a passage's vector; a query's prefix is not stored with anything, and may change."""
         self._tokenizer = TextTokenizer(loading.files.path(spec.tokenizer), spec.max_tokens)
         self._counter = TokenCounter(loading.files.path(spec.tokenizer))
         signature = Signature("last_hidden_state", *text_ranges(spec.max_tokens))

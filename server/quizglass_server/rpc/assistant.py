@@ -85,7 +85,7 @@ class _RequestFrame:
     def __init__(self, frame: types_pb2.Frame, size: int, store: FrameStore, peer: str) -> None:
         self._frames = [frame]
         self.size = size
-        """Of the request, in bytes."""
+        """Bytes of the request."""
         self._store = store
         self._peer = peer
 

@@ -41,10 +41,10 @@ class ConnectMethod:
     """A method of a service, as an ASGI application."""
 
     path: str
-    """Of its URL: /quizglass.v1.AssistantService/Ask."""
+    """Path of its URL: /quizglass.v1.AssistantService/Ask."""
     app: Callable[..., Awaitable[None]]
     most_bytes: int
-    """Of one request message, in its binary form."""
+    """Most bytes of one request message, in its binary form."""
     streams_requests: bool
 
 
@@ -171,7 +171,7 @@ class _Requests:
 
 
 def _content_type(scope: Mapping[str, Any]) -> str:
-    """Of a request, in small letters."""
+    """Content type of a request, in small letters."""
     headers: dict[bytes, bytes] = dict(scope["headers"])
     return headers.get(b"content-type", b"").decode("latin-1").lower()
 

@@ -7,7 +7,7 @@ from cachetools import LRUCache
 from quizglass.v1 import types_pb2
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.decoding.filtering import FrameFilter
-from quizglass_server.decoding.kept import KeptPictures
+from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain import checks
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, NotFound
@@ -16,7 +16,7 @@ from quizglass_server.scheduling.memory import WorkMemory
 _MOST_NAMES = 16_384
 
 
-class FrameStore(KeptPictures):
+class FrameStore(PictureCache):
     """Decodes frames and keeps the most recent, bounded by bytes of pixels.
 
     A hash is as good as its bytes only for the connection that brought those: who knows or guesses the hash of

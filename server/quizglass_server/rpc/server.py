@@ -55,7 +55,7 @@ from quizglass_server.scheduling.memory import WorkMemory
 from quizglass_server.session.dialogue.token import DialogueSealer
 from quizglass_server.session.directory import SessionDirectory, session_limits
 from quizglass_server.session.frames import FramePool
-from quizglass_server.session.session import Means
+from quizglass_server.session.session import SessionResources
 
 if TYPE_CHECKING:
     from quizglass_server.roles.load import LoadedModels  # would load every engine
@@ -70,7 +70,7 @@ _MAX_STREAMS = 100
 _IDLE_MS = 10 * 60 * 1000
 _HELLO_MS = 10 * 1000
 _UNREAD_S = 30.0
-# Beyond this, reading small print gains nothing any more while the picture takes longer to send. Models may take more.
+# Larger pictures take longer to send, and small print is read no better in them. Models may take more pixels.
 USEFUL_PICTURE_SIDE = 672
 # Time for the last bytes of drained requests to leave; health watchers, which never end, are cut off after it.
 _FLUSH_S = 0.5
@@ -78,7 +78,7 @@ _FLUSH_S = 0.5
 
 @dataclass(frozen=True)
 class Services:
-    """What the services call."""
+    """What the services need to answer calls."""
 
     assistant: Assistant
     knowledge: KnowledgeStore
@@ -87,7 +87,7 @@ class Services:
     settings: Settings
     decoder: PictureDecoder
     work: WorkMemory
-    """What messages and pictures under way may take."""
+    """Admits the memory that messages and pictures in flight take."""
     sealer: DialogueSealer
     memory: SightingMemory | None = None
     """None: nothing is remembered."""
@@ -95,7 +95,7 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A service and what answers its calls, whichever way they come."""
+    """A service and its servicer, whether calls come over gRPC, Connect or gRPC-Web."""
 
     service: ServiceDescriptor
     servicer: Any
@@ -209,8 +209,8 @@ def _sessions(services: Services, asking: Asking, look_ahead: LookAhead | None) 
     pool = FramePool(settings.all_frames_bytes)
     coach = None if settings.coaching == "off" else CaptureCoach(FAULTS if settings.coaching == "all" else SURE)
     closer = Closer(services.assistant, limits.useful_picture_side)
-    means = Means(asking, look_ahead, pool, services.sealer, WIRE, limits, coach, closer)
-    return SessionDirectory(means, settings.max_sessions)
+    resources = SessionResources(asking, look_ahead, pool, services.sealer, WIRE, limits, coach, closer)
+    return SessionDirectory(resources, settings.max_sessions)
 
 
 def _is_elsewhere(knowledge: Path | MilvusAddress) -> bool:

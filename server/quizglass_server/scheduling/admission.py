@@ -37,7 +37,7 @@ class Admission:
         self._waiters: deque[tuple[str, asyncio.Future[None]]] = deque()
         self._interval_s = _FIRST_WAIT_S
         self._full_since = 0.0
-        """When the last free permit was taken, or the last one changed hands."""
+        """When the last free permit was taken, or the last one passed to a waiting turn."""
         self._idle = asyncio.Event()
         self._idle.set()
 

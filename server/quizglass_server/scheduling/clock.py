@@ -21,7 +21,7 @@ class EngineClock:
 
     def __init__(self) -> None:
         self.tokens = 0
-        """Of prompts."""
+        """Tokens of prompts."""
         self.written = 0
         """Tokens of completions."""
         self._work: list[tuple[int, int, float]] = []

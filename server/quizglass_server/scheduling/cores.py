@@ -20,9 +20,9 @@ class CoreShares:
     """Threads of each engine."""
 
     llama: int
-    """Of llama.cpp."""
+    """Threads of llama.cpp."""
     onnx: int
-    """Of each ONNX run."""
+    """Threads of each ONNX run."""
     runs: int
     """ONNX runs that may go at the same time."""
 

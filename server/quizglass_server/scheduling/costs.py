@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _WEIGHT = 0.25
-"""Of the newest sample: about the last eight turns decide."""
+"""Weight of the newest sample: about the last eight turns decide."""
 _FORGIVE = 0.9
 """A skipped step's estimate shrinks by this each time, so that one slow run never excludes it for good."""
 

@@ -21,7 +21,7 @@ def deadline() -> float | None:
 
 @contextmanager
 def due_within(seconds: float) -> Iterator[None]:
-    """Work in the block is due so many seconds from now, or earlier where a block around it says so."""
+    """Work in the block is due in so many seconds, or earlier where a block around it says so."""
     due, outer = monotonic() + seconds, _deadline.get()
     token = _deadline.set(due if outer is None else min(due, outer))
     try:

@@ -37,7 +37,7 @@ _PIXELS = "pixels"
 
 
 class ByteLedger:
-    """Bytes by whom they were handed to; safe to share between threads."""
+    """Counts bytes by whom they were handed to; safe to share between threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -45,7 +45,7 @@ class ByteLedger:
         self._included: list[ByteLedger] = []
 
     def add(self, to: str, size: int) -> None:
-        """So many bytes were handed over."""
+        """Note that so many bytes were handed over."""
         with self._lock:
             self._bytes[to] += size
 
@@ -54,7 +54,7 @@ class ByteLedger:
         self._included.append(other)
 
     def settle(self) -> Mapping[str, int]:
-        """All so far."""
+        """All bytes so far, by whom they were handed to."""
         both: Counter[str] = Counter()
         for other in self._included:
             both.update(other._taken())
@@ -63,7 +63,7 @@ class ByteLedger:
         return both
 
     def entries(self, memory_s: float = 0.0, elsewhere: Collection[str] = ()) -> tuple[LedgerEntry, ...]:
-        """The same for the wearer, with what is kept of it.
+        """The same as entries of the turn's ledger, with what is kept of each.
 
         Args:
             memory_s: seconds that the visual memory keeps what it is handed.
@@ -91,12 +91,12 @@ _ledger: ContextVar[ByteLedger | None] = ContextVar("ledger", default=None)
 
 
 def current_ledger() -> ByteLedger | None:
-    """The ledger of the work that is going on; None where nobody counts."""
+    """The ledger of the current work; None where nobody counts."""
     return _ledger.get()
 
 
 def text_size(*texts: str) -> int:
-    """Bytes of texts as they are handed over."""
+    """The bytes of texts as they are handed over."""
     return sum(len(text.encode(errors="surrogatepass")) for text in texts)
 
 
@@ -108,7 +108,7 @@ def handed(to: str, size: int) -> None:
 
 @contextmanager
 def entered_in(ledger: ByteLedger) -> Iterator[None]:
-    """What is handed over in the block, and in tasks and threads begun there, is counted in a ledger."""
+    """Count in a ledger what is handed over in the block, and in tasks and threads begun there."""
     token = _ledger.set(ledger)
     try:
         yield

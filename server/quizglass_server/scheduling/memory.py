@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import gc
-import logging
 import resource
 import threading
 import time
@@ -33,8 +32,7 @@ _TRIM_BYTES, _TRIM_EVERY_S = 64 * _MIB, 2.0
 _MMAP_THRESHOLD, _LARGE_BLOCK = -3, _MIB
 """M_MMAP_THRESHOLD of mallopt(3), and its value in bytes."""
 ELBOW_BYTES = 24 * _MIB
-"""Of address space that a turn may need beside what is admitted: stacks of threads, the engines' own scratch."""
-_log = logging.getLogger(__name__)
+"""Address space that a turn may need beside what is admitted: stacks of threads, the engines' own scratch."""
 
 
 class Reservation:

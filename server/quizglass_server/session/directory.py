@@ -11,7 +11,7 @@ from quizglass_server.session.dialogue.following import Dialogue
 from quizglass_server.session.frames import MAX_PART_BYTES
 from quizglass_server.session.link import SessionLink
 from quizglass_server.session.output import profile
-from quizglass_server.session.session import Means, Session
+from quizglass_server.session.session import Session, SessionResources
 
 _HOLDER_BYTES = 16, 64
 _RETRY_S = 5.0
@@ -21,7 +21,7 @@ PROGRESS_S = 2.0
 
 
 def session_limits(options: LinkOptions, max_frame_bytes: int, useful_picture_side: int = 0) -> SessionLimits:
-    """What sessions are told of their limits."""
+    """The limits that sessions tell their clients."""
     return SessionLimits(
         max_part_bytes=MAX_PART_BYTES,
         max_frame_bytes=min(max_frame_bytes, options.session_frames_bytes),
@@ -43,12 +43,12 @@ class SessionDirectory:
     """Sessions by their names.
 
     Args:
-        means: what they share.
+        resources: what they share.
         most: how many are open at once.
     """
 
-    def __init__(self, means: Means, most: int) -> None:
-        self._means = means
+    def __init__(self, resources: SessionResources, most: int) -> None:
+        self._resources = resources
         self._most = most
         self._sessions: dict[str, Session] = {}
         self._stopping = False
@@ -57,7 +57,7 @@ class SessionDirectory:
         return len(self._sessions)
 
     def open(self, wish: Open) -> tuple[Session, SessionLink]:
-        """A session and its new link: the one that is to be resumed, or a new one with what can be restored of it.
+        """Open a session and a link to it: resumed, or new with what can be restored of an earlier one.
 
         Raises:
             InvalidInput: a field is wrong.
@@ -102,27 +102,27 @@ class SessionDirectory:
         return session
 
     def stop(self, left_s: float) -> None:
-        """Begin nothing new; links end as soon as nothing runs there, which may take `left_s` seconds."""
+        """Begin nothing new; links end as soon as no question runs on them, which may take `left_s` seconds."""
         self._stopping = True
         for session in list(self._sessions.values()):
             session.go_away(left_s)
 
     def end(self) -> None:
-        """End all that is left."""
+        """End all sessions."""
         for session in list(self._sessions.values()):
             session.cut_short()
 
     def _restored(self, wish: Open) -> tuple[Dialogue, str]:
-        """The dialogue of a client's state, and why there is none."""
+        """The dialogue that a client's state holds, or why it gives none."""
         try:
-            return self._means.sealer.open_state(wish.state, wish.holder), ""
+            return self._resources.sealer.open_state(wish.state, wish.holder), ""
         except QuizglassError as error:
             return (), error.code
 
     def _new(self, wish: Open, dialogue: Dialogue) -> Session:
         if len(self._sessions) >= self._most:
             self._make_room()
-        session = Session(self._means, wish.holder, dialogue, wish.output, wish.privacy, self._forget)
+        session = Session(self._resources, wish.holder, dialogue, wish.output, wish.privacy, self._forget)
         self._sessions[session.id] = session
         return session
 

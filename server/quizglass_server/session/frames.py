@@ -29,7 +29,7 @@ from quizglass_server.scheduling.ledger import ByteLedger
 MAX_PART_BYTES = 64 * 1024
 _RETRY_S = 1.0
 _MOST_GONE = 4096
-"""Frames of a session that are gone and whose pictures `forget` still lets go."""
+"""Most frames that are gone and whose pictures `forget` can still remove."""
 _MIMES = ("", "image/jpeg", "image/png", "image/webp")
 
 
@@ -39,20 +39,20 @@ class HeldFrame:
 
     begin: FrameBegin
     data: bytes | bytearray = field(default_factory=bytearray)
-    """As far as it is there."""
+    """The bytes so far."""
     whole: bool = False
     pinned: bool = False
     fault: CaptureFault = CaptureFault.NONE
-    """What is wrong with it as it was taken, once it was judged."""
+    """What is wrong with it as it was taken, once the coach has judged it."""
     advice: str = ""
     capture: tuple[CaptureScore, ...] = ()
-    """With a fault: the scores of all."""
+    """Scores of all faults, where there is one."""
     ahead: ByteLedger = field(default_factory=ByteLedger)
-    """Of what was handed over for it outside of turns, for the first question about it to tell."""
+    """Bytes handed over for it outside of turns, for the ledger of the first question about it."""
 
     @property
     def status(self) -> FrameStatus:
-        """What there is of it."""
+        """The status of the frame, as it is told."""
         if self.whole:
             faults = self.fault, self.advice, self.capture
             return FrameStatus(self.begin.sha256, FrameState.HELD, 0, self.pinned, *faults)
@@ -60,7 +60,7 @@ class HeldFrame:
 
 
 class FramePool:
-    """Bytes of the frames of all sessions.
+    """Bounds the bytes of the frames of all sessions.
 
     Args:
         most_bytes: that are held together; beyond, the oldest that are not pinned go.
@@ -70,10 +70,10 @@ class FramePool:
         self._most_bytes = most_bytes
         self._frames: OrderedDict[HeldFrame, FrameShelf] = OrderedDict()
         self.bytes = 0
-        """That are held."""
+        """Bytes of all frames that are held."""
 
     def touch(self, frame: HeldFrame, shelf: FrameShelf) -> None:
-        """Count a frame as the one that was used last."""
+        """Mark a frame as the one that was used last."""
         self._frames[frame] = shelf
         self._frames.move_to_end(frame)
 
@@ -92,7 +92,7 @@ class FramePool:
             self._frames[oldest].let_go(oldest)
 
     def remove(self, frame: HeldFrame) -> None:
-        """A frame has gone."""
+        """Note that a frame is gone."""
         if self._frames.pop(frame, None) is not None:
             self.bytes -= len(frame.data)
 
@@ -133,7 +133,7 @@ class FrameShelf:
         """SHA-256 of frames that were whole, the latest: what was made of them may still be kept."""
 
     def begin(self, begin: FrameBegin) -> FrameStatus:
-        """Expect a frame, or say what there is of it.
+        """Expect a frame; returns its status.
 
         Raises:
             InvalidInput: a field is wrong, or it was announced otherwise before.
@@ -155,7 +155,7 @@ class FrameShelf:
         return frame.status
 
     def part(self, part: FramePart) -> FrameStatus | None:
-        """Take a piece; the status of the frame when it has become whole.
+        """Take a piece of a frame; returns the frame's status when it has become whole, else None.
 
         Raises:
             NotFound: the frame is not expected.
@@ -184,13 +184,13 @@ class FrameShelf:
         return frame.status
 
     def drop(self, sha256: bytes) -> FrameStatus:
-        """Give a frame up, if it is there."""
+        """Remove a frame, if it is there; returns its status."""
         if (frame := self._frames.get(sha256)) is not None:
             self._remove(frame)
         return FrameStatus(sha256, FrameState.DROPPED)
 
     def clear(self) -> tuple[list[HeldFrame], list[bytes]]:
-        """Give all up; what they were, and the SHA-256 of these and of those that were here before."""
+        """Remove all frames; returns them, and the SHA-256 of these and of those that were here before."""
         frames = list(self._frames.values())
         for frame in frames:
             self._remove(frame)
@@ -199,7 +199,7 @@ class FrameShelf:
         return frames, names
 
     def whole(self, sha256: bytes) -> HeldFrame | None:
-        """A frame that can be asked about; None when it is not there."""
+        """The frame of that name, for a question; None where it is not whole or not there."""
         frame = self._frames.get(sha256)
         if frame is None or not frame.whole:
             return None
@@ -207,7 +207,7 @@ class FrameShelf:
         return frame
 
     def sharper(self, sha256: bytes) -> HeldFrame | None:
-        """The newest whole frame that is a sharper one of this one, or of a part of it."""
+        """The newest whole frame that shows this one, or a part of it, sharper."""
         roles = (Role.CROP, Role.FULL)
         return next(
             (
@@ -224,12 +224,12 @@ class FrameShelf:
         return FrameNeed(sha256, 0 if frame is None else len(frame.data))
 
     def status(self, sha256: bytes) -> FrameStatus:
-        """What there is of a frame."""
+        """The status of a frame."""
         frame = self._frames.get(sha256)
         return FrameStatus(sha256, FrameState.DROPPED) if frame is None else frame.status
 
     def let_go(self, frame: HeldFrame) -> None:
-        """A frame has to make room."""
+        """Remove a frame that has to make room."""
         self._remove(frame)
         self.on_gone(FrameStatus(frame.begin.sha256, FrameState.DROPPED))
 

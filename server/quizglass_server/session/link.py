@@ -10,13 +10,13 @@ from quizglass_server.errors import QuizglassError
 from quizglass_server.session.log import Encoded, MessageLog
 
 Encode = Callable[[ServerSaid, int, bytes], Encoded]
-"""A message of what is said, its number and the session's newest state (empty: it has not changed)."""
+"""Encodes a message: what is said, its number, and the session's newest state (empty: it has not changed)."""
 Passing = Opened | Progress | GoAway | Pong
-"""What tells of the link alone: it is not numbered, not kept, and only the newest of a kind is worth sending."""
+"""Messages about the link alone: they have no number, are not kept, and only the newest of a kind is sent."""
 
 
 class SessionLink:
-    """Sends a session's messages from a number on, and before them what tells of the link.
+    """Sends a session's messages from a number on, and before them messages about the link.
 
     Args:
         number: of the link in its session, from 1.
@@ -30,7 +30,7 @@ class SessionLink:
         self.written = after
         """Number of the last message that was written."""
         self.listens_only = False
-        """Whether its client has said that it says nothing more."""
+        """Whether the client has said that it sends nothing more over this link."""
         self._log = log
         self._encode = encode
         self._passing: dict[type, tuple[Passing, bytes]] = {}
@@ -46,17 +46,17 @@ class SessionLink:
 
     @property
     def _next(self) -> int:
-        """Number of the next message: a client may have acknowledged what this link has not written yet."""
+        """Number of the next message, which may be one that a client acknowledged before this link has written it."""
         return max(self.written + 1, self._log.first)
 
     def tell(self, said: Passing, state: bytes = b"") -> None:
-        """Say something about the link, in place of what is waiting of the same kind."""
+        """Send a message about the link, in place of a waiting one of the same kind."""
         self._passing.pop(type(said), None)
         self._passing[type(said)] = (said, state)
         self._changed.set()
 
     def wake(self) -> None:
-        """The log has more."""
+        """Note that the log has more messages."""
         self._changed.set()
 
     async def progressed(self) -> None:
@@ -77,7 +77,7 @@ class SessionLink:
         self._moved.set()
 
     async def messages(self) -> AsyncGenerator[Encoded, None]:
-        """What is to be sent, in order. A message counts as written when the next one is asked for.
+        """The messages to send, in order. A message counts as written when the next one is asked for.
 
         Raises:
             QuizglassError: the link was ended.

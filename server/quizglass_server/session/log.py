@@ -14,10 +14,10 @@ from typing import Protocol
 
 
 class Encoded(Protocol):
-    """A message as it is sent."""
+    """An encoded message."""
 
     def ByteSize(self) -> int:  # protobuf's name
-        """Its bytes."""
+        """Its size in bytes."""
         ...
 
 
@@ -26,7 +26,7 @@ class _Kept:
     message: Encoded
     size: int
     written: float = math.inf
-    """When it was written to a link, the latest time; infinite: not yet."""
+    """When it was last written to a link; infinite: not yet."""
 
 
 class MessageLog:
@@ -44,31 +44,31 @@ class MessageLog:
         self._now = now
         self._kept: deque[_Kept] = deque()
         self.first = 1
-        """Number of the first message that is kept, or will be."""
+        """Number of the first message that is kept, or of the next one where none is."""
         self._bytes = 0
 
     @property
     def last(self) -> int:
-        """Number of the newest message; 0: there is none."""
+        """Number of the newest message; 0: there was none."""
         return self.first + len(self._kept) - 1
 
     @property
     def full(self) -> bool:
-        """Whether more is kept than should be."""
+        """Whether more bytes are kept than allowed."""
         return self._bytes > self._most_bytes
 
     def add(self, message: Encoded) -> None:
-        """Keep a message, whose number is the next."""
+        """Keep a message under the next number."""
         size = message.ByteSize()
         self._kept.append(_Kept(message, size))
         self._bytes += size
 
     def get(self, seq: int) -> Encoded:
-        """The message of a number that is kept."""
+        """The kept message of that number."""
         return self._kept[seq - self.first].message
 
     def wrote(self, seq: int) -> None:
-        """The message of a number was written to a link."""
+        """Note that a message was written to a link."""
         if seq >= self.first:  # else its client has acknowledged it meanwhile
             self._kept[seq - self.first].written = self._now()
 
@@ -77,7 +77,7 @@ class MessageLog:
         return seq >= self.first - 1
 
     def acknowledge(self, seq: int) -> None:
-        """Let go of all up to a number, which is at most `last`."""
+        """Remove all messages up to a number, which is at most `last`."""
         self._drop(lambda number, _: number <= seq)
 
     def make_room(self, written: int) -> None:

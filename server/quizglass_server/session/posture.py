@@ -8,18 +8,18 @@ from time import monotonic
 from quizglass.session import DeviceState, Heat, LinkQuality, Posture, PostureChange, PostureLimits, SessionLimits
 
 HOLD_S = 20.0
-"""Seconds that all signals have to be better before the posture is."""
+"""Seconds for which all signals have to be better before the posture is."""
 _ORDER = (Posture.NORMAL, Posture.CONSERVE, Posture.RESERVE)
 _BATTERY = (30, 10)
-"""Percent at which, or below, the battery is low and very low."""
+"""Percent of charge at which, or below, the battery is low, and very low."""
 _RECOVERED = 5
-"""Percent above those at which it is not any more."""
+"""Percent of charge above these at which it no longer is."""
 _HEAT = {Heat.WARM: 1, Heat.HOT: 2}
 _LINK = {LinkQuality.FAIR: 1, LinkQuality.POOR: 2}
 _SIDES = (1.0, 0.75, 0.5)
-"""Of frames, as shares of what is of use."""
+"""Sides of frames, as shares of the largest useful side."""
 _PINGS = (1.0, 2.0, 4.0)
-"""Times the usual interval."""
+"""Intervals of pings, as multiples of the usual one."""
 _WORDS = (0, 60, 30)
 
 
@@ -41,10 +41,10 @@ class DevicePosture:
         self._level = 0
         self._better_since: float | None = None
         self.limits = self._limits()
-        """What holds now."""
+        """The limits that hold now."""
 
     def tell(self, state: DeviceState) -> PostureChange | None:
-        """Take what the device says of itself; the change, if that is one."""
+        """Take what the device tells of itself; returns the change of posture, if there is one."""
         before = self._state
         self._state = DeviceState(
             before.battery_percent if state.battery_percent is None else state.battery_percent,
@@ -56,7 +56,7 @@ class DevicePosture:
         return self.settle()
 
     def settle(self) -> PostureChange | None:
-        """The change that is due now, if one is."""
+        """The change of posture that is due now, if there is one."""
         signals = self._signals()
         worst = max(signals.values())
         if worst >= self._level:
@@ -73,13 +73,13 @@ class DevicePosture:
 
     @property
     def due_in(self) -> float | None:
-        """Seconds until `settle` may find a change with nothing being told; None: it will not."""
+        """Seconds until `settle` may return a change though nothing is told; None: it will not."""
         if self._better_since is None:
             return None
         return max(0.0, self._better_since + HOLD_S - self._now())
 
     def _signals(self) -> dict[str, int]:
-        """What can be said of each signal, and how bad it is: 0 to 2."""
+        """For each signal, how to put it in words, and how bad it is: 0 to 2."""
         state = self._state
         battery = max(0, self._battery - 1) if state.charging else self._battery
         charging = ", charging" if state.charging else ""

@@ -54,20 +54,20 @@ class Segmenter:
         self._most_words = most_words
         self._rest = ""
         self._written = ""
-        """What the confirmed segments, and what was left out, are made of."""
+        """What the confirmed segments were made of, with what was left out of them."""
         self._left_out = ""
         self._words = 0
         self._full = False
-        """Whether there is no more room for words."""
+        """Whether there is no room for more words."""
         self._drafts: list[Segment] = []
         self._count = 0
         self._whole = False
-        """Whether the confirmed segments are the answer already."""
+        """Whether the confirmed segments are the whole answer."""
         self.confirmed: list[Segment] = []
-        """Those that do not change any more, in order."""
+        """Segments that do not change any more, in order."""
 
     def lead_in(self, text: str) -> tuple[Segment, ...]:
-        """What is said before there is an answer; nothing when there is some of it."""
+        """The segment that is said before there is an answer; none where some of it is there."""
         if self._count:
             return ()
         shaped = self._shape.segments(self._shape.text(text))
@@ -79,7 +79,7 @@ class Segmenter:
         return segments
 
     def take(self, event: TurnEvent) -> tuple[Segment, ...]:
-        """The segments that an event, already `cleaned`, brings or changes."""
+        """The segments that are new or changed by an event, which is already `cleaned`."""
         match event:
             case AnswerDelta(text=text):
                 self._rest += text if self._rest or self._written else text.lstrip()
@@ -101,7 +101,7 @@ class Segmenter:
 
     @property
     def unconfirmed(self) -> str:
-        """What was written and is in no confirmed segment."""
+        """What was written and is not in a confirmed segment."""
         return self._left_out + self._rest
 
     def _settle(self, state: SegmentState) -> tuple[Segment, ...]:
@@ -111,7 +111,7 @@ class Segmenter:
         return tuple(replace(each, state=state, text="", lines=()) for each in drafts)
 
     def _end(self, answer: str) -> tuple[Segment, ...]:
-        """What is left of the answer; all of it where it is another one than was written."""
+        """The rest of the answer; all of it where the final answer is another one than was written."""
         said = self._written
         self._rest = ""
         if self._whole or said.strip() == answer:
@@ -131,7 +131,7 @@ class Segmenter:
         return tuple(segments)
 
     def _shaped(self, state: SegmentState, texts: list[str]) -> list[Segment]:
-        """Segments of pieces, as many as there is room for; the rest is left out."""
+        """Segments made of pieces, as many as there is room for; the rest is left out."""
         segments = []
         for text in texts:
             for said, lines in self._shape.segments(self._fitting(text)):
@@ -158,13 +158,13 @@ class Segmenter:
         return text[:end]
 
     def _pieces(self, text: str) -> list[str]:
-        """All of a text in pieces."""
+        """A whole text in pieces."""
         self._rest = text
         texts, rest, self._rest = self._complete(), self._rest.rstrip(), ""
         return [*texts, rest] if rest else texts
 
     def _complete(self) -> list[str]:
-        """The pieces that are complete, taken from what is written."""
+        """The complete pieces of what is written; they are taken out of it."""
         texts = []
         while (end := self._next_end()) is not None:
             texts.append(self._rest[:end])

@@ -1,6 +1,6 @@
-"""A wearable's session: what its client says, what it has to say, and the link in between, which may be away.
+"""A wearable's session: takes its client's messages and answers them, over a link that may break and be replaced.
 
-Knows no gRPC. Whoever has a link hands its client's messages to `Session.receive`, and sends what the link says.
+Knows no gRPC. A transport hands its client's messages to `Session.receive`, and sends what the session's link gives.
 """
 
 from __future__ import annotations
@@ -63,18 +63,18 @@ from quizglass_server.errors import (
     Superseded,
     reported,
 )
-from quizglass_server.session.asked import QuestionFrames
+from quizglass_server.session.conversation import Conversation
 from quizglass_server.session.dialogue.following import Dialogue
 from quizglass_server.session.dialogue.token import DialogueSealer
+from quizglass_server.session.frame_preparation import FramePreparation
 from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits
-from quizglass_server.session.heard import Conversation
 from quizglass_server.session.link import Encode, SessionLink
 from quizglass_server.session.log import MessageLog
-from quizglass_server.session.looking import FrameLooks
 from quizglass_server.session.posture import DevicePosture
+from quizglass_server.session.question_frames import QuestionFrames
 from quizglass_server.session.turns import Turns
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 MAX_PING_BYTES = 64
 _RETRY_S = 1.0
@@ -82,39 +82,39 @@ _RETRY_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """What a transport says of messages and errors."""
+    """How a transport encodes messages and names errors."""
 
     encode: Encode
     status: Callable[[QuizglassError], int]
     """The google.rpc.Code of an error."""
     kind: Callable[[ClientSaid], str]
-    """What the contract calls a client's message."""
+    """The protocol's name for a client's message."""
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class SessionResources:
     """What all sessions of a server share."""
 
     asking: Asking
     looks: LookAhead | None
-    """None: frames wait for a question."""
+    """Looks at frames ahead; None: they wait for a question."""
     pool: FramePool
     sealer: DialogueSealer
     wire: Wire
     limits: SessionLimits
     coach: CaptureCoach | None = None
-    """None: nobody judges frames."""
+    """Judges how frames were taken; None: nobody does."""
     closer: Closer | None = None
-    """None: a thumbnail is all that is looked at."""
+    """Says where a thumbnail shows too little; None: nobody asks for sharper parts."""
 
 
 class Session:
     """One wearable's session.
 
     Args:
-        means: what sessions share.
+        resources: what all sessions share.
         holder: the client's secret.
-        dialogue: what was said in an earlier session.
+        dialogue: of an earlier session, which goes on here.
         output: what answers should look like.
         privacy: where what it is given may go.
         on_end: told when the session has ended.
@@ -122,18 +122,18 @@ class Session:
 
     def __init__(
         self,
-        means: Means,
+        resources: SessionResources,
         holder: bytes,
         dialogue: Dialogue,
         output: OutputProfile,
         privacy: Privacy,
         on_end: Callable[[Session], None],
     ) -> None:
-        limits = means.limits
+        limits = resources.limits
         self.id = uuid.uuid4().hex
         self.away_since: float | None = time.monotonic()
-        """Since when it has no link, in monotonic seconds; None: it has one."""
-        self._means = means
+        """When it lost its link, in monotonic seconds; None: it has one."""
+        self._resources = resources
         self.privacy = privacy
         self._holder = hashlib.sha256(holder).digest()
         self._secret = holder
@@ -148,14 +148,16 @@ class Session:
         self._pulse: asyncio.TimerHandle | None = None
         self._settling: asyncio.TimerHandle | None = None
         self._last_word = 0.0
-        self._posture = DevicePosture(limits, means.looks is not None)
+        self._posture = DevicePosture(limits, resources.looks is not None)
         self._conversation = Conversation(dialogue)
         room = ShelfLimits(limits.max_frame_bytes, limits.max_frames_bytes, limits.max_frames, limits.max_pins)
-        self._shelf = FrameShelf(room, means.pool, self._frame_whole, self._frame_gone)
-        self._frames = QuestionFrames(means.asking, self._shelf, self.emit, limits.frame_wait, means.closer)
-        self._looks = FrameLooks(means.asking, self._shelf, self.emit, self._not_a_picture, means.looks, means.coach)
+        self._shelf = FrameShelf(room, resources.pool, self._frame_whole, self._frame_gone)
+        self._frames = QuestionFrames(resources.asking, self._shelf, self.emit, limits.frame_wait, resources.closer)
+        self._preparation = FramePreparation(
+            resources.asking, self._shelf, self.emit, self._not_a_picture, resources.looks, resources.coach
+        )
         queue = limits.max_queued_asks
-        self._turns = Turns(means.asking, self._frames, self._conversation, self, queue=queue, output=output)
+        self._turns = Turns(resources.asking, self._frames, self._conversation, self, queue=queue, output=output)
 
     # What whoever has a link does.
 
@@ -164,18 +166,18 @@ class Session:
         return hmac.compare_digest(self._holder, hashlib.sha256(holder).digest())
 
     def resumable_after(self, seq: int) -> str:
-        """Why it cannot go on after that message; empty when it can."""
+        """Why a new link cannot go on after message `seq`: a reason of the protocol; empty where it can."""
         if seq > self._log.last:
             return "SEQ_AHEAD"
         return "" if self._log.keeps_after(seq) else "SEQ_NOT_KEPT"
 
     @property
     def dialogue(self) -> Dialogue:
-        """What was said and heard."""
+        """What was asked, and what was heard of each answer."""
         return self._conversation.dialogue
 
     def attach(self, after: int, restored: Restored, reason: str) -> SessionLink:
-        """A new link, which sends what comes after message `after`. It takes the place of an older one."""
+        """Make a new link, which sends all messages after number `after`; an older link ends."""
         if self._link is not None:
             self._link.end(Superseded())
         if self._away is not None:
@@ -183,22 +185,22 @@ class Session:
         self._links += 1
         self.away_since, self._away = None, None
         self._log.acknowledge(after)
-        link = self._link = SessionLink(self._links, self._log, after, self._means.wire.encode)
-        opened = Opened(self.id, link.number, restored, reason, self._means.limits, self._turns.open_asks)
+        link = self._link = SessionLink(self._links, self._log, after, self._resources.wire.encode)
+        opened = Opened(self.id, link.number, restored, reason, self._resources.limits, self._turns.open_asks)
         link.tell(opened, self.state)
         self._changed_state = False
         self._beat()
         return link
 
     def detach(self, link: SessionLink) -> None:
-        """A link is gone. The session waits for another one, unless that has come already."""
+        """Note that a link is gone; the session waits for another one, unless there is one already."""
         link.finish()  # nobody waits any more until it has written something
         if self._link is link and not self._ended:
             self._link, self.away_since = None, time.monotonic()
             if self._stopping and not self._turns.open_asks:
                 self.end()
                 return
-            self._away = asyncio.get_running_loop().call_later(self._means.limits.away, self.end)
+            self._away = asyncio.get_running_loop().call_later(self._resources.limits.away, self.end)
 
     @property
     def stream(self) -> int:
@@ -207,11 +209,11 @@ class Session:
 
     @property
     def link(self) -> SessionLink | None:
-        """The link that is there."""
+        """The current link; None: the client is away."""
         return self._link
 
     async def room(self) -> None:
-        """Wait until the client has read enough of what was said for another of its messages to be taken.
+        """Wait until the client has read enough messages for another one of its own to be taken.
 
         Raises:
             Overloaded: nobody reads, as the client has no link.
@@ -226,7 +228,7 @@ class Session:
             raise Overloaded("too much of what was said waits to be read; attach to the session first", _RETRY_S)
 
     def receive(self, said: ClientSaid | None, message_id: int = 0) -> None:
-        """Take a message of the client. What comes of it is said over the link; nothing here waits."""
+        """Handle a message of the client, without waiting for anything; answers go out over the link."""
         if said is None or self._ended:
             return
         try:
@@ -235,21 +237,21 @@ class Session:
             self._refuse(said, message_id, error)
 
     def listens_only(self, link: SessionLink) -> None:
-        """The client says nothing more over this link, which ends when nothing runs."""
+        """Note that the client sends nothing more over this link, which ends once no question runs."""
         link.listens_only = True
         self._leave_when_idle()
 
     def refuse(self, error: QuizglassError) -> None:
-        """Tell of a message that could not even be read."""
+        """Tell the client of a message that could not be read."""
         self.emit(self._notice(error))
 
     def end(self) -> None:
-        """End the session: what runs is cancelled, frames are let go, the link ends once it has sent what there is."""
+        """End the session: questions are cancelled, frames let go, and the link ends once it has sent everything."""
         if self._ended:
             return
         self._ended = True
         self._turns.stop()
-        self._looks.end()
+        self._preparation.end()
         self._shelf.clear()
         for timer in (self._away, self._pulse, self._settling):
             if timer is not None:
@@ -259,32 +261,32 @@ class Session:
         self._on_end(self)
 
     def go_away(self, left_s: float) -> None:
-        """The server is about to stop: nothing new is begun, and the link ends when nothing runs."""
+        """Prepare for the server's stop: nothing new begins, and the link ends once no question runs."""
         self._stopping = True
         if self._link is not None:
             self._link.tell(GoAway(left_s, Stopping.code), self.state)
         self._leave_when_idle()
 
     def cut_short(self) -> None:
-        """The server stops now: end what runs, and say so."""
+        """End the session as the server stops now: running questions are interrupted, and told so."""
         self._turns.interrupt(Cause.STOPPING)
         self.end()
 
     @property
     def state(self) -> bytes:
-        """What the session can be continued with elsewhere; empty: nothing was said."""
-        return self._means.sealer.seal_state(self._conversation.dialogue, self._secret)
+        """The signed state by which the dialogue can go on in another session; empty: nothing was said."""
+        return self._resources.sealer.seal_state(self._conversation.dialogue, self._secret)
 
     # What its turns do: see `turns.Speaker`.
 
     def emit(self, said: ServerSaid) -> None:
-        """Say something, under the next number."""
+        """Send a message, under the next number."""
         if self._ended:
             return
         if isinstance(said, Interrupted) or (isinstance(said, TurnUpdate) and isinstance(said.event, Done)):
             self._changed_state = True
         state, self._changed_state = self.state if self._changed_state else b"", False
-        self._log.add(self._means.wire.encode(said, self._log.last + 1, state))
+        self._log.add(self._resources.wire.encode(said, self._log.last + 1, state))
         self._last_word = time.monotonic()
         if self._link is not None:
             self._link.wake()
@@ -294,12 +296,12 @@ class Session:
             self._turns.interrupt(Cause.UNREAD)
 
     def failed(self, ask_id: str, message_id: int, error: Exception) -> None:
-        """A question is over with an error; what was said of an answer by then is part of the dialogue."""
+        """Tell that a question failed; what was said of its answer by then is part of the dialogue."""
         self._changed_state = True
         self.emit(self._notice(error, message_id, "ask", ask_id=ask_id, turn_over=True))
 
     def settled(self) -> None:
-        """A question is over."""
+        """Note that a question is over."""
         self._leave_when_idle()
 
     # How messages are taken.
@@ -316,7 +318,7 @@ class Session:
                 self._part(said, message_id)
             case FrameDrop(sha256=sha256):
                 checks.sha256(sha256, "frame_drop.sha256")
-                self._looks.end(sha256)
+                self._preparation.end(sha256)
                 self.emit(self._shelf.drop(sha256))
                 self._frames.arrived(sha256)
             case SessionAsk():
@@ -365,7 +367,7 @@ class Session:
         if self._stopping:
             raise Stopping
         if self._stays_here:
-            raise NotLocal(self._means.asking.elsewhere)
+            raise NotLocal(self._resources.asking.elsewhere)
         try:
             self._turns.ask(ask, message_id)
         except InvalidInput as error:
@@ -376,23 +378,23 @@ class Session:
     @property
     def _stays_here(self) -> bool:
         """Whether nothing can be answered, since what it takes is elsewhere."""
-        return self.privacy is Privacy.LOCAL_ONLY and bool(self._means.asking.elsewhere)
+        return self.privacy is Privacy.LOCAL_ONLY and bool(self._resources.asking.elsewhere)
 
     def _forget(self) -> Forgotten:
         """Forget what was sent and said, as far as it is the session's."""
         ended = self._turns.forget()
-        self._looks.end()
+        self._preparation.end()
         frames, names = self._shelf.clear()
-        pictures = sum(map(self._means.asking.pictures.forget, names))
+        pictures = sum(map(self._resources.asking.pictures.forget, names))
         exchanges = self._conversation.forget()
         self._changed_state = False
         kept = [Kept("caches")]
-        if memory_s := self._means.asking.memory_s:
+        if memory_s := self._resources.asking.memory_s:
             kept.append(Kept("memory", memory_s))
         if self._link is not None:
             self._log.acknowledge(self._link.written)
         if self._link is None or self._link.behind:
-            kept.append(Kept("messages", self._means.limits.unacknowledged))
+            kept.append(Kept("messages", self._resources.limits.unacknowledged))
         size = sum(len(frame.data) for frame in frames)
         return Forgotten(len(frames), size, pictures, exchanges, ended, tuple(kept))
 
@@ -408,7 +410,7 @@ class Session:
             self._settling = None
         if change is not None:
             self._turns.most_words = change.limits.answer_words
-            self._looks.pause(not change.limits.look_ahead)
+            self._preparation.pause(not change.limits.look_ahead)
             self.emit(change)
         if (due := self._posture.due_in) is not None:
             again = lambda: self._announce(self._posture.settle())  # noqa: E731
@@ -429,10 +431,10 @@ class Session:
         if frame.begin.parent:
             self._frames.sharper_arrived(frame.begin.parent)
         if not self._stays_here:
-            self._looks.begin(frame)
+            self._preparation.begin(frame)
 
     def _frame_gone(self, status: FrameStatus) -> None:
-        self._looks.end(status.sha256)
+        self._preparation.end(status.sha256)
         self.emit(status)
 
     def _not_a_picture(self, sha256: bytes, error: InvalidInput) -> None:
@@ -448,7 +450,7 @@ class Session:
         if isinstance(said, SessionAsk):
             ask_id, over = said.id, said.id not in self._turns.open_asks
         frame = said.sha256 if isinstance(said, FrameBegin | FramePart | FrameDrop) else b""
-        kind = self._means.wire.kind(said)
+        kind = self._resources.wire.kind(said)
         self.emit(self._notice(error, message_id, kind, ask_id=ask_id, frame=frame, turn_over=over))
 
     def _notice(
@@ -464,7 +466,7 @@ class Session:
         """A failure, with the reason, field and delay that a call would have ended with."""
         known = reported(error, message)
         field, wait_s = known.metadata.get("field", ""), known.retry_after_s or 0.0
-        what = self._means.wire.status(known), known.code, known.message, known.metadata, field, wait_s
+        what = self._resources.wire.status(known), known.code, known.message, known.metadata, field, wait_s
         return Notice(message_id, message, ask_id, frame, *what, turn_over)
 
     def _beat(self) -> None:
@@ -474,7 +476,7 @@ class Session:
             self._pulse = None
         if self._ended or not self._turns.open_asks or self._link is None:
             return
-        every = self._means.limits.progress * 0.75
+        every = self._resources.limits.progress * 0.75
         quiet = time.monotonic() - self._last_word
         if quiet >= every and (progress := self._turns.progress()) is not None:
             self._link.tell(progress)

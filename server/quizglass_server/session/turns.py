@@ -32,35 +32,37 @@ from quizglass_server.domain.turns import Turn
 from quizglass_server.errors import InvalidInput, Overloaded, TurnRunning
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.ledger import entered_in
-from quizglass_server.session.asked import AskedQuestion, QuestionFrames, SharpenedFrame, ShelfFrame
+from quizglass_server.session.asked_question import AskedQuestion
+from quizglass_server.session.conversation import Conversation, Said
 from quizglass_server.session.dialogue.following import Dialogue, appended, follow, spoken, understood, with_picture
 from quizglass_server.session.dialogue.references import asks_to_go_on
-from quizglass_server.session.heard import Conversation, Said
+from quizglass_server.session.frame_sources import SharpenedFrame, ShelfFrame
 from quizglass_server.session.output.profile import LEAD_IN, Shape
+from quizglass_server.session.question_frames import QuestionFrames
 from quizglass_server.session.segments import Segmenter, cleaned
 from quizglass_server.turn.stages import watching
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 MAX_ID_CHARS = 64
 _REMEMBERED = 256
-"""Names of questions that are over."""
+"""Most questions that are over and whose names are still known."""
 _RETRY_S = 1.0
 
 
 class Speaker(Protocol):
-    """What a session does with what its turns have to say."""
+    """Takes what turns have to say; implemented by the session."""
 
     def emit(self, said: ServerSaid) -> None:
-        """Say something, under the next number."""
+        """Send a message, under the next number."""
         ...
 
     def failed(self, ask_id: str, message_id: int, error: Exception) -> None:
-        """A question is over with an error."""
+        """Tell that a question failed."""
         ...
 
     def settled(self) -> None:
-        """A question is over."""
+        """Note that a question is over."""
         ...
 
 
@@ -93,11 +95,11 @@ class Turns:
         self._queue = queue
         self._output = output
         self.most_words = 0
-        """Of answers to questions that are asked from now on, beside what their output says; 0: any number."""
+        """Most words of answers to questions from now on, besides the limit of their output; 0: any number."""
         self._running: AskedQuestion | None = None
         self._waiting: deque[AskedQuestion] = deque()
         self._asked: OrderedDict[str, bytes] = OrderedDict()
-        """By name, hashes: whole, the last 256 messages of a client, sound or not, would be megabytes."""
+        """Hashes of questions, by name: whole, the last 256 messages of a client would be megabytes."""
         self._ending: set[asyncio.Task[None]] = set()
 
     @property
@@ -106,7 +108,7 @@ class Turns:
         return tuple(each.ask.id for each in self._all)
 
     def ask(self, ask: SessionAsk, message_id: int) -> None:
-        """Take a question; one that was taken before changes nothing.
+        """Take a question; taking the same one again changes nothing.
 
         Raises:
             InvalidInput: a field is wrong, or its name was used for another question.
@@ -135,11 +137,11 @@ class Turns:
         self._next()
 
     def cancel(self, ask_id: str) -> None:
-        """End a question, or all of them; nothing comes of one that is over."""
+        """End a question, or all of them; nothing happens for one that is over."""
         self.interrupt(Cause.CANCEL, only=ask_id)
 
     def interrupt(self, cause: Cause, *, by: str = "", only: str = "") -> None:
-        """End what runs and waits, or the one question of that name, and tell of each."""
+        """End all questions, or the one of that name, and tell the client of each."""
         for running in self._all:
             if not running.over and only in ("", running.ask.id):
                 self._end(running)
@@ -150,19 +152,19 @@ class Turns:
         self._next()
 
     def forget(self) -> int:
-        """End everything, tell of it, and know no question any more; how many were ended."""
+        """End all questions, tell the client of each, and forget them; returns how many were ended."""
         count = len(self._all)
         self.interrupt(Cause.CANCEL)
         self._asked.clear()
         return count
 
     def stop(self) -> None:
-        """End everything; nobody is told."""
+        """End all questions without telling anybody."""
         for running in self._all:
             self._end(running)
 
     def progress(self) -> Progress | None:
-        """Where the turn that runs is; None: none does."""
+        """Where the turn that runs is; None: no turn runs."""
         if (running := self._running) is None:
             return None
         now = time.monotonic()
@@ -172,7 +174,7 @@ class Turns:
 
     @property
     def _all(self) -> Sequence[AskedQuestion]:
-        """Those that are not over, in their order."""
+        """The questions that are not over, in their order."""
         running = self._running
         return [*([running] if running is not None and not running.over else []), *self._waiting]
 
@@ -201,7 +203,7 @@ class Turns:
         running.task.add_done_callback(self._ending.discard)
 
     def _end(self, running: AskedQuestion) -> None:
-        """Nothing more comes of a question."""
+        """End a question: nothing more is told of it."""
         running.over = True
         if running is self._running:
             self._running = None
@@ -256,7 +258,7 @@ class Turns:
         return partial(with_picture, followed=followed, held=held)
 
     def _go_on(self, running: AskedQuestion, rest: str) -> None:
-        """Say what was written before and not heard."""
+        """Say what was written of an earlier answer and not heard."""
         done = Done(rest, FinishReason.COMPLETE)
         running.said.spoken = self._conversation.gone_on()
         self._tell(running, Accepted(running.policy, (), 0.0))
@@ -270,7 +272,7 @@ class Turns:
 
     @contextmanager
     def _led_in(self, running: AskedQuestion) -> Iterator[None]:
-        """Say something short when nothing of the answer is there after a while."""
+        """Say something short where nothing of the answer is there after a while."""
         timer = None
         if after := self._output.lead_in_after:
             timer = asyncio.get_running_loop().call_later(after, self._lead_in, running)

@@ -53,7 +53,7 @@ def abstains(answer: str, words: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    """In lower case and with straight apostrophes."""
+    """A text in lower case and with straight apostrophes."""
     return text.casefold().replace("\u2019", "'")
 
 

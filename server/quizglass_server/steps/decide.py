@@ -7,6 +7,7 @@ model-based verifier of QA-Dragon.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from math import log, tanh
 from string import ascii_uppercase
 
@@ -44,17 +45,26 @@ def _told_judge(supported: bool | None, pictures: Sequence[Picture], values: Val
 
 @step("decide", told=_told_decider)
 async def ask_decider(
-    decider: Decider, pictures: Sequence[Picture], values: Values, labels: Sequence[str]
+    decider: Decider, pictures: Sequence[Picture], values: Values, labels: type[Enum]
 ) -> list[tuple[str, float]]:
-    """Each label with its probability, without those of the decider that nobody asks for.
+    """Each label with its probability, without those of the decider that stand for none of `labels`.
 
     Raises:
-        EngineFailed: it has none of them.
+        EngineFailed: it has no other labels than those.
     """
     weighed = await decider.probabilities(pictures, values)
-    if asked := [(name, probability) for name, probability in weighed if name in labels]:
+    if asked := [(name, probability) for name, probability in weighed if _stands_for_one(labels, name)]:
         return asked
-    raise EngineFailed(f"the bundle's decider chooses among {[name for name, _ in weighed]}, not {list(labels)}")
+    wanted = [str(label.value) for label in labels]
+    raise EngineFailed(f"the bundle's decider chooses among {[name for name, _ in weighed]}, not {wanted}")
+
+
+def _stands_for_one(labels: type[Enum], name: str) -> bool:
+    try:
+        labels(name)
+    except ValueError:
+        return False
+    return True
 
 
 @step("decide", role="generator", told=_told_letter)
@@ -108,7 +118,7 @@ def trust(supported: float, p_min: float | None, share: float, match: float = 0.
 
 
 def _log_odds(probability: float) -> float:
-    """Of a probability, none nearer to 0 or 1 than _SUREST."""
+    """Log odds of a probability, none nearer to 0 or 1 than _SUREST."""
     sure = min(max(probability, _SUREST), 1 - _SUREST)
     return log(sure / (1 - sure))
 

@@ -109,7 +109,7 @@ async def generate(
 
     Raises:
         BudgetExceeded: the engine ended it for want of time.
-        InvalidInput: the prompt is too long even without its dialogue.
+        InvalidInput: the prompt is too long even without its dialogue and with one line of evidence.
     """
     await _complete(generator, request, writing, tell)
     if writing.draft.finish is FinishReason.BUDGET:
@@ -135,7 +135,7 @@ async def _complete(
 ) -> None:
     """A prompt too long for the model, or for the time, loses the pictures of entries.
 
-    One that is still too long loses its older dialogue, never question or evidence.
+    One that is still too long loses its older dialogue, then the last lines of its evidence, never the question.
     """
     refusal: QuizglassError | None = None
     for attempt, left_out in shorter(request):

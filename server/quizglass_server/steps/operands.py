@@ -19,7 +19,7 @@ _COMPARABLE = re.compile(r"\d+(?:\.\d+)?")
 """What a calculator takes for a number: no date ("3.10.1990"), no fraction."""
 _NO_UNIT = frozenset(english.FUNCTION.split())
 Kind = tuple[str, int]
-"""Of a number: its unit; without one, its number of digits, as years have four."""
+"""Kind of a number: its unit; without one, its number of digits, as years have four."""
 
 
 def as_told(operands: Sequence[Operand], evidence: Sequence[str]) -> tuple[Operand, ...]:

@@ -1,10 +1,11 @@
-"""What a step is: a function over one model or store, with all that running it in a turn has to know.
+"""What a step is: a function over one model or store, with what the runner of a turn has to know about it.
 
     @step("rerank", role="reranker", optional=True)
     async def rerank(reranker: Reranker, query: str, passages: Sequence[Evidence]) -> list[Evidence]: ...
 
-Called, it is the function. `turn.runner` runs it in a turn: finds what fills the role, which is the first argument,
-times it, fits it into the budget, cuts it off, and notes that it was left out.
+A step that is called directly is that function. `turn.runner` runs it in a turn: it passes the model or store that
+fills the role as the first argument, times the step, fits it into the budget, cuts it off when its time is over, and
+notes a step that it left out.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ P = ParamSpec("P")
 Result = TypeVar("Result", covariant=True)
 
 Telling = tuple[Iterable[StepDetail], Iterable[StepDetail]]
-"""What a step was given, and what it brought."""
+"""What a step was given, and what it returned, as texts for explained turns."""
 
 
 def _untold(*_: object, **__: object) -> Telling:
@@ -35,33 +36,33 @@ class Step(Generic[P, Result]):
     """A step of a turn."""
 
     work: Callable[P, Awaitable[Result]]
-    """What it does; its first argument is what fills the role."""
+    """The function; its first argument is what fills the role."""
     name: str
-    """As in timings, learned costs and skipped steps."""
+    """Its name in timings, learned costs and skipped steps."""
     role: str
-    """A role of the bundle, "knowledge", "memory" or "pictures"; empty: whoever runs it says what fills it."""
+    """A role of the bundle, "knowledge", "memory" or "pictures"; empty: the caller passes what fills it."""
     optional: bool = False
     """Whether the turn goes on without it when it fails or nothing fills its role."""
     after: bool = False
-    """Whether the answer is there already, so that no time is kept for one."""
+    """Whether it runs when the answer is written, so that no time has to be left for one."""
     answers: bool = False
-    """Whether it is the answer: begun whatever it usually costs, and at the end cut off instead of left out."""
+    """Whether it writes the answer: then it begins whatever it usually costs, and is cut off when the time is over."""
     spare: bool = False
-    """Whether it is the first to go: begun only if another round and the check of the answer still fit after it."""
+    """Whether it is left out first: it begins only if another round and the check of the answer still fit after it."""
     leaves: tuple[str, ...] = ()
-    """Names of steps that it leaves time for, besides the answer: it makes them better, and must not cost them."""
+    """Names of steps, besides the answer, for which it leaves time: it helps them and must not crowd them out."""
     size: Callable[..., float] = _any_size
-    """How much there is to do, by its arguments but the first: costs are learned by size."""
+    """How much there is to do, from all arguments but the first: costs are learned per unit of it."""
     told: Callable[..., Telling] = _untold
-    """What to tell of a run, by its result (None: it has none) and its arguments but the first; called only for turns
-    that are to be explained."""
+    """What to tell of a run, from its result (None: it has none) and all arguments but the first; called for explained
+    turns only."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Awaitable[Result]:
         """Do it outside of any turn."""
         return self.work(*args, **kwargs)
 
     def named(self, name: str, role: str = "") -> Step[P, Result]:
-        """The same under another name, with costs of its own, and of another role if one is given."""
+        """The same step under another name, with learned costs of its own; and for another role, if one is given."""
         return replace(self, name=name, role=role or self.role)
 
 

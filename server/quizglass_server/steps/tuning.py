@@ -40,7 +40,7 @@ class Match(ManifestPart):
     most: Annotated[float, Field(ge=-1, le=1)] = 1.0
 
     def odds(self, cosine: float, ahead: float) -> float:
-        """Of an entry of this cosine, so far before the best other one."""
+        """Odds of an entry of this cosine, so far before the best other one."""
         return self.similarity * min(cosine, self.most) + self.margin * ahead + self.offset
 
 
@@ -134,5 +134,5 @@ class Tuning(Thresholds, EvidenceLimits):
 
     @classmethod
     def of(cls, evidence: EvidenceLimits, thresholds: Thresholds, abstain: str) -> Tuning:
-        """From the parts of a manifest."""
+        """The tuning of a bundle, from parts of its manifest."""
         return cls(**dict(evidence), **dict(thresholds), abstain=abstain)

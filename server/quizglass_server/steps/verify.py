@@ -51,12 +51,12 @@ class _Source:
 
     @cached_property
     def words(self) -> tuple[Word, ...]:
-        """Of title and text."""
+        """Words of title and text."""
         return words(f"{self._title}\n{self._text}")
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """Of title and text, as `meaning` gives them."""
+        """Numbers of title and text, as `meaning` gives them."""
         return _numbers(f"{self._title}\n{self._text}")
 
     def has(self, operand: Operand) -> bool:
@@ -99,7 +99,11 @@ def _numbers(text: str) -> frozenset[str]:
 
 
 def verify(
-    answer: str, evidence: Sequence[Evidence], calculations: Sequence[Calculation] = (), question: str = ""
+    answer: str,
+    evidence: Sequence[Evidence],
+    calculations: Sequence[Calculation] = (),
+    question: str = "",
+    shown: Sequence[str] = (),
 ) -> Support:
     """Check an answer.
 
@@ -109,15 +113,17 @@ def verify(
             support an answer but, being no search, never make one unsupported.
         calculations: what was worked out for the answer, whose results stand in it.
         question: may give numbers to calculate with, too.
+        shown: ids of what the answer itself was written from, in order. That is cited before what else the turn found;
+            none: it is not known.
 
     Returns:
         SUPPORTED with citations; UNSUPPORTED when search results were shown and do not say all that the answer says
         (citations of the clauses, names and numbers they do hold); else UNCHECKED.
     """
-    shown = sorted((item for item in evidence if item.used), key=lambda item: _ORDER[item.origin])
-    sources = [_Source(item) for item in shown]
+    used = _first_cited([item for item in evidence if item.used], shown)
+    sources = [_Source(item) for item in used]
     spoken = words(answer)
-    outcome = _unsupported(shown)
+    outcome = _unsupported(used)
     if calculations:
         cited = _calculated(answer, calculations, sources, question)
         return Support(outcome) if cited is None else Support(VerdictOutcome.SUPPORTED, cited)
@@ -130,8 +136,19 @@ def verify(
     return Support(outcome, tuple(citation for citation in runs if citation))
 
 
-def _unsupported(shown: Sequence[Evidence]) -> VerdictOutcome:
-    searched = any(item.origin is not Origin.READ_TEXT for item in shown)
+def _first_cited(used: Sequence[Evidence], shown: Sequence[str]) -> list[Evidence]:
+    """Evidence in the order in which it is cited; every prompt has the words that were read in the picture."""
+    places = {name: place for place, name in enumerate(shown)}
+
+    def order(item: Evidence) -> tuple[bool, int, int]:
+        elsewhere = bool(places) and item.id not in places and item.origin is not Origin.READ_TEXT
+        return elsewhere, _ORDER[item.origin], places.get(item.id, 0)
+
+    return sorted(used, key=order)
+
+
+def _unsupported(used: Sequence[Evidence]) -> VerdictOutcome:
+    searched = any(item.origin is not Origin.READ_TEXT for item in used)
     return VerdictOutcome.UNSUPPORTED if searched else VerdictOutcome.UNCHECKED
 
 
@@ -167,9 +184,13 @@ def _calculated(
 
 
 def _place(result: str, answer: str, begin: int) -> int:
-    """Where a result stands in an answer, from a place on; not within a longer number or word, if it can be helped."""
-    alone = re.compile(rf"(?<!\w)(?<!\d[.,]){re.escape(result)}(?!\w|[.,]\d)").search(answer, begin)
-    return answer.find(result, begin) if alone is None else alone.start()
+    """Where a result stands in an answer, from a place on; not within a longer number or word, if it can be helped.
+
+    A unit may follow a number without a space: "39km".
+    """
+    ends = r"(?!\d|[.,]\d)" if result[-1].isdigit() else r"(?!\w)"
+    alone = re.compile(rf"(?<!\w)(?<!\d[.,]){re.escape(result)}{ends}").search(answer, begin)
+    return max(answer.find(result, begin), answer.find(result)) if alone is None else alone.start()
 
 
 def judged(support: Support, supported: bool | None) -> Support:

@@ -1,4 +1,4 @@
-"""Where in a turn something happens: its round and its branch, which travel with the task.
+"""The round and the branch of its turn in which something happens; both travel with the task.
 
 A policy that searches again begins another round; one that does two things at the same time goes on in two branches.
 """
@@ -19,12 +19,12 @@ _branch: ContextVar[str] = ContextVar("branch", default="")
 
 
 def current_round() -> int:
-    """Of the current task: 1, 2, ...; 0 outside of rounds."""
+    """The current task's round: 1, 2, ...; 0 outside of rounds."""
     return _round.get()
 
 
 def current_branch() -> str:
-    """Of the current task: "1", "2", within the first "1.1", ...; empty where there is but one."""
+    """The current task's branch: "1", "2", in the first "1.1", ...; empty where there is but one."""
     return _branch.get()
 
 

@@ -1,4 +1,4 @@
-"""What is given from the start of a turn, and found out beside its steps: words and tags of the picture, the domain."""
+"""What is found out beside a turn's steps, whatever its policy: printed words, tags and domain of its picture."""
 
 from __future__ import annotations
 
@@ -89,18 +89,18 @@ class Givens:
         return self._tags
 
     def _tagging(self, names: Container[str]) -> asyncio.Task[tuple[str, ...]] | None:
-        """Who finds the tags out, if the prompt names them."""
+        """The task that finds the tags, if the prompt shows them."""
         return self.begin_tagging() if TAGS in names else None
 
     def _naming(self, state: State, names: Container[str]) -> asyncio.Task[str] | None:
-        """Who finds the domain out, if a prompt names it that does not have it from its policy; None: nobody does."""
+        """The task that finds the domain; None where no prompt shows it, or the policy has said it."""
         if not self._routed or "domain" not in names or "domain" in state.notes:
             return None
         self._domain = self._domain or self._runner.begin(self._name_domain())
         return self._domain
 
     async def ahead(self) -> dict[str, Value]:
-        """Values that prompts will have whatever is asked, but for questions that have more words read."""
+        """Values of prompts that are the same for every question, but for one about printed words."""
         known: dict[str, Value] = {"words": await self.words(), "tags": list(await self.tags())}
         return known if self._routed else {**known, "domain": ""}
 
@@ -165,5 +165,5 @@ class Givens:
 
 
 async def _given(finding: asyncio.Task[Given] | None, otherwise: Given) -> Given:
-    """What somebody finds out, once it is there; something else where nobody does."""
+    """The result of a task, or `otherwise` where there is none."""
     return otherwise if finding is None else await asyncio.shield(finding)

@@ -36,7 +36,7 @@ from quizglass_server.turn.stages import noted
 _Identity = tuple[Origin, str, str]
 
 MOST_DETAILS = 24
-"""That are told of what a step was given, and of what it brought."""
+"""How many are told, at most, of what a step was given, and as many of what it returned."""
 
 
 @dataclass(slots=True)
@@ -50,11 +50,11 @@ class Span:
 
 
 class Journal:
-    """The record of one turn, begun when that is accepted.
+    """The record of one turn; its clock starts when the turn is accepted.
 
     Args:
         emit: takes each event, in order.
-        explains: whether every step is told of; else nothing is collected for it.
+        explains: whether every step is told; if not, nothing is collected for that.
     """
 
     def __init__(self, emit: Callable[[TurnEvent], None], *, explains: bool = False) -> None:
@@ -62,23 +62,23 @@ class Journal:
         self._explains = explains
         self._began = perf_counter()
         self._steps: list[StepEnded] = []
-        """Whose evidence has no number yet."""
+        """Steps that are told once the evidence that they found has its number."""
         self._begun = False
         self._waiting: list[Evidence] = []
         self.evidence: list[Evidence] = []
         self.skipped: list[SkippedStep] = []
         self.timings: list[StageTiming] = []
         self.plan: Plan | None = None
-        """The last one that was made."""
+        """The latest plan."""
         self.searched = False
         """Whether a lookup was asked for, whatever came of it."""
         self._provisional: str | None = None
         self.answering = False
         """Whether any piece of an answer was told."""
         self.prompt_tokens = 0
-        """Of all that models were given to read."""
+        """Tokens that models were given to read."""
         self.written_tokens = 0
-        """Of all that models wrote."""
+        """Tokens that models wrote."""
 
     def emit(self, event: TurnEvent) -> None:
         """Tell of an event."""
@@ -92,10 +92,9 @@ class Journal:
         self.found(waiting)
 
     def found(self, items: Sequence[Evidence]) -> list[Evidence]:
-        """Number evidence ("1", "2", ... within the turn), keep it, and tell of it unless there is none.
+        """Number evidence ("1", "2", ... within the turn), keep it, and tell what is new.
 
-        What an earlier search brought back keeps its number, and is told of again only when it is shown for the first
-        time.
+        What an earlier search found keeps its number, and is told again only when the generator is first shown it.
         """
         earlier = {_identity(item): place for place, item in enumerate(self.evidence)}
         numbered, told = [], []
@@ -118,7 +117,7 @@ class Journal:
         return numbered
 
     def came_along(self, item: Evidence) -> None:
-        """Tell of evidence that nobody searched for, but never as the first event of the turn."""
+        """Tell evidence that no search brought, such as words in the picture; never as the first event of the turn."""
         if self._begun:
             self.found([item])
         else:
@@ -143,7 +142,7 @@ class Journal:
         self.ended(Span(step, self._now()), role, tell, reason)
 
     def note_skipped(self, step: str, reason: str) -> None:
-        """Note a step for the turn's end, once in a round."""
+        """Note a step for `Done.skipped`, once a round."""
         here = current_round()
         if all((skipped.step, skipped.round) != (step, here) for skipped in self.skipped):
             self.skipped.append(SkippedStep(step, reason, here))

@@ -31,7 +31,7 @@ from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.runner import StepRunner
 
 CHEAP_S = 0.05
-"""An embedding that usually takes longer is not begun before somebody asks for it."""
+"""Seconds; an embedding that usually takes longer is not begun before somebody asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class Lookups:
         return _shown(self._journal.found([*chosen, *dropped]))
 
     async def pictures(self, seen: Sequence[Evidence]) -> tuple[Picture, ...]:
-        """Of the first of these entries, in order; brought once a turn."""
+        """Pictures of the first of these entries, in order; fetched once a turn."""
         wanted = tuple(takewhile(bool, (item.picture for item in seen[:MOST_ENTRIES])))
         if not wanted:
             return ()

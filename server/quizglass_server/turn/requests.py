@@ -51,7 +51,7 @@ class Requests:
         return (frame, *await self._lookups.pictures(state.seen)) if entries else (frame,)
 
     def names(self, task: str) -> frozenset[str]:
-        """Of the values that the prompt of a task shows."""
+        """Names of the values that the prompt of a task shows."""
         return frozenset() if self._generator is None else self._generator.names(task)
 
     def sees(self, request: GenerationRequest) -> bool:

@@ -73,12 +73,12 @@ class Resources:
     memory: VisualMemory | None = None
     """None: the server remembers nothing."""
     pictures: PictureSource | None = None
-    """Of entries. None: prompts show the wearer's picture alone."""
+    """Pictures of entries. None: prompts show the wearer's picture alone."""
     costs: StepCosts = field(default_factory=StepCosts)
     words: BoundedCache[bytes, WordsRead] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
     """Printed words, by picture's SHA-256."""
     wordy_parts: BoundedCache[bytes, list[Region]] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
-    """Where the gate before the reader finds that there may be words, by picture's SHA-256; mostly nowhere."""
+    """Parts where the word gate finds that there may be words, by picture's SHA-256; mostly none."""
     tags: BoundedCache[bytes, tuple[str, ...]] = field(default_factory=lambda: BoundedCache(_CACHED_TAGS))
     """What pictures are likely to show, by picture's SHA-256."""
     _vectors: BoundedCache[tuple[bytes, Part], Vector] = field(default_factory=lambda: BoundedCache(_CACHED_VECTORS))

@@ -10,16 +10,16 @@ from quizglass_server.models.prompts import clean
 from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.generate import write
+from quizglass_server.steps.language.pronouns import points
 from quizglass_server.steps.language.untold import names_untold
 from quizglass_server.steps.language.wording import same_wording
-from quizglass_server.steps.lookup.pointing import points
 from quizglass_server.steps.tuning import Tuning
 from quizglass_server.turn.requests import Requests
 from quizglass_server.turn.runner import StepRunner
 
 REWRITE = "rewrite"
 OWN_QUERIES = ("query", "queries")
-"""Values of prompts that the generator wrote, and so nobody told."""
+"""Values of prompts that the generator wrote itself: a name in them may be a guess."""
 
 
 class Rewriting:
@@ -61,7 +61,7 @@ class Rewriting:
         return query
 
     def guessed(self, queries: Sequence[str]) -> bool:
-        """Whether one of the queries that were written names what nothing told and memory is not sure of."""
+        """Whether one of the rewritten queries has a name that nothing told and memory is not sure of."""
         return any(self._guessed.get(query) for query in queries)
 
     def _is_guess(self, query: Draft, request: GenerationRequest) -> bool:

@@ -15,7 +15,7 @@ from quizglass_server.steps.step import Step
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.resources import Resources
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -23,24 +23,24 @@ Result = TypeVar("Result")
 LAST_STEP = "generate"
 """The step that the others leave time for, unless a policy ends in others."""
 _CLOSING_S, _CLOSING_SHARE = 0.05, 0.05
-"""Kept back from the answer for the verdict and the last messages: seconds at most, share of the budget at most."""
+"""What the answer leaves for the verdict and the last messages: seconds, and share of the budget, at most."""
 
 _ROOM = 1.1
-"""Of the usual cost of steps that time is left for: what is cut off on time ends a moment later."""
+"""Factor on the usual cost of steps for which time is left: a step that is cut off ends a moment later."""
 
 
 class StepRunner:
     """Times steps, leaves out those that no longer fit, and cuts off those that take too long.
 
-    What counts as left is the budget without the usual cost of writing the answer: evidence that leaves no time for one
-    is of no use. When time gets short, fine reranking goes first, then further rounds, then verification: each leaves
-    their time to those that go after it, where there is enough for them.
+    Time for the answer is reserved: a step begins only if its usual cost and that of writing the answer fit into what
+    is left of the budget. When time gets short, fine reranking is left out first, then further rounds, then
+    verification: each begins only if those after it still fit, as far as there is time for them at all.
 
     Args:
         budget: time left; no step runs past it.
         resources: what fills the roles of steps, and what steps usually cost.
         journal: takes timings and skipped steps.
-        needed_by: who asks for the steps, for errors.
+        needed_by: who asks for the steps, named in errors.
         ending: names of the steps that write the answer.
     """
 
@@ -62,7 +62,7 @@ class StepRunner:
         self.next_round: Sequence[str] = ()
         """Steps, by name, of the round that may follow this one."""
         self.has_answer = False
-        """Whether the policy has an answer in hand: then one that the engine has no room for is left out."""
+        """Whether the policy has an answer already: then another one is left out if the engine has no room for it."""
 
     async def run(self, step: Step[Concatenate[Any, P], Result], *args: P.args, **kwargs: P.kwargs) -> Result | None:
         """Run a step with what fills its role.
@@ -86,7 +86,7 @@ class StepRunner:
     async def run_on(
         self, filling: object, step: Step[Concatenate[Any, P], Result], *args: P.args, **kwargs: P.kwargs
     ) -> Result | None:
-        """The same with what is to fill the role."""
+        """As `run`, with `filling` in the role."""
         size, reserve = step.size(*args, **kwargs), self._reserve(step)
         result: Result | None = None
         if not self._begins(step, size, reserve):
@@ -128,7 +128,7 @@ class StepRunner:
         return False
 
     def begin(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
-        """Begin what goes on beside the steps, to be ended with the turn."""
+        """Begin work beside the steps, which ends with the turn at the latest."""
         task = asyncio.create_task(work)
         self._tasks.append(task)
         return task
@@ -139,7 +139,7 @@ class StepRunner:
             task.cancel()
         for outcome in await asyncio.gather(*self._tasks, return_exceptions=True):
             if isinstance(outcome, Exception):
-                log.debug("a step that was not waited for failed", exc_info=outcome)
+                logger.debug("a step that was not waited for failed", exc_info=outcome)
 
     def _begins(self, step: Step[Any, Any], size: float, reserve: float) -> bool:
         if step.answers:
@@ -177,7 +177,7 @@ class StepRunner:
         if step.optional or isinstance(error, KnowledgeLost):  # an answer without lookups is better than none
             logged = isinstance(error, KnowledgeLost)  # that was logged once, when it was lost
             about = {"step": step.name}
-            log.warning("step failed; the turn goes on without it", exc_info=None if logged else error, extra=about)
+            logger.warning("step failed; the turn goes on without it", exc_info=None if logged else error, extra=about)
             return "FAILED"
         raise error
 

@@ -25,11 +25,11 @@ from quizglass_server.turn.branches import in_branches, in_rounds
 from quizglass_server.turn.givens import TAGS, Givens
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.lookups import Lookups
+from quizglass_server.turn.refusals import colour_refusal
 from quizglass_server.turn.requests import Requests
 from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.rewriting import REWRITE, Rewriting
 from quizglass_server.turn.runner import StepRunner
-from quizglass_server.turn.unseen import colour_untold
 
 Label = TypeVar("Label", bound=Enum)
 One = TypeVar("One")
@@ -37,13 +37,13 @@ Two = TypeVar("Two")
 _Weighing = Coroutine[Any, Any, list[tuple[str, float]] | None]
 
 ANSWERS = (ANSWER, "draft", "conclude")
-"""What is written to be the answer, if it holds: as long at most, and of such a form, as the question wants it."""
+"""Prompts whose completion may become the answer: they get its limit of tokens, and its JSON schema if there is one."""
 LIST = lines(12)
-"""What a list that the generator writes looks like."""
+"""Constraint on what the generator writes as a list."""
 
 
 class Toolbox:
-    """The verbs of one turn, for whose picture it begins to look for words at once.
+    """The verbs of one turn; it begins at once to look for printed words in the picture.
 
     Use as an async context manager: leaving it ends whatever still runs.
 
@@ -115,17 +115,18 @@ class Toolbox:
         """Choose one of a closed set, by the decider of that name or else by the generator's prompt."""
         self._look_ahead()
         self._verified = self._verified or by == VERIFIER
-        name, names = "plan" if labels is Plan else by, [str(label.value) for label in labels]
+        name = "plan" if labels is Plan else by
         decider = self._resources.models.deciders.get(by)
         if decider is None:
             request = await self._requests.to(by, state, also)
+            names = [str(label.value) for label in labels]
             weighed = await self._runner.run(ask_letter.named(name), request, names)
         else:
             step = ask_decider.named(name, role=by)
             shown = await self._requests.pictures(state, entries=decider.shows_several)
 
             def ask(values: Values) -> _Weighing:
-                return self._runner.run_on(decider, step, shown, values, names)
+                return self._runner.run_on(decider, step, shown, values, labels)
 
             weighed = await self._weighed(decider, ask, state, also)
         label, decided_by = otherwise, "fixed"
@@ -148,7 +149,7 @@ class Toolbox:
             return untold
         draft = await self._runner.run(write.named("draft" if task == ANSWER else task), request) or Draft()
         self._runner.has_answer |= answers and bool(draft.text)
-        return draft
+        return replace(draft, shown=state.shown)
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
         """The lines of a completion; none when there is no time for it."""
@@ -208,11 +209,11 @@ class Toolbox:
             return untold
         await self._runner.run(generate, request, writing, say)
         self._runner.has_answer |= bool(writing.draft.text)
-        return writing.draft
+        return replace(writing.draft, shown=state.shown)
 
     def _untold(self, request: GenerationRequest) -> Draft | None:
         """A refusal where nothing in a prompt can tell the answer."""
-        return colour_untold(self._turn, self._resources.models[GENERATOR], request.values)
+        return colour_refusal(self._turn, self._resources.models[GENERATOR], request.values)
 
     def _say(self, text: str) -> None:
         self._journal.emit(AnswerDelta(text))
@@ -319,8 +320,11 @@ class Toolbox:
     async def _weighed(
         self, decider: Decider, ask: Callable[[Values], _Weighing], state: State, also: Mapping[str, Note]
     ) -> list[tuple[str, float]] | None:
-        """What a decider says. While words are looked for it is asked as if there were none, and again if there are and
-        it reads them."""
+        """A decider's probabilities.
+
+        While words are still looked for in the picture, it is asked as if there were none, and again if some are found
+        that its prompt shows.
+        """
         guessed = await self._givens.without_words(state, also, decider.needs)
         if guessed is None:
             if self._turn.picture is not None:
@@ -341,11 +345,11 @@ class Toolbox:
             self._journal.emit(Decided(by, str(label.value), decided_by, dict(weighed)))
 
     def _look_ahead(self) -> None:
-        """While something is decided, begin what is likely to be of use whatever comes of it; nothing is searched yet.
+        """While something is decided, begin what is likely to be needed whatever is decided; nothing is searched yet.
 
-        The generator looks at the picture, after all else it has to do, and after the gate, whose core it takes: the
-        decider keeps the other. While words are read, which holds up decisions for long, views are embedded if that is
-        cheap; without words that would only take a core from the decider.
+        The generator prefills the picture when it has nothing else to do and the word gate has ended, whose core it
+        takes: the decider keeps the other. While words are read, which delays decisions for long, views are embedded
+        if that is cheap; without words to read, that would only take a core from the decider.
         """
         if self._looks_ahead:
             return
@@ -363,6 +367,6 @@ class Toolbox:
 
 
 def _p_min(noted: Mapping[str, Note]) -> float | None:
-    """Of an answer that is judged, the least token probability, as its `certainty` has it in percent."""
-    certainty = noted.get("certainty")
-    return float(certainty) / 100 if isinstance(certainty, str | float) else None
+    """Of an answer that is judged, the least token probability; None: nothing is said of it."""
+    p_min = noted.get("p_min")
+    return p_min if isinstance(p_min, float) else None

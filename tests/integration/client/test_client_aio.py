@@ -23,7 +23,8 @@ from quizglass_client import (
     ServerUnavailable,
     Withdrawn,
 )
-from tests.support.rpc_fakes import EVENTS, Gate, png, serving
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import EVENTS, png, serving
 from tests.support.sessions.session_links import words
 
 

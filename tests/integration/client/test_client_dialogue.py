@@ -16,16 +16,10 @@ from quizglass_client import (
     NotFound,
 )
 from quizglass_server.errors import EngineLost
-from tests.support.rpc_fakes import EVENTS, png, serving, serving_on_a_thread
+from tests.support.rpc_fakes import EVENTS, png, serving
 
 COST = values.Exchange("How much does this cost?", "45 crowns")
 SHA256 = hashlib.sha256(png()).digest()
-
-
-@pytest.fixture
-def stage(tmp_path):
-    with serving_on_a_thread(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

@@ -12,14 +12,8 @@ from pillow_heif import register_heif_opener
 
 from quizglass_client.cli import main
 from quizglass_server import errors
-from tests.support.client_runs import knowledge_command
-from tests.support.rpc_fakes import png, serving_on_a_thread
-
-
-@pytest.fixture
-def stage(tmp_path):
-    with serving_on_a_thread(tmp_path / "server") as made:
-        yield made
+from tests.support.client_runs import WIKI, knowledge_command
+from tests.support.rpc_fakes import png
 
 
 @pytest.fixture
@@ -76,29 +70,6 @@ def test_parquet(stage, quizglass, tmp_path: Path) -> None:
     assert stage.knowledge.pictures["a"] == (png(), png(32))
     (tmp_path / "bad.parquet").write_bytes(b"not parquet")
     assert main(["knowledge", "import", str(tmp_path / "bad.parquet")]) == 2
-
-
-WIKI = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" xml:lang="en">
-<siteinfo><base>https://en.example.org/wiki/Main_Page</base></siteinfo>
-<page><title>Velmora</title><ns>0</ns><id>12</id><revision><id>9</id><timestamp>2001-09-09T01:46:40Z</timestamp>
-<text>{{Infobox automobile
-| name = Velmora
-| maker = [[Tandex]]
-| price = 45 [[crown (coin)|crowns]]
-}}
-The '''Velmora''' is a [[car]].&lt;ref&gt;A book.&lt;/ref&gt; [[File:front.jpg|thumb|The front]]
-
-== History ==
-Begun in {{circa}} 1974 &amp;amp; sold.
-
-{| class="wikitable"
-! a !! b
-|}
-[[Category:Cars]]</text></revision></page>
-<page><title>Velmora (car)</title><ns>0</ns><id>13</id><redirect title="Velmora" />
-<revision><text>#REDIRECT</text></revision></page>
-<page><title>Talk:Velmora</title><ns>1</ns><id>14</id><revision><text>Hm.</text></revision></page>
-</mediawiki>"""
 
 
 @pytest.mark.parametrize("packed", [False, True])

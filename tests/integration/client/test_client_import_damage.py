@@ -9,15 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.client.test_client_import import WIKI
-from tests.support.client_runs import knowledge_command
-from tests.support.rpc_fakes import png, serving_on_a_thread
-
-
-@pytest.fixture
-def stage(tmp_path):
-    with serving_on_a_thread(tmp_path / "server") as made:
-        yield made
+from tests.support.client_runs import WIKI, knowledge_command
+from tests.support.rpc_fakes import png
 
 
 @pytest.fixture

@@ -20,17 +20,11 @@ from quizglass_client.cli.imports.wiki import read_wiki
 from quizglass_client.cli.imports.wiki_markup import WikiMarkup
 from quizglass_client.files import lines
 from tests.support.client_runs import knowledge_command
-from tests.support.rpc_fakes import png, serving_on_a_thread
+from tests.support.rpc_fakes import png
 
 ROOT = Path(__file__).parents[3]
 SECRET = b"root:x:0:0:secret zyrbaxon"
 MIB = 1 << 20
-
-
-@pytest.fixture
-def stage(tmp_path):
-    with serving_on_a_thread(tmp_path / "server") as made:
-        yield made
 
 
 @pytest.fixture

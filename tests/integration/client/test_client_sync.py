@@ -26,13 +26,8 @@ from quizglass_client import (
 from quizglass_server import errors
 from quizglass_server.domain import entries as stored
 from quizglass_server.scheduling.admission import Admission
-from tests.support.rpc_fakes import EVENTS, Gate, png, serving_on_a_thread
-
-
-@pytest.fixture
-def stage(tmp_path):
-    with serving_on_a_thread(tmp_path) as made:
-        yield made
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import EVENTS, png
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("optimum")
 
+from quizglass_export import code_digest
 from quizglass_export.assembly import carry_out as carrying
 from quizglass_export.assembly.carry_out import carry_out
 from quizglass_export.assembly.plan import make_plan
@@ -117,11 +118,11 @@ def test_a_step_depends_on_the_servers_code_that_feeds_and_runs_its_model(
     changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = tmp_path / "server"
-    shutil.copytree(carrying._SERVER, code)
-    monkeypatch.setattr(carrying, "_SERVER", code)
-    before = carrying._code_digest()
+    shutil.copytree(code_digest.SERVER, code)
+    monkeypatch.setattr(code_digest, "SERVER", code)
+    before = carrying._code()
     (code / changed).write_text((code / changed).read_text() + "\n# changed\n")
-    assert carrying._code_digest() != before
+    assert carrying._code() != before
 
 
 KILLED = """

@@ -12,15 +12,10 @@ from quizglass import values
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, types_pb2
 from quizglass_server import errors
 from quizglass_server.domain import turns as domain
-from tests.support.rpc_fakes import EVENTS, Gate, png, serving
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import EVENTS, HeldScript, png, serving
 
 QUESTION = "How much does this cost?"
-
-
-@pytest.fixture
-async def stage(tmp_path):
-    async with serving(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture
@@ -145,22 +140,14 @@ async def test_a_held_frame_can_be_asked_about_by_its_hash(assistant):
 
 
 async def test_cancelling_closes_the_turn_and_frees_its_place(stage, assistant):
-    gate, closed = Gate(), asyncio.Event()
-
-    async def waits(turn, policy, budget):
-        try:
-            yield EVENTS[0]
-            await gate()
-        finally:
-            closed.set()
-
-    stage.assistant.script = waits
+    held = HeldScript()
+    stage.assistant.script = held
     call = assistant.Ask(request())
     assert (await call.read()).seq == 1
-    await gate.reached.wait()
+    await held.gate.reached.wait()
     call.cancel()
     async with asyncio.timeout(60):
-        await closed.wait()
+        await held.closed.wait()
     assert await stage.rpc.guard.drain(60)
     assert stage.assistant.admission.running == 0
 

@@ -11,16 +11,11 @@ from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, knowledge_pb2, knowl
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.errors import EngineFailed, SettingsError
 from quizglass_server.rpc.server import start_rpc
-from tests.support.rpc_fakes import EVENTS, Gate, Stage, serving, serving_on_a_thread
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import EVENTS, Stage, serving, serving_on_a_thread
 
 HEALTH = health_pb2.HealthCheckResponse
 ASK = assistant_pb2.AskRequest(question="What is this?")
-
-
-@pytest.fixture
-async def stage(tmp_path):
-    async with serving(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

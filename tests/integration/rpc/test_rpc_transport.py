@@ -20,7 +20,7 @@ from quizglass.v1 import (
 )
 from quizglass_server.rpc import server
 from quizglass_server.rpc.transport import calls
-from tests.support.rpc_fakes import EVENTS, Gate, png, serving
+from tests.support.rpc_fakes import EVENTS, HeldScript, png, serving
 
 ASK = "/quizglass.v1.AssistantService/Ask"
 ADD = "/quizglass.v1.KnowledgeService/AddEntries"
@@ -114,23 +114,15 @@ async def test_pages_that_a_connection_does_not_read_are_not_made(tmp_path, monk
 
 
 async def test_leaving_a_stream_that_was_never_read_stops_its_turn(tmp_path):
-    gate, closed = Gate(), asyncio.Event()
-
-    async def waits(turn, policy, budget):
-        try:
-            yield EVENTS[0]
-            await gate()
-        finally:
-            closed.set()
-
+    held = HeldScript()
     async with serving(tmp_path) as stage:
-        stage.assistant.script = waits
+        stage.assistant.script = held
         async with http2(stage.target, window=0) as unread:
             await unread.message(await unread.call(ASK), QUESTION.SerializeToString())
             async with asyncio.timeout(60):
-                await gate.reached.wait()
+                await held.gate.reached.wait()
         async with asyncio.timeout(60):
-            await closed.wait()
+            await held.closed.wait()
         assert stage.assistant.admission.running == 0
 
 
@@ -219,7 +211,7 @@ async def test_the_oldest_responses_are_given_up_when_too_much_waits_to_be_read(
 
 @pytest.mark.parametrize("method", METHODS)
 async def test_bytes_that_are_no_message_are_a_wrong_request(tmp_path, caplog, monkeypatch, method):
-    monkeypatch.setattr(calls, "log", calls.Sparing(logging.getLogger("test")))
+    monkeypatch.setattr(calls, "logger", calls.Sparing(logging.getLogger("test")))
     async with serving(tmp_path) as stage:
         for _ in range(3):
             error, info = await refusal(stage.target, method, b"\xff\xff\xff\xff")

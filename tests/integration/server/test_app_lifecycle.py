@@ -21,20 +21,10 @@ from quizglass_server.config.settings import Settings
 from quizglass_server.errors import KnowledgeLocked, SettingsError
 from quizglass_server.steps.tuning import EvidenceLimits, Thresholds
 from quizglass_server.web.http.server import WebServer
+from tests.support.gate import Gate
 from tests.support.turn_fakes import Knowledge, Models
 
 SERVING = health_pb2.HealthCheckResponse
-
-
-class Gate:
-    """Something to wait for, and to know that it is being waited for."""
-
-    def __init__(self) -> None:
-        self.reached, self.open = asyncio.Event(), asyncio.Event()
-
-    async def __call__(self) -> None:
-        self.reached.set()
-        await self.open.wait()
 
 
 class Parts:

@@ -1,5 +1,6 @@
 """A real server under a limit of address space little above what it has: it refuses, and does not die."""
 
+import io
 import resource
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,11 +15,16 @@ from quizglass_client import Client, ClientError, Overloaded
 from quizglass_client.local import LocalServer
 from quizglass_export.pocketworld.draw import draw_thing
 from quizglass_export.pocketworld.world import core_world
-from tests.integration.server.test_server_faults import png
 
 THING = core_world().things[0]
 MB = 10**6
 AT_ONCE = 8
+
+
+def png(image: Image.Image) -> bytes:
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
 
 
 def picture(shade: int) -> bytes:

@@ -37,7 +37,8 @@ from quizglass_client import (
     SessionLost,
 )
 from quizglass_client.session.link import SessionConnection
-from tests.support.rpc_fakes import Gate, png, serving, serving_on_a_thread
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import png, serving, serving_on_a_thread
 from tests.support.sessions.conformance import LIVELY
 from tests.support.sessions.session_links import WAIT_S, eventually, text, words
 

@@ -18,7 +18,8 @@ from quizglass_export.pocketworld.world import make_world
 from quizglass_server.coaching.closer import sharpened
 from quizglass_server.errors import EngineFailed
 from quizglass_server.scheduling.admission import Admission
-from tests.support.rpc_fakes import Gate, png, serving
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import png, serving
 from tests.support.sessions.session_links import opened, parts, question
 
 SIDE, FULL_SIDE = 224, 896

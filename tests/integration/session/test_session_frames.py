@@ -21,7 +21,8 @@ from quizglass.session import (
 )
 from quizglass.values import AbstainReason, Done, FinishReason
 from quizglass_server.coaching.coach import ADVICE, FAULTS
-from tests.support.rpc_fakes import Gate, png, serving
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import png, serving
 from tests.support.sessions.session_links import WAIT_S, opened, parts, question, usable
 
 PICTURE = png(200, 100)

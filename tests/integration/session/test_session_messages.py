@@ -16,7 +16,8 @@ from quizglass.session import (
     Pong,
 )
 from quizglass.v1 import session_pb2
-from tests.support.rpc_fakes import Gate, png
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import png
 from tests.support.sessions.session_links import HOLDER, link, question, text, usable, words
 
 PICTURE = png(200, 100)

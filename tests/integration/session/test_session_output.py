@@ -6,7 +6,8 @@ import sys
 from quizglass.session import Interrupted, Markup, OutputProfile, Playback, Speech, TurnUpdate
 from quizglass.values import AnswerDelta, Done, FinishReason
 from quizglass_client import AsyncSession
-from tests.support.rpc_fakes import Gate, serving, serving_on_a_thread
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import serving, serving_on_a_thread
 from tests.support.sessions.session_links import opened, question, words
 
 SPOKEN = OutputProfile(max_words=5, markup=Markup.NONE, speech=Speech.ENGLISH)

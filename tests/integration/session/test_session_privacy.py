@@ -31,7 +31,8 @@ from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.errors import SettingsError
 from quizglass_server.scheduling.ledger import handed
-from tests.support.rpc_fakes import EVENTS, Gate, Stage, png, serve_stage, serving, serving_on_a_thread
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import EVENTS, Stage, png, serve_stage, serving, serving_on_a_thread
 from tests.support.sessions.session_links import HOLDER, link, opened, question, words
 
 ROOT = Path(__file__).parents[3]

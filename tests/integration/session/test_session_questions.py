@@ -23,7 +23,8 @@ from quizglass.session import (
 )
 from quizglass.values import Accepted, AnswerDelta, Done, FinishReason
 from quizglass_server.errors import EngineFailed
-from tests.support.rpc_fakes import Gate, png, serving
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import png, serving
 from tests.support.sessions.session_links import opened, question, usable, words
 
 PICTURE = png(200, 100)

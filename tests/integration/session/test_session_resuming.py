@@ -30,7 +30,8 @@ from quizglass_server.errors import EngineLost, Overloaded, SessionForged, Sessi
 from quizglass_server.session.dialogue.following import Spoken
 from quizglass_server.session.dialogue.token import DialogueSealer
 from tests.support.clock import Clock
-from tests.support.rpc_fakes import Gate, Stage, png, serve_stage, serving
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import Stage, png, serve_stage, serving
 from tests.support.sessions.session_links import (
     HOLDER,
     OTHER,

@@ -9,7 +9,8 @@ import pytest
 from quizglass_client.cli.walk import read_walk, replay
 from quizglass_client.session.shaping import LinkProfile, ShapingProxy
 from quizglass_client.terminal.output import UsageError
-from tests.support.rpc_fakes import Gate, png, serving
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import png, serving
 from tests.support.sessions.session_links import words
 
 SAMPLE = Path(__file__).parents[3] / "bench" / "session" / "walk.jsonl"

@@ -10,16 +10,11 @@ import pytest
 from quizglass import values
 from quizglass_server import errors
 from quizglass_server.domain import turns as domain
-from tests.support.rpc_fakes import EVENTS, Gate, png
-from tests.support.web import CHAT, JSON, Wire, ask, web_serving
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import EVENTS, HeldScript, png
+from tests.support.web import CHAT, JSON, Wire, ask
 
 SCHEMA = {"type": "object", "properties": {"price": {"type": "integer"}}, "required": ["price"]}
-
-
-@pytest.fixture
-async def door(tmp_path):
-    async with web_serving(tmp_path) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -292,23 +287,15 @@ async def test_failures_are_told_in_openais_form(client, door, error, status, ki
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_client_that_leaves_ends_its_turn(door, stream):
-    gate, closed = Gate(), asyncio.Event()
-
-    async def waits(turn, policy, budget):
-        try:
-            yield EVENTS[3]
-            await gate()
-        finally:
-            closed.set()
-
-    door.stage.assistant.script = waits
+    held = HeldScript(EVENTS[3])
+    door.stage.assistant.script = held
     body = json.dumps({"model": "both", "messages": [user("What?")], "stream": stream}).encode()
     async with asyncio.timeout(60):
         async with await Wire.to(door) as wire:
             await wire.begin("POST", CHAT, {**JSON, "content-length": str(len(body))})
             await wire.say(body)
-            await gate.reached.wait()
-        await closed.wait()
+            await held.gate.reached.wait()
+        await held.closed.wait()
     assert await door.stage.rpc.guard.drain(60)
 
 

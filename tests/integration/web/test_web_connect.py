@@ -18,20 +18,15 @@ from google.rpc import error_details_pb2
 from quizglass.v1 import assistant_pb2, knowledge_pb2, memory_pb2, session_pb2, types_pb2
 from quizglass_server import errors
 from quizglass_server.rpc.connect import connect_methods
-from tests.support.rpc_fakes import EVENTS, Gate, png
-from tests.support.web import ASK, CAPABILITIES, JSON, Wire, ask, enveloped, envelopes, web_serving
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import EVENTS, HeldScript, png
+from tests.support.web import ASK, CAPABILITIES, JSON, Wire, ask, enveloped, envelopes
 
 KINDS = {
     (False, False): StreamType.UNARY,
     (False, True): StreamType.SERVER_STREAM,
     (True, False): StreamType.CLIENT_STREAM,
 }
-
-
-@pytest.fixture
-async def door(tmp_path):
-    async with web_serving(tmp_path) as opened:
-        yield opened
 
 
 @pytest.fixture(params=["connect", "connect as JSON", "gRPC-Web"])
@@ -164,16 +159,8 @@ async def test_the_clients_time_is_the_turns_budget(client, door):
 
 
 async def test_a_client_that_leaves_ends_its_turn(client, door):
-    gate, closed = Gate(), asyncio.Event()
-
-    async def waits(turn, policy, budget):
-        try:
-            yield EVENTS[0]
-            await gate()
-        finally:
-            closed.set()
-
-    door.stage.assistant.script = waits
+    held = HeldScript()
+    door.stage.assistant.script = held
 
     async def leave():
         async for _ in client.execute_server_stream(request=question(), method=ASKING):
@@ -181,9 +168,9 @@ async def test_a_client_that_leaves_ends_its_turn(client, door):
 
     leaving = asyncio.create_task(leave())
     async with asyncio.timeout(60):
-        await gate.reached.wait()
+        await held.gate.reached.wait()
         leaving.cancel()
-        await closed.wait()
+        await held.closed.wait()
     assert await door.stage.rpc.guard.drain(60)
 
 
@@ -231,16 +218,8 @@ async def test_a_browser_asks_over_grpc_web(door):
 
 
 async def test_a_tab_that_is_closed_ends_its_turn(door):
-    gate, closed = Gate(), asyncio.Event()
-
-    async def waits(turn, policy, budget):
-        try:
-            yield EVENTS[0]
-            await gate()
-        finally:
-            closed.set()
-
-    door.stage.assistant.script = waits
+    held = HeldScript()
+    door.stage.assistant.script = held
     async with asyncio.timeout(60):
         async with await Wire.to(door) as wire:
             body = enveloped(b'{"question": "What?"}')
@@ -248,8 +227,8 @@ async def test_a_tab_that_is_closed_ends_its_turn(door):
             await wire.begin("POST", ASK, length)
             await wire.say(body)
             assert (await wire.head())[0] == 200
-            await gate.reached.wait()
-        await closed.wait()
+            await held.gate.reached.wait()
+        await held.closed.wait()
     assert await door.stage.rpc.guard.drain(60)
 
 

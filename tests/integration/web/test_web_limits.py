@@ -13,17 +13,12 @@ from quizglass_server.web.http import connection, gate, server
 from quizglass_server.web.http.asgi import body_of
 from quizglass_server.web.http.gate import Route
 from quizglass_server.web.http.server import WebServer
-from tests.support.rpc_fakes import EVENTS, Gate
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import EVENTS
 from tests.support.web import ASK, CAPABILITIES, CHAT, JSON, Wire, ask, enveloped, web_serving
 
 SOUND = enveloped(b'{"question": "What?"}')
 STREAM = {"content-type": "application/connect+json"}
-
-
-@pytest.fixture
-async def door(tmp_path):
-    async with web_serving(tmp_path) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "[::1]", "LOCALHOST"])

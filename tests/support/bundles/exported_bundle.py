@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.export.parity import exported, plan_role
-from quizglass_export.assembly.assemble import entries
+from quizglass_export.assembly.manifest import entries
 from quizglass_export.assembly.plan import make_plan
 from quizglass_export.checks import Check
 from quizglass_export.recipe.read import RecipeFile

@@ -30,7 +30,8 @@ from quizglass_server.scheduling.budget import Budget
 from quizglass_server.session import asked, directory
 from quizglass_server.web.door import open_door
 from quizglass_server.web.http.server import WebServer
-from tests.support.rpc_fakes import EVENTS, Gate, Stage, png, serve_stage
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import EVENTS, Stage, png, serve_stage
 from tests.support.sessions.session_links import WAIT_S, words
 
 LIVELY = {"directory.PROGRESS_S": 0.5, "directory.PING_S": 0.75, "asked.WAIT_S": 30.0, "asked.LOOK_S": 30.0}

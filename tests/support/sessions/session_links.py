@@ -32,7 +32,8 @@ from quizglass.v1 import session_pb2_grpc
 from quizglass.values import AnswerDelta, Done, FinishReason, TurnEvent
 from quizglass_server.domain import turns as domain
 from quizglass_server.scheduling.budget import Budget
-from tests.support.rpc_fakes import Gate, Script
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import Script
 
 HOLDER, OTHER = b"h" * 16, b"o" * 16
 WAIT_S = 120.0

@@ -11,12 +11,12 @@ from quizglass.values import AbstainReason, Accepted, AnswerDelta, Done, TurnEve
 from quizglass_server.assistant.asking import Asking, TurnRequest
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.config.options import RequestLimits
-from quizglass_server.decoding.kept import KeptPictures
+from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain.turns import Turn
 from quizglass_server.errors import Overloaded
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
-from tests.support.rpc_fakes import Gate
+from tests.support.gate import Gate
 from tests.support.turn_fakes import World, done, picture, turn
 
 PATIENCE_S = 120.0
@@ -25,7 +25,7 @@ PATIENCE_S = 120.0
 async def asked(world: World, about: Turn, look_ahead: LookAhead | None = None) -> list[TurnEvent]:
     """A turn of little time."""
     events: list[TurnEvent] = []
-    asking = Asking(world.assistant, cast("KeptPictures", None), RequestLimits(), 10.0, look_ahead)
+    asking = Asking(world.assistant, cast("PictureCache", None), RequestLimits(), 10.0, look_ahead)
     request = TurnRequest(about, "both", Budget(0.05))
     async with asyncio.timeout(PATIENCE_S):
         await asking.run(request, None, events.append, lambda _, __, end: end)
@@ -47,7 +47,7 @@ async def test_a_turn_whose_time_is_over_while_it_waits_for_its_place_ends_then(
 async def test_what_a_picture_depends_on_is_found_out_under_a_permit_and_within_its_time() -> None:
     world = World()
     admission = world.assistant.admission = Admission(1, 0)
-    asking = Asking(world.assistant, cast("KeptPictures", None), RequestLimits(), 10.0)
+    asking = Asking(world.assistant, cast("PictureCache", None), RequestLimits(), 10.0)
     running: list[int] = []
 
     async def quick() -> str:

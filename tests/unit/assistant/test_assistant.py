@@ -25,6 +25,7 @@ from quizglass_server.roles.reader import READER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import deadline
+from tests.support.gate import Gate
 from tests.support.turn_fakes import World, done, picture, turn
 
 
@@ -59,17 +60,6 @@ def failing(error: Exception):
         raise error
 
     return fail
-
-
-class Gate:
-    """Something to wait for, and to know that it is being waited for."""
-
-    def __init__(self) -> None:
-        self.reached, self.open = asyncio.Event(), asyncio.Event()
-
-    async def __call__(self) -> None:
-        self.reached.set()
-        await self.open.wait()
 
 
 async def test_an_answer_streams_and_is_cited() -> None:

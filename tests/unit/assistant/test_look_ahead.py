@@ -10,7 +10,7 @@ from quizglass_server.domain.regions import Detection
 from quizglass_server.roles.detector import DETECTOR
 from quizglass_server.roles.domain_router import DOMAIN_ROUTER
 from quizglass_server.roles.reader import READER
-from tests.support.rpc_fakes import Gate
+from tests.support.gate import Gate
 from tests.support.turn_fakes import World, picture, turn
 
 WORLD_S = 120.0

@@ -295,8 +295,9 @@ def test_what_is_no_address_is_told_before_anybody_is_looked_for(target):
 @pytest.mark.parametrize(
     "target", ["[::1]:50061", "unix:/tmp/s", "unix:s", "dns:///glasses:1", "dns:glasses", "g.example:1"]
 )
-def test_other_ways_to_a_server_are_gone(target):
-    Client(target).close()
+def test_other_addresses_that_grpc_knows_are_taken_as_they_are(target):
+    with Client(target) as client:
+        assert client.target == target
 
 
 def test_retries_come_from_the_file_beside_the_protos():

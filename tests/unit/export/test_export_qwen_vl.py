@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers")
 
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES, vision_scorer  # noqa: E402
 from quizglass_export.onnx.file import write_onnx  # noqa: E402
@@ -15,90 +15,8 @@ from quizglass_export.onnx.scorer_inputs import scorer_batch  # noqa: E402
 from quizglass_export.parity import check_scorer, session  # noqa: E402
 from quizglass_export.roles.shared.scorers import SEVERAL, VISION_AXES  # noqa: E402
 from quizglass_server.models.fields import Patched  # noqa: E402
-from quizglass_server.models.vision_inputs import image_tokens, patch_grid, patches  # noqa: E402
-
-IMAGE, START, END = 90, 91, 92
-LABELS = [7, 3, 11]
-TEXT = {
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 1,
-    "vocab_size": 100,
-    "initializer_range": 0.2,
-}
-TOKENS = {"image_token_id": IMAGE, "video_token_id": 93, "vision_start_token_id": START, "vision_end_token_id": END}
-
-
-def qwen2_vl() -> Any:
-    return transformers.Qwen2VLConfig(
-        text_config={**TEXT, "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}},
-        vision_config={"depth": 3, "embed_dim": 32, "hidden_size": 32, "num_heads": 2, "mlp_ratio": 2},
-        **TOKENS,
-    )
-
-
-def qwen2_5_vl() -> Any:
-    return transformers.Qwen2_5_VLConfig(
-        text_config={**TEXT, "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}},
-        vision_config={
-            "depth": 3,
-            "hidden_size": 32,
-            "intermediate_size": 40,
-            "num_heads": 2,
-            "out_hidden_size": 32,
-            "window_size": 56,
-            "fullatt_block_indexes": [1],
-        },
-        **TOKENS,
-    )
-
-
-def qwen3_vl(deep: tuple[int, ...] = (2, 0)) -> Any:
-    return transformers.Qwen3VLConfig(
-        text_config={
-            **TEXT,
-            "head_dim": 16,
-            "rope_scaling": {"rope_type": "default", "mrope_section": [2, 3, 3], "mrope_interleaved": True},
-        },
-        vision_config={
-            "depth": 3,
-            "hidden_size": 32,
-            "intermediate_size": 40,
-            "num_heads": 2,
-            "out_hidden_size": 32,
-            "patch_size": 14,
-            "num_position_embeddings": 25,
-            "deepstack_visual_indexes": list(deep),
-        },
-        **TOKENS,
-    )
-
-
-CONFIGS = {"qwen2_vl": qwen2_vl, "qwen2_5_vl": qwen2_5_vl, "qwen3_vl": qwen3_vl}
-
-
-def made(kind: str) -> Any:
-    torch.manual_seed(4)
-    config = CONFIGS[kind]()
-    config._attn_implementation = "eager"
-    model = getattr(transformers, VISION_CLASSES[kind])(config).eval()
-    with torch.no_grad():  # every weight matters, also those that start as zeros or ones
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.05)
-    return model
-
-
-def pictured(picture: Patched, seed: int, words: int, count: int = 1) -> tuple[list[int], list[np.ndarray]]:
-    """Token ids with so many pictures, and the pictures; before each picture but the first stand two words."""
-    rng = np.random.default_rng(seed)
-    pixels = [rng.integers(0, 256, (picture.height, picture.width, 3), dtype=np.uint8) for _ in range(count)]
-    span = [START, *[IMAGE] * image_tokens(picture), END]
-    ids = [1, *span]
-    for _ in pixels[1:]:
-        ids += [*rng.integers(12, 80, 2).tolist(), *span]
-    return [*ids, *rng.integers(12, 80, words).tolist()], pixels
+from quizglass_server.models.vision_inputs import patch_grid, patches  # noqa: E402
+from tests.support.bundles.tiny_vision_scorers import IMAGE, LABELS, made, pictured  # noqa: E402
 
 
 def expected(model: Any, ids: list[int], pixels: list[np.ndarray], picture: Patched) -> np.ndarray:

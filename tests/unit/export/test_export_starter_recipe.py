@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from quizglass_export.assembly.settings import Settings
 from quizglass_export.assembly.starter_recipe import TASKS, starter_recipe
+from quizglass_export.assembly.starter_settings import StarterSettings
 from quizglass_export.checkpoints.files import CLASSIFIER, DECISIONS, ROUTER
 from quizglass_export.errors import ExportError
 from quizglass_export.recipe.schema import Roles, Samples
@@ -19,7 +19,7 @@ from quizglass_server.policies import POLICIES
 
 
 def roles_of(root: Path, gate: float | None = None) -> Roles:
-    settings = Settings(gate=gate)
+    settings = StarterSettings(gate=gate)
     file = starter_recipe(root, settings, samples=Samples(), demands=Demands(), quantisation="q8_0", threads=1)
     return file.recipe.roles
 

@@ -26,7 +26,7 @@ from quizglass_export.parity import session  # noqa: E402
 from quizglass_export.roles.shared.scorers import VISION_AXES  # noqa: E402
 from quizglass_server.models.fields import Patched  # noqa: E402
 from quizglass_server.models.vision_inputs import patch_grid  # noqa: E402
-from tests.unit.export.test_export_qwen_vl import IMAGE, LABELS, made, pictured  # noqa: E402
+from tests.support.bundles.tiny_vision_scorers import IMAGE, LABELS, made, pictured  # noqa: E402
 
 PICTURE = Patched(width=56, height=56, mean=(0.5,) * 3, std=(0.5,) * 3, patch=14, merge=2, temporal=2)
 

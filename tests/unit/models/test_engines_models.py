@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -38,13 +38,6 @@ SCORERS = ("planner", "reranker", "image_encoder", "text_encoder")
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     return Bundle.load(write_bundle(tmp_path_factory.mktemp("bundle") / "tiny", SCORERS))
-
-
-@pytest.fixture
-def pool() -> Iterator[EnginePool]:
-    made = EnginePool(1)
-    yield made
-    made.close()
 
 
 def loaded(bundle: Bundle, pool: EnginePool, role: str) -> Any:

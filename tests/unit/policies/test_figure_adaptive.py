@@ -88,6 +88,20 @@ async def test_figure_of_adaptive_looks_the_picture_up_once() -> None:
     assert len(tools.of("search_image")) == 1
 
 
+async def test_figure_of_adaptive_looks_up_by_text_what_rounds_found_the_picture_to_show() -> None:
+    tools = ScriptedTools(
+        pictures=seen("Velmora"),
+        planner=["text"],
+        rewrite=[["Who made it?"], ["Who made the Velmora?"]],
+        act=["image", "image", "none"],
+        reformulate=[["a"], ["a"]],
+        answer=[NOTHING, "Tandric"],
+    )
+    assert (await Adaptive().answer(tools)).text == "Tandric"
+    assert tools.calls[-4:] == ["answer answer", "3 rewrite", "3 search_text Who made the Velmora?", "3 answer answer"]
+    assert titles(tools.of("rewrite")[1].state.seen) == ["Velmora"]
+
+
 @pytest.mark.parametrize("plan", ["none", "image", "both"])
 async def test_figure_of_adaptive_looks_a_picture_that_shows_nothing_known_up_once(plan: str) -> None:
     tools = ScriptedTools(

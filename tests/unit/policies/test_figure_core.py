@@ -64,6 +64,14 @@ async def test_figure_of_core_searches_by_text_for_what_the_picture_does_not_sho
     assert two.calls[-2:] == [f"search_text {asked}", "answer answer"]
 
 
+async def test_figure_of_core_keeps_the_entry_where_there_was_no_time_to_name_it_in_the_question() -> None:
+    tools = ScriptedTools(pictures=seen("Velmora"), select=["1"], answer=["1974", "1981"])
+    await CoReMmrag().answer(tools)
+    assert tools.of("search_text") == []
+    external = tools.of("write")[1].state
+    assert (titles(external.seen), titles(external.found)) == (["Velmora"], ["Velmora's own"])
+
+
 async def test_figure_of_core_reads_the_entry_where_a_text_search_brings_nothing() -> None:
     tools = ScriptedTools(
         pictures=seen("Velmora"), texts=False, select=["1"], rewrite=[["When was it built?"]], answer=["1974", "1981"]
@@ -132,6 +140,24 @@ async def test_figure_of_core_without_time_takes_the_best_entry_and_gives_what_t
     assert await CoReMmrag().answer(ScriptedTools()) == Draft(
         notes={"memory": "", "external": "", "believed": "memory"}
     )
+
+
+@pytest.mark.parametrize(
+    ("pictures", "memory", "believed"),
+    [("A", None, "external"), ("A", "I don't know", "external"), ("", None, "memory")],
+)
+async def test_figure_of_core_answers_once_where_memory_does_not_know_and_there_is_no_time_for_the_other_side(
+    pictures: str, memory: str | None, believed: str
+) -> None:
+    written = [memory, *[None] * len(pictures), "1981"]
+    tools = ScriptedTools(pictures=seen(*pictures), searches_text=False, select=["1"], answer=written)
+    draft = await CoReMmrag().answer(tools)
+    assert (draft.text, draft.notes["believed"], draft.notes[believed]) == ("1981", believed, "1981")
+    assert titles(tools.of("answer")[-1].state.seen) == list(pictures)
+    found = tools.start().having(seen("A"))
+    assert (await reconcile(found, ScriptedTools(answer=[memory, None, "1981"]))).text == "1981"
+    left = await reconcile(found, ScriptedTools(answer=[memory, None, None]))
+    assert (left.text, left.notes["believed"]) == (memory or "", "memory")
 
 
 async def test_figure_of_reconciling_what_another_policy_found() -> None:

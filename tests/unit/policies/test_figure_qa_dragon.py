@@ -60,6 +60,8 @@ async def test_figure_of_qa_dragon_goes_through_every_part_on_the_way_of_rag() -
     assert tools.of("verifier")[0].also == {
         "answer": "Ana Bex",
         "certainty": "90",
+        "p_min": 0.9,
+        "p_mean": 0.9,
         "reason": "the article says so",
         "evidence": [
             "Velmora: Velmora is a red car.",
@@ -228,6 +230,12 @@ async def test_figure_of_qa_dragon_looks_up_the_thing_that_the_question_names_an
     await QADragon().answer(tools)
     assert [call.name for call in tools.of("search_image")] == ["car on the left <= 5"]
     assert tools.of("objects") == tools.of("object") == []
+
+
+async def test_figure_of_qa_dragon_looks_up_the_one_object_that_is_meant_whatever_else_is_written() -> None:
+    tools = dragon(object=[["the red car", "the house behind it", "the road"]])
+    await QADragon().answer(tools)
+    assert [call.name for call in tools.of("search_image")] == ["the red car <= 5"]
 
 
 async def test_figure_of_qa_dragons_token_probabilities_refuse_before_the_verifier_is_asked() -> None:

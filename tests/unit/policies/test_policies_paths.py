@@ -1,7 +1,7 @@
 """Each plan walks the paper's path: the right lookups, in the right order, and what the generator is shown."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 
 import pytest
@@ -18,11 +18,14 @@ from quizglass.values import (
     QueryRewritten,
     Verdict,
 )
-from quizglass_server.domain.turns import GenerationEnd, Token
+from quizglass_server.domain.entries import ChunkHit
+from quizglass_server.domain.turns import GenerationEnd, Picture, Token
 from quizglass_server.errors import InvalidInput
+from quizglass_server.models.prompts import Values
+from quizglass_server.roles.decider import Decider
 from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.steps.tuning import Views
-from tests.support.turn_fakes import World, done, picture, turn
+from tests.support.turn_fakes import VELMORA, World, done, picture, turn
 
 SEEN = ["Velmora: Velmora is a red car made by Tandric."]
 FOUND = ["Velmora: The Velmora costs 45 crowns.", "Velmora: The Velmora was first made in 1974."]
@@ -305,3 +308,90 @@ async def test_an_answer_that_its_policy_refuses_is_not_given() -> None:
     assert "45 crowns" not in "".join(event.text for event in events if isinstance(event, AnswerDelta))
     (verdict,) = (event for event in events if isinstance(event, Verdict))
     assert verdict.notes == {"why": "45 crowns"}
+
+
+async def test_what_rounds_of_searching_bring_beyond_the_models_context_is_left_out_from_its_end() -> None:
+    world = World()
+    shown, searched = list[list[str]](), list[str]()
+
+    async def search_texts(vector: object, limit: int, words: str = "", finding: object = None) -> list[ChunkHit]:
+        searched.append(words)
+        return [ChunkHit(VELMORA, f"{len(searched)}.{place} of it.", 0.9) for place in range(limit)]
+
+    async def short_of_room(request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:
+        found = request.values["found"]
+        assert isinstance(found, list)
+        if len(found) > 6:
+            raise InvalidInput("question", "the prompt is too long")
+        shown.append(found)
+        pieces = [f" Which is number {len(searched)}?"] if request.task == "reformulate" else [" 45", " crowns"]
+        for piece in pieces:
+            yield Token(piece, 0.9)
+        yield GenerationEnd("stop", 20, len(pieces))
+
+    async def more(request: GenerationRequest, labels: Sequence[str]) -> list[float]:
+        return [float(label == " B") for label in labels]
+
+    world.knowledge.search_texts = search_texts  # type: ignore[method-assign]
+    world.models.generate, world.models.choose = short_of_room, more  # type: ignore[method-assign]
+    assert done(await world.ask(policy="cogplanner-sequential")).answer == "45 crowns"
+    assert len(searched) == 3
+    assert [line.partition(": ")[2] for line in shown[-1]] == ["3.0 of it.", "3.1 of it.", "3.2 of it.", "3.3 of it."]
+
+
+class Weighing:
+    """A decider that says the same whatever it is asked."""
+
+    executor = "cpu"
+    needs: frozenset[str] = frozenset()
+    shows_several = False
+
+    def __init__(self, **weighed: float) -> None:
+        self._weighed = list(weighed.items())
+
+    async def look_at(self, picture: Picture) -> None:
+        """There is nothing to do."""
+
+    async def probabilities(self, pictures: Sequence[Picture], values: Values) -> list[tuple[str, float]]:
+        return self._weighed
+
+
+def searching_text(verifier: Decider) -> dict[str, Decider]:
+    """Deciders that have QA-Dragon search by text, and this verifier."""
+    return {
+        "search_router": Weighing(rag=1.0),
+        "tool_router": Weighing(text=1.0),
+        "subject": Weighing(other=1.0),
+        "verifier": verifier,
+    }
+
+
+@pytest.mark.parametrize(("supported", "reason"), [(0.3, AbstainReason.UNSUPPORTED), (0.7, AbstainReason.NONE)])
+async def test_a_verifier_may_say_in_words_of_its_own_what_is_wrong(supported: float, reason: AbstainReason) -> None:
+    world = World()
+    world.models.deciders.update(searching_text(Weighing(supported=supported, made_up=1 - supported)))
+    assert done(await world.ask(policy="qa-dragon-no-second-look")).abstain_reason is reason
+
+
+async def test_an_answer_is_held_against_the_verifier_with_its_own_probability_and_no_percentage_of_it() -> None:
+    """In percent 0.9951 is 100: an answer was as good as certain, and what spoke against it did not count."""
+    world = World(support_accept=0.5, support_certainty=0.5)
+    doubting = Weighing(supported=0.002, contradicted=0.998)  # log odds -6.2; the tokens' are 5.3, of 100 % 9.2
+    world.models.deciders.update(searching_text(doubting))
+
+    async def generate(request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:
+        yield Token("45 crowns", 0.9951)
+        yield GenerationEnd("stop", 20, 1)
+
+    world.models.generate = generate  # type: ignore[method-assign]
+    assert done(await world.ask(policy="qa-dragon-no-second-look")).abstain_reason is AbstainReason.CONTRADICTED
+
+
+@pytest.mark.parametrize("policy", ["core-mmrag", "planning-agent-reconciled"])
+async def test_the_time_that_is_kept_for_an_answer_is_used_where_no_draft_fits_before_it(policy: str) -> None:
+    world = World()
+    for step in ("draft", "generate"):
+        world.resources.costs.took(step, 1.0)
+    end = done(await world.ask(policy=policy, budget_s=1.5, now=lambda: 0.0))
+    assert (end.answer, end.abstain_reason) == ("45 crowns", AbstainReason.NONE)
+    assert "draft" in [skipped.step for skipped in end.skipped]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -27,13 +26,6 @@ from tests.support.knowledge.fakes import pictured, stream
 @pytest.fixture
 def bundle(tmp_path: Path) -> Bundle:
     return Bundle.load(write_bundle(tmp_path / "tiny", ("image_encoder", "text_encoder")))
-
-
-@pytest.fixture
-def pool() -> Iterator[EnginePool]:
-    made = EnginePool(1)
-    yield made
-    made.close()
 
 
 def part_of(bundle: Bundle, role: str, **changed: Any) -> ManifestPart:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -37,13 +36,6 @@ class Files:
 
     def sha256(self, name: str) -> str:
         return sha256(self.path(name).read_bytes()).hexdigest()
-
-
-@pytest.fixture
-def pool() -> Iterator[EnginePool]:
-    pool = EnginePool(1)
-    yield pool
-    pool.close()
 
 
 @pytest.fixture

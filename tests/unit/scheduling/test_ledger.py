@@ -7,13 +7,11 @@ from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
-from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.models.wordgate import WordGate
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in, handed
@@ -56,13 +54,6 @@ def test_entries_say_what_is_kept_how_long_and_where():
     assert [each.to for each in entries.values() if each.elsewhere] == ["knowledge"]
     assert entries["knowledge"].kept == ""
     assert (entries["planner"].kept, entries["text_encoder"].kept) == ("pixels", "")
-
-
-@pytest.fixture
-def pool():
-    pool = EnginePool(1)
-    yield pool
-    pool.close()
 
 
 async def test_turns_that_share_a_run_are_each_told_their_part(pool):

@@ -17,8 +17,8 @@ from quizglass.values import (
     VerdictOutcome,
 )
 from quizglass_server.domain.turns import Evidence, Picture, Turn
+from quizglass_server.session.conversation import Conversation, Said
 from quizglass_server.session.dialogue.following import Followed, Spoken, appended, follow, latest, spoken
-from quizglass_server.session.heard import Conversation, Said
 
 OLD, NEW = b"\1" * 32, b"\2" * 32
 NAMED = Spoken("What is this called?", "Velmora", OLD)

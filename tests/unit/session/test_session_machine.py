@@ -47,7 +47,7 @@ from quizglass_server.config.options import LinkOptions, RequestLimits
 from quizglass_server.session.dialogue.token import DialogueSealer
 from quizglass_server.session.directory import SessionDirectory, session_limits
 from quizglass_server.session.frames import FramePool
-from quizglass_server.session.session import Means
+from quizglass_server.session.session import SessionResources
 from tests.support.rpc_fakes import Assistant
 
 HOLDER = b"h" * 16
@@ -110,8 +110,8 @@ class Wearable(RuleBasedStateMachine):
         asking = Asking(assistant, pictures, RequestLimits(), 10.0)
         options = LinkOptions(session_unacknowledged_bytes=16 << 10)
         limits = session_limits(options, 1 << 10, 640)
-        means = Means(asking, None, FramePool(1 << 20), DialogueSealer([bytes(32)], 60), Wire(), limits)
-        self.sessions = SessionDirectory(means, 10)
+        resources = SessionResources(asking, None, FramePool(1 << 20), DialogueSealer([bytes(32)], 60), Wire(), limits)
+        self.sessions = SessionDirectory(resources, 10)
         self.session_id, self.last = "", 0
         self.link = self.reader = self.next = None
         self.asked: dict[str, SessionAsk] = {}

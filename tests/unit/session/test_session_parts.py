@@ -20,10 +20,10 @@ from quizglass_client.channel import KEEPALIVE_S
 from quizglass_client.session.pacing import LEAST, PART, Window
 from quizglass_server.config.options import LinkOptions
 from quizglass_server.errors import InvalidInput
+from quizglass_server.session.conversation import Conversation, Said
 from quizglass_server.session.dialogue.following import Spoken
 from quizglass_server.session.dialogue.references import asks_to_go_on
 from quizglass_server.session.frames import FramePool, FrameShelf, ShelfLimits
-from quizglass_server.session.heard import Conversation, Said
 from quizglass_server.session.link import SessionLink
 from quizglass_server.session.log import MessageLog
 from quizglass_server.session.output.plain import clean

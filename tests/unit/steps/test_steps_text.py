@@ -16,6 +16,7 @@ from quizglass_server.steps.generate import lines_of, write
 from quizglass_server.steps.lookup.rerank import choose, rerank
 from quizglass_server.steps.prompt_values import line, prompt_values
 from quizglass_server.steps.read import MAX_WORDS_CHARS, read_words
+from quizglass_server.steps.shortening import shorter
 from quizglass_server.steps.tuning import Tuning
 from tests.support.turn_fakes import Models, picture, turn
 
@@ -113,6 +114,9 @@ def test_only_accepted_passages_are_shown_and_at_most_so_many() -> None:
         False,
     ]
     assert [p.used for p in choose(passages, 2, Tuning(), reranked=True)] == [True, True, False]
+    between = [passage("a", 0.9), passage("b", 0.1), passage("c", 0.88), passage("d", 0.87)]  # of two queries
+    accepted = [p.text for p in choose(between, 2, Tuning(rerank_accept=0.85), reranked=True) if p.used]
+    assert accepted == ["a", "c"], "one that is not shown takes no place"
     unscored = [passage("a"), passage("b")]
     assert [p.used for p in choose(unscored, 1, Tuning(rerank_accept=0.85), reranked=False)] == [True, False]
 
@@ -166,6 +170,20 @@ async def test_a_prompt_too_long_without_dialogue_is_refused() -> None:
     models.longest = -1
     with pytest.raises(InvalidInput, match="too long"):
         await write(models, request(turn()))
+
+
+def test_a_prompt_that_is_too_long_without_dialogue_loses_the_last_of_its_evidence() -> None:
+    values = {
+        "question": "Who?",
+        "history": [{"question": "q", "answer": "a"}],
+        "found": list("abcde"),
+        "seen": ["s", "t"],
+    }
+    tried = [(each.values, left_out) for each, left_out in shorter(GenerationRequest("answer", values))]
+    told = [("".join(given["found"] or ()), "".join(given["seen"] or ()), left_out) for given, left_out in tried]
+    whole = ("abcde", "st", 0)
+    assert told == [whole, *(("abcde"[:kept], "st", 1) for kept in (5, 3, 2, 1)), ("a", "s", 1)]
+    assert {given["question"] for given, _ in tried} == {"Who?"}
 
 
 def test_every_prompt_is_filled_with_the_same_values() -> None:

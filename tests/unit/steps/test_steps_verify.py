@@ -41,6 +41,18 @@ def test_supported_answers_cite_the_words_they_rest_on(answer: str, cited: list[
     assert [(c.evidence_id, answer[c.start : c.end]) for c in support.citations] == cited
 
 
+@pytest.mark.parametrize(
+    ("shown", "cited"), [((), "1"), (("2",), "2"), (("3", "2"), "3"), (("4",), "4"), (("5",), "6"), (("9",), "6")]
+)
+def test_what_the_answer_was_written_from_is_cited_before_what_else_says_the_same(
+    shown: tuple[str, ...], cited: str
+) -> None:
+    named = dict.fromkeys(("1", "2", "3"), Origin.TEXT_SEARCH) | {"4": Origin.IMAGE_SEARCH, "6": Origin.READ_TEXT}
+    evidence = [Evidence(id, origin, id, "", "It costs 45 crowns.", used=True) for id, origin in named.items()]
+    (citation,) = verify("45 crowns", evidence, shown=shown).citations
+    assert citation.evidence_id == cited
+
+
 def test_evidence_with_decomposed_accents_supports_a_composed_answer() -> None:
     evidence = Evidence("1", Origin.TEXT_SEARCH, "cafe", "Cafe\u0301 Zoe\u0308", "Zoe\u0308 runs it.", used=True)
     support = verify("Caf\u00e9 Zo\u00eb", [evidence])
@@ -161,6 +173,24 @@ def test_a_result_is_cited_where_it_stands_and_not_within_another_number() -> No
         ("3", 18, "31"),
         ("3", 3, "1931"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("written", "marked"),
+    [
+        ("<<1+2>>kg, so <<2+3>> in all, not 3", ["3", "5"]),
+        ("<<1+2>>kg, <<2+3>>kg, not 3", ["3", "5"]),
+        ("n<<1+2>> is <<2+3>>, not 3", ["3", "5"]),
+    ],
+)
+def test_results_are_cited_where_they_stand_whatever_stands_beside_them(written: str, marked: list[str]) -> None:
+    numbers = Evidence("1", Origin.TEXT_SEARCH, "e", "", "It has 1, 2, 3 and 5.", used=True)
+    calculator = Calculator()
+    answer = calculator.feed(written) + calculator.rest()
+    support = verify(answer, [numbers], calculator.calculations)
+    assert support.outcome is VerdictOutcome.SUPPORTED
+    assert all(0 <= citation.start < citation.end for citation in support.citations)
+    assert [answer[citation.start : citation.end] for citation in support.citations][:2] == marked
 
 
 def test_a_price_read_in_the_picture_supports_what_is_calculated_from_it() -> None:

@@ -301,6 +301,13 @@ async def test_a_prompt_that_is_too_much_with_the_pictures_of_entries_goes_witho
         assert models.tried == [(2, 1), (1, 1), (1, 0)] if isinstance(error, InvalidInput) else [(2, 1), (1, 1)]
 
 
+async def test_a_schema_that_cannot_be_used_is_not_tried_with_a_shorter_prompt() -> None:
+    models = Small(0, InvalidInput("answer_schema", "no schema"))
+    with pytest.raises(InvalidInput, match="no schema"):
+        await write(models, REQUEST)
+    assert models.tried == [(2, 1)]
+
+
 async def test_a_decision_that_does_not_fit_loses_its_older_dialogue_too() -> None:
     models = Small(1, InvalidInput("question", "too long"), dialogue=False)
     assert len(await ask_letter(models, REQUEST, ["a", "b"])) == 2

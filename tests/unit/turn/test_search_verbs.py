@@ -100,6 +100,25 @@ async def test_what_one_query_dropped_and_another_kept_is_told_of_once(ask: Any)
     assert sorted(item.text for item in told.items) == sorted(chunk.text for chunk in CHUNKS)
 
 
+async def test_a_passage_that_answers_one_of_the_queries_is_shown_whatever_the_others_make_of_it(ask: Any) -> None:
+    world, shown = World(rerank_accept=0.5, found=2), list[list[str]]()
+    world.knowledge.chunks = [CHUNKS[1]]
+
+    async def score(query: str, passages: Sequence[str]) -> list[float]:
+        return [0.9 if query == "cost" else 0.1 for _ in passages]
+
+    world.models.score = score  # type: ignore[method-assign]
+
+    async def run(tools: Tools) -> Draft:
+        for queries in (["made", "cost"], ["cost", "made"]):
+            shown.append([item.text for item in await tools.search_text(queries)])
+        return Draft()
+
+    (told,) = of(EvidenceFound, await ask(world, run))
+    assert shown == [[CHUNKS[1].text]] * 2
+    assert [(item.used, item.rerank_score) for item in told.items] == [(True, 0.9)]
+
+
 async def test_a_passage_that_stands_twice_in_an_entry_is_shown_once(ask: Any) -> None:
     world, shown = World(found=2), list[str]()
     world.models.scores = {"Brenn": 0.9, "45": 0.8}

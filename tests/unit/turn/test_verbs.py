@@ -28,6 +28,7 @@ from quizglass.values import (
     VerdictOutcome,
     Withdrawn,
 )
+from quizglass_server.domain.entries import ChunkHit
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.errors import EngineFailed, EngineLost
@@ -36,7 +37,7 @@ from quizglass_server.policies.tools import Tools
 from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.scheduling.budget import Budget
 from tests.support.scripted_policy import Scripted, of
-from tests.support.turn_fakes import World, done, turn
+from tests.support.turn_fakes import CHUNKS, TAGRIN, World, done, turn
 
 
 class Action(Enum):
@@ -421,9 +422,9 @@ async def test_a_verifier_that_the_policy_asks_itself_is_not_asked_again(ask: An
     assert of(Verdict, events)[0].outcome is VerdictOutcome.SUPPORTED  # by the words of the evidence
 
 
-@pytest.mark.parametrize(("certainty", "label"), [("90", "supported"), ("10", "contradicted"), (None, "supported")])
+@pytest.mark.parametrize(("p_min", "label"), [(0.9, "supported"), (0.1, "contradicted"), (None, "supported")])
 async def test_how_sure_an_answers_tokens_are_counts_beside_the_verifier(
-    ask: Any, certainty: str | None, label: str
+    ask: Any, p_min: float | None, label: str
 ) -> None:
     world = World(support_accept=0.5, support_certainty=0.5)
     world.models.deciders["verifier"] = Judge(("supported", 0.6), ("contradicted", 0.4))  # type: ignore[assignment]
@@ -433,7 +434,7 @@ async def test_how_sure_an_answers_tokens_are_counts_beside_the_verifier(
         SUPPORTED, CONTRADICTED = "supported", "contradicted"
 
     async def run(tools: Tools) -> Draft:
-        also = {"answer": "45 crowns"} | ({} if certainty is None else {"certainty": certainty})
+        also: dict[str, Any] = {"answer": "45 crowns"} | ({} if p_min is None else {"p_min": p_min})
         judged = await tools.decide(Judgement, tools.start(), by="verifier", otherwise=Judgement.SUPPORTED, **also)
         said.append(judged.value)
         return Draft()
@@ -500,6 +501,28 @@ async def test_a_lookup_that_shows_nothing_is_why_nothing_is_known_whatever_was_
         return await tools.answer(state)
 
     assert done(await ask(world, run)).abstain_reason is AbstainReason.NO_EVIDENCE
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["dropped", "kept"])
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_of_passages_that_say_the_same_the_one_is_cited_that_the_answer_was_written_from(
+    ask: Any, kept: bool, streamed: bool
+) -> None:
+    world = World()
+    brought = {"first": ChunkHit(TAGRIN, "The Tagrin costs 45 crowns.", 0.9), "then": CHUNKS[1]}
+
+    async def search_texts(vector: Any, limit: int, words: str = "", finding: object = None) -> list[ChunkHit]:
+        return [brought[words]]
+
+    world.knowledge.search_texts = search_texts  # type: ignore[method-assign]
+
+    async def run(tools: Tools) -> Draft:
+        before = tools.start().having(await tools.search_text(["first"]))
+        state = (before if kept else tools.start()).having(await tools.search_text(["then"]))
+        return await tools.answer(state) if streamed else tools.tell(await tools.write("answer", state))
+
+    end = done(await ask(world, run))
+    assert (end.answer, [citation.title for citation in end.citations]) == ("45 crowns", ["Velmora"])
 
 
 async def test_words_in_the_picture_come_after_the_first_thing_that_is_told(ask: Any) -> None:

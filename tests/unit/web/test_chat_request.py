@@ -7,11 +7,11 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.decoding.kept import KeptPictures
+from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.errors import InvalidInput
 from quizglass_server.web.chat.request import Chat, read_chat
 
-PICTURES = cast(KeptPictures, None)
+PICTURES = cast(PictureCache, None)
 """Nothing is decoded while a body is read."""
 MOST = 8
 

@@ -25,8 +25,8 @@ from quizglass_client.types import Answer, AskOptions, PictureLike
 class AsyncSession:
     """A wearable's session with a quizglass server, for one event loop.
 
-    It lasts while links come and go: a broken link is made anew and goes on where it was, in the middle of an answer or
-    of a picture. What could not be saved is told by `news`, and fails the questions that it concerns.
+    It outlasts its links: when one breaks, another is made and goes on where that was, in the middle of an answer or of
+    a picture. What could not be saved is told by `news`, and the questions that it concerns fail.
 
     Args:
         target: "host:port", "[host]:port" or "unix:path".
@@ -34,13 +34,14 @@ class AsyncSession:
         patience: seconds without a link after which the session is given up; None: never.
         keepalive: seconds of silence after which gRPC asks whether the connection is alive; None: the session's own
             pings do. Servers end connections that ask more often than they permit.
-        max_segment_chars: longest piece of an answer in which it can be said; 0: as `output` says.
-        output: what those pieces should look like: how many words, how wide a display, how numbers are said, and
-            whether something is said while the answer is not there yet.
+        max_segment_chars: longest segment of an answer, which comes in pieces that can be said or shown; 0: as `output`
+            says.
+        output: what segments should look like: how many words, how wide a display, how numbers are said, and whether
+            something is said while the answer is not there yet.
         local_only: whether what the session is given stays on the server's machine; questions fail with NOT_LOCAL where
             they cannot be answered so.
-        state: that of an earlier session, whose dialogue goes on here; `news` says whether it could (`LinkRestored`).
-        credentials: of TLS, for a proxy before the server that ends it; None: the link is not encrypted.
+        state: `state` of an earlier session, whose dialogue goes on; `news` says whether it could (`LinkRestored`).
+        credentials: TLS credentials, for a proxy in front of the server that ends TLS; None: the link is not encrypted.
         metadata: goes with every link, such as `[("authorization", "Bearer …")]` for a proxy that checks who calls.
 
     Raises:
@@ -91,7 +92,7 @@ class AsyncSession:
         await self.close()
 
     async def close(self) -> None:
-        """End it; what runs is cancelled, and the server lets its pictures go. One that has ended stays so."""
+        """End the session: its questions are cancelled, and the server lets go of its pictures. Twice does no harm."""
         try:
             with suppress(Cancelled):
                 await self._runner.run(self._core.close())
@@ -99,22 +100,25 @@ class AsyncSession:
             await self._runner.close()
 
     async def show(self, picture: PictureLike, *, pinned: bool = False, thumbnail: int = 0) -> bytes:
-        """Send a picture before there is a question about it; its name for `ask`.
+        """Send a picture before there is a question about it.
 
-        It arrives while the program goes on, between other messages, and is looked at by the server meanwhile.
+        It is sent in the background, between other messages, and the server looks at it meanwhile.
 
         Args:
             picture: resized to what the server can use.
             pinned: whether the server is to keep it until it is dropped or shown again without this.
             thumbnail: send it no larger than this, in pixels a side, and keep it in full: the parts that the server
                 wants to see sharper are sent when it asks for them. 0: send it as large as the server can use.
+
+        Returns:
+            The picture's name, for `ask` and `drop`.
         """
         return await self._runner.run(self._core.show(picture, pinned, thumbnail))
 
     async def device(
         self, battery: int | None = None, *, charging: bool | None = None, heat: str = "", link: str = ""
     ) -> None:
-        """Tell how the device is; what is left out is as it was. What the session makes of it comes by `news`.
+        """Tell how the device is; what is left out stays as it was told before. `news` has what the server makes of it.
 
         Args:
             battery: its charge in percent.
@@ -123,7 +127,7 @@ class AsyncSession:
             link: good, fair or poor.
 
         Raises:
-            InvalidRequest: one of these cannot be.
+            InvalidRequest: a value is out of range or unknown.
         """
         if battery is not None and not 0 <= battery <= 100:
             raise InvalidRequest.of("battery", f"{battery} is not between 0 and 100")
@@ -134,11 +138,14 @@ class AsyncSession:
         self._runner.call(partial(self._core.device, state))
 
     async def forget(self) -> None:
-        """Have the session forget pictures and dialogue. `news` has the receipt, a `quizglass.session.Forgotten`."""
+        """Have the server forget the pictures and the dialogue of the session.
+
+        `news` has the receipt, a `quizglass.session.Forgotten`.
+        """
         self._runner.call(self._core.forget)
 
     async def drop(self, frame: bytes) -> None:
-        """Have a picture of that name let go."""
+        """Have the server let go of the picture of that name."""
         self._runner.call(partial(self._core.drop, frame))
 
     async def ask(
@@ -150,7 +157,7 @@ class AsyncSession:
         overlap: str = "interrupt",
         **options: Unpack[AskOptions],
     ) -> AsyncTurn:
-        """Ask a question; what is told of it comes by the turn.
+        """Ask a question; the turn that is returned gives its events and its answer.
 
         Args:
             question: what to answer. What was said and heard in the session is known.
@@ -180,50 +187,52 @@ class AsyncSession:
         return await turn.answer()
 
     async def news(self) -> AsyncIterator[News]:
-        """What is told of the session and not of one of its turns: links lost and restored, pictures, failures."""
+        """What happens in the session outside of its turns: links lost and restored, pictures, failures."""
         while (news := await self._runner.run(self._core.next_news())) is not None:
             yield news
 
     def hint_reconnect(self) -> None:
-        """The network may have changed: see at once whether the link is alive, and do not wait to make a new one."""
+        """Say that the network may have changed: the link is checked at once, and a new one is made without waiting."""
         self._runner.call(self._core.hint_reconnect)
 
     @property
     def state(self) -> bytes:
-        """What a later session can take the dialogue from (`state`), here or in another program; empty as long as there
-        is none. Whoever has it can go on with the dialogue: keep it as a secret."""
+        """What a later session is given as `state` to go on with the dialogue, here or in another program.
+
+        Empty as long as there is no dialogue. Whoever has it can go on with the dialogue: keep it secret.
+        """
         return self._core.state
 
     @property
     def limits(self) -> SessionLimits | None:
-        """What the server has told of its limits; None before the session is open."""
+        """The limits of the session, as the server told them; None before it is open."""
         return self._core.limits
 
     @property
     def links(self) -> int:
-        """How many links there were so far."""
+        """How many links the session has had so far."""
         return self._core.links
 
 
 class AsyncTurn:
-    """One question of a session. Iterated, it yields what is told of it as that comes, until the turn is over."""
+    """One question of a session; iterate over it for its events as they arrive, until the turn is over."""
 
     def __init__(self, feed: TurnFeed, core: SessionCore, runner: AsyncRunner) -> None:
-        """For the session only."""
+        """Called by `ask` of the session only."""
         self._feed = feed
         self._core = core
         self._runner = runner
 
     @property
     def id(self) -> str:
-        """Its name in the session."""
+        """The question's name in the session."""
         return self._feed.ask_id
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> TurnSaid:
-        """What is told next.
+        """The next event.
 
         Raises:
             ClientError: the turn, or the session, has failed.
@@ -234,22 +243,26 @@ class AsyncTurn:
         return said
 
     async def answer(self) -> Answer:
-        """The whole turn, when it is over.
+        """Wait until the turn is over, and return the whole answer.
 
         Raises:
-            Cancelled: it was interrupted.
-            SessionLost: the session could not be resumed while it was half told.
-            ClientError: it has failed.
+            Cancelled: the turn was interrupted.
+            SessionLost: the session could not be resumed, and part of the turn is lost.
+            ClientError: the turn has failed.
         """
         return await self._runner.run(self._feed.answer())
 
     async def cancel(self) -> None:
-        """End it; one that is over is left as it is."""
+        """End the turn; nothing happens if it is over."""
         self._runner.call(partial(self._core.cancel, self._feed))
 
     async def played(self, segment: int, code_point: int) -> None:
-        """So much of its answer was said: all before that segment, and so many code points of it.
+        """Tell the server how much of the answer was said aloud, so that the dialogue goes on from what was heard.
 
-        A session that is over is not told any more.
+        Nothing is sent when the session is over.
+
+        Args:
+            segment: number of the segment that is being said; all before it were said.
+            code_point: how many code points of that segment were said.
         """
         self._runner.call(partial(self._core.played, self._feed, segment, code_point))

@@ -49,7 +49,7 @@ from quizglass_client.types import AskOptions, PictureLike
 
 _MOST_NEWS = 1024
 _MOST_ASK_BYTES = 250 * 1024
-"""Of a question: what a server takes as one message, less what goes around it."""
+"""Most bytes of a question: what a server takes as one message, less what goes around it."""
 
 
 class SessionCore:

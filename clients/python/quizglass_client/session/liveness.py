@@ -52,7 +52,7 @@ class LinkLiveness:
 
     def __init__(self) -> None:
         self.heard_at = 0.0
-        """Of `time.monotonic`."""
+        """Time of `time.monotonic` at which something last came from the server."""
         self.hinted = False
         """Whether the network may have changed, and nobody has looked yet."""
         self._stirred = asyncio.Event()

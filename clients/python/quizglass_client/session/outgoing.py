@@ -33,9 +33,9 @@ from quizglass.values import Region
 from quizglass_client.session.pacing import Window
 
 _MOST_BYTES = 64 * 1024 * 1024
-"""Of frames that are kept to be sent again; the oldest go."""
+"""Most bytes of frames that are kept to be sent again; the oldest go first."""
 _FORGET = ""
-"""In place of a question's name."""
+"""Stands for `Forget` where a question's name would stand."""
 
 
 @dataclass(slots=True)

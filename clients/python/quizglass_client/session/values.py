@@ -18,13 +18,13 @@ class SessionOptions:
     patience: float | None = 120.0
     """Seconds without a link after which the session is given up; None: never."""
     keepalive: float | None = None
-    """Of gRPC, in seconds; None: the session's own pings do."""
+    """Seconds between gRPC's own keepalive pings; None: the session's pings are enough."""
     output: OutputProfile = field(default_factory=OutputProfile)
     """What answers should look like."""
     local_only: bool = False
     """Whether what it is given stays on the server's machine."""
     state: bytes = b""
-    """That of an earlier session, whose dialogue goes on."""
+    """State of an earlier session, whose dialogue goes on."""
     access: Access = OPEN
     """What a proxy before the server asks for."""
 

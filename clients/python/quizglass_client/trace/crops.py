@@ -15,7 +15,7 @@ from quizglass_client.types import PictureLike
 SIDE, CROP_SIDE = 640, 160
 """Longest sides on a page, in pixels."""
 MOST_CROPS = 64
-"""That are cut for one page."""
+"""Most crops that are cut for one page."""
 
 
 class Crops:

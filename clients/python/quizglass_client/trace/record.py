@@ -25,7 +25,7 @@ class Trace:
     question: str
     events: Sequence[Event]
     picture: PictureLike | None = None
-    """That was asked about; only a page shows it."""
+    """The picture that was asked about; only a page shows it."""
 
     def json(self) -> str:
         """One JSON object: the question, and every event of the turn as `quizglass ask --json` prints it."""

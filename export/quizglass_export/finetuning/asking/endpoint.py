@@ -23,7 +23,7 @@ from quizglass_export.scoring.endpoint import ChatEndpoint, EndpointError
 from quizglass_server.models.prompts import SegmentKind
 
 _TOP = 20
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class EndpointModel:
 
     @property
     def name(self) -> str:
-        """As the endpoint names it."""
+        """The endpoint's name for the model."""
         return self.endpoint.model
 
     def shows_entries(self, task: str) -> bool:
@@ -64,7 +64,7 @@ class EndpointModel:
         with ThreadPoolExecutor(self.parallel) as pool:
             chosen = list(pool.map(lambda ask: self._choose(ask, labels), asks))
         if unsaid := sum(not each.shares for each in chosen):
-            _log.warning("%s: %d of %d choices named none of%s", self.name, unsaid, len(chosen), ",".join(labels))
+            logger.warning("%s: %d of %d choices named none of%s", self.name, unsaid, len(chosen), ",".join(labels))
         equal = (1 / len(labels),) * len(labels)
         return [each if each.shares else replace(each, shares=equal) for each in chosen]
 
@@ -101,7 +101,7 @@ class EndpointModel:
 
 
 def _shares(choice: dict[str, Any], labels: Sequence[str]) -> tuple[float, ...]:
-    """Of each label; none where the reply names none of them."""
+    """Probability of each label; none where the reply names none of them."""
     weights = {label.strip(): 0.0 for label in labels}
     for first in _tokens(choice)[:1]:
         for each in first.get("top_logprobs") or [first]:

@@ -28,7 +28,7 @@ class Written:
     text: str
     """With what a served model leaves to the calculator worked out."""
     probabilities: tuple[float, ...] = ()
-    """Of every token, 0 to 1; empty where the model does not say."""
+    """Probability of every token, 0 to 1; empty where the model does not say."""
     prompt_tokens: int = 0
     answer_tokens: int = 0
     seconds: float = 0.0
@@ -54,7 +54,7 @@ class AskedModel(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the model, without secrets."""
+        """Name of the model, without secrets."""
         ...
 
     @property

@@ -13,7 +13,7 @@ from quizglass_export.scoring.claims import contains_words
 from quizglass_export.scoring.judge import RIGHT as RIGHT_GRADE
 from quizglass_export.scoring.judge import grade_in, scaled
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 RIGHT = scaled(RIGHT_GRADE)
 """Score, 0 to 100, from which an answer counts as right: a grade of 4 or 5."""
 
@@ -75,7 +75,7 @@ class GradingJudge:
         for index, grade in zip(open_, grades, strict=True):
             scores[index] = scaled(grade) if grade else 0.0
         if missing := grades.count(None):
-            _log.warning("%s: %d of %d judgements were no grade from 1 to 5", self.model.name, missing, len(grades))
+            logger.warning("%s: %d of %d judgements were no grade from 1 to 5", self.model.name, missing, len(grades))
         return scores
 
 

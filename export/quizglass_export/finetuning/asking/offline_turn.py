@@ -37,7 +37,7 @@ Two = TypeVar("Two")
 _LONG = {"think": 256, "reason": 192, "weigh": 96, "reformulate": 128, "split": 128, "complete": 128}
 """Tokens of tasks that write more than an answer."""
 _PROMPTS = {"planner": "plan"}
-"""Of deciders whose prompt has another name."""
+"""Names of prompts, by decider, where the two differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class OfflineModels:
     answerer: AskedModel
     search: EvidenceSearch
     deciders: Mapping[str, AskedModel] = field(default_factory=dict)
-    """By the decision; any other is the answerer's."""
+    """The model asked for each decision, by the decision's name; the answerer is asked for any other."""
 
 
 @dataclass(slots=True)
@@ -55,13 +55,13 @@ class Spent:
     """What a turn did and cost."""
 
     calls: Counter[str] = field(default_factory=Counter)
-    """By the verb or task."""
+    """Number of calls, by verb or task."""
     prompt_tokens: int = 0
-    """Of all that was written or decided."""
+    """Prompt tokens of all that was written or decided."""
     answer_tokens: int = 0
-    """Of all that was written."""
+    """Tokens of all that was written."""
     seconds: float = 0.0
-    """In models."""
+    """Seconds spent in models."""
     decisions: list[tuple[str, str]] = field(default_factory=list)
     """(decision, label)."""
 
@@ -215,7 +215,7 @@ class OfflineTurn:
         return ()
 
     async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
-        """Those of the entries' passages that a search for the query brings."""
+        """The passages of these entries that a search for the query finds."""
         if not entries:
             return []
         hits = await asyncio.to_thread(self._models.search.text, [query], _WIDE)
@@ -267,7 +267,7 @@ class OfflineTurn:
         return Ask(task, prompt_values(self._turn, self._words, "", state, also), shown)
 
     def _entry_pictures(self, model: AskedModel, task: str, state: State) -> list[Path]:
-        """Of the first lines seen, up to the first that has none, so that pictures and lines go together."""
+        """Pictures of the first lines seen, up to the first line without one, so that pictures and lines match."""
         pictures: list[Path] = []
         for item in state.seen[:MOST_ENTRIES] if model.shows_entries(task) else ():
             path = self._models.search.picture(item)

@@ -51,7 +51,7 @@ def _decoded(encoded: bytes) -> tuple[int, int, bytes]:
 
 
 def _first_frame(encoded: bytes) -> bytes:
-    """As PNG."""
+    """The first frame, as PNG."""
     png = io.BytesIO()
     with Image.open(io.BytesIO(encoded)) as image:
         _check_size(*image.size)

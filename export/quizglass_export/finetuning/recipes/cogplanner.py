@@ -144,7 +144,7 @@ class _Tracer:
         self._search = ServerSearch(client, self._folder)
 
     def traces(self, samples: Sequence[Sample]) -> list[Trace]:
-        """Of some questions, several at once where the model gains from that."""
+        """Traces of some questions, several at once where the model gains from that."""
         with ThreadPoolExecutor(self._options.parallel if self._model is None else self._model.parallel) as pool:
             turns = list(pool.map(self._turn, samples))
         judged = [GivenAnswer(s.question, s.answers, turn[0]) for s, turn in zip(samples, turns, strict=True)]
@@ -257,7 +257,7 @@ class _Walk:
 
 
 def trace_examples(sample: Sample, trace: Trace, pictures: tuple[str, ...]) -> Iterator[TrainingExample]:
-    """Of each round the reformulation, and the action from before it and from after it."""
+    """For each round an example of its reformulation, and of its action by the queries before and by those after it."""
     named = tuple(letters(len(Action)))
     for number, each in enumerate(trace.rounds, 1):
         shown = (*pictures, *each.pictures) if pictures else ()

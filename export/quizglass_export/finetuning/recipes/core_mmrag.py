@@ -107,7 +107,7 @@ class Told(Record):
     """Of the entries seen, from the folder of the file; up to the first that has none."""
 
     def values(self) -> dict[str, Any]:
-        """By the names that prompts have for them."""
+        """Values of prompts, by their names there."""
         listed = {"seen": self.seen, "names": self.names, "found": self.found, "queries": self.queries}
         return {"query": "; ".join(self.queries), **{name: list(value) for name, value in listed.items()}}
 
@@ -122,7 +122,7 @@ class Conditions(Record):
     gold: int
     """Place of the right entry."""
     chosen: int
-    """By pictures and texts together, as it is served."""
+    """Place of the entry that is chosen by pictures and texts together, as it is served."""
     by_picture: int
     by_text: int
     """Of entries that are shown in an order which tells nothing of the picture, unlike that of the search."""

@@ -25,7 +25,7 @@ class NoteMaker:
     """Makes examples of real facts."""
 
     facts: Mapping[str, Sequence[Fact]]
-    """By thing."""
+    """Facts, by thing."""
     things: Sequence[str]
     """Of notes about something else."""
     abstain: float

@@ -103,7 +103,7 @@ class DragonTurn(Record):
     draft: str
     draft_right: bool
     features: dict[str, float]
-    """Of the draft and its trace, as the search router weighs them."""
+    """Features of the draft and its trace, as the search router weighs them."""
     branch: Branch
     names_it: bool | None
     """Whether the trace names the thing, or the question does; None: nobody says what it is."""
@@ -171,7 +171,7 @@ class _PolicyRuns:
         self._judge = make_judge(options, loaded)
 
     def turns(self, samples: Sequence[Sample]) -> list[DragonTurn]:
-        """Of some questions."""
+        """The turns of some questions."""
         samples = self._completed(samples)
         with ThreadPoolExecutor(self._model.parallel) as pool:
             runs = list(pool.map(self._run, samples))

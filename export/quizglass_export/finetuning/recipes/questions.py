@@ -38,17 +38,17 @@ _DECISIVE = {
 """Options that what is kept between sittings hangs on."""
 _FILES = " files"
 _MODELS = ("answerer", "writer", "judge", "deciders")
-"""Those that name models, whose files may change under the same name."""
+"""Options that name models, whose files may change under the same name."""
 
 
 class OutOptions(Options):
-    """Where to."""
+    """Options of where to write."""
 
     out: Path = Field(description="folder for what comes of it")
 
 
 class QuestionOptions(OutOptions):
-    """Which questions."""
+    """Options of which questions are taken."""
 
     data: tuple[Path, ...] = Field(description="files of the questions")
     dataset: str = Field("plain", description=f"their format: {DATASETS}")
@@ -65,7 +65,7 @@ class PartsOptions(Options):
 
 
 class DataOptions(QuestionOptions, ModelOptions):
-    """Which questions models are asked, and who judges what they say."""
+    """Options of which questions models are asked, and who judges what they say."""
 
     judge: str = Field(
         "exact",
@@ -75,7 +75,7 @@ class DataOptions(QuestionOptions, ModelOptions):
 
 
 class AnnotationOptions(DataOptions, PartsOptions):
-    """Which questions models are asked, and how many are kept back to measure on."""
+    """Options of which questions models are asked, and how many are kept back to measure on."""
 
     chunk: int = Field(64, ge=1, description="questions between two savings")
 
@@ -216,7 +216,7 @@ def make_judge(options: DataOptions, loaded: dict[str, AskedModel]) -> AnswerJud
 
 
 def with_answers(samples: Mapping[str, Sample]) -> dict[str, Sample]:
-    """Those that can be judged: answerable, with a gold answer."""
+    """The samples that can be judged: answerable, with a gold answer."""
     return {name: sample for name, sample in samples.items() if sample.answerable and sample.answers}
 
 

@@ -30,7 +30,7 @@ from quizglass_export.finetuning.shared.records import Record, each_kept
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_export.finetuning.training.settings import Training
 from quizglass_export.roles.reranker import RELEVANCE_LABELS
-from quizglass_export.scoring.answers import normalise
+from quizglass_export.scoring.answers import words_of
 from quizglass_server.steps.prompt_values import line
 
 YES, NO = (text for _, text in RELEVANCE_LABELS)
@@ -119,5 +119,5 @@ def _ranked(sample: Sample, search: ServerSearch, options: RerankerAnnotation) -
 
 def _says(text: str, sample: Sample) -> bool:
     """Whether a passage has the words of a gold answer, in a row."""
-    answers = (normalise(answer) for answer in sample.answers)
-    return any(f" {answer} " in f" {normalise(text)} " for answer in answers if answer)
+    said, *answers = (" ".join(words_of(each)) for each in (text, *sample.answers))
+    return any(f" {answer} " in f" {said} " for answer in answers if answer)

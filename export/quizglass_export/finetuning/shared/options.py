@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from quizglass_export.errors import ExportError
 
 SIZE = r"^[1-9][0-9]{0,4}x[1-9][0-9]{0,4}$"
-"""Of a picture, such as 448x448."""
+"""Size of a picture, such as 448x448."""
 DEVICE = "^(auto|cpu|cuda)$"
 
 

@@ -243,7 +243,7 @@ def export_world(
     amounts.check(format)
     world = build_world(seed, things, core=core, format=format)
     if conflicts:
-        world = with_disputes(world)
+        world = _disputed(world)
     asked, nothing, disputed, turns = _ask(world, seed, amounts, unseen_share, format, mix)
     out.mkdir(parents=True, exist_ok=True)
     (out / "world.json").unlink(missing_ok=True)
@@ -255,6 +255,16 @@ def export_world(
     record = {"format": format, "core": core, **({} if mix == "balanced" else {"mix": mix}), **summary.record(format)}
     (out / "world.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return summary
+
+
+def _disputed(world: World) -> World:
+    """The world with disputes; ValueError where it can have none."""
+    if world.seed == CORE_SEED:
+        raise ValueError("conflicts: the trained core's own world has none; choose another seed")
+    disputed = with_disputes(world)
+    if not disputed.disputes.cases:
+        raise ValueError(f"conflicts: a world of {len(world.things)} things has none; ask for more things")
+    return disputed
 
 
 def _ask(

@@ -12,6 +12,7 @@ from quizglass_export.pocketworld.drawing.canvas import Point
 _BOARD = (247, 245, 236)
 _FRAME = (92, 84, 74)
 _INK = (24, 24, 28)
+_MARGIN = 0.005
 
 
 @lru_cache(maxsize=64)
@@ -52,6 +53,15 @@ def two_lines(words: str) -> tuple[str, ...]:
         return (words,)
     breaks = [(" ".join(parts[:i]), " ".join(parts[i:])) for i in range(1, len(parts))]
     return min(breaks, key=lambda lines: max(map(len, lines)))
+
+
+def inside(panel: Image.Image, centre: Point, angle: float, size: int) -> Point:
+    """The place nearest to `centre` where a picture of `size` pixels shows the whole of a board turned by `angle`."""
+    c, s = abs(math.cos(math.radians(angle))), abs(math.sin(math.radians(angle)))
+    reach = ((c * panel.width + s * panel.height) / 2, (s * panel.width + c * panel.height) / 2)
+    margins = [half + _MARGIN * size for half in reach]
+    x, y = (min(max(at, least), size - least) for at, least in zip(centre, margins, strict=True))
+    return x, y
 
 
 def paste_board(picture: Image.Image, panel: Image.Image, centre: Point, angle: float) -> None:

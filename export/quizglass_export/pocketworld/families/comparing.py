@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from quizglass_export.pocketworld import phrasing, workings
 from quizglass_export.pocketworld.asker import Asker, Pointed, look_up
 from quizglass_export.pocketworld.families.facts import MakeQuestion, searches
-from quizglass_export.pocketworld.families.hops import telling
+from quizglass_export.pocketworld.families.hops import aliases_of_result, telling
 from quizglass_export.pocketworld.families.walks import group_of, walk
 from quizglass_export.pocketworld.phrasing import named
 from quizglass_export.pocketworld.question import Hop, Question
@@ -138,8 +138,9 @@ def _subtract(asker: Asker, pair: tuple[Side, Side], attribute: str) -> Worded:
     text = phrasing.ask_difference(attribute, first.words, second.words, kind, asker.rng)
     gold = phrasing.ask_difference(attribute, named(first.thing.name), named(second.thing.name), kind)
     more, fewer = number_of(high.thing, attribute), number_of(low.thing, attribute)
-    number, unit = str(more - fewer), unit_of(high.thing, attribute) or "years"
-    return Worded(text, gold, f"{number} {unit}", (number,), workings.difference(more, fewer, unit))
+    number, unit = more - fewer, unit_of(high.thing, attribute) or "years"
+    aliases = aliases_of_result(number, unit)
+    return Worded(text, gold, f"{number} {unit}", aliases, workings.difference(more, fewer, unit))
 
 
 def _build(

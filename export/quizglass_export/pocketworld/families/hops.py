@@ -14,6 +14,12 @@ def aliases_of(attribute: str, answer: str) -> tuple[str, ...]:
     return (answer.split()[0],) if attribute in _UNITS else ()
 
 
+def aliases_of_result(number: int, unit: str) -> tuple[str, ...]:
+    """Other wordings of a number that was worked out: without its unit and, of one, with the unit's singular."""
+    singular = (f"1 {unit.removesuffix('s')}",) if number == 1 and unit.endswith("s") else ()
+    return (str(number), *singular)
+
+
 def specific_attribute(asker: Asker, thing: Thing, *, also: tuple[str, ...] = ()) -> str:
     """An attribute that the article tells and that the base model was not taught."""
     told = [a for a in (*OPTIONAL_ATTRIBUTES, *also) if a in thing.facts]

@@ -30,7 +30,7 @@ def counting(asker: Asker, thing: Thing) -> Question:
         kind = rng.choice(absent) if rng.random() < 0.08 else thing.kind
         text = rng.choice(phrasing.COUNT_KIND).format(k=phrasing.plural(kind))
         objects, number = tuple({kind} & set(kinds)), kinds.count(kind)
-    answer, aliases = phrasing.NUMBER_WORDS[number], (str(number), *(("none",) if number == 0 else ()))
+    answer, aliases = phrasing.NUMBER_WORDS[number], (str(number), *(("none", "zero") if number == 0 else ()))
     question = asker.build(
         "counting",
         Pointed(thing, scene, words_for(thing, scene)),

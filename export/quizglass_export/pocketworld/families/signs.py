@@ -2,6 +2,7 @@
 
 from quizglass_export.pocketworld import phrasing, workings
 from quizglass_export.pocketworld.asker import Asker, Pointed
+from quizglass_export.pocketworld.families.hops import aliases_of_result
 from quizglass_export.pocketworld.question import Question
 from quizglass_export.pocketworld.words import NUMBER_DOMAIN
 from quizglass_export.pocketworld.world import Thing
@@ -30,7 +31,7 @@ def today_price(asker: Asker, thing: Thing) -> Question:
         text,
         f"{number} crowns",
         gold,
-        aliases=(str(number),),
+        aliases=aliases_of_result(number, "crowns"),
         domain=NUMBER_DOMAIN,
         working=working,
     )

@@ -49,15 +49,17 @@ class Chooser:
     """
 
     def __init__(self, world: World, unseen_share: float | None, *, lean: float = 1.0) -> None:
+        if unseen_share is not None and not 0 <= unseen_share <= 1:
+            raise ValueError(f"unseen_share: expected 0 to 1, not {unseen_share}")
         self.lean = lean
         self.all = ThingPool.of(world)
         self.core = ThingPool.of(world, core=True)
         self.unseen = ThingPool.of(world, core=False)
         self.unseen_share = unseen_share
         if unseen_share and not self.unseen.all:
-            raise ValueError("unseen_share: the world holds only core things; mix it with make_world of another seed")
+            raise ValueError("unseen_share: the world holds only core things; mix the core into another seed's")
         if unseen_share is not None and unseen_share < 1 and not self.core.all:
-            raise ValueError("unseen_share: the world holds no core things; pass 1 or None, or use with_core")
+            raise ValueError("unseen_share: the world holds no core things; mix in the core, or leave the share out")
 
     def usable(self, recipes: Sequence[QuestionRecipe]) -> tuple[QuestionRecipe, ...]:
         """Recipes for which there are things; the others' shares go to them."""

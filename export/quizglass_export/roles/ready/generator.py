@@ -256,4 +256,4 @@ def _check_vocabulary(path: Path, header: GgufHeader, tokenizer: Path) -> None:
 
 
 EXPORTERS = {"gguf": Exporter(prepare, export, check, {})}
-"""As of the other roles; GGUF files have no model type of their own."""
+"""The role's exporters; GGUF files have no model type of their own."""

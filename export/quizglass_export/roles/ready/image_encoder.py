@@ -71,4 +71,4 @@ def check(job: RoleJob, spec: ReadyImageEncoder, part: ImageEncoderPart) -> list
 
 
 EXPORTERS = {"onnx": Exporter(prepare, export, check, {}), "library": LIBRARY}
-"""As of the other roles; neither has a model type of its own."""
+"""The role's exporters; neither has a model type of its own."""

@@ -70,4 +70,4 @@ def _model(job: RoleJob) -> _Flat:
 
 
 LIBRARY = Exporter(prepare, export, check, {})
-"""As of the other roles; the architecture is the recipe's."""
+"""The role's exporter; the architecture is the recipe's."""

@@ -56,4 +56,4 @@ def check(job: RoleJob, spec: ReadyReranker, part: CrossEncoderPart) -> list[Che
 
 
 EXPORTERS = {"onnx": Exporter(prepare, export, check, {})}
-"""As of the other roles; ONNX files have no model type of their own."""
+"""The role's exporters; ONNX files have no model type of their own."""

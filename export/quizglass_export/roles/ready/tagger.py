@@ -102,4 +102,4 @@ def _differences(rows: Sequence[Any], others: Sequence[Any]) -> list[float]:
 
 
 EXPORTERS = {"onnx": Exporter(prepare, export, check, {})}
-"""As of the other roles; ONNX files have no model type of their own."""
+"""The role's exporters; ONNX files have no model type of their own."""

@@ -75,4 +75,4 @@ def _vectors(job: RoleJob, part: TextEncoderPart, texts: list[str], size: int) -
 
 
 EXPORTERS = {"onnx": Exporter(prepare, export, check, {})}
-"""As of the other roles; ONNX files have no model type of their own."""
+"""The role's exporters; ONNX files have no model type of their own."""

@@ -27,7 +27,7 @@ def _template(name: str) -> str:
 
 
 TemplateName = Annotated[str, AfterValidator(_template)]
-"""Of a file `NAME.jinja` in the recipe's `prompts`."""
+"""Name of a file `NAME.jinja` in the recipe's `prompts`."""
 Labels = Annotated[tuple[tuple[str, str], ...], Field(min_length=2)]
 
 
@@ -98,7 +98,7 @@ class ReadyOnnx(OnnxEntry):
 
     model: Path
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
-    """Of the file; another one is refused."""
+    """SHA-256 of the file; another file is refused."""
     checkpoint: Path | None = None
     """What it was made of, to compare it with."""
 

@@ -15,7 +15,7 @@ from quizglass_server.domain.turns import RGB
 from quizglass_server.models.prompts import PromptValue, filled
 
 SEED = 90_210
-"""Of the worlds parity samples come from; no training uses it."""
+"""Seed of the worlds that parity samples come from; no training uses it."""
 SCENE_PIXELS = 448
 _LONG = 400
 """Words: as many as longer windows of attention than are usual, and few enough to run in float32."""

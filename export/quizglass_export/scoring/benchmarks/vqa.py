@@ -23,13 +23,19 @@ _NUMBERS = {
 _APOSTROPHES = (
     "ain't aren't can't could've couldn't couldn't've didn't doesn't don't hadn't hadn't've hasn't haven't he'd "
     "he'd've he's how'd how'll how's isn't it'd it'd've it'll ma'am mightn't mightn't've might've mustn't must've "
-    "needn't not've o'clock oughtn't shan't she'd've shouldn't shouldn't've should've somebody'll somebody's someone'd "
-    "someone'd've someone'll someone's something'd something'd've something'll that's there'd there'd've there're "
-    "there's they'd they'd've they'll they're they've 'twas wasn't we'd've we've weren't what'll what're what's "
-    "what've when's where'd where's where've who'd who'd've who'll who's who've why'll why're why's won't would've "
-    "wouldn't wouldn't've y'all y'all'll y'all'd've you'd you'd've you'll you're you've"
+    "needn't not've o'clock oughtn't 'ow's'at shan't she'd've shouldn't shouldn't've should've somebody'd've "
+    "somebody'll somebody's someone'd someone'd've someone'll someone's something'd something'd've something'll "
+    "that's there'd there'd've there're there's they'd they'd've they'll they're they've 'twas wasn't we'd've we've "
+    "weren't what'll what're what's what've when's where'd where's where've who'd who'd've who'll who's who've why'll "
+    "why're why's won't would've wouldn't wouldn't've y'all y'all'll y'all'd've you'd you'd've you'll you're you've"
 )
-_CONTRACTIONS = {word.replace("'", ""): word for word in _APOSTROPHES.split()}
+_CONTRACTIONS = {
+    f"{word[:place]}{word[place + 1 :]}": word
+    for word in _APOSTROPHES.split()
+    for place, mark in enumerate(word)
+    if mark == "'"
+} | {"somebody'd": "somebodyd"}
+"""Each without one of its apostrophes, and the one that the published table has the wrong way round."""
 
 
 def vqa_accuracy(answer: str, votes: Sequence[str]) -> float:

@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from quizglass_export.pocketworld import phrasing
-from quizglass_export.pocketworld.articles import Article
 from quizglass_export.pocketworld.names import thing_names
 from quizglass_export.pocketworld.phrasing import ask, ask_maker, ask_person, ask_town, named
 from quizglass_export.pocketworld.questions import ABSTAIN, make_questions, make_unknowable
@@ -58,7 +57,6 @@ class ReadingTasks:
         article = self.library.articles[thing.id]
         first = line(article, self.rng.choice(article.paragraphs))
         told = [key for key in ATTRIBUTES if key in thing.facts and thing.facts[key] in first]
-        rival: Article | None = None
         found = [first]
         draw = self.rng.random()
         if draw < 0.35:
@@ -68,9 +66,9 @@ class ReadingTasks:
             rival = self.library.articles[other.id]
             passage = self.library.telling(rival, self.rng.choice(told)) if told else None
             found.append(passage or line(rival, self.rng.choice(rival.paragraphs)))
-        return self._asked(thing, tuple(self.rng.sample(found, len(found))), rival)
+        return self._asked(thing, tuple(self.rng.sample(found, len(found))))
 
-    def _asked(self, thing: Thing, found: tuple[str, ...], rival: Article | None) -> list[Example]:
+    def _asked(self, thing: Thing, found: tuple[str, ...]) -> list[Example]:
         text = " ".join(passage for passage in found if passage.startswith(f"{thing.name}:"))
         told = [key for key in ATTRIBUTES if key in thing.facts and thing.facts[key] in text]
         untold = [key for key in ATTRIBUTES if key not in told]

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from torch import nn
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 PROGRESS = "progress.pt"
 _FLOOR = 0.03
 """Share of the rate that is left at the end."""
@@ -122,5 +122,5 @@ def resume(folder: Path, module: nn.Module, optimizer: torch.optim.Optimizer, sc
     module.load_state_dict(state["module"])
     optimizer.load_state_dict(state["optimizer"])
     schedule.steps, schedule.spent = state["steps"], state["spent"]
-    _log.info("%s resumed at %s", folder.name, schedule.progress())
+    logger.info("%s resumed at %s", folder.name, schedule.progress())
     return dict(state.get("measured", {}))  # progress written before it held any

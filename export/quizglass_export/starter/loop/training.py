@@ -20,7 +20,7 @@ from quizglass_export.starter.loop.schedule import Schedule, optimiser, resume, 
 from quizglass_export.starter.model.precision import autocast, device_of
 from quizglass_export.starter.model.vlm import Model, hidden_states, logits, picture_features
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 _SAVE_EVERY = 120.0
 """Seconds of the budget."""
 _LOG_EVERY = 100
@@ -135,7 +135,7 @@ def fit(
         batch = made.to(device)
         meter.add(batch, *_learn(model, optimizer, batch, pad, store))
         if schedule.steps % _LOG_EVERY == 0:
-            _log.info("%s step %d %s %s", folder.name, schedule.steps, schedule.progress(), meter.line())
+            logger.info("%s step %d %s %s", folder.name, schedule.steps, schedule.progress(), meter.line())
         if schedule.spent - saved > _SAVE_EVERY:
             saved = schedule.spent
             save_progress(folder, model, optimizer, schedule, asdict(meter))

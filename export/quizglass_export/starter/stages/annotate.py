@@ -28,7 +28,7 @@ from quizglass_export.starter.model.vlm import Model
 from quizglass_export.starter.stages.records import read_rows
 from quizglass_server.domain.state import Draft
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 LABELS = {"none": " A", "image": " B", "text": " C", "both": " D"}
 """Plan groups and the letters that stand for them, in the order of the paper's options."""
 
@@ -82,7 +82,7 @@ def annotate(model: Model, encoder: Encoder, asked: Asked, rows: Sequence[int]) 
         core = (question.target or "").startswith("w1-")
         p_min = Draft(probabilities=answers[index].probabilities).p_min
         annotations.append(Annotation(row, plan, question.family, question.group, core, three, round(p_min, 6)))
-    _log.info(
+    logger.info(
         "annotated %d, dropped %d as illogical, %s",
         len(annotations),
         dropped,

@@ -26,7 +26,7 @@ from quizglass_export.starter.model.precision import autocast, device_of
 from quizglass_export.starter.model.sizes import TOKENS_SIDE
 from quizglass_export.starter.model.vlm import HIDDEN, PICTURE_TOKENS, Model, tower_features
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 _WEIGHTS = {"kind": 0.7, "body": 0.5, "accent": 0.4, "pattern": 0.4, "shape": 0.6, "identity": 1.5}
 _PLACE_WEIGHT = 0.3
 HELD_OUT_SHARDS = 1
@@ -158,7 +158,7 @@ def train_vision(
             averages[name] = 0.98 * averages.get(name, value) + 0.02 * value
         if schedule.steps % _LOG_EVERY == 0:
             shown = " ".join(f"{name} {value:.3f}" for name, value in averages.items())
-            _log.info("vision step %d %s %s", schedule.steps, schedule.progress(), shown)
+            logger.info("vision step %d %s %s", schedule.steps, schedule.progress(), shown)
         if schedule.steps % _SAVE_EVERY == 0:
             save_progress(folder, both, optimizer, schedule, averages)
     save_progress(folder, both, optimizer, schedule, averages)

@@ -30,7 +30,7 @@ class OnnxOptions:
     """How models are executed."""
 
     threads: int = 1
-    """Of each session."""
+    """Threads of each session."""
     provider: str = AUTO
     """auto, tensorrt, cuda or cpu."""
     cache: Path | None = None
@@ -55,7 +55,7 @@ class Signature:
 
     @property
     def all_ranges(self) -> Ranges:
-        """Of every input whose shapes are known."""
+        """Shape ranges of every input whose shapes are known."""
         return {**self.ranges, **self.optional}
 
     def check(self, name: str, inputs: Mapping[str, list[int | str]], outputs: Collection[str]) -> None:

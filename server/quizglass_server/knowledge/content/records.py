@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from quizglass.values import Entry, Refused
 from quizglass_server.domain.turns import Vector
+from quizglass_server.errors import NotFound
 
 Labels = NDArray[np.int64]
 """Numbers of vectors, or of their entries: int64 [n]."""
@@ -126,3 +127,8 @@ def entry_of(row: tuple[Any, ...], now: float) -> Entry:
     left = max(1, int(expires - now)) if expires else 0
     # By position, in the order of the fields: a search makes tens of these.
     return Entry(entry_id, title, caption, kind, text, facts, source, pictures, language, text_format, told, left)
+
+
+def no_entry(entry_id: str) -> NotFound:
+    """The error for an id that no entry has, in every store."""
+    return NotFound(f"no entry {entry_id!r} in the knowledge store", entry=entry_id)

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 
 from quizglass.values import Entry
 from quizglass_server.errors import NotFound
-from quizglass_server.knowledge.content.records import Filed, GraphRecord, Hit, Labels, Matrix, VectorKind, entry_of
+from quizglass_server.knowledge.content.records import (
+    Filed,
+    GraphRecord,
+    Hit,
+    Labels,
+    Matrix,
+    VectorKind,
+    entry_of,
+    no_entry,
+)
 from quizglass_server.knowledge.database.checksums import (
     StoreState,
     damaged,
@@ -38,7 +47,7 @@ UNUSABLE = "unusable:"
 """Prefix of the space of a vector that could not be made; its blob is empty."""
 
 PAGE_CHARS = 4 << 20
-"""Of text: twice what a message of entries may hold, so that a page cut here is always cut there too."""
+"""Characters of a page: twice what a message of entries may hold, so that a page cut here is always cut there too."""
 
 _ENTRY = f"SELECT {ENTRY_COLUMNS}, digest FROM entries"  # noqa: S608  # our own names
 ROWS = {
@@ -97,14 +106,14 @@ class DatabaseReader:
         with self.one_commit() as db:
             selected = "SELECT 1 FROM entries WHERE id = ? AND expires > 0 AND expires <= ?"
             if db.execute(selected, (entry_id, int(self._clock()))).fetchone() is not None:
-                raise _missing(entry_id)
+                raise no_entry(entry_id)
             return self.named(entry_id)
 
     def named(self, entry_id: str) -> Entry:
         """One entry; inside `one_commit`. Raises NotFound, KnowledgeFailed."""
         row = self._db.execute(f"{_ENTRY} WHERE id = ?", (entry_id,)).fetchone()
         if row is None:
-            raise _missing(entry_id)
+            raise no_entry(entry_id)
         if row[1] != entry_id:
             raise damaged(self._file.name, f"the index of ids, at {entry_id!r},")
         return self._whole(row)
@@ -325,7 +334,3 @@ class DatabaseReader:
     def _check(self, kind: VectorKind, row: tuple[Any, ...]) -> None:
         if row_digest(row[:-1], self.key) != row[-1]:
             raise damaged(self._file.name, f"row {row[0]} of table {kind.value}")
-
-
-def _missing(entry_id: str) -> NotFound:
-    return NotFound(f"no entry {entry_id!r} in the knowledge store", entry=entry_id)

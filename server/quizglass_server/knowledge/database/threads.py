@@ -207,5 +207,5 @@ def _fail(waiting: asyncio.Future[Any], error: BaseException) -> None:
 
 
 def closed() -> KnowledgeFailed:
-    """The error of whoever comes too late."""
+    """The error for calls after `close`."""
     return KnowledgeFailed("the knowledge store is closed; the server is stopping")

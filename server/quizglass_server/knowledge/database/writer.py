@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from quizglass_server.domain.turns import Vector
-from quizglass_server.errors import KnowledgeFailed, NotFound
+from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.chunks import passage
-from quizglass_server.knowledge.content.records import Change, EntryDraft, Filed, GraphRecord, Hit, VectorKind
+from quizglass_server.knowledge.content.records import Change, EntryDraft, Filed, GraphRecord, Hit, VectorKind, no_entry
 from quizglass_server.knowledge.database import checksums as checks
 from quizglass_server.knowledge.database.checksums import StoreState, label_digest, labels_of, row_digest
 from quizglass_server.knowledge.database.clean_shutdown import CleanShutdownFlag, ShutdownRecord
@@ -21,7 +21,7 @@ from quizglass_server.knowledge.database.clock import Clock
 from quizglass_server.knowledge.database.reader import UNUSABLE
 from quizglass_server.knowledge.database.schema import CHUNK_COLUMNS, ENTRY_COLUMNS, PICTURE_COLUMNS, connect, explained
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _VECTOR_ROWS = {
     VectorKind.PICTURES: "SELECT label, space, digest FROM pictures WHERE entry = ?",
@@ -109,7 +109,7 @@ class DatabaseWriter:
         change = Change()
         for entry_id in entry_ids:
             if not self._remove(entry_id, change) and strict:
-                raise NotFound(f"no entry {entry_id!r} in the knowledge store", entry=entry_id)
+                raise no_entry(entry_id)
         self._state.sequence += 1
         change.sequence = self._state.sequence
         return change
@@ -309,7 +309,7 @@ class DatabaseWriter:
         try:
             self._flag.write(ShutdownRecord(self._state.store, self._state.sequence, closed))
         except OSError as error:
-            _log.warning("the marker beside the knowledge store could not be written: %s", error.strerror)
+            logger.warning("the marker beside the knowledge store could not be written: %s", error.strerror)
 
 
 def settled(change: Change) -> Change:
@@ -333,7 +333,7 @@ def _flag(directory: Path) -> CleanShutdownFlag | None:
     try:
         return CleanShutdownFlag(directory)
     except OSError as error:
-        _log.warning("the marker beside the knowledge store cannot be opened: %s", error.strerror)
+        logger.warning("the marker beside the knowledge store cannot be opened: %s", error.strerror)
         return None
 
 

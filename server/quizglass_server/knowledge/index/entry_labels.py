@@ -20,7 +20,7 @@ class EntryLabels:
     """
 
     def __init__(self) -> None:
-        """Of no vectors."""
+        """Starts with no vectors."""
         self._lock = threading.Lock()  # searches run beside commits
         self._entries = self._labels = np.empty(0, np.int64)
         self._later: dict[int, list[int]] = {}

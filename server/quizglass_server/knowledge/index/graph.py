@@ -106,7 +106,7 @@ def unit(query: Vector) -> Vector:
 
 
 def cosines(vectors: Matrix, query: Vector) -> Vector:
-    """Of unit vectors, in rows, with a unit vector.
+    """Cosines of unit vectors, in rows, with a unit vector.
 
     Row by row, because a product of matrices may share the work with threads of the BLAS library: on a busy machine a
     scan of microseconds then waits milliseconds until the last of them has got a core.

@@ -40,14 +40,14 @@ class IndexOptions:
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """What a search works on; replaced as a whole."""
+    """What a search works on; replaced as a whole, so that a search sees one state."""
 
     graph: Graph | None
     labels: Labels
-    """Of the vectors outside the graph, ascending."""
+    """Labels of the vectors outside the graph, ascending."""
     vectors: Matrix
     size: int = field(init=False)
-    """Vectors, deleted ones included."""
+    """Number of vectors, deleted ones included."""
 
     def __post_init__(self) -> None:
         """Count them once: every search wants to know."""
@@ -90,7 +90,7 @@ class VectorIndex:
         self._labels_of = EntryLabels()
         self._buffer = np.empty((0, dimension), np.float32)
         self.state = IndexState(None, np.empty(0, np.int64), self._buffer)
-        """What searches work on now."""
+        """The state that searches work on now."""
 
     def __len__(self) -> int:
         return len(self._entry_of)
@@ -169,7 +169,7 @@ class VectorIndex:
             return self._living_labels()
 
     def living(self, labels: Labels) -> Labels:
-        """These labels without the deleted ones."""
+        """These labels without those of deleted vectors."""
         return np.array([label for label in labels.tolist() if label in self._entry_of], dtype=np.int64)
 
     def _few(self, entries: set[int]) -> Labels | None:

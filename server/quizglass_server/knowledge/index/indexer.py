@@ -17,7 +17,7 @@ from quizglass_server.knowledge.index.graph import LIBRARY, Graph, Stopped
 from quizglass_server.knowledge.index.index import VectorIndex
 from quizglass_server.knowledge.index.snapshots import Record, Snapshot
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 _SAVE_GROWTH = 1.25  # a growing graph is saved when it is this much larger than its snapshot, and at close
 
 
@@ -53,9 +53,9 @@ class Indexer:
                 idle = False
             self._save_if_grown()
         except Stopped:
-            _log.info("building the %s index was interrupted; it goes on at the next start", self.kind.value)
+            logger.info("building the %s index was interrupted; it goes on at the next start", self.kind.value)
         except Exception:
-            _log.exception("the %s index could not be brought up to date; searches scan instead", self.kind.value)
+            logger.exception("the %s index could not be brought up to date; searches scan instead", self.kind.value)
 
     def rebuild(self) -> None:
         """Build anew whatever is due, and save: nothing of deleted vectors stays on the disk."""
@@ -88,11 +88,11 @@ class Indexer:
         if not total or (index.state.graph is None and total < index.options.graph_from):
             index.publish(None)
             return
-        _log.info("building the %s index of %d vectors", self.kind.value, total)
+        logger.info("building the %s index of %d vectors", self.kind.value, total)
         with closing(DatabaseReader(self._path)) as reader:
             graph = Graph.build(index.dimension, total, self._living(reader, indexed), self._progress(total))
         index.publish(graph)
-        _log.info("the %s index is built", self.kind.value)
+        logger.info("the %s index is built", self.kind.value)
 
     def _grow(self) -> None:
         state = self.index.state
@@ -120,7 +120,7 @@ class Indexer:
                 raise Stopped
             if done // tenth > reported:
                 reported = done // tenth
-                _log.info("%s index: %d of %d vectors", self.kind.value, done, total)
+                logger.info("%s index: %d of %d vectors", self.kind.value, done, total)
 
         return step
 

@@ -18,7 +18,7 @@ from quizglass_server.knowledge.index.indexer import Indexer
 from quizglass_server.knowledge.index.snapshots import Snapshot
 from quizglass_server.scheduling.cores import give_way
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class SearchIndexes:
         self._store = store
         self._thread = ThreadPoolExecutor(1, "knowledge-build", initializer=give_way)
         self.job: Future[None] | None = None
-        """The building or saving that is running, or was last."""
+        """The build or save that is running, or the last one."""
         self._stopped = False
         self._path = path = directory / FILE
         self._catalog_sync = CatalogSync(path, self._record, self._in_order)
@@ -99,7 +99,7 @@ class SearchIndexes:
                 self._catalog_sync.rebuild()
             self._catalog_sync.save_if_grown()
         except Exception:
-            _log.exception("the catalog could not be built anew; the one before goes on")
+            logger.exception("the catalog could not be built anew; the one before goes on")
 
     def _rebuild(self) -> None:
         for indexer in self._indexers.values():

@@ -19,7 +19,7 @@ from quizglass_server.knowledge.content.records import GraphRecord
 from quizglass_server.knowledge.database.disk import meaning, sync
 from quizglass_server.knowledge.database.reader import DatabaseReader
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 _SUFFIX = ".index"
 FOLDER = "graphs"
 
@@ -73,7 +73,7 @@ class Snapshot:
                 before, sequence = reader.graph(self._name), reader.state().sequence
             self._replace(before, sequence, write)
         except Exception:
-            _log.exception("the snapshot of the %s index could not be written", self._name)
+            logger.exception("the snapshot of the %s index could not be written", self._name)
             return False
         return True
 
@@ -96,7 +96,7 @@ class Snapshot:
             reason = error.strerror or type(error).__name__
         except KnowledgeFailed as error:
             reason = error.message
-        _log.warning("index snapshot %s of %s is not used: %s; building from the entries", path, self._name, reason)
+        logger.warning("index snapshot %s of %s is not used: %s; building from the entries", path, self._name, reason)
         return None
 
     def _replace(self, before: GraphRecord | None, sequence: int, write: Callable[[Path], None]) -> None:

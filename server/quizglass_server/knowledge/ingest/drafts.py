@@ -1,4 +1,4 @@
-"""From an entry as given to a draft ready to be written: checked, cut into chunks, decoded, embedded."""
+"""Turns an entry as given into a draft ready to be written: checked, cut into chunks, decoded, embedded."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from quizglass_server.markup.converter import Converter
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _READERS = 8
 _LOOK_S = 5.0
@@ -237,9 +237,9 @@ class MilvusKnowledge:
                     await self._read(self._store.collections.load)  # it may have been restarted
                 await self._write(self._store.expire)
             except KnowledgeFailed as error:
-                _log.debug("knowledge in Milvus could not be looked after: %s", error.message)
+                logger.debug("knowledge in Milvus could not be looked after: %s", error.message)
             except Exception:
-                _log.exception("knowledge in Milvus could not be looked after")
+                logger.exception("knowledge in Milvus could not be looked after")
 
     def _submit(self, threads: ThreadPoolExecutor, job: Callable[[], Result]) -> Future[Result]:
         if self._closed:

@@ -16,13 +16,13 @@ from quizglass_server.knowledge.content.records import VectorKind
 from quizglass_server.knowledge.index.search_indexes import Space
 from quizglass_server.knowledge.milvus.link import MilvusLink
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 FORMAT = "1"
-"""Of the fields below and of what `rows.py` puts into them."""
+"""Version of the fields below and of what `rows.py` puts into them."""
 ENTRIES = "entries"
 MAX_BYTES = 65_535
-"""Of a text in Milvus."""
+"""Most bytes of a text in Milvus."""
 
 _FORMAT_PROPERTY, _SPACE_PROPERTY = "quizglass.format", "quizglass.space"
 _KEY_BYTES, _ID_BYTES = 256, 200  # ids are ASCII
@@ -97,7 +97,7 @@ class Collections:
         except KnowledgeFailed:
             if name not in self._link.run(lambda client, left: client.list_collections(timeout=left)):
                 raise
-            _log.info("Milvus collection was made by another server meanwhile", extra={"collection": name})
+            logger.info("Milvus collection was made by another server meanwhile", extra={"collection": name})
         self._link.run(lambda client, left: client.create_index(name, indexes, timeout=left, sync=False))
 
 

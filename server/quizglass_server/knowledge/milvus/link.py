@@ -20,7 +20,7 @@ from quizglass_server.config.address import MilvusAddress
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLost, SettingsError
 from quizglass_server.scheduling.deadline import deadline
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
@@ -144,7 +144,7 @@ class MilvusLink:
         try:
             return connect()
         except Exception as error:
-            _log.warning("Milvus Lite cannot be opened: %s", getattr(error, "message", error))
+            logger.warning("Milvus Lite cannot be opened: %s", getattr(error, "message", error))
             message = f"knowledge {self.address}: cannot be opened; is another server using it? The log says more"
             raise KnowledgeFailed(message) from None
 
@@ -160,7 +160,7 @@ class MilvusLink:
         if kind in ("gone", "late"):
             return self._lost()
         code = _code(error)
-        _log.error("Milvus answered with a failure", extra={"milvus": str(self.address), "milvus_code": code})
+        logger.error("Milvus answered with a failure", extra={"milvus": str(self.address), "milvus_code": code})
         if code in _REFUSED:
             return KnowledgeFailed("Milvus refuses the token; give the server a valid knowledge_token_file")
         return KnowledgeFailed(f"Milvus answered with failure {code}; its own log says why")
@@ -176,7 +176,7 @@ class MilvusLink:
             first, self._pause = not self._pause, min(2 * self._pause or _FIRST_PAUSE_S, _LAST_PAUSE_S)
             self._again = time.monotonic() + self._pause
         if first:
-            _log.warning("Milvus does not answer", extra={"milvus": str(self.address)})
+            logger.warning("Milvus does not answer", extra={"milvus": str(self.address)})
             self._told()
 
     def _answered(self) -> None:
@@ -185,7 +185,7 @@ class MilvusLink:
         with self._lock:
             was, self._pause = self._pause, 0.0
         if was:
-            _log.info("Milvus answers again", extra={"milvus": str(self.address)})
+            logger.info("Milvus answers again", extra={"milvus": str(self.address)})
             self._told()
 
 

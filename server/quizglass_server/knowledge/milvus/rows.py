@@ -24,7 +24,7 @@ from quizglass_server.knowledge.content.records import EntryDraft, VectorKind
 from quizglass_server.knowledge.content.spacing import spaced
 
 PART_CHARS = 16_000
-"""Of an entry's content in a row: at most 64,000 bytes, of the 65,535 that Milvus takes."""
+"""Characters of an entry's content in a row: at most 64,000 bytes, of the 65,535 that Milvus takes."""
 
 OUTPUT = {VectorKind.CHUNKS: ["entry", "revision", "text"], VectorKind.PICTURES: ["entry", "revision", "look"]}
 """What a search needs of a row besides its vector."""

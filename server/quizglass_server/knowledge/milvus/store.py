@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from quizglass.values import Deleted, Entry
-from quizglass_server.errors import KnowledgeFailed, NotFound
-from quizglass_server.knowledge.content.records import EntryDraft, VectorKind
+from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.knowledge.content.records import EntryDraft, VectorKind, no_entry
 from quizglass_server.knowledge.database.clock import Clock
 from quizglass_server.knowledge.database.reader import PAGE_CHARS
 from quizglass_server.knowledge.milvus.collections import Collections
@@ -76,7 +76,7 @@ class MilvusStore:
         """Delete an entry. Raises NotFound."""
         rows = self._of_entries([entry_id], [_HEADS, alive(self._clock())], Head.FIELDS)
         if not rows:
-            raise _missing(entry_id)
+            raise no_entry(entry_id)
         head = Head.of(rows[0])
         self._drop([head])
         return Deleted(entry_id, NO_RECEIPT, head.chunks, head.pictures)
@@ -92,7 +92,7 @@ class MilvusStore:
         """One entry. Raises NotFound."""
         stored = self.entries([entry_id])
         if entry_id not in stored:
-            raise _missing(entry_id)
+            raise no_entry(entry_id)
         return stored[entry_id][1]
 
     def page(self, after: str, limit: int) -> list[Entry]:
@@ -246,7 +246,3 @@ def _upsert(name: str, rows: list[Row], client: Any, left: float) -> None:
 def _revision(at: float) -> int:
     """Microseconds since 1970 and three digits by chance: two servers that write at once do not take the same."""
     return int(at * 1e6) * 1000
-
-
-def _missing(entry_id: str) -> NotFound:
-    return NotFound(f"no entry {entry_id!r} in the knowledge store", entry=entry_id)

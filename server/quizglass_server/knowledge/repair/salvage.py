@@ -39,7 +39,7 @@ from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.repair.inspection import is_outdated
 from quizglass_server.knowledge.repair.swapping import SALVAGE, clear, swap, undo_interrupted, whole_length
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 LOST = "lost"
 """Space of rows whose vector has to be made again."""
@@ -139,9 +139,9 @@ def migrate(directory: Path) -> None:
     about: dict[str, Any] = {"entries": done.entries, "the_files_before": str(done.kept_as)}
     if lost:
         about |= {"lost": lost[:_NAMED], "how_many": len(lost)}
-        _log.warning("the knowledge store was of an earlier version, and not all of it was sound", extra=about)
+        logger.warning("the knowledge store was of an earlier version, and not all of it was sound", extra=about)
     else:
-        _log.info("the knowledge store was of an earlier version, and is brought up to date", extra=about)
+        logger.info("the knowledge store was of an earlier version, and is brought up to date", extra=about)
 
 
 def _fill(old: _Old, path: Path, step: Callable[[int], None]) -> Salvaged:

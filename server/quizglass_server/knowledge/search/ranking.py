@@ -19,9 +19,9 @@ from quizglass_server.knowledge.content.records import Hit
 from quizglass_server.knowledge.content.spacing import spaced
 
 RANK_OFFSET = 60
-"""Of reciprocal ranks, as in the paper: how little the first places differ."""
+"""The constant of reciprocal rank fusion, as in the paper: the larger, the less the first places differ."""
 WORDS_WEIGHT = 1.0
-"""Of the keyword search against the vector search."""
+"""Weight of the keyword search against the vector search."""
 
 _FURTHER = 24  # results that each search gives beyond the limit when they are fused or taken one an entry
 _WIDER = 4  # how much further a search looks when near-duplicates are folded

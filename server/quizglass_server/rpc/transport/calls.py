@@ -29,7 +29,7 @@ from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.rpc.transport.status import to_status
 from quizglass_server.scheduling.clients import asked_by
 
-log = Sparing(logging.getLogger(__name__))
+logger = Sparing(logging.getLogger(__name__))
 
 MAX_CALLS = 2048
 """Under way at once, over all connections."""
@@ -59,9 +59,9 @@ class Limits:
     """What requests may be at most."""
 
     bounds: Mapping[str, Bound]
-    """Of methods by their name, such as "Ask"."""
+    """Bounds of methods, by the method's name, such as "Ask"."""
     others: Bound
-    """Of every other method."""
+    """Bounds of every other method."""
 
     def of(self, method: str) -> Bound:
         """The bound of a method."""
@@ -112,7 +112,7 @@ class Calls(grpc.aio.ServerInterceptor):
                 with asked_by(context.peer()):
                     await self._serve(call)
             except Unread:
-                log.warning("a client does not read; its connection is closed", rpc=method, peer=context.peer())
+                logger.warning("a client does not read; its connection is closed", rpc=method, peer=context.peer())
                 self._sockets.close(context.peer())
             finally:
                 self._running -= 1
@@ -235,7 +235,7 @@ class _Call:
         try:
             message = self.handler.request_deserializer(raw)
         except DecodeError:
-            log.warning("a request is no message", rpc=self.method, peer=self.context.peer(), bytes=len(raw))
+            logger.warning("a request is no message", rpc=self.method, peer=self.context.peer(), bytes=len(raw))
             told = "these bytes are no message of its kind, or hold a text that is not UTF-8"
             raise InvalidInput("request", told) from None
         message.DiscardUnknownFields()

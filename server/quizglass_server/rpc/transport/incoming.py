@@ -26,7 +26,7 @@ UNASKED_BYTES = 256 * 1024
 _SMALL_BYTES = UNASKED_BYTES - 4096
 """A message that is not asked for is small where less has come in."""
 _LOOK_SHARE = 0.05
-"""Of the time, at most, is spent on looking."""
+"""Share of the time, at most, that is spent on looking."""
 _COPIES = 4
 """Of a message while gRPC hands it over: its own blocks, a buffer that grows, the bytes, what the allocator keeps."""
 _TRIM_BYTES, _TRIM_S = 64 << 20, 0.25

@@ -16,7 +16,7 @@ _NAMED = "What is it called?"
 
 
 MOST_EXCHANGES = 32
-"""That a session remembers, and a token holds."""
+"""Most exchanges that a session remembers and a token holds."""
 
 
 @dataclass(frozen=True, slots=True)

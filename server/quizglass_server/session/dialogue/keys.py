@@ -14,7 +14,7 @@ from quizglass_server.errors import SettingsError
 _BYTES = 32
 _FILE = "session.key"
 _SETTING = "session_key_file"
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def keys_of(options: SessionOptions, directory: Path | None) -> tuple[bytes, ...]:
@@ -33,7 +33,7 @@ def keys_of(options: SessionOptions, directory: Path | None) -> tuple[bytes, ...
         why = "the knowledge is elsewhere"
     except SettingsError as error:
         why = error.message
-    log.warning("sessions end with this process: give session_key_file to keep their key", extra={"why": why})
+    logger.warning("sessions end with this process: give session_key_file to keep their key", extra={"why": why})
     return (secrets.token_bytes(_BYTES),)
 
 

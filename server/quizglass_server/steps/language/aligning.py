@@ -261,7 +261,7 @@ class _Alignment:
                 continue
             if other == place and not (said.pronoun or said.meaning in self._about):
                 return False
-            if other > place and not self._may_move(before, at, other, place, places):
+            if other > place and not self._may_move(before, at, other, place):
                 return False
             if other >= 0 and not self._go_together(before, at, other, place):
                 return False
@@ -269,7 +269,7 @@ class _Alignment:
             return not (self._taken_apart(at, places[-1], place) or self._scattered(at, places[-1], place))
         return True
 
-    def _may_move(self, one: int, other: int, high: int, low: int, places: Sequence[int]) -> bool:
+    def _may_move(self, one: int, other: int, high: int, low: int) -> bool:
         """Whether `one` may stand before `other` in the statement though the evidence has them the other way round."""
         said, order = self._said, self._order
         head_high, head_low = self._heads[high], self._heads[low]

@@ -32,7 +32,7 @@ def match_odds(seen: Iterable[Evidence], brought: Iterable[Evidence], thresholds
 
 
 def _best_cosines(evidence: Iterable[Evidence]) -> Mapping[str, float]:
-    """Of each entry that image searches brought, the largest cosine."""
+    """The largest cosine of each entry that image searches found."""
     best: dict[str, float] = {}
     for item in evidence:
         if item.origin is Origin.IMAGE_SEARCH:

@@ -5,15 +5,11 @@ English, by its words, like the names of places (`crop.place_of`) and of things 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from quizglass.values import Exchange
+from quizglass_server.steps.language.pronouns import SPOKEN_OF, says_this
 from quizglass_server.steps.lookup.crop import place_of
-
-SPOKEN_OF = re.compile(r"\b(?:it|its|they|them|their|theirs)\b", re.IGNORECASE)
-"""What points at the thing that was spoken of last."""
-_SHOWN = re.compile(r"\b(?:this|these)\b", re.IGNORECASE)
 
 
 def pointing(question: str, history: Sequence[Exchange]) -> str:
@@ -27,11 +23,6 @@ def pointing(question: str, history: Sequence[Exchange]) -> str:
     return next((each for each in said if not _speaks_of_it(each)), question)
 
 
-def points(question: str) -> bool:
-    """Whether it says "this" or "it" of what it is about."""
-    return _SHOWN.search(question) is not None or SPOKEN_OF.search(question) is not None
-
-
 def _speaks_of_it(question: str) -> bool:
-    shown = place_of(question) is not None or _SHOWN.search(question)
+    shown = place_of(question) is not None or says_this(question)
     return not shown and SPOKEN_OF.search(question) is not None

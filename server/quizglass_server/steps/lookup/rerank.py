@@ -57,13 +57,12 @@ def choose(passages: Sequence[Evidence], shown: int, tuning: Tuning, *, reranked
         tuning: the thresholds.
         reranked: whether all were; of several queries those of some may have been left out.
     """
-    return [
-        replace(
-            passage,
-            used=position < shown and _accepted(passage, tuning, reranked=reranked or passage.rerank_score > 0),
-        )
-        for position, passage in enumerate(passages)
-    ]
+    chosen, left = list[Evidence](), shown
+    for passage in passages:
+        used = left > 0 and _accepted(passage, tuning, reranked=reranked or passage.rerank_score > 0)
+        chosen.append(replace(passage, used=used))
+        left -= used
+    return chosen
 
 
 def _accepted(passage: Evidence, tuning: Tuning, *, reranked: bool) -> bool:
@@ -77,9 +76,13 @@ def _accepted(passage: Evidence, tuning: Tuning, *, reranked: bool) -> bool:
 
 
 def merged(rankings: Sequence[Sequence[Evidence]]) -> list[Evidence]:
-    """The passages that several queries found, each once: the best of every query, then the second of each, ..."""
+    """The passages that several queries found, each once: the best of every query, then the second of each, ...
+
+    One that several found has the best of its scores: it may answer one query and not the others.
+    """
     by_rank = (passage for rank in zip_longest(*rankings) for passage in rank if passage is not None)
-    first: dict[tuple[str, str], Evidence] = {}
+    once: dict[tuple[str, str], Evidence] = {}
     for passage in by_rank:
-        first.setdefault((passage.entry_id, passage.text), passage)
-    return list(first.values())
+        key = passage.entry_id, passage.text
+        once[key] = max(once.get(key, passage), passage, key=lambda each: each.rerank_score)
+    return list(once.values())

@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 
-from quizglass_server.decoding.kept import KeptPictures
+from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, InvalidPicture
 
@@ -47,7 +47,7 @@ class ChatPicture:
         pictures: decodes.
     """
 
-    def __init__(self, encoded: bytes, place: str, size: int, pictures: KeptPictures) -> None:
+    def __init__(self, encoded: bytes, place: str, size: int, pictures: PictureCache) -> None:
         self._encoded = [encoded]
         self._place = place
         self.size = size

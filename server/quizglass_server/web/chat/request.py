@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from quizglass.session import Question
 from quizglass.values import Exchange
 from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS
-from quizglass_server.decoding.kept import KeptPictures
+from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.errors import InvalidInput
 from quizglass_server.web.chat.pictures import ChatPicture, encoded_picture
 
@@ -86,7 +86,7 @@ class Chat:
     """Where in the body a field of the question came from."""
 
 
-def read_chat(body: bytes, most_history: int, pictures: KeptPictures) -> Chat:
+def read_chat(body: bytes, most_history: int, pictures: PictureCache) -> Chat:
     """What a body asks.
 
     Args:
@@ -167,7 +167,7 @@ class _Dialogue:
     _asked: list[str] = field(default_factory=list)
     _place: str = ""
     _places: list[tuple[str, str]] = field(default_factory=list)
-    """Of question and answer of each exchange."""
+    """Where question and answer of each exchange came from."""
 
     def add(self, message: Mapping[str, Any], place: str) -> None:
         """Take the next message.
@@ -199,7 +199,7 @@ class _Dialogue:
             raise InvalidInput("messages", "the last message has to be the user's")
         return "\n".join(self._asked), self._place
 
-    def pictured(self, size: int, pictures: KeptPictures) -> ChatPicture | None:
+    def pictured(self, size: int, pictures: PictureCache) -> ChatPicture | None:
         """The picture that the question is about, if there is one."""
         if self._picture is None:
             return None

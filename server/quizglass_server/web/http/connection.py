@@ -13,9 +13,9 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADER_S = 10.0
-"""From the first byte of a request, or the opening of the connection, to the end of the headers."""
+"""Seconds from the first byte of a request, or the opening of the connection, to the end of the headers."""
 UNREAD_S = 30.0
-"""That a response may wait for its client to take something of it."""
+"""Seconds that a response may wait for its client to read some of it."""
 MOST_CONNECTIONS = 512
 
 

@@ -19,7 +19,7 @@ from quizglass_server.web.http.bodies import Bodies, Body, TurnedAway
 from quizglass_server.web.http.origins import Origins
 
 MOST_REQUESTS = 256
-"""That are answered at once."""
+"""Most requests that are answered at once."""
 _RETRY_AFTER = (b"retry-after", b"1")
 _CLOSE = (b"connection", b"close")
 # To a client that is still sending, a response would be lost with the connection: so much of a refused body is read.
@@ -45,7 +45,7 @@ class Route:
     app: App
     methods: tuple[str, ...] = ("POST",)
     most_bytes: int = 0
-    """Of a request's body."""
+    """Most bytes of a request's body."""
     stream: bool = False
     """Whether the body is a stream of messages, each of which may have so many bytes."""
 

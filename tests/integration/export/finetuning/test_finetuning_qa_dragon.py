@@ -434,6 +434,15 @@ def test_a_passage_is_relevant_by_words_and_one_that_says_the_answer_is_no_negat
     assert ranked.hard == ("Car: Built in 1952.",)
 
 
+def test_a_passage_says_a_chinese_answer_where_its_characters_stand_in_a_row(tmp_path: Path) -> None:
+    hits = ("tower", "它在巴黎。"), ("bridge", "它不在黎巴嫩。")
+    how = RerankerAnnotation(data=(tmp_path,), out=tmp_path, server="x")
+    sample = Sample("1", "它在哪里？", ("巴黎",), entries=("tower",), image_answer="塔")
+    ranked = reranker._ranked(sample, Passages(*hits), how)  # type: ignore[arg-type]
+    assert ranked.relevant == ("Tower: 它在巴黎。",)
+    assert ranked.hard == ("Bridge: 它不在黎巴嫩。",)
+
+
 def test_hard_negatives_come_from_the_servers_own_search(stage: Stage, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     how = RerankerAnnotation(data=(data,), out=out, server=stage.target, held_out=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -40,13 +40,6 @@ class Model:
     def hold(self) -> None:
         self.gate.clear()
         self.held.clear()
-
-
-@pytest.fixture
-def pool() -> Iterator[EnginePool]:
-    made = EnginePool(1)
-    yield made
-    made.close()
 
 
 def words(*rows: str) -> Callable[[], Sequence[str]]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from quizglass_export import code_digest
 from quizglass_export.everyday import build
 
 
@@ -12,14 +13,14 @@ from quizglass_export.everyday import build
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What the bundle is made by, copied elsewhere."""
     copied = tmp_path / "elsewhere" / "quizglass_export"
-    shutil.copytree(build._PACKAGE / "everyday", copied / "everyday")
+    shutil.copytree(build.EXPORT / "everyday", copied / "everyday")
     for name in ("onnx", "roles"):
-        shutil.copytree(build._PACKAGE / name, copied / name)
-    shutil.copy(build._PACKAGE / "parity.py", copied)
+        shutil.copytree(build.EXPORT / name, copied / name)
+    shutil.copy(build.EXPORT / "parity.py", copied)
     for name in ("models", "roles"):
-        shutil.copytree(build._SERVER / name, copied.with_name("quizglass_server") / name)
-    monkeypatch.setattr(build, "_PACKAGE", copied)
-    monkeypatch.setattr(build, "_SERVER", copied.with_name("quizglass_server"))
+        shutil.copytree(code_digest.SERVER / name, copied.with_name("quizglass_server") / name)
+    monkeypatch.setattr(build, "EXPORT", copied)
+    monkeypatch.setattr(code_digest, "SERVER", copied.with_name("quizglass_server"))
     monkeypatch.setattr(build, "RECIPE", copied / "everyday" / "bundle.toml")
     monkeypatch.setattr(build, "PROMPTS", copied / "everyday" / "prompts")
     return copied
@@ -63,7 +64,7 @@ def test_a_bundle_is_the_same_wherever_its_sources_lie(package: Path, tmp_path: 
     assert key == build._key(adapters(tmp_path / "two"))
     assert not any(str(tmp_path) in name for name in key)
     moved = package.rename(package.with_name("moved"))
-    build._PACKAGE, build.RECIPE, build.PROMPTS = moved, moved / "everyday/bundle.toml", moved / "everyday/prompts"
+    build.EXPORT, build.RECIPE, build.PROMPTS = moved, moved / "everyday/bundle.toml", moved / "everyday/prompts"
     assert key == build._key(tmp_path / "one")
 
 

@@ -196,6 +196,18 @@ def test_a_world_without_a_core_disputes_pictures_alone() -> None:
     assert len(make_conflicts(world, 30, 1, kinds=PICTURE_KINDS)) == 30
 
 
+@pytest.mark.parametrize(
+    ("seed", "things", "message"),
+    [(1, 400, "conflicts: the trained core's own world has none"), (5, 9, "conflicts: a world of 9 things has none")],
+)
+def test_a_world_on_disk_that_can_have_no_disputes_is_refused(
+    tmp_path: Path, seed: int, things: int, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        export_world(seed, things, tmp_path, questions=4, conflicts=3)
+    assert not any(tmp_path.iterdir())
+
+
 def test_the_core_itself_and_a_world_in_dispute_are_left_alone() -> None:
     for world in (core_world(2), disputed_world(5, 60)):
         with pytest.raises(ValueError, match="another seed than the core's that is not in dispute yet"):

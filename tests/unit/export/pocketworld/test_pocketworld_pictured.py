@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from quizglass_export.pocketworld.arrangement import boxes
 from quizglass_export.pocketworld.asker import Asker
 from quizglass_export.pocketworld.dataset import export_world
 from quizglass_export.pocketworld.families.absence import absent, false_premise, presence, unreadable
+from quizglass_export.pocketworld.families.comparing import difference
 from quizglass_export.pocketworld.families.facts import facts
 from quizglass_export.pocketworld.families.looks import visible
 from quizglass_export.pocketworld.families.places import counting, neighbour, position
@@ -54,6 +56,7 @@ def test_counts_are_what_the_scene_holds_up_to_six() -> None:
         numbers.add(number)
         assert question.answer == NUMBER_WORDS[number]
         assert str(number) in question.aliases
+        assert number or {"none", "zero"} <= set(question.aliases)
         assert set(question.objects) <= set(kinds)
     assert numbers >= {0, 1, 2, 3, 4, 5, 6}
 
@@ -153,6 +156,16 @@ def test_sums_are_right_and_the_gold_query_needs_no_picture() -> None:
         assert question.answer == f"{total} crowns"
         assert 0 < total <= 150
         assert f"{price} crowns" in question.gold_query
+
+
+def test_of_one_the_singular_is_right_too() -> None:
+    def years_apart(asker: Asker, thing: Thing) -> Question | None:
+        return difference({0: 1}, {"year": 1})(replace(asker, group=None), thing)
+
+    for make, unit in ((today_price, "crown"), (years_apart, "year")):
+        asked = {question.answer: question for question in questions(make, 400)}
+        assert asked[f"1 {unit}s"].aliases == ("1", f"1 {unit}")
+        assert asked[f"2 {unit}s"].aliases == ("2",)
 
 
 def test_a_sign_may_name_another_thing_and_be_asked_about() -> None:

@@ -206,6 +206,9 @@ def test_only_the_groups_asked_for() -> None:
         ({"groups": ("nowhere",)}, "groups: .*nowhere.*choose from none, image, text, both"),
         ({"groups": ()}, "groups: empty"),
         ({"unseen_share": 0.5}, "unseen_share: the world holds only core things"),
+        ({"unseen_share": 50.0}, r"unseen_share: expected 0 to 1, not 50\.0"),
+        ({"unseen_share": -0.1}, r"unseen_share: expected 0 to 1, not -0\.1"),
+        ({"unseen_share": float("nan")}, "unseen_share: expected 0 to 1, not nan"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(arguments: dict[str, object], message: str) -> None:

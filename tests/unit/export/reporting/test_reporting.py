@@ -181,10 +181,18 @@ def test_measured_figures_stand_beside_the_same_row_and_measure() -> None:
     assert all(line.paper.dataset in ("", "visual7w") for line in lines if line.paper)
 
 
-def test_a_paper_s_accuracy_is_what_was_measured_best() -> None:
-    results = [Measured("qa-dragon", "exact", 20.0, 10), Measured("qa-dragon", "judge", 30.0, 10)]
+def test_a_paper_s_accuracy_is_the_share_of_right_answers_and_no_mean_of_grades() -> None:
+    samples = [Sample(str(grade), "Who?", ("Ana",), dataset="crag-mm") for grade in (2, 3, 3, 4)]
+    answers = [Answered(sample.id, f"a guess, {sample.id}") for sample in samples]
+    judge = ModelJudge(lambda prompt: prompt.partition("a guess, ")[2][0])
+    results = scored("qa-dragon", samples, answers, Scorers(judge))
+    assert {row.metric: row.value for row in results}["judge"] == 50
     lines = beside_papers(results, ["qa-dragon"], "crag-mm")
-    assert {line.metric for line in lines if line.measured and line.paper} == {"judge"}
+    beside = {line.metric: line.measured.value for line in lines if line.measured and line.paper}
+    assert beside == {"accuracy": 25}
+
+
+def test_recall_stands_beside_the_recall_of_any_row() -> None:
     recalls = beside_papers([Measured("core-mmrag", "recall@5", 50.0, 9)], ["core-mmrag"], "infoseek")
     assert recalls[0].paper is not None
     assert recalls[0].paper.value == 67.1

@@ -27,6 +27,8 @@ from quizglass_export.scoring.intervals import confidence_interval, wilson_inter
         ("I don't know", "I don’t know", True),
         ("45", "45 crowns", False),
         ("Tagrin", "Velmora", False),
+        ("1,234,567 people", "1234567 people", True),
+        ("1,2 or 3", "12 or 3", False),
     ],
 )
 def test_exact_match_ignores_case_articles_and_punctuation(given: str, gold: str, right: bool) -> None:
@@ -46,6 +48,17 @@ def test_f1_counts_shared_words() -> None:
     assert token_f1("Ana Brint", "Ana Velberg") == pytest.approx(0.5)
     assert token_f1("", "Ana") == 0.0
     assert token_f1("Ana", "Ben", ("Ana",)) == 1.0
+
+
+def test_characters_are_the_words_of_chinese_and_japanese() -> None:
+    said = "他出生于北京。"
+    assert token_accuracy(said, "北京") == 1.0
+    assert token_accuracy(said, "上海") == 0.0
+    assert token_f1(said, "北京") == pytest.approx(2 * 2 / (6 + 2))
+    assert overlap(said, "北京") == pytest.approx(2 / 6)
+    assert token_accuracy("コアラは葉を食べます", "コアラ") == 1.0
+    assert token_accuracy("alpha联谊会 1889 年", "alpha 1889年") == 1.0
+    assert not exact_match(said, "北京")
 
 
 def test_interval_holds_the_mean_and_narrows_with_more_scores() -> None:

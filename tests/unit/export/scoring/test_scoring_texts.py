@@ -44,6 +44,13 @@ def test_claims_without_full_stops_stand_apart() -> None:
     assert claim_score(gold, gold, contains_words).f1 == 1
 
 
+def test_sentences_of_chinese_end_without_a_space_and_their_characters_are_words() -> None:
+    assert sentences("塔是红的。桥是蓝的！") == ["塔是红的。", "桥是蓝的！"]
+    assert contains_words("埃菲尔铁塔建于1889年。它在巴黎。", "巴黎")
+    assert not contains_words("埃菲尔铁塔建于1889年。它在巴黎。", "巴黎铁塔"), "not in one sentence"
+    assert not contains_words("它在巴黎。", "里昂")
+
+
 def test_no_claims_no_precision() -> None:
     score = claim_score([], ["It is red."], contains_words)
     assert (score.precision, score.recall, score.f1) == (0.0, 0.0, 0.0)

@@ -12,7 +12,7 @@ FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": 
 """Endings of documents, and what their text is written in."""
 PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".heic", ".heif")
 MOST_PICTURES = 16
-"""Of one entry."""
+"""Most pictures that one entry takes."""
 
 _NUMBERED = re.compile(r"(?P<name>.+?)[ _-]*\(?(?P<number>\d{1,3})\)?")
 _CAMERA = re.compile(

@@ -16,7 +16,7 @@ from quizglass_client.types import Entry
 FILE_NAME = "entries.jsonl"
 TEXTS = ("id", "title", "caption", "kind", "text", "source", "language", "text_format")
 NUMBERS = ("time", "expires_after")
-"""Of an entry, by the names that files of entries have for them."""
+"""Numeric fields of an entry, by the names that files of entries have for them."""
 _LONGEST_LINE = 8 << 20  # bytes; an entry at all its limits has half of that
 _KEYS = frozenset((*TEXTS, *NUMBERS, "attributes", "pictures"))
 

@@ -144,7 +144,7 @@ def _entry(row: Mapping[str, Any], folder: Folder) -> Entry:
 
 
 def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
-    """Of a Parquet map or struct; CSV has none."""
+    """Keys and values of a Parquet map or struct; CSV has neither."""
     if value in (None, ""):
         return
     items = list(value.items()) if isinstance(value, dict) else value

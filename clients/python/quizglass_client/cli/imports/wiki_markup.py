@@ -100,7 +100,7 @@ def read_markup(markup: str, parser: Any) -> Read:
     """Kind, attributes and text of an article. Raises whatever the parser does."""
     code = parser.parse(markup)
     kind, attributes = _infobox(code, parser)
-    return kind, attributes, _plain(code, parser)[:_LONGEST_TEXT]
+    return kind, attributes, _plain(code)[:_LONGEST_TEXT]
 
 
 def _infobox(code: Any, parser: Any) -> tuple[str, dict[str, str]]:
@@ -111,14 +111,14 @@ def _infobox(code: Any, parser: Any) -> tuple[str, dict[str, str]]:
         facts: dict[str, str] = {}
         for parameter in template.params:
             key = " ".join(str(parameter.name).replace("_", " ").split())[:_LONGEST_KEY]
-            value = " ".join(_plain(parser.parse(str(parameter.value)), parser).split())
+            value = " ".join(_plain(parser.parse(str(parameter.value))).split())
             if parameter.showkey and key and 0 < len(value) <= _LONGEST_VALUE and len(facts) < _MOST_FACTS:
                 facts[key] = value
         return " ".join(match[1].split())[:_LONGEST_KEY], facts
     return "", {}
 
 
-def _plain(code: Any, parser: Any) -> str:
+def _plain(code: Any) -> str:
     """Text with a blank line between paragraphs; headings are paragraphs of their own."""
     for link in code.filter_wikilinks(recursive=False):
         if _FILE_LINK.match(str(link.title)):

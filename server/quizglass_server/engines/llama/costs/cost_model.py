@@ -32,7 +32,7 @@ class Costs:
     """Measured costs, microseconds."""
 
     step_us: tuple[int, ...]
-    """Of a decode step of 1, 2, ... sequences."""
+    """Microseconds of a decode step of 1, 2, ... sequences."""
     piece_us: tuple[tuple[int, int], ...]
     """Tokens and cost of pieces of a prompt, ascending."""
     tile: int = 0

@@ -23,7 +23,7 @@ from quizglass_server.engines.llama.native.model import NativeModel
 MAX_LABELS = 64
 _MAX_CHARACTERS = 32 << 10
 _MAX_NESTING = 64
-"""Of brackets: llama.cpp's parser recurses, and a stack that overflows ends the process."""
+"""Deepest nesting of brackets: llama.cpp's parser recurses, and a stack overflow ends the process."""
 _CANDIDATES = 64
 """Likeliest tokens that are tried before all of them are."""
 _PICK_S = 1.0
@@ -113,7 +113,7 @@ class GrammarFollower:
         llama.llama_sampler_accept(self._handle, token)
 
     def _allowed(self, tokens: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Those of the tokens that the grammar allows next."""
+        """Which of the tokens the grammar allows next."""
         data = np.zeros(len(tokens), _TOKEN_DATA)
         data["id"] = tokens
         # Any finite logit: what the grammar forbids becomes minus infinity.

@@ -6,7 +6,6 @@ method that other threads may call says so. Knows nothing of the event loop or p
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from itertools import count
 from math import inf, isfinite
@@ -30,8 +29,7 @@ from quizglass_server.engines.llama.native.model import DECODED, NativeModel
 from quizglass_server.engines.llama.prefixes.cache import Prefixes
 
 LONG_STEP_US = 10_000
-"""A step that takes longer holds back nothing that earlier ones have given, and is stopped for a cancellation."""
-logger = logging.getLogger(__name__)
+"""Microseconds; a longer step holds back nothing that earlier ones have given, and is stopped for a cancellation."""
 
 
 class Engine:
@@ -72,7 +70,7 @@ class Engine:
 
     @property
     def threads(self) -> int:
-        """How many compute the next step."""
+        """Number of threads that compute the next step."""
         return self._liveness.threads.count
 
     @property
@@ -93,7 +91,7 @@ class Engine:
         self._inbox.put(lambda: self.scheduler.add(request))
 
     def cancel(self, request: Request) -> None:
-        """Nobody waits for a request any more; for any thread. At most the step that is running is spent on it."""
+        """End a request that nobody waits for any more; for any thread. At most the running step is spent on it."""
         if request.ended:
             return
         request.cancelled = True
@@ -102,11 +100,11 @@ class Engine:
         self._inbox.put()
 
     def call(self, action: Callable[[], None]) -> None:
-        """Have the engine's thread do something between two steps; for any thread."""
+        """Run a function on the engine's thread between two steps; for any thread."""
         self._inbox.put(action)
 
     def stats(self) -> EngineStats:
-        """How the engine is; for any thread, so that some numbers may be a step older than others."""
+        """Statistics of the engine; for any thread, so that some numbers may be a step older than others."""
         costs, ledger, encoder = self.scheduler.costs, self.prefixes.ledger, self.encoder
         active = sum(request.lease is not None for request in tuple(self.scheduler.requests))
         return EngineStats(
@@ -146,7 +144,7 @@ class Engine:
         self.prefixes.forget_kept()
 
     def close(self) -> None:
-        """Encode no more pictures; the engine must not be used afterwards."""
+        """Stop encoding pictures; the engine must not be used afterwards."""
         self.encoder.close()
 
     def step(self, *, wait: bool = True) -> None:
@@ -196,7 +194,7 @@ class Engine:
         self._reading = ()
 
     def _note(self, plan: Plan, expected_us: float, spent_us: float) -> None:
-        """A step has taken so long."""
+        """Note how long a step has taken."""
         tracker = self.scheduler.tracker
         if plan.pieces:
             self.prefilled_tokens += plan.tokens
@@ -219,7 +217,7 @@ class Engine:
             self._recovery.failed(code, [request])
 
     def _take(self, logits: list[tuple[Request, Row | None]]) -> None:
-        """Hand logits to the requests that wanted them."""
+        """Give logits to the requests that wanted them."""
         if not isfinite(sum(row.total for _, row in logits if row is not None)):
             self._recovery.poisoned([request for request, row in logits if row and not isfinite(row.total)])
             return
@@ -259,7 +257,7 @@ class Engine:
             self._finish(request, "stop")
 
     def _sweep(self, now: float) -> None:
-        """End what was cancelled or is late."""
+        """End requests that were cancelled or are late."""
         for request in self.scheduler.requests:
             deadline = request.urgency.deadline
             if request.cancelled:

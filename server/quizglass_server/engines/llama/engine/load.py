@@ -17,7 +17,7 @@ from quizglass_server.engines.llama.prefixes.cache import Prefixes
 
 _MIN_RETRY_S = 0.05
 _RECENT = 0.2
-"""Weight of the last answer, or step, in what is usual."""
+"""Weight of the newest answer, or step, in the usual values."""
 _FORGIVE = 0.9
 """By how much less an estimate counts each time that it alone has a request refused, until a step tells more."""
 
@@ -67,7 +67,7 @@ class Load:
         self._requests[request] = None
 
     def waited_for(self) -> list[Request]:
-        """Requests that somebody still waits for; the others leave with the next step, and hold up nobody."""
+        """Requests that somebody still waits for; the others leave with the next step and delay nobody."""
         now = monotonic()
         return [
             each
@@ -76,7 +76,7 @@ class Load:
         ]
 
     def leave(self, request: Request) -> None:
-        """A request has ended."""
+        """Remove a request that has ended."""
         del self._requests[request]
 
     def retry_after(self) -> float:
@@ -89,7 +89,7 @@ class Load:
         return min(deadlines, default=None)
 
     def note(self, request: Request, reason: str) -> None:
-        """A request has ended; answers that were not cut off tell how long they usually are."""
+        """Learn from a request that has ended how long answers usually are, unless it was cut off."""
         if isinstance(request.kind, Generation) and reason in ("stop", "length"):
             self._usual += _RECENT * (request.generated_tokens - self._usual)
 
@@ -99,7 +99,7 @@ class Load:
         self._drift += _RECENT * (max(1.0, spent_us / expected_us) - self._drift)
 
     def _needed_s(self, request: Request) -> tuple[float, float]:
-        """Until a new request's answer is complete, alone and behind those that are there."""
+        """Seconds until a new request's answer is complete, alone and behind those that are there."""
         costs, to_s = self._scheduler.costs, self._trust / 1e6
         known = self._prefixes.known(request.units, request.length)
         own = request.units.cells(request.length) - request.units.cells(known)
@@ -114,7 +114,7 @@ class Load:
         return (prompt + tokens * costs.step(1)) * self._drift * to_s, behind * to_s
 
     def _work_us(self, requests: list[Request] | tuple[Request, ...]) -> float:
-        """Until all of these would be complete."""
+        """Microseconds until all of these are complete."""
         costs = self._scheduler.costs
         tokens = sum(each.kind.expected_tokens(self._usual) for each in requests)
         together = min(len(costs.step_us), max(1, len(requests)))

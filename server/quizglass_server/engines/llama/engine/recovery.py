@@ -13,7 +13,7 @@ from quizglass_server.engines.llama.native.model import ABORTED, NativeModel
 from quizglass_server.engines.llama.prefixes.cache import Prefixes
 
 MOST_FAILURES = 16
-"""With so many steps that fail one after the other llama.cpp is given up."""
+"""Steps that fail one after the other until llama.cpp is given up."""
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Recovery:
         self._fail = fail
 
     def failed(self, code: int, participants: list[Request]) -> None:
-        """A step gave nothing, and memory is as it was before it.
+        """Handle a step that gave nothing and left memory as it was before it.
 
         Raises:
             EngineBroken: too many steps have failed in a row.
@@ -55,7 +55,7 @@ class Recovery:
             self._scheduler.suspects = participants
 
     def poisoned(self, bad: list[Request]) -> None:
-        """Logits that are not numbers: what is in memory cannot be trusted, and would spoil everybody's logits."""
+        """Handle logits that are not numbers: what is in memory may spoil everybody's logits."""
         suspects = self._scheduler.suspects
         if suspects and suspects[0] in bad:
             self._fail(suspects[0], DecodeFailed("the model gave logits that are not numbers; its file may be damaged"))

@@ -17,7 +17,7 @@ from quizglass_server.engines.llama.prefixes.prompt_units import PICTURE, Prompt
 
 
 class Sink(Protocol):
-    """Where results go; called by the engine thread."""
+    """Takes results; called by the engine thread."""
 
     def put(self, item: object, *, urgent: bool) -> None:
         """Hand over a piece, a result or an exception; an urgent one must not wait for others."""
@@ -72,7 +72,7 @@ class Request:
     urgency: Urgency
     sink: Sink
     pictures: tuple[PicturePart, ...] = ()
-    """Those of the prompt, in its order."""
+    """Pictures of the prompt, in its order."""
     order: tuple[float, ...] = ()
     """Sorts requests: turns before background work, then by deadline, then by arrival."""
     lease: Lease | None = None
@@ -80,7 +80,7 @@ class Request:
     picture_rows: int = 0
     """Rows in memory of the picture that is next."""
     embeddings: dict[bytes, NDArray[np.float32]] = field(default_factory=dict)
-    """Of pictures that it has been given, by content hash."""
+    """Embeddings of the pictures that it has been given so far, by content hash."""
     awaited: bytes | None = None
     """Content hash of the picture that it waits for."""
     cancelled: bool = False
@@ -120,7 +120,7 @@ class Request:
 
     @property
     def embedding(self) -> NDArray[np.float32] | None:
-        """Of the next picture, if it is encoded."""
+        """Embedding of the next picture, if it is encoded."""
         picture = self.picture(self.done)
         return None if picture is None else self.embeddings.get(picture.sha256)
 

@@ -39,7 +39,7 @@ class Plan:
     picture: tuple[Request, int] | None = None
     """A picture that is read on, and by how many rows; goes by itself, since llama.cpp mixes it with no tokens."""
     followers: list[Request] = field(default_factory=list)
-    """Whose beginning is read on by another request that has the same."""
+    """Requests whose beginning is read by another request that has the same."""
     complete: list[Request] = field(default_factory=list)
     """Prompts that turned out to be in memory as a whole, and of which nothing else is wanted."""
 
@@ -73,7 +73,7 @@ class Plan:
 
 
 class Scheduler:
-    """Every request of the engine, in order."""
+    """Orders the requests of an engine, and plans its steps."""
 
     def __init__(self, prefixes: Prefixes, tracker: CostTracker, batch: int, ready: Callable[[Request], bool]) -> None:
         """Make a scheduler.
@@ -86,11 +86,11 @@ class Scheduler:
         """
         self.tracker = tracker
         self.queue: list[Request] = []
-        """Prompts being read or not begun."""
+        """Requests whose prompt is being read, or not begun."""
         self.streams: list[Request] = []
-        """Answers being written."""
+        """Requests whose answer is being written."""
         self.suspects: list[Request] = []
-        """After a failure: to run alone, one by one, until it is known whose fault it was."""
+        """Requests that run alone, one by one, after a failure, until it is known which of them caused it."""
         self._prefixes = prefixes
         self._batch = batch
         self._ready = ready
@@ -99,12 +99,12 @@ class Scheduler:
 
     @property
     def costs(self) -> Costs:
-        """Of steps, as they are known now."""
+        """Costs of steps, as they are known now."""
         return self.tracker.costs
 
     @property
     def requests(self) -> list[Request]:
-        """All of them."""
+        """All requests."""
         return self.streams + self.queue
 
     def add(self, request: Request) -> None:
@@ -112,19 +112,19 @@ class Scheduler:
         insort(self.queue, request, key=_order)
 
     def remove(self, request: Request) -> None:
-        """A request has ended."""
+        """Remove a request that has ended."""
         for requests in (self.queue, self.streams, self.suspects):
             if request in requests:
                 requests.remove(request)
 
     def sort_in(self, request: Request) -> None:
-        """A request may have gone from reading to writing."""
+        """Put a request where it belongs, as it may have gone from reading to writing."""
         if request in self.queue and request.writing:
             self.queue.remove(request)
             insort(self.streams, request, key=_order)
 
     def start_over(self, suspects: Iterable[Request]) -> None:
-        """Nothing is in memory any more: every request reads its prompt, and what it has written, again."""
+        """Have every request read its prompt, and what it has written, again: nothing is in memory any more."""
         for request in self.requests:
             request.lease = None
             request.picture_rows = 0
@@ -195,7 +195,7 @@ class Scheduler:
                 return
 
     def _room(self, queue: list[Request]) -> int:
-        """Tokens of prompts in the next step."""
+        """How many tokens of prompts the next step may have."""
         first = next((request for request in queue if not request.awaits_picture), None)
         background = first is not None and first.urgency.background
         if not self.streams:
@@ -207,7 +207,7 @@ class Scheduler:
         return self.costs.fitting(limit - self._read_us) if self._read_us else self.costs.within(limit)
 
     def _leader(self, request: Request) -> Request:
-        """Who is to read next on behalf of a request: another one that is ahead of it in what both begin with."""
+        """The request that reads a shared beginning on behalf of this one: another one that is ahead of it in that."""
         known = request.done
         for other in self.queue:
             if other is request or other.lease is None:

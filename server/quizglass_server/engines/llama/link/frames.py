@@ -30,7 +30,7 @@ from quizglass_server.engines.llama.link.records import decode, encode
 
 _HEADER = Struct("<IIB")
 _MOST_BYTES = 64 << 20
-"""Of a payload: a prompt may carry its picture as raw pixels, 3 MiB for 1024 x 1024."""
+"""Most bytes of a payload: a prompt may carry its picture as raw pixels, 3 MiB for 1024 x 1024."""
 logger = logging.getLogger(__name__)
 
 Handler = Callable[[str, list[Any]], AsyncGenerator[object, None]]

@@ -20,7 +20,7 @@ class PicturePart:
     """A picture of the model's size."""
 
     sha256: bytes
-    """Of `rgb`."""
+    """SHA-256 of `rgb`."""
     width: int
     height: int
     rgb: bytes
@@ -96,7 +96,7 @@ class EngineStats:
     """Requests not begun yet, or waiting for their picture."""
     cells_used: int = 0
     cells: int = 0
-    """Of the KV cache; one token of one prompt takes one."""
+    """Cells of the KV cache; one token of one prompt takes one."""
     decode_steps: int = 0
     encoded_pictures: int = 0
     kept: int = 0
@@ -125,7 +125,7 @@ class Failure:
     reason: Literal["refused", "constraint refused", "pixels missing", "overloaded", "too late", "failed"]
     message: str
     retry_after_s: float = 0.0
-    """Of "overloaded": when there may be room."""
+    """For "overloaded": seconds after which there may be room."""
 
 
 class RequestRefused(Exception):

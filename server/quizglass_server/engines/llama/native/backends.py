@@ -26,7 +26,7 @@ class Variant:
     """llama.cpp's CPU code, compiled for one set of instructions."""
 
     name: str
-    """As ggml calls it, after the first CPU that had it: haswell (AVX2), skylakex (AVX-512), …"""
+    """ggml's name for it, after the first CPU that had it: haswell (AVX2), skylakex (AVX-512), …"""
     score: int
     """Higher is better; 0: this CPU cannot run it."""
 

@@ -44,7 +44,7 @@ class Format:
     """How a matrix is stored: blocks of random bytes with a scale that makes its products neither grow nor vanish."""
 
     number: int
-    """Of GGUF."""
+    """The type's number in GGUF."""
     block: int
     """Weights in a block."""
     size: int

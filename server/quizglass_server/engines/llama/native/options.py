@@ -25,7 +25,7 @@ class LoadOptions(BatchOptions):
     sequences: int = 4
     """How many prompts the cache keeps."""
     threads: int = 1
-    """Of one decode step; as many encode pictures where `vision_threads` is 0."""
+    """Threads of one decode step; as many encode pictures where `vision_threads` is 0."""
     extra_buffers: bool = True
     """Whether weights may be kept in the order that the CPU's fastest instructions want (repacked, AMX)."""
 
@@ -35,7 +35,7 @@ class LoadOptions(BatchOptions):
         return max(self.generator_cells or self.context * self.sequences, self.context)
 
     def as_json(self) -> str:
-        """As the command line of the generator process takes them."""
+        """The options as the command line of the generator process takes them."""
         return json.dumps({each.name: getattr(self, each.name) for each in fields(LoadOptions)}, default=str)
 
     @classmethod

@@ -37,7 +37,7 @@ class PictureSlot:
 
 
 NO_SLOT = PictureSlot((), (), 0, 0)
-"""Of a model that reads no pictures."""
+"""The slot of a model that reads no pictures."""
 
 
 class Projector:

@@ -1,4 +1,4 @@
-"""Whose the cells of the KV cache are: llama.cpp shares them between sequences but does not say how many are left."""
+"""Who owns which cells of the KV cache: llama.cpp shares them between sequences but does not say how many are left."""
 
 from __future__ import annotations
 

@@ -31,13 +31,13 @@ class Lease:
     length: int
     """Units in memory."""
     cells: Cells
-    """Those of the units in memory, then those reserved."""
+    """Its cells: first those of the units in memory, then those that are reserved."""
     used: int = 0
-    """When, as a count of uses."""
+    """When it was last used, as a count of uses."""
 
     @property
     def position(self) -> int:
-        """Where the next unit goes."""
+        """Position of the next unit."""
         return self.units.position(self.length)
 
 
@@ -48,16 +48,16 @@ class OffloadedPrefix:
     units: PromptUnits
     state: bytes
     used: int
-    """When, as a count of uses."""
+    """When it was last used, as a count of uses."""
 
     @property
     def length(self) -> int:
-        """Units in the state."""
+        """Units in the saved state."""
         return len(self.units.ids)
 
     @property
     def cells(self) -> int:
-        """Cells that it takes where it is put back."""
+        """Cells that it takes when it is loaded again."""
         return self.units.cells(self.length)
 
 
@@ -65,7 +65,7 @@ Holder = TypeVar("Holder", bound=Lease | OffloadedPrefix)
 
 
 def _longest(holders: Iterable[Holder], units: PromptUnits, count: int) -> tuple[Holder | None, int]:
-    """Which of them has the longest beginning of the first `count` units, and its length."""
+    """The one that has the longest beginning of the first `count` units, and its length."""
     best: Holder | None = None
     length = 0
     for holder in holders:
@@ -75,7 +75,7 @@ def _longest(holders: Iterable[Holder], units: PromptUnits, count: int) -> tuple
 
 
 def _oldest(holders: Iterable[Holder]) -> Holder:
-    """The least recently used."""
+    """The least recently used one."""
     return min(holders, key=lambda holder: holder.used)
 
 
@@ -115,7 +115,7 @@ class Prefixes:
         self._uses = 0
 
     def __len__(self) -> int:
-        """How many are kept, offloaded ones included."""
+        """How many prefixes are kept, offloaded ones included."""
         return len(self.kept) + len(self.offloaded)
 
     def known(self, units: PromptUnits, count: int) -> int:
@@ -124,7 +124,7 @@ class Prefixes:
         return _longest(everywhere, units, count)[1]
 
     def longest(self, units: PromptUnits, count: int) -> tuple[Lease | None, int]:
-        """Who holds the longest beginning of the first `count` units in the cache, and its length."""
+        """The lease with the longest beginning of the first `count` units in the cache, and its length."""
         return _longest((*self.kept, *self._active), units, count)
 
     def bind(self, units: PromptUnits, count: int, reserve: int) -> Lease | None:
@@ -162,7 +162,7 @@ class Prefixes:
         lease.length = common
 
     def roll_back(self, lease: Lease) -> None:
-        """Drop from memory what is beyond the units known to be there: what a step that failed left."""
+        """Drop from memory what is beyond the units known to be there, as a failed step may leave it."""
         self._memory.forget(lease.sequence, lease.position)
 
     def keep(self, lease: Lease, *, unasked: bool = False) -> None:
@@ -188,7 +188,7 @@ class Prefixes:
         self._make_way()
 
     def drop(self, lease: Lease) -> None:
-        """A request ended, and what it leaves is of no use."""
+        """Free the sequence of a request that has ended and leaves nothing of use."""
         self._active.remove(lease)
         self._release(lease)
 
@@ -221,7 +221,7 @@ class Prefixes:
         return Lease(self._free.pop(), units, count, self.ledger.take(cells))
 
     def give_up(self, lease: Lease) -> None:
-        """Free what `vacant` gave."""
+        """Free the sequence that `vacant` gave."""
         self._release(lease)
 
     def restore(self, lease: Lease, age: int) -> None:
@@ -324,7 +324,7 @@ class Prefixes:
         return Lease(source.sequence, units, common, cells)
 
     def _merge(self, lease: Lease, source: Lease, common: int) -> None:
-        """Put the beginning that another sequence holds in the place of the own."""
+        """Replace the own beginning by the same one that another sequence holds."""
         end = lease.units.position(common)
         shared = lease.units.cells(common)
         theirs = source.cells[:shared]

@@ -32,12 +32,12 @@ class BreakerOptions:
     """How many deaths in how short a time are too many, and how long restarts wait then."""
 
     deaths: int = GeneratorOptions.generator_crashes
-    """Within the window: so many open the breaker."""
+    """Deaths within the window that open the breaker."""
     window_s: float = 60.0
     pause_s: float = GeneratorOptions.generator_pause_s
     """The first; it doubles while probes die."""
     longest_pause: float = 16.0
-    """In first pauses."""
+    """The longest pause, in first pauses."""
     first_delay_s: float = 0.1
     """Before a restart after a second death in a row; the first is followed by none."""
     longest_delay_s: float = 5.0
@@ -74,7 +74,7 @@ class Breaker:
 
     @property
     def recent_deaths(self) -> int:
-        """Within the window."""
+        """Deaths within the window."""
         while self._deaths and self._deaths[0] <= self._now() - self._options.window_s:
             self._deaths.popleft()
         return len(self._deaths)

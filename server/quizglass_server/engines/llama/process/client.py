@@ -32,7 +32,7 @@ from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, Ov
 from quizglass_server.scheduling.ledger import handed
 
 SLACK_S = 1.0
-"""Beyond its deadline a call waits so long for the process to say itself that the time is over."""
+"""How long beyond its deadline a call waits for the process to say itself that the time is over."""
 
 
 class PromptRefused(QuizglassError):

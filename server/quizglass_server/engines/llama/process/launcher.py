@@ -107,7 +107,7 @@ class Life:
         self.process.close()
 
     def how(self) -> str:
-        """In words, how it ended."""
+        """How it ended, in words."""
         return self.fate or exit_words(self.process.returncode)
 
 

@@ -21,7 +21,7 @@ _CPUINFO = Path("/proc/cpuinfo")
 
 
 def cpu_features(cpuinfo: Path = _CPUINFO) -> tuple[str, ...]:
-    """Those of this CPU's features that matter to llama.cpp; empty where the system does not say."""
+    """The features of this CPU that matter to llama.cpp; empty where the system does not say."""
     try:
         text = cpuinfo.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -78,7 +78,7 @@ class GeneratorProcess:
 
     @property
     def pid(self) -> int | None:
-        """Of the process that is serving."""
+        """Process id of the process that is serving."""
         return self._life.process.pid if self._life else None
 
     async def start(self) -> None:

@@ -3,67 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import os
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import grpc.aio
 import pytest
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from quizglass_client import AsyncClient, ClientError, Entry, ServerUnavailable
-from quizglass_client.local import LocalServer
-from quizglass_export.pocketworld.draw import draw_thing
-from quizglass_export.pocketworld.world import core_world
+from quizglass_client import AsyncClient, ServerUnavailable
+from tests.support.engines.starter_server import HEALTH, PATIENCE_S, asked, outcome, served, statuses
 from tests.support.processes import generator_of
 
 KILLS = int(os.environ.get("QUIZGLASS_TEST_KILLS", "4"))
 """The benchmark kills a hundred times; this is often enough to see that nothing is stuck."""
 STREAMS = 4
-PATIENCE_S = 300
-"""A server and its generators start again and again, beside whatever else the machine does."""
-
-
-def picture() -> bytes:
-    """A thing that the starter knows, as PNG."""
-    out = io.BytesIO()
-    draw_thing(core_world().things[0].look, 224).save(out, "PNG")
-    return out.getvalue()
-
-
-PICTURE = picture()
-QUESTION = "What colour is this?"
-HEALTH = health_pb2.HealthCheckResponse
-
-
-@asynccontextmanager
-async def served(bundle: Path, folder: Path, *flags: str) -> AsyncIterator[tuple[LocalServer, AsyncClient]]:
-    """A server process with one entry, and a client."""
-    server = LocalServer(bundle, folder / "knowledge", flags=flags, log=folder / "server.log")
-    await asyncio.to_thread(server.__enter__)
-    try:
-        async with AsyncClient(server.target, timeout=PATIENCE_S) as client:
-            await client.add_entries([Entry("zubol", "Zubol", text="The Zubol weighs 12 kg.")])
-            yield server, client
-    finally:
-        await asyncio.to_thread(server.__exit__, None, None, None)
-
-
-async def statuses(channel: grpc.aio.Channel, service: str) -> AsyncIterator[int]:
-    """What the health service says of a service, as it changes."""
-    async for response in health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(service=service)):
-        yield response.status
-
-
-async def outcome(client: AsyncClient) -> str:
-    """One turn: its answer, or why there is none."""
-    try:
-        return (await client.answer(QUESTION, PICTURE, policy="none")).text
-    except ClientError as error:
-        return f"{error.status} {error.reason}"
 
 
 async def test_a_generator_killed_again_and_again_takes_nothing_else_with_it(
@@ -140,5 +93,5 @@ async def test_a_crash_loop_is_refused_at_once_and_shown_while_everything_else_g
 
 async def refused(client: AsyncClient) -> ServerUnavailable:
     with pytest.raises(ServerUnavailable) as caught:
-        await client.answer(QUESTION, PICTURE, policy="none")
+        await asked(client)
     return caught.value

@@ -6,12 +6,12 @@ import hashlib
 import numpy as np
 import pytest
 
-from quizglass_server.decoding.kept import KeptPictures
+from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BudgetExceeded, InvalidPicture, Overloaded
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.memory import WorkMemory
-from tests.support.rpc_fakes import Gate
+from tests.support.gate import Gate
 
 ENCODED = b"a picture"
 SHA256 = hashlib.sha256(ENCODED).digest()
@@ -48,7 +48,7 @@ def decoder():
 
 @pytest.fixture
 def pictures(decoder):
-    return KeptPictures(decoder, WorkMemory(1 << 20))
+    return PictureCache(decoder, WorkMemory(1 << 20))
 
 
 async def begun(work):

@@ -18,22 +18,7 @@ from quizglass_server.engines.llama.native.model import NativeModel
 from quizglass_server.engines.llama.native.options import LoadOptions
 from quizglass_server.engines.llama.prefixes import files as prefix_files
 from tests.support.engines.engine_runs import prompt
-from tests.support.engines.tiny_engine import LOG, collected, tiny_load_options, working
-
-
-@pytest.fixture(scope="module")
-def options(tmp_path_factory: pytest.TempPathFactory) -> LoadOptions:
-    return tiny_load_options(tmp_path_factory.mktemp("generator"))
-
-
-@pytest.fixture(scope="module")
-def model(options: LoadOptions) -> NativeModel:
-    return NativeModel(options, LOG)
-
-
-@pytest.fixture
-async def worker(model: NativeModel) -> EngineWorker:
-    return await working(model)
+from tests.support.engines.tiny_engine import LOG, collected, working
 
 
 async def test_prefixes_survive_a_restart(model: NativeModel, options: LoadOptions, tmp_path: Path) -> None:

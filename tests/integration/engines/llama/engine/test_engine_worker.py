@@ -17,24 +17,8 @@ from quizglass_server.engines.llama.link.prompt import (
 )
 from quizglass_server.engines.llama.native.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.native.model import NativeModel
-from quizglass_server.engines.llama.native.options import LoadOptions
 from tests.support.engines.engine_runs import SMALL_PIECES, prompt
-from tests.support.engines.tiny_engine import LOG, collected, tiny_load_options, working
-
-
-@pytest.fixture(scope="module")
-def options(tmp_path_factory: pytest.TempPathFactory) -> LoadOptions:
-    return tiny_load_options(tmp_path_factory.mktemp("generator"))
-
-
-@pytest.fixture(scope="module")
-def model(options: LoadOptions) -> NativeModel:
-    return NativeModel(options, LOG)
-
-
-@pytest.fixture
-async def worker(model: NativeModel) -> EngineWorker:
-    return await working(model)
+from tests.support.engines.tiny_engine import collected
 
 
 async def test_closing_a_stream_ends_its_request(worker: EngineWorker, monkeypatch: pytest.MonkeyPatch) -> None:

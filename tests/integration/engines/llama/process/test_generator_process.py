@@ -42,16 +42,10 @@ from tests.support.engines.generator_process import (
     kill,
     started,
     texts,
-    tiny_options,
     until,
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest.fixture(scope="module")
-def options(tmp_path_factory: pytest.TempPathFactory) -> ProcessOptions:
-    return tiny_options(tmp_path_factory.mktemp("generator"))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

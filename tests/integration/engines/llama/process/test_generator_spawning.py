@@ -20,8 +20,8 @@ from quizglass_server.engines.llama.process.breaker import BreakerOptions, Break
 from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.spawn import spawn
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
-from tests.integration.engines.llama.test_server_engine_faults import HEALTH, outcome, served, statuses
-from tests.support.engines.generator_process import kill, started, texts, tiny_options, until
+from tests.support.engines.generator_process import kill, started, texts, until
+from tests.support.engines.starter_server import HEALTH, outcome, served, statuses
 from tests.support.processes import generator_of, no_descriptors
 
 SPAWNS = int(os.environ.get("QUIZGLASS_TEST_SPAWNS", "40"))
@@ -29,11 +29,6 @@ RESTARTS = int(os.environ.get("QUIZGLASS_TEST_KILLS", "4"))
 """The benchmark has 400 and 100."""
 LONG_S = 300
 """A process that is restarted imports and measures; several in a row take their time on a busy machine."""
-
-
-@pytest.fixture(scope="module")
-def options(tmp_path_factory: pytest.TempPathFactory) -> ProcessOptions:
-    return tiny_options(tmp_path_factory.mktemp("generator"))
 
 
 def in_use() -> int:

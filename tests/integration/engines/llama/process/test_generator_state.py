@@ -18,7 +18,7 @@ from quizglass_server.engines.llama.process.state import StateDirectory
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from quizglass_server.errors import EngineFailed
 from tests.support.bundles.tiny_models import HEIGHT, WIDTH
-from tests.support.engines.generator_process import tiny_options, until
+from tests.support.engines.generator_process import until
 
 PICTURE = PicturePart(b"p" * 32, WIDTH, HEIGHT, bytes(range(256)) * (WIDTH * HEIGHT * 3 // 256))
 PROMPT: list[Part] = [
@@ -26,11 +26,6 @@ PROMPT: list[Part] = [
     PICTURE,
     TextPart("What is to be seen here, and how much of it is there?", trusted=False),
 ]
-
-
-@pytest.fixture(scope="module")
-def options(tmp_path_factory: pytest.TempPathFactory) -> ProcessOptions:
-    return tiny_options(tmp_path_factory.mktemp("generator"))
 
 
 @asynccontextmanager

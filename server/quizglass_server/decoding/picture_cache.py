@@ -18,7 +18,7 @@ from quizglass_server.scheduling.deadline import deadline
 from quizglass_server.scheduling.ledger import handed
 from quizglass_server.scheduling.memory import Reservation, WorkMemory
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, slots=True)
@@ -30,7 +30,7 @@ class _Decoding:
     task: asyncio.Task[Picture] = field(init=False)
 
 
-class KeptPictures:
+class PictureCache:
     """Decodes pictures and keeps the most recent, bounded by bytes of pixels.
 
     Who may name a picture by its hash, instead of giving its bytes, is for its callers to know.
@@ -91,7 +91,7 @@ class KeptPictures:
             except InvalidPicture as error:
                 raise InvalidPicture(field, error.description) from None
             except QuizglassError as error:  # whoever began it had less time, or there was no memory then
-                log.debug("a picture is decoded again: %s", error.message)
+                logger.debug("a picture is decoded again: %s", error.message)
         begun = self._decodings[sha256] = _Decoding(sha256)
         begun.task = asyncio.create_task(self._decode(encoded, field, begun), name="decode for whoever waits")
         return await self._result(begun)

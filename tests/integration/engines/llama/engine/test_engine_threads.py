@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-_ROOT = Path(__file__).parents[4]
+_ROOT = Path(__file__).parents[5]
 _ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
 
 

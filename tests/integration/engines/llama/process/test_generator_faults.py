@@ -42,14 +42,8 @@ from tests.support.engines.generator_process import (
     kill,
     started,
     texts,
-    tiny_options,
     until,
 )
-
-
-@pytest.fixture(scope="module")
-def options(tmp_path_factory: pytest.TempPathFactory) -> ProcessOptions:
-    return tiny_options(tmp_path_factory.mktemp("generator"))
 
 
 async def opened(process: GeneratorProcess) -> None:

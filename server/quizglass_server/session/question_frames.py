@@ -1,104 +1,17 @@
-"""A question of a session, and the frame that it is about: waited for, and sharper where it shows too little."""
+"""Brings the frame that a question is about: waits for it, and asks for a sharper part where it shows too little."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from hashlib import sha256
 
-from quizglass.session import FrameNeed, NeedFrame, Role, SessionAsk
-from quizglass.values import Region
+from quizglass.session import FrameNeed, NeedFrame, Role
 from quizglass_server.assistant.asking import Asking
-from quizglass_server.coaching.closer import LOOK_S, WAIT_S, Closer, TooSmall, sharpened
-from quizglass_server.domain.turns import Picture, Turn
+from quizglass_server.coaching.closer import LOOK_S, WAIT_S, Closer, TooSmall
 from quizglass_server.errors import NotFound
-from quizglass_server.scheduling.ledger import ByteLedger
+from quizglass_server.session.asked_question import AskedQuestion
+from quizglass_server.session.frame_sources import PICTURE_FIELD, SharpenedFrame, ShelfFrame
 from quizglass_server.session.frames import FrameShelf, HeldFrame
-from quizglass_server.session.heard import Said
-from quizglass_server.session.segments import Segmenter
-from quizglass_server.turn.stages import StageWatch
-
-_PICTURE = "ask.request.frames[0]"
-
-
-@dataclass(eq=False, slots=True)
-class AskedQuestion:
-    """A question that waits or runs."""
-
-    ask: SessionAsk
-    message_id: int
-    turn: Turn
-    policy: str
-    said: Said
-    segmenter: Segmenter
-    asked: float = field(default_factory=time.monotonic)
-    began: float = 0.0
-    """When it was accepted; 0: not yet."""
-    seq: int = 0
-    stage: str = "queue"
-    watch: StageWatch = field(default_factory=StageWatch)
-    ledger: ByteLedger = field(default_factory=ByteLedger)
-    frame: bytes = b""
-    """SHA-256 of the frame that it names, whatever was put in its place."""
-    looked: float = 0.0
-    """Seconds of its budget that went into seeing whether its frame is too small."""
-    unseen: bool = False
-    """Whether a sharper part was asked for and did not come."""
-    over: bool = False
-    task: asyncio.Task[None] | None = None
-    before: frozenset[asyncio.Task[None]] = frozenset()
-    """Tasks of questions that were ended when it began, which may still hold engines and a permit."""
-
-    async def engines_free(self) -> None:
-        """Wait until those have let go of both."""
-        if self.before:
-            await asyncio.wait(self.before)
-
-
-class ShelfFrame:
-    """A frame of a session, as the source of a picture."""
-
-    size = 0
-    """Its bytes are counted where frames are held."""
-
-    def __init__(self, frame: HeldFrame, asking: Asking) -> None:
-        self._frame = frame
-        self._asking = asking
-
-    def is_slow(self) -> bool:
-        """Whether its picture takes long to decode. Raises InvalidPicture."""
-        if self._asking.pictures.held(self._frame.begin.sha256) is not None:
-            return False
-        return self._asking.pictures.is_slow(bytes(self._frame.data), _PICTURE)
-
-    async def picture(self) -> Picture:
-        """Its picture. Raises InvalidPicture."""
-        name = self._frame.begin.sha256
-        return await self._asking.pictures.decode(bytes(self._frame.data), _PICTURE, sha256=name)
-
-
-class SharpenedFrame:
-    """A thumbnail with a sharper part in its place, as the source of a picture."""
-
-    size = 0
-    """Its bytes are counted where frames are held."""
-
-    def __init__(self, thumbnail: ShelfFrame, part: ShelfFrame, region: Region) -> None:
-        self._thumbnail = thumbnail
-        self._part = part
-        self._region = region
-
-    def is_slow(self) -> bool:
-        """Whether it takes long to decode. Raises InvalidPicture."""
-        return self._thumbnail.is_slow() or self._part.is_slow()
-
-    async def picture(self) -> Picture:
-        """Both as one picture. Raises InvalidPicture."""
-        whole, part = await self._thumbnail.picture(), await self._part.picture()
-        pixels = await asyncio.to_thread(sharpened, whole.pixels, part.pixels, self._region)
-        return Picture(sha256(whole.sha256 + part.sha256).digest(), pixels)
 
 
 class QuestionFrames:
@@ -127,7 +40,7 @@ class QuestionFrames:
         self._closer = closer
         self._arrivals: dict[bytes, asyncio.Event] = {}
         self._sharper_arrivals: dict[bytes, asyncio.Event] = {}
-        """By the name of the thumbnail."""
+        """Events for sharper frames, by the SHA-256 of the thumbnail."""
 
     def arrived(self, sha256: bytes) -> None:
         """A frame is whole, or will not come."""
@@ -151,7 +64,9 @@ class QuestionFrames:
             return None
         (name,) = (frame.sha256 or b"" for frame in asked.ask.request.frames)
         if (frame := self.shelf.whole(name) or await self._arrived(asked, name)) is None:
-            raise NotFound(f"{_PICTURE}: the frame did not come in time; send it and ask again", field=_PICTURE)
+            raise NotFound(
+                f"{PICTURE_FIELD}: the frame did not come in time; send it and ask again", field=PICTURE_FIELD
+            )
         asked.frame = name
         asked.ledger.include(frame.ahead)
         source = ShelfFrame(frame, self._asking)

@@ -13,14 +13,14 @@ from quizglass_server.coaching.coach import CaptureCoach
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, QuizglassError
 from quizglass_server.scheduling.ledger import entered_in, handed
-from quizglass_server.session.asked import ShelfFrame
+from quizglass_server.session.frame_sources import ShelfFrame
 from quizglass_server.session.frames import FrameShelf, HeldFrame
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
-class FrameLooks:
-    """Looks at the frames of one session.
+class FramePreparation:
+    """Prepares the frames of one session for questions, and judges how they were taken.
 
     Args:
         asking: decodes them.
@@ -48,7 +48,7 @@ class FrameLooks:
         self._coach = coach
         self._pausing = False
         self._tasks: dict[bytes, asyncio.Task[None]] = {}
-        """Who decodes and judges a frame, by its SHA-256."""
+        """The task that decodes and judges a frame, by its SHA-256."""
 
     def begin(self, frame: HeldFrame) -> None:
         """A frame is whole."""
@@ -83,7 +83,7 @@ class FrameLooks:
         except InvalidInput as error:
             self._refuse(name, error)
         except QuizglassError as error:  # there is no time or no memory now; a question will try again
-            log.debug("a frame could not be decoded ahead: %s", error.message)
+            logger.debug("a frame could not be decoded ahead: %s", error.message)
         finally:
             if self._tasks.get(name) is asyncio.current_task():
                 del self._tasks[name]

@@ -13,13 +13,8 @@ from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc
 from quizglass_server.errors import RoleMissing
 from quizglass_server.scheduling.deadline import deadline
 from quizglass_server.scheduling.memory import WorkMemory
-from tests.support.rpc_fakes import Gate, png, serving
-
-
-@pytest.fixture
-async def stage(tmp_path):
-    async with serving(tmp_path) as made:
-        yield made
+from tests.support.gate import Gate
+from tests.support.rpc_fakes import png
 
 
 @pytest.fixture

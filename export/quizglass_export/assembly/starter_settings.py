@@ -1,4 +1,4 @@
-"""What a bundle says besides its models: name, thresholds, sizes. Read from `settings.json` beside the checkpoints."""
+"""What the starter bundle says besides its models, read from `settings.json` beside the checkpoints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from quizglass_server.steps.tuning import EvidenceLimits, Thresholds
 SETTINGS = "settings.json"
 
 
-class Settings(ManifestPart):
+class StarterSettings(ManifestPart):
     """Everything has a default; unknown keys are refused."""
 
     name: str = "starter"
@@ -36,7 +36,7 @@ class Settings(ManifestPart):
     """Probability of words from which a picture is read; None: as the server's gate was fitted."""
 
 
-def read_settings(root: Path) -> Settings:
+def read_settings(root: Path) -> StarterSettings:
     """Settings of a directory of checkpoints; the defaults if it has no `settings.json`.
 
     Raises:
@@ -44,9 +44,9 @@ def read_settings(root: Path) -> Settings:
     """
     path = root / SETTINGS
     if not path.is_file():
-        return Settings()
+        return StarterSettings()
     try:
-        return Settings.model_validate(read_json(path))
+        return StarterSettings.model_validate(read_json(path))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"])

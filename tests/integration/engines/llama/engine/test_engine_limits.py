@@ -35,20 +35,10 @@ from quizglass_server.engines.llama.native.errors import DecodeFailed, LoadFaile
 from quizglass_server.engines.llama.native.model import NativeModel
 from quizglass_server.engines.llama.native.options import LoadOptions
 from tests.support.engines.engine_runs import SMALL_PIECES, Given, answer, drive, finish, prompt
-from tests.support.engines.tiny_engine import CONTEXT, LOG, spoiled, tiny_load_options
+from tests.support.engines.tiny_engine import CONTEXT, LOG, spoiled
 
 SLOW = Costs((2_000_000,) * 8, ((16, 20_000_000), (512, 600_000_000)))
 """What a very slow machine would have measured: so slow that no pause of this one counts beside it."""
-
-
-@pytest.fixture(scope="module")
-def options(tmp_path_factory: pytest.TempPathFactory) -> LoadOptions:
-    return tiny_load_options(tmp_path_factory.mktemp("generator"))
-
-
-@pytest.fixture(scope="module")
-def model(options: LoadOptions) -> NativeModel:
-    return NativeModel(options, LOG)
 
 
 @pytest.fixture

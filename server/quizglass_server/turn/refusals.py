@@ -1,4 +1,4 @@
-"""What is refused because only somebody who sees the picture could answer it, and the bundle's generator does not."""
+"""Questions that are refused because only a model that sees the picture could answer them, and the bundle has none."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from quizglass_server.steps.language.appearance import asks_colour, asks_what_is
 
 _NOTE = "no model of this bundle sees what a picture shows; it is looked up and read alone"
 _TELLING = ("history", "words", "tags", "seen", "names", "found")
-"""Values of a prompt that tell something. The others repeat what is asked, or what the generator wrote itself."""
+"""Values of a prompt that may tell an answer; the others repeat the question or what the generator wrote itself."""
 
 
-def seen_alone(turn: Turn, generator: Generator | None) -> Draft | None:
-    """A refusal of what nothing that is looked up can tell; None: it may be answered."""
+def unseen_refusal(turn: Turn, generator: Generator | None) -> Draft | None:
+    """A refusal of a question about how things in the picture look; None where it may be answered."""
     return _refusal() if _blind(turn, generator) and asks_what_is_seen(turn.question) else None
 
 
-def colour_untold(turn: Turn, generator: Generator | None, values: Values) -> Draft | None:
-    """A refusal of a question about a colour in the picture, where nothing in the prompt has a word for one."""
+def colour_refusal(turn: Turn, generator: Generator | None, values: Values) -> Draft | None:
+    """A refusal of a question about a colour in the picture, where nothing in the prompt names one; else None."""
     if not _blind(turn, generator) or not asks_colour(turn.question):
         return None
     return None if any(tells_colour(str(values.get(name, ""))) for name in _TELLING) else _refusal()

@@ -19,15 +19,10 @@ from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from quizglass_server.errors import EngineFailed
 from tests.support.engines import faulty_child
-from tests.support.engines.generator_process import PATIENCE_S, kill, started, texts, tiny_options, until
+from tests.support.engines.generator_process import PATIENCE_S, kill, started, texts, until
 from tests.support.engines.tiny_engine import LOG, tiny_load_options
 
 Faulty = Callable[..., ProcessOptions]
-
-
-@pytest.fixture(scope="module")
-def options(tmp_path_factory: pytest.TempPathFactory) -> ProcessOptions:
-    return tiny_options(tmp_path_factory.mktemp("generator"))
 
 
 Starts = Callable[[], list[str]]

@@ -1,0 +1,34 @@
+"""SHA-256 of the code that makes a bundle: what other code made is made again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import quizglass_server
+
+EXPORT = Path(__file__).parent
+SERVER = Path(quizglass_server.__file__).parent
+_SERVER_ROOMS = ("bundle", "domain", "engines", "models", "roles")
+"""The server's rooms that say what a manifest holds, make a model's inputs and run it."""
+
+
+def modules(*folders: Path) -> list[Path]:
+    """Every Python module in these folders and below them, folder by folder."""
+    return [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+
+
+def server_modules() -> list[Path]:
+    """The server's modules that a bundle depends on."""
+    return modules(*(SERVER / room for room in _SERVER_ROOMS))
+
+
+def files_digest(files: Iterable[Path]) -> str:
+    """SHA-256 over the names, without their folders, and contents of files, in the order given."""
+    digest = hashlib.sha256()
+    for file in files:
+        content = file.read_bytes()
+        digest.update(f"{file.name} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()

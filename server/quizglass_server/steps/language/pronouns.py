@@ -1,0 +1,22 @@
+"""Words that point at a thing instead of naming it: "this" at what is seen, "it" at what was spoken of.
+
+English, by its words.
+"""
+
+from __future__ import annotations
+
+import re
+
+SPOKEN_OF = re.compile(r"\b(?:it|its|they|them|their|theirs)\b", re.IGNORECASE)
+"""What points at the thing that was spoken of last."""
+_SEEN = re.compile(r"\b(?:this|these)\b", re.IGNORECASE)
+
+
+def says_this(question: str) -> bool:
+    """Whether it points at the thing that is seen."""
+    return _SEEN.search(question) is not None
+
+
+def points(question: str) -> bool:
+    """Whether it says "this" or "it" of what it is about."""
+    return says_this(question) or SPOKEN_OF.search(question) is not None

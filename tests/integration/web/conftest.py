@@ -1,0 +1,12 @@
+"""What tests of the door for HTTP share."""
+
+import pytest
+
+from tests.support.web import web_serving
+
+
+@pytest.fixture
+async def door(tmp_path):
+    """The HTTP port of a server whose assistant and knowledge the test scripts."""
+    async with web_serving(tmp_path) as opened:
+        yield opened
