@@ -24,6 +24,7 @@ from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.names import CORE_THINGS
 from quizglass_export.pocketworld.questions import Question, make_conflicts, make_questions, make_unknowable
 from quizglass_export.pocketworld.world import World
+from quizglass_server import knowledge
 
 Way = TypeVar("Way")
 
@@ -82,7 +83,7 @@ def _drawn(seed: int, things: int, format: int) -> World:
 
 
 def _write(world: World, folder: Path) -> None:
-    """Once for each version of the code that draws worlds; what servers made of another one's goes with it."""
+    """Once for each version of the code that draws and stores worlds; what servers made of another goes with it."""
     made = folder / "drawn-by"
     if not made.is_file() or made.read_text(encoding="utf-8") != _drawer():
         shutil.rmtree(folder, ignore_errors=True)
@@ -91,8 +92,11 @@ def _write(world: World, folder: Path) -> None:
 
 
 def _drawer() -> str:
-    """Names the version of the code that draws worlds: a world of another one has other entries for the same seed."""
-    return code(pocketworld)
+    """Names the version of the code that draws worlds and of that which stores them.
+
+    A world of another one has other entries for the same seed, or a server cut its texts into other passages.
+    """
+    return code(pocketworld, knowledge)
 
 
 def in_own_order(question: str, ways: Sequence[Way]) -> list[Way]:

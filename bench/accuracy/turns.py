@@ -20,11 +20,10 @@ async def ask_turn(
     policy: str = "",
     *,
     history: Exchanges = (),
-    session: bytes = b"",
     explain: bool = False,
 ) -> Record:
-    """Ask, and keep what came back; the session's token as hexadecimal."""
-    turn = client.ask(text, picture, history=history, policy=policy, budget=BUDGET_S, session=session, explain=explain)
+    """Ask, and keep what came back."""
+    turn = client.ask(text, picture, history=history, policy=policy, budget=BUDGET_S, explain=explain)
     events = [event async for event in turn]
     return as_record(events)
 
@@ -32,7 +31,7 @@ async def ask_turn(
 def as_record(events: Sequence[Event]) -> Record:
     """What the tables need of a turn's events."""
     answer = Answer.of(events)
-    return _answered(answer) | _decided(events) | {"boxes": _boxes(answer.steps), "session": answer.session.hex()}
+    return _answered(answer) | _decided(events) | {"boxes": _boxes(answer.steps)}
 
 
 def spent_ms(turn: Record, stages: Collection[str]) -> float:

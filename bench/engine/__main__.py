@@ -86,10 +86,18 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = sections.arguments("engine", __doc__, SECTIONS)
     parser.add_argument("--rounds", type=int, default=5, help="of every comparison (default 5)")
     parser.add_argument("--threads", type=int, default=2, help="of every engine, ours and peers' (default 2)")
-    parser.add_argument("--models", nargs="+", choices=("starter", "0.5B"), help="generators (default both)")
+    parser.add_argument(
+        "--models",
+        nargs="+",
+        choices=("starter", "0.5B"),
+        help="generators, for --only without and --quick (default both)",
+    )
     parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
     parser.add_argument("--checkpoints", type=Path, default=Path("models/starter/checkpoints"))
-    return parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
+    if args.models and not args.quick and set(args.only or SECTIONS) - _PARTLY:
+        parser.error("--models: the rows of the other models would go; only --only without keeps them, and --quick all")
+    return args
 
 
 if __name__ == "__main__":

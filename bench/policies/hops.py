@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bench.policies.stage import Outcome, Setup, Stage, of_family
 from bench.results import Row, at_least
 from bench.sections import Part
-from quizglass_export.scoring.intervals import confidence_interval
+from quizglass_export.scoring.intervals import wilson_interval
 
 GIVEN = ("cogplanner-parallel", "cogplanner-sequential", "omnisearch", "self-reflective", "qa-dragon")
 BARRED = GIVEN[:2]
@@ -39,7 +39,7 @@ async def run(setup: Setup, stage: Stage) -> Part:
 
 
 def _rows(policy: str, turns: Sequence[Outcome], peer: str, peer_value: float) -> list[Row]:
-    low, high = (100 * edge for edge in confidence_interval([float(one.right) for one in turns]))
+    low, high = (100 * edge for edge in wilson_interval(sum(one.right for one in turns), len(turns)))
     name = f"founder-birthplace right, {policy}, given decisions (95 % interval {low:.1f} to {high:.1f})"
     right, found = _share(turns, "right"), _share(turns, "found")
     last = f"the last hop's entry among what was found, {policy}"

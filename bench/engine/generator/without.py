@@ -3,7 +3,7 @@
 A session is two generator processes, a whole one and one without a part, that take turns on the same prompts and
 pictures: one session a part, and one in which nothing is left out. What the whole processes of different sessions
 differ by is the spread that a part must beat in some measure. Sessions are bounded in time and kept as soon as they
-end, so that an interrupted run goes on with --resume; models that are not asked for keep theirs.
+end, so that an interrupted run of the same code goes on with --resume; models that are not asked for keep theirs.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from statistics import fmean, median
 from time import perf_counter
 
+import quizglass_server
 from bench.busy import busy
 from bench.engine.contenders.contender import Ask, Contender, complete, in_turn, together, wall
 from bench.engine.contenders.ours import Ours, new_picture
@@ -29,6 +30,7 @@ from bench.engine.contenders.shapes import Shape
 from bench.engine.figures import percentile
 from bench.engine.generator.lesser_child import FULL, PARTS
 from bench.engine.generator.pictures import disturbed
+from bench.fingerprints import code
 from bench.results import Row
 from bench.sections import Part, Store
 
@@ -97,8 +99,10 @@ async def run(setup: Setup) -> Part:
 
 
 async def _of_shape(setup: Setup, shape: Shape, store: Store) -> None:
-    if not setup.resume:
-        for name in PARTS:
+    how = {"code": code(quizglass_server)}
+    for name in PARTS:
+        kept = store.load(_file(shape.name, name))
+        if not setup.resume or (kept is not None and kept[1] != how):
             store.forget(_file(shape.name, name))
     if not (todo := [name for name in PARTS if _kept(store, shape.name, name) is None]):
         return
@@ -114,7 +118,7 @@ async def _of_shape(setup: Setup, shape: Shape, store: Store) -> None:
         session = await _session(setup, shape, name, work, say)
         if session.unfinished or session.lesser:
             say(session.unfinished or "measured")
-            store.save(_file(shape.name, name), Part(data=vars(session)), {})
+            store.save(_file(shape.name, name), Part(data=vars(session)), how)
         else:
             say("nothing measured: the machine is too busy")
 

@@ -11,6 +11,7 @@ import os
 import signal
 from collections.abc import Sequence
 from contextlib import aclosing
+from math import nan
 from time import perf_counter
 
 from bench.engine.contenders.contender import PATIENCE_S, Ask
@@ -89,7 +90,7 @@ async def _alone(setup: Setup, shape: Shape) -> Part:
 def _told_rows(kills: int, from_notice: list[float], from_kill: list[float], hung: int) -> list[Row]:
     """How long callers wait, in ms, from the supervisor's notice and from the kill itself."""
     return [
-        at_most(f"{kills} kills: callers told after detection, longest", max(from_notice), "ms", 100),
+        at_most(f"{kills} kills: callers told after detection, longest", max(from_notice, default=nan), "ms", 100),
         at_most(f"{kills} kills: callers that were never told", hung, "streams", 0),
         measured(f"{kills} kills: callers told after the kill itself", from_kill, "ms"),
         Row(f"{kills} kills: callers told after the kill itself, longest", max(from_kill), "ms"),

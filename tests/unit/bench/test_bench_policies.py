@@ -9,7 +9,7 @@ import pytest
 
 from bench import reading
 from bench.policies import __main__ as policies
-from bench.policies import budget
+from bench.policies import budget, hops
 from bench.policies.budget import ended_well
 from bench.policies.given import GivenDecider, GivenGenerator, Record, Span, busy_s
 from bench.policies.overlap import by_turns
@@ -240,3 +240,10 @@ async def test_a_plan_is_the_planner_s_own(chain: Question) -> None:
 
 def likeliest_of(weighed: Sequence[tuple[str, float]]) -> str:
     return max(weighed, key=lambda each: each[1])[0]
+
+
+def test_a_policy_that_is_always_right_still_has_an_interval(chain: Question) -> None:
+    done = Done(chain.answer, FinishReason.COMPLETE)
+    turns = [Outcome(chain, done, 0.1, (chain.hops[-1].entry,), ())] * 200
+    (row, *_) = hops._rows("omnisearch", turns, "both", 0.0)
+    assert (row.value, "95 % interval 98.1 to 100.0" in row.name) == (100, True)

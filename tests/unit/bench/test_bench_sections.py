@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bench import reading, results, sections
+from bench.engine import __main__ as engine
 from bench.results import Row
 from bench.sections import Part
 from bench.session import __main__ as session
@@ -222,6 +223,14 @@ def test_a_folder_that_matters_is_published_without_its_name(monkeypatch: pytest
     given = f"--only first --photographs{between}/home/somebody/pictures"
     monkeypatch.setattr("sys.argv", ["bench", *given.split()])
     assert results.command("session") == f"python -m bench.session --only first --photographs{between}FOLDER"
+
+
+def test_a_run_of_one_model_does_not_take_the_other_s_rows_away(capsys: pytest.CaptureFixture[str]) -> None:
+    for only in (["--only", "text-streams"], ["--only", "without", "gaps"], []):
+        with pytest.raises(SystemExit):
+            engine._arguments(["--models", "starter", *only])
+        assert "--models: the rows of the other models would go" in capsys.readouterr().err
+    assert engine._arguments(["--models", "starter", "--only", "without"]).models == ["starter"]
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,20 @@ def test_a_world_is_drawn_once_and_anew_when_the_code_that_draws_it_changes(
     assert not knowledge.exists(), "a server would take it for the new world's, which has as many entries"
 
 
+def test_what_servers_made_of_a_world_goes_when_the_code_that_stores_it_changes(
+    written: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worlds.prepare(7, 420, 8, tmp_path / "world")
+    stored = tmp_path / "world" / "knowledge"
+    stored.mkdir()
+    before = worlds.code
+    monkeypatch.setattr(
+        worlds, "code", lambda *of: before(*of) + ("+" if any("knowledge" in each.__name__ for each in of) else "")
+    )
+    worlds.prepare(7, 420, 8, tmp_path / "world")
+    assert (len(written), stored.exists()) == (2, False)
+
+
 def test_a_world_whose_writing_was_interrupted_is_written_anew(written: list[str], tmp_path: Path) -> None:
     (tmp_path / "world").mkdir()
     (tmp_path / "world" / "entries.jsonl").write_text("half a li")

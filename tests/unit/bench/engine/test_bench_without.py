@@ -106,5 +106,10 @@ def test_a_part_that_is_needed_to_finish_holds_up_no_other_and_what_is_kept_is_n
     assert len(again.rows) == len(part.rows)
 
     started.clear()
+    monkeypatch.setattr(without, "code", lambda _: "other")
+    asyncio.run(without.run(Setup(**fields, resume=True)))
+    assert len(started) == 2 * len(lesser_child.PARTS), "what was measured of other code does not count"
+
+    started.clear()
     asyncio.run(without.run(Setup(**fields)))
     assert len(started) == 2 * len(lesser_child.PARTS), "without --resume everything is measured anew"
