@@ -49,7 +49,7 @@ class Grade(Enum):
 
 
 class SelfReflective:
-    """Answers, grades the answer by its evidence, and searches again until the grade is good."""
+    """Answers, grades that by its evidence, and searches again until the grade is good or nothing else is asked."""
 
     name = "self-reflective"
     needs = ("generator", "image_encoder", "text_encoder", "reranker")
@@ -63,7 +63,10 @@ class SelfReflective:
         state = await searches.image(tools.start())
         for turn in tools.rounds(tools.most_rounds or MOST_ROUNDS, "text_search", "draft", "grade"):
             if turn > 1:
-                state = state.asking(await tools.queries("again", state, answer=draft.text))
+                again = state.asking(await tools.queries("again", state, answer=draft.text))
+                if again.asked == state.asked:  # the same evidence, and so the same answer with the same grade
+                    break
+                state = again
             state = await searches.text(state)
             written = await tools.write("answer", state)
             draft = written if written.text else draft

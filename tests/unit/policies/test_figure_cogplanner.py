@@ -88,7 +88,7 @@ async def test_figure_of_cogplanner_takes_three_rounds_or_what_the_bundle_says(b
         )
         await policy.answer(tools)
         assert len(tools.of("act")) == most
-    graded = ScriptedTools(answer=["x"] * 9, grade=["not enough"] * 9, again=[["a"]] * 9, most_rounds=bundle)
+    graded = ScriptedTools(answer=["x"] * 9, grade=["not enough"] * 9, again=[["a"], ["b"]] * 9, most_rounds=bundle)
     await SelfReflective().answer(graded)
     assert len(graded.of("grade")) == most
 
@@ -163,9 +163,17 @@ async def test_figure_of_self_reflection_searches_again_until_the_grade_is_good(
 
 
 async def test_figure_of_self_reflection_gives_the_last_draft_after_three_rounds_and_answers_without_any() -> None:
-    tools = ScriptedTools(answer=["1", "2", "3", "4"], grade=["not enough"] * 9, again=[["a"], ["a"], ["b"]])
+    tools = ScriptedTools(answer=["1", "2", "3", "4"], grade=["not enough"] * 9, again=[["a"], ["b"], ["c"]])
     assert (await SelfReflective().answer(tools)).text == "3"
-    assert len(tools.of("search_text")) == 2
+    assert len(tools.of("search_text")) == 3
     assert (await SelfReflective().answer(ScriptedTools(rounds=0, answer=["x"]))).text == "x"
     cut = ScriptedTools(answer=["1", None], grade=["not enough", "not enough"], again=[["a"]], rounds=2)
     assert (await SelfReflective().answer(cut)).text == "1"
+
+
+async def test_figure_of_self_reflection_ends_where_it_would_ask_the_same_again() -> None:
+    tools = ScriptedTools(answer=["1", "2", "3"], grade=["not enough"] * 9, again=[["a"], ["a"], ["b"]])
+    assert (await SelfReflective().answer(tools)).text == "2"
+    assert len(tools.of("answer")) == 2
+    unchanged = ScriptedTools(answer=["1", "2"], grade=["not enough"] * 9, again=[[QUESTION]])
+    assert (await SelfReflective().answer(unchanged)).text == "1"
