@@ -11,6 +11,7 @@ from quizglass_server.doctor import engines, machine
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.engines.llama.native.backends import NATIVE, Variant
 from quizglass_server.engines.llama.process.machine import cpu_features
+from tests.support.bundles.tiny_bundle import write_bundle
 
 GIB = 1 << 30
 AVX2 = frozenset({"avx2", "fma", "f16c"})
@@ -156,6 +157,25 @@ def test_directories_and_files_that_a_server_would_refuse_are_wrong(tmp_path: Pa
     *_, made = serving.directories(settings(session_key_file=tmp_path / "key"))
     assert made.status in (Status.OK, Status.SLOW)
     assert not (tmp_path / "key").exists()
+
+
+def test_a_default_policy_that_no_server_knows_is_wrong(tmp_path: Path) -> None:
+    from quizglass_server.bundle.files import Bundle
+    from quizglass_server.doctor import serving
+
+    finding = serving.policies(Bundle.load(write_bundle(tmp_path / "bundle")), "adaptiv")
+    assert (finding.status, finding.text) == (Status.WRONG, "default_policy adaptiv is no policy")
+    assert "planning-agent" in finding.remedy
+
+
+def test_a_frame_filter_that_cannot_be_loaded_is_wrong() -> None:
+    from quizglass_server.doctor import serving
+
+    (wrong,) = serving.frame_filter("no_such_module:blur")
+    assert (wrong.status, "no_such_module" in wrong.text) == (Status.WRONG, True)
+    (right,) = serving.frame_filter("numpy:flipud")
+    assert right.status is Status.OK
+    assert list(serving.frame_filter("")) == []
 
 
 def test_a_provider_that_is_not_there_is_wrong_and_the_rest_is_looked_at() -> None:
