@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from quizglass_client.cli import subcommands
-from quizglass_client.cli.imports.albums import albums
+from quizglass_client.cli.imports.albums import FORMATS, PICTURES, albums
 from quizglass_client.cli.imports.documents import read_documents
 from quizglass_client.cli.imports.entries import FILE_NAME, BadLine, GoodLine, count_lines, entries_file, read_entries
 from quizglass_client.cli.imports.folder import Folder, Outside
@@ -173,6 +173,8 @@ def _source(path: Path, *, anywhere: bool) -> Source:
         return Source(path, lambda: read_parquet(path, anywhere=anywhere), count_rows(path))
     if suffix in _WIKI:
         return Source(path, lambda: read_wiki(path), None)
+    if suffix in (*FORMATS, *PICTURES):
+        raise UsageError(f"{path} is one document or picture; give the folder that it lies in")
     file = entries_file(path)
     if file != path:
         try:
