@@ -92,8 +92,9 @@ def import_entries(client: Client, arguments: argparse.Namespace) -> int:
     source = _source(arguments.path, anywhere=arguments.allow_outside)
     memory = _Memory(arguments.resume, _fingerprint(source.path))
     memory.load()
+    memory.save()  # that both can be written is seen now, not when entries were added
     if arguments.report is not None:
-        arguments.report.write_text("")  # that it can be written is seen now, not hours later
+        arguments.report.write_text("")
     taken: list[GoodLine | BadLine] = []  # since the last batch that the server has acknowledged
     added, settled = 0, 0
     pictured: list[Entry] = []
