@@ -107,9 +107,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _serve(settings)
     except QuizglassError as error:
         print(f"quizglass-server: {error.message}", file=sys.stderr)
-        return next(status for kind, status in _EXIT if isinstance(error, kind))
+        return _status(error)
     except KeyboardInterrupt:
         return 130
+
+
+def _status(error: QuizglassError) -> int:
+    return next(status for kind, status in _EXIT if isinstance(error, kind))
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -150,8 +154,11 @@ def _serve(settings: Settings) -> int:
             runner.run(app.serve(settings, lambda ready: _announce(settings, ready)))
     except asyncio.CancelledError:
         return 130
-    except QuizglassError:
-        raise
+    except QuizglassError as error:
+        if settings.log_format != "json":
+            raise
+        log.error(error.message, extra={"code": error.code})  # whoever reads objects gets no line that is none
+        return _status(error)
     except Exception:
         logger.exception("stopped by an unexpected failure")
         return 1

@@ -47,7 +47,7 @@ STAGES = {
     "verify",
 }
 STAGES |= {"gate", "recall", "domain", "detect", "coarse_rerank", "judge", "draft", "entry_pictures", "links"}
-SKIPPED = {"BUDGET", "NO_PICTURE", "NO_QUERY", "EMPTY_KNOWLEDGE", "MEMORY_OFF", "FAILED"}
+SKIPPED = {"BUDGET", "NO_PICTURE", "NO_QUERY", "EMPTY_KNOWLEDGE", "MEMORY_OFF", "FAILED", "NO_FRAME"}
 OTHER_WORDS = {
     "STOPPING",
     "incident",

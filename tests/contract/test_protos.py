@@ -2,12 +2,18 @@
 
 import importlib.util
 import json
+import re
 import shutil
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from google.protobuf import descriptor_pb2
 from grpc_tools import protoc
+from pydantic import BaseModel
+
+from quizglass_server.coaching import closer
+from quizglass_server.roles.table import Roles
 
 ROOT = Path(__file__).parents[2]
 PROTOS = ROOT / "protos"
@@ -112,6 +118,34 @@ def test_everything_has_a_comment(files):
         comments = {tuple(at.path): at.leading_comments.strip() for at in file.source_code_info.location}
         bare += [f"{file.name}: {name}" for name, path in declared(file) if not comments.get(path)]
     assert bare == []
+
+
+def words_of_the_server() -> dict[str, set[str]]:
+    """Of fields that are texts for what only the server knows: the words it fills them with."""
+    roles, engines = set(), set()
+    for name, field in Roles.model_fields.items():
+        engines |= engines_in(field.annotation)
+        roles.add("deciders.NAME" if name == "deciders" else name)
+    source = "".join(path.read_text() for path in (ROOT / "server" / "quizglass_server").rglob("*.py"))
+    skipped = set(re.findall(r'\.skip\([^)\n]*?"([A-Z_]{4,})"', source)) | {closer.REASON}
+    return {"RoleCapability.role": roles, "RoleCapability.engine": engines, "SkippedStep.reason": skipped}
+
+
+def engines_in(annotation) -> set[str]:
+    """What the manifest's part of a role may name as its engine."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return set(get_args(annotation.model_fields["engine"].annotation))
+    return set().union(*map(engines_in, get_args(annotation)))
+
+
+def test_comments_name_every_word_that_the_server_fills_a_text_with(files):
+    comments = {}
+    for file in files:
+        said = {tuple(at.path): at.leading_comments for at in file.source_code_info.location}
+        comments |= {name: said.get(path, "") for name, path in declared(file)}
+    for field, words in words_of_the_server().items():
+        assert words, field
+        assert {word for word in words if f'"{word}"' not in comments[field]} == set(), field
 
 
 def all_enums(file):

@@ -22,8 +22,9 @@ PREFIX = "QUIZGLASS_"
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 FLAG, VARIABLE = "--{}", f"{PREFIX}{{}}"
 """How a setting is named on the command line and in the environment."""
-_NOT_OURS = (f"{PREFIX}SERVER", f"{PREFIX}CLIENT_", f"{PREFIX}EXPORT_", f"{PREFIX}TEST_")
-"""Other programs of the project read these."""
+_CLIENTS = f"{PREFIX}SERVER"
+_NOT_OURS = (f"{PREFIX}CLIENT_", f"{PREFIX}EXPORT_", f"{PREFIX}TEST_")
+"""Other programs of the project read that one, and what begins with these."""
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -35,8 +36,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def refuse_unknown_variables(names: Iterable[str]) -> None:
     """Raise SettingsError for a variable of ours that names no setting."""
     variables = {f"{PREFIX}{name.upper()}" for name in names} | {CONFIG_VARIABLE}
-    for variable in os.environ:
-        if variable.startswith(PREFIX) and variable not in variables and not variable.startswith(_NOT_OURS):
+    for variable in sorted(os.environ.keys() - variables - {_CLIENTS}):
+        if variable.startswith(PREFIX) and not variable.startswith(_NOT_OURS):
             raise SettingsError(f"{variable}: no such setting{suggestion(variable, variables)}")
 
 
@@ -52,10 +53,11 @@ def file_values(config: Path, settings: type[BaseSettings]) -> dict[str, Any]:
 
 
 def explained(error: ValidationError, layers: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> SettingsError:
-    """What is wrong first, named as the user wrote it: an unknown name, or the first of `names`."""
+    """What is wrong first, as the user wrote it: an unknown name, a wrong value, or what is missing of `names`."""
 
-    def place(each: ErrorDetails) -> tuple[bool, int]:
-        return each["type"] != "extra_forbidden", names.index(_name(each)) if _name(each) in names else -1
+    def place(each: ErrorDetails) -> tuple[int, int]:
+        kind = {"extra_forbidden": 0, "missing": 2}.get(each["type"], 1)
+        return kind, names.index(_name(each)) if _name(each) in names else -1
 
     first = min(error.errors(include_url=False), key=place)
     name = _name(first)

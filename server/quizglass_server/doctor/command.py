@@ -61,6 +61,8 @@ async def _findings(settings: Settings | None) -> list[Finding]:
         *engines.looked_at(features, settings.provider),
         serving.address(settings.host, settings.port),
         *serving.web(settings),
+        serving.connections(settings.max_connections),
+        *serving.frame_filter(settings.frame_filter),
         about,
     ]
     if bundle is not None:

@@ -9,14 +9,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
 
+from quizglass_server import descriptors
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import WEB_PACKAGES
 from quizglass_server.config.settings import Settings
+from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.doctor import machine
 from quizglass_server.doctor.finding import Finding, Status
-from quizglass_server.errors import BundleError, QuizglassError
+from quizglass_server.errors import BundleError, QuizglassError, SettingsError
 from quizglass_server.policies.serving import doing_without, preferred, survey
 from quizglass_server.roles.load import LoadedModels, load_models
+from quizglass_server.session.dialogue.keys import load_keys
 
 _EVERY = {"0.0.0.0", "::"}  # noqa: S104  # compared with, not bound
 
@@ -72,15 +75,39 @@ def directories(settings: Settings) -> Iterator[Finding]:
 
 def _key_file(path: Path) -> Finding:
     name, values = "session keys", {"file": str(path)}
-    try:
-        path.open("rb").close()
-    except FileNotFoundError:
+    if not path.exists():
         if path.parent.is_dir():
             return machine.disk(path.parent, name)
         return Finding(name, Status.WRONG, f"{path.parent} does not exist", f"mkdir {path.parent}", values)
-    except OSError as error:
-        return Finding(name, Status.WRONG, f"{path}: {error.strerror}", "let this user read it, or name a file", values)
-    return Finding(name, Status.OK, f"{path} can be read", "", values)
+    try:
+        keys = load_keys(path)
+    except SettingsError as error:
+        return Finding(name, Status.WRONG, error.message, "let this user read it, or name a file of keys", values)
+    return Finding(name, Status.OK, f"{path} has {len(keys)}", "", values)
+
+
+def connections(wanted: int) -> Finding:
+    """Whether there are descriptors for the connections that are to be allowed."""
+    descriptors.raise_limit()
+    try:
+        allowed = descriptors.connections_allowed(wanted)
+    except SettingsError as error:
+        remedy = "raise the limit (LimitNOFILE= of systemd, --ulimit nofile= of Docker), or lower --max-connections"
+        return Finding("connections", Status.WRONG, error.message, remedy)
+    return Finding("connections", Status.OK, f"up to {allowed}", "", {"allowed": allowed})
+
+
+def frame_filter(name: str) -> Iterator[Finding]:
+    """Whether the operator's filter of frames can be loaded, if there is to be one."""
+    if not name:
+        return
+    try:
+        FrameFilter.named(name)
+    except SettingsError as error:
+        remedy = "name MODULE:FUNCTION, and the module's folder in PYTHONPATH"
+        yield Finding("frame filter", Status.WRONG, error.message, remedy)
+    else:
+        yield Finding("frame filter", Status.OK, f"{name} can be loaded")
 
 
 def bundle_of(settings: Settings) -> tuple[Finding, Bundle | None]:
@@ -111,9 +138,10 @@ def policies(bundle: Bundle, default: str | None) -> Finding:
         remedy = "add the role to the bundle (quizglass-export add-role)"
         least = min(lacking.values(), key=len)
         return Finding("policies", Status.WRONG, f"none can be served without {', '.join(least)}", remedy, values)
-    if default in lacking:
-        text = f"default_policy {default} needs {', '.join(lacking[default])}"
-        return Finding("policies", Status.WRONG, text, f"take one of {', '.join(able)}, or name none", values)
+    if default is not None and default not in able:
+        why = f"needs {', '.join(lacking[default])}" if default in lacking else "is no policy"
+        remedy = f"take one of {', '.join(able)}, or name none"
+        return Finding("policies", Status.WRONG, f"default_policy {default} {why}", remedy, values)
     others = "; ".join(str(each) for each in statuses if not each.servable)
     less = doing_without(statuses)
     text = f"{', '.join(able)}; where none is named {values['default']}"

@@ -20,12 +20,16 @@ from quizglass_server.knowledge.repair.backup import restore, snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
 
-_FINE, _FOUND, _FAILED = 0, 1, 4
+_FINE, _FOUND, _FAILED, _INTERRUPTED = 0, 1, 4, 130
 _EVERY = 10_000  # rows between two words on progress
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; 0 when all is well, 1 when something was damaged or lost, 4 when it could not be done."""
+    """Run a command.
+
+    Returns:
+        0 when all is well, 1 when something was damaged or lost, 4 when it could not be done, 130 when interrupted.
+    """
     options = _parser().parse_args(arguments)
     try:
         said, status = options.run(options)
@@ -33,8 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"quizglass knowledge: {error.message}", file=sys.stderr)
         return _FAILED
     except OSError as error:  # of a path that is something else than expected
-        print(f"quizglass knowledge: {error.filename}: {error.strerror}", file=sys.stderr)
+        print(f"quizglass knowledge: {error.filename or options.command}: {error.strerror}", file=sys.stderr)
         return _FAILED
+    except KeyboardInterrupt:
+        return _INTERRUPTED
     if options.json:
         print(json.dumps(said))
     else:
@@ -79,7 +85,7 @@ def _restore(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="quizglass knowledge", description=__doc__)
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     directory, source = ("directory", "directory of the knowledge store"), ("source", "a snapshot")
     verify = "look whether everything is as it was written; beside a running server too"
     _command(commands, "verify", _verify, verify, directory)

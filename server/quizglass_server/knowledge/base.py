@@ -264,8 +264,10 @@ class KnowledgeBase:
 
     async def _reembed(self) -> None:
         encoders = (self._text_encoder, self._image_encoder)
-        await reembed(self._store, self._follow, *encoders, self._decode, self._converter)
+        done = await reembed(self._store, self._follow, *encoders, self._decode, self._converter)
         self._indexes.look_after()
+        if done:
+            _log.info("all of the store is embedded anew", extra={"directory": str(self._directory)})
 
     async def _commit(self, drafts: builtins.list[EntryDraft]) -> None:
         await self._store.write(

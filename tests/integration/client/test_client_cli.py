@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,8 @@ from quizglass_client.cli import main
 from quizglass_server.domain import turns as domain
 from quizglass_server.errors import EngineFailed, EngineLost
 from tests.support.rpc_fakes import EVENTS, png, serving_on_a_thread
+
+README = Path(__file__).parents[3] / "README.md"
 
 
 @pytest.fixture
@@ -102,6 +105,7 @@ def test_a_turn_that_breaks_in_mid_answer_fails_on_a_line_of_its_own(stage, quiz
         (["ask", "-", "What?", "--history", "no answer"], "question=answer"),
         (["knowledge", "search"], "--text"),
         (["knowledge", "import", "nowhere"], "nowhere does not exist"),
+        (["knowledge", "import", str(README)], "README.md is one document or picture; give the folder"),
         (["knowledge", "add", "--id", "a", "--title", "A", "--attribute", "year"], "key=value"),
     ],
 )

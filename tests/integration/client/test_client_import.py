@@ -170,6 +170,17 @@ def test_an_import_that_was_interrupted_goes_on(stage, quizglass, tmp_path: Path
     assert (status, "of another import" in err) == (2, True)
 
 
+def test_an_import_that_could_not_remember_adds_nothing(stage, quizglass, tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    path.write_text('{"id": "a", "title": "A"}')
+    for option in ("--resume", "--report"):
+        assert (
+            main(["--server", stage.target, "knowledge", "import", str(path), option, str(tmp_path / "no" / "file")])
+            == 1
+        )
+        assert stage.knowledge.entries == {}
+
+
 def test_what_is_exported_can_be_imported_without_loss(stage, quizglass, tmp_path: Path) -> None:
     (tmp_path / "p.png").write_bytes(png())
     full = {

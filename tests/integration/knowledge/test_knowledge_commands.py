@@ -259,6 +259,28 @@ async def test_paths_of_something_else_are_named(tmp_path: Path, capfd: pytest.C
     assert command.main(["verify", str(odd)]) == 1
 
 
+@pytest.mark.parametrize(
+    ("failure", "status", "said"),
+    [
+        (KeyboardInterrupt(), 130, ""),
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            4,
+            "quizglass knowledge: snapshot: No space left on device\n",
+        ),
+    ],
+)
+def test_an_interruption_has_no_traceback_and_a_failure_without_a_file_names_the_command(
+    failure: BaseException, status: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(command, "snapshot", fails)
+    assert command.main(["snapshot", "store", "copy"]) == status
+    assert capsys.readouterr().err == said
+
+
 async def test_the_client_command_runs_them(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

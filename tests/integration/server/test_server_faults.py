@@ -173,9 +173,9 @@ def test_an_entry_that_does_not_exist_is_not_found(client: Client) -> None:
         client.get_entry("nothing-here")
 
 
-def _start(bundle: Path, knowledge: Path) -> subprocess.CompletedProcess[str]:
+def _start(bundle: Path, knowledge: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "quizglass_server.cli", "--bundle", str(bundle), "--knowledge", str(knowledge)]
-    return subprocess.run([*command, "--port", "0"], capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run([*command, "--port", "0", *flags], capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.fixture
@@ -199,6 +199,14 @@ def test_a_missing_file_of_a_bundle_is_named(broken: Path, tmp_path: Path) -> No
     ended = _start(broken, tmp_path / "knowledge")
     assert ended.returncode == 3
     assert "text_encoder/tokenizer.json" in ended.stderr
+
+
+def test_what_ends_a_start_is_an_object_of_the_log_where_the_log_has_objects(tmp_path: Path) -> None:
+    ended = _start(tmp_path / "nowhere", tmp_path / "knowledge", "--log-format", "json")
+    assert ended.returncode == 3
+    told = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert (told[-1]["level"], told[-1]["code"]) == ("error", "BUNDLE_INVALID")
+    assert "nowhere: not a directory" in told[-1]["message"]
 
 
 def test_a_missing_role_fails_only_the_policies_that_need_it(broken: Path, tmp_path: Path) -> None:

@@ -101,5 +101,11 @@ def test_what_is_no_text_is_named_by_its_line(tmp_path):
         read_walk(tmp_path / "walk.jsonl")
 
 
+def test_what_is_no_json_is_called_that(tmp_path):
+    (tmp_path / "walk.jsonl").write_text("# A walk\n")
+    with pytest.raises(UsageError, match=r"walk\.jsonl:1: is not JSON: .* at character 1"):
+        read_walk(tmp_path / "walk.jsonl")
+
+
 def test_the_sample_walk_can_be_read():
     assert {step.kind for step in read_walk(SAMPLE)} == {"link", "frame", "ask", "cut", "cancel"}

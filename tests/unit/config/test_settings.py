@@ -60,6 +60,8 @@ def test_settings_made_directly_do_not_read_the_environment(monkeypatch) -> None
     [
         (NEEDED, {"QUIZGLASS_PROT": "1"}, "", "QUIZGLASS_PROT: no such setting; did you mean QUIZGLASS_PORT?"),
         (NEEDED, {"QUIZGLASS_XYZZY": "1"}, "", "QUIZGLASS_XYZZY: no such setting"),
+        (NEEDED, {"QUIZGLASS_SERVER_PORT": "1"}, "", "QUIZGLASS_SERVER_PORT: no such setting"),
+        ({"port": "x"}, {}, "", "--port: input should be a valid integer"),
         (NEEDED, {}, "max_turn = 3", "quizglass.toml: max_turn: no such setting; did you mean max_turns?"),
         (NEEDED, {}, "port = ", "quizglass.toml: not valid TOML"),
         (NEEDED | {"port": "x"}, {}, "", "--port: input should be a valid integer"),
@@ -119,7 +121,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_the_variables_of_other_programs_are_left_alone() -> None:
-    load_settings(NEEDED, environment={"QUIZGLASS_CLIENT_ADDRESS": "x"})
+    load_settings(NEEDED, environment={"QUIZGLASS_CLIENT_ADDRESS": "x", "QUIZGLASS_SERVER": "x"})
 
 
 def test_printed_settings_can_be_read_back(tmp_path: Path, capsys, monkeypatch) -> None:
@@ -178,6 +180,7 @@ def test_a_milvus_is_printed_as_it_was_given_and_a_wrong_one_is_named(tmp_path: 
         ([], "bundle: required"),
         (["doctr"], "argument COMMAND: invalid choice: 'doctr'"),
         (["doctor", "--jsn"], "--jsn: no such flag; did you mean --json?"),
+        (["doctor", "--port", "x"], "--port: input should be a valid integer"),
     ],
 )
 def test_a_wrong_command_line_is_one_line_and_status_2(arguments: list[str], message: str, capsys) -> None:

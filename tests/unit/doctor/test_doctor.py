@@ -11,6 +11,7 @@ from quizglass_server.doctor import engines, machine
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.engines.llama.native.backends import NATIVE, Variant
 from quizglass_server.engines.llama.process.machine import cpu_features
+from tests.support.bundles.tiny_bundle import write_bundle
 
 GIB = 1 << 30
 AVX2 = frozenset({"avx2", "fma", "f16c"})
@@ -152,10 +153,41 @@ def test_directories_and_files_that_a_server_would_refuse_are_wrong(tmp_path: Pa
     wrong = [each.text for each in serving.directories(given) if each.status is Status.WRONG]
     assert wrong == [f"{tmp_path / 'link'} is the knowledge directory", f"{tmp_path / 'no'} does not exist"]
     *_, unreadable = serving.directories(settings(session_key_file=tmp_path))
-    assert (unreadable.status, unreadable.text) == (Status.WRONG, f"{tmp_path}: Is a directory")
+    assert (unreadable.status, unreadable.text) == (Status.WRONG, f"session_key_file: {tmp_path}: Is a directory")
+    (tmp_path / "words").write_text("secret\n")
+    *_, no_key = serving.directories(settings(session_key_file=tmp_path / "words"))
+    assert (no_key.status, "line 1" in no_key.text) == (Status.WRONG, True)
     *_, made = serving.directories(settings(session_key_file=tmp_path / "key"))
     assert made.status in (Status.OK, Status.SLOW)
     assert not (tmp_path / "key").exists()
+
+
+def test_a_default_policy_that_no_server_knows_is_wrong(tmp_path: Path) -> None:
+    from quizglass_server.bundle.files import Bundle
+    from quizglass_server.doctor import serving
+
+    finding = serving.policies(Bundle.load(write_bundle(tmp_path / "bundle")), "adaptiv")
+    assert (finding.status, finding.text) == (Status.WRONG, "default_policy adaptiv is no policy")
+    assert "planning-agent" in finding.remedy
+
+
+def test_more_connections_than_descriptors_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    from quizglass_server.doctor import serving
+
+    monkeypatch.setattr(serving.descriptors, "raise_limit", serving.descriptors.limit)  # this process keeps its own
+    assert serving.connections(0).status is Status.OK
+    wrong = serving.connections(1 << 31)
+    assert (wrong.status, "--max-connections" in wrong.remedy) == (Status.WRONG, True)
+
+
+def test_a_frame_filter_that_cannot_be_loaded_is_wrong() -> None:
+    from quizglass_server.doctor import serving
+
+    (wrong,) = serving.frame_filter("no_such_module:blur")
+    assert (wrong.status, "no_such_module" in wrong.text) == (Status.WRONG, True)
+    (right,) = serving.frame_filter("numpy:flipud")
+    assert right.status is Status.OK
+    assert list(serving.frame_filter("")) == []
 
 
 def test_a_provider_that_is_not_there_is_wrong_and_the_rest_is_looked_at() -> None:

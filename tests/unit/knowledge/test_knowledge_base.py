@@ -134,14 +134,21 @@ async def test_embeddings_are_made_in_batches_across_entries(tmp_path: Path) -> 
     await base.close()
 
 
-async def test_another_encoder_embeds_everything_anew(tmp_path: Path) -> None:
+async def test_another_encoder_embeds_everything_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def ends() -> list[str]:
+        done = [record for record in caplog.records if record.message == "all of the store is embedded anew"]
+        return [vars(record)["directory"] for record in done]
+
+    caplog.set_level("INFO")
     base = await open_base(tmp_path)
     await base.add(stream(pictured(f"e{n}", text=f"Text {n}.", pictures=[b"%d" % n]) for n in range(100)))
     await base.close()
+    assert ends() == []
     base = await open_base(
         tmp_path, text_encoder=FakeTextEncoder("text-2", 24), image_encoder=FakeImageEncoder("image-2", 8)
     )
     await base.settle()
+    assert ends() == [str(tmp_path)]
     vector = (await FakeTextEncoder("text-2", 24).embed_queries(["e7: Text 7."]))[0]
     assert [hit.entry.id for hit in await base.search_texts(vector, 1)] == ["e7"]
     (found,) = await FakeImageEncoder("image-2", 8).embed([(await _pixels(b"7"))])

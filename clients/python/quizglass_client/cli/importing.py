@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from quizglass_client.cli import subcommands
-from quizglass_client.cli.imports.albums import albums
+from quizglass_client.cli.imports.albums import FORMATS, PICTURES, albums
 from quizglass_client.cli.imports.documents import read_documents
 from quizglass_client.cli.imports.entries import FILE_NAME, BadLine, GoodLine, count_lines, entries_file, read_entries
 from quizglass_client.cli.imports.folder import Folder, Outside
@@ -92,8 +92,9 @@ def import_entries(client: Client, arguments: argparse.Namespace) -> int:
     source = _source(arguments.path, anywhere=arguments.allow_outside)
     memory = _Memory(arguments.resume, _fingerprint(source.path))
     memory.load()
+    memory.save()  # that both can be written is seen now, not when entries were added
     if arguments.report is not None:
-        arguments.report.write_text("")  # that it can be written is seen now, not hours later
+        arguments.report.write_text("")
     taken: list[GoodLine | BadLine] = []  # since the last batch that the server has acknowledged
     added, settled = 0, 0
     pictured: list[Entry] = []
@@ -173,6 +174,8 @@ def _source(path: Path, *, anywhere: bool) -> Source:
         return Source(path, lambda: read_parquet(path, anywhere=anywhere), count_rows(path))
     if suffix in _WIKI:
         return Source(path, lambda: read_wiki(path), None)
+    if suffix in (*FORMATS, *PICTURES):
+        raise UsageError(f"{path} is one document or picture; give the folder that it lies in")
     file = entries_file(path)
     if file != path:
         try:

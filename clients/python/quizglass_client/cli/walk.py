@@ -68,6 +68,8 @@ def read_walk(path: Path) -> list[Step]:
         if line.strip():
             try:
                 steps.append(_step(json.loads(line), path.parent))
+            except json.JSONDecodeError as error:
+                raise UsageError(f"{path}:{number}: is not JSON: {error.msg} at character {error.colno}") from None
             except (ValueError, TypeError) as error:
                 raise UsageError(f"{path}:{number}: {error}") from None
             if len(steps) > 1 and steps[-1].at < steps[-2].at:

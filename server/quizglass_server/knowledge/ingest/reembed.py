@@ -38,20 +38,27 @@ async def reembed(
     image_encoder: ImageEncoder | None,
     decode: Decode,
     converter: Converter,
-) -> None:
-    """Make all vectors of other encoders anew. What goes wrong is logged: the rest is tried at the next start."""
+) -> bool:
+    """Make all vectors of other encoders anew. What goes wrong is logged: the rest is tried at the next start.
+
+    Returns:
+        Whether there were such vectors and there are none any more.
+    """
     space = spaces(text_encoder, image_encoder)
+    done = 0
     try:
         if text_encoder is not None:
-            await _texts(store, follow, text_encoder, space[VectorKind.CHUNKS].name, converter)
+            done += await _texts(store, follow, text_encoder, space[VectorKind.CHUNKS].name, converter)
         if image_encoder is not None:
-            await _pictures(store, follow, image_encoder, space[VectorKind.PICTURES].name, decode)
+            done += await _pictures(store, follow, image_encoder, space[VectorKind.PICTURES].name, decode)
     except Exception:
         _log.exception("vectors of another encoder could not be made anew; it is tried again at the next start")
+        return False
+    return done > 0
 
 
-async def _texts(store: StoreThreads, follow: Follow, encoder: TextEncoder, space: str, converter: Converter) -> None:
-    """Cut and embed the entries whose chunks are of another space."""
+async def _texts(store: StoreThreads, follow: Follow, encoder: TextEncoder, space: str, converter: Converter) -> int:
+    """Cut and embed the entries whose chunks are of another space; how many there were."""
     done, embedders = 0, Embedders(encoder, None)
     while outside := await store.read(lambda reader: reader.entries_outside(space, _BATCH)):
         embedded: list[Rechunked] = []
@@ -65,10 +72,14 @@ async def _texts(store: StoreThreads, follow: Follow, encoder: TextEncoder, spac
         await store.write(partial(DatabaseWriter.replace_chunks, rechunked=embedded, space=space), follow)
         done += len(outside)
         _log.info("the text encoder changed: the texts of %d entries are embedded anew", done)
+    return done
 
 
-async def _pictures(store: StoreThreads, follow: Follow, encoder: ImageEncoder, space: str, decode: Decode) -> None:
-    """Decode and embed the pictures whose vectors are of another space. One that no longer decodes is not found."""
+async def _pictures(store: StoreThreads, follow: Follow, encoder: ImageEncoder, space: str, decode: Decode) -> int:
+    """Decode and embed the pictures whose vectors are of another space; how many there were.
+
+    One that no longer decodes is not found.
+    """
     done, embedders = 0, Embedders(None, encoder)
     while outside := await store.read(lambda reader: reader.pictures_outside(space, _BATCH, _BATCH_BYTES)):
         vectors: dict[int, list[Vector]] = {label: [] for label, _ in outside}
@@ -84,6 +95,7 @@ async def _pictures(store: StoreThreads, follow: Follow, encoder: ImageEncoder, 
         await store.write(partial(DatabaseWriter.replace_picture_vectors, vectors=one_each, space=space), follow)
         done += len(outside)
         _log.info("the image encoder changed: %d pictures are embedded anew", done)
+    return done
 
 
 async def _decoded(encoded: bytes, decode: Decode) -> Picture:

@@ -13,11 +13,12 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from threading import Thread
+from typing import Any
 
 DESCRIPTORS = 12
 """Most that `spawn` has open at once: two ends of four connections, and two that tell whether the program was found."""
@@ -132,9 +133,26 @@ async def spawn(command: Callable[[int], Sequence[str]], environment: Mapping[st
         undo.callback(_end, process)
         passed.close()
         child = Child(process, own_ends, undo)
-        await child.listen()
+        await _undisturbed(child.listen())
         child._own = undo.pop_all()
         return child
+
+
+async def _undisturbed(listening: Coroutine[Any, Any, None]) -> None:
+    """Be cancelled only once the pipes are connected, some turns of the loop later.
+
+    Cancelled before, uvloop closes the descriptor that it was about to take. The socket knows nothing of it and closes
+    it again: that is an OSError in place of the cancellation, or somebody else's file.
+    """
+    task, cancelled = asyncio.ensure_future(listening), None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled from task.exception()
+    task.result()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import grpc.aio
 import pytest
+import uvloop
 
 from quizglass_server import descriptors
 from quizglass_server.engines.llama.process.breaker import BreakerOptions, BreakerState
 from quizglass_server.engines.llama.process.launcher import ProcessOptions
-from quizglass_server.engines.llama.process.spawn import spawn
+from quizglass_server.engines.llama.process.spawn import Child, spawn
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from tests.support.engines.generator_process import kill, started, texts, until
 from tests.support.engines.starter_server import HEALTH, outcome, served, statuses
@@ -54,6 +55,53 @@ async def test_a_program_that_is_not_there_leaves_nothing_open() -> None:
     with pytest.raises(FileNotFoundError):
         await spawn(lambda link: ["/does/not/exist"], os.environ)
     assert in_use() <= before
+
+
+def test_a_start_that_is_cancelled_at_any_moment_is_cancelled_and_leaves_nothing_open() -> None:
+    """By the server's own event loop, which closes a descriptor that it was about to take."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(_cancelled_after(1))
+        before = in_use()  # with one that the loop opens at its first pipe and keeps
+        for turns in range(8):
+            assert runner.run(_cancelled_after(turns))
+        assert in_use() <= before
+
+
+async def _cancelled_after(turns: int) -> bool:
+    start = asyncio.create_task(spawn(lambda link: [sys.executable, "-c", "input()"], os.environ))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    start.cancel()
+    await asyncio.wait({start})
+    if not start.cancelled():  # an error, or it was over before
+        child = start.result()
+        child.kill()
+        await child.wait()
+        child.close()
+    await asyncio.sleep(0)
+    return start.cancelled() or turns > 1
+
+
+def test_a_server_that_stops_while_the_generator_is_restarted_ends(
+    options: ProcessOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, listen = asyncio.Event(), Child.listen
+
+    async def told(child: Child) -> None:
+        begun.set()
+        await listen(child)
+
+    async def stopped_midway() -> None:
+        process = GeneratorProcess(options)
+        await process.start()
+        monkeypatch.setattr(Child, "listen", told)
+        kill(process)
+        await begun.wait()
+        async with asyncio.timeout(LONG_S):
+            await process.close()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(stopped_midway())
 
 
 async def test_the_generator_is_restarted_from_the_reserve_when_no_descriptor_is_left(options: ProcessOptions) -> None:

@@ -832,10 +832,10 @@ export type Verdict = Message<"quizglass.v1.Verdict"> & {
   meanTokenProbability: number;
 
   /**
-   * How the answer came about. `calculated`: what the server worked out for it, e.g. "1991-1952 = 39". Where the policy says
-   * so, of core-mmrag: `memory` and `external`, what the model remembered
-   * and what the entry said; `believed`, which of them the answer is (memory, external, both, neither); `why`. Of
-   * qa-dragon: `why`, the reason that it wrote, also where it refused.
+   * How the answer came about. `calculated`: what the server worked out for it, e.g. "1991-1952 = 39". `unseen`: that only
+   * somebody who sees the picture could answer, and no generator does. Where the policy says so, of core-mmrag: `memory` and
+   * `external`, what the model remembered and what the entry said; `believed`, which of them the answer is (memory, external,
+   * both, neither); `why`. Of qa-dragon: `why`, the reason that it wrote, also where it refused.
    *
    * @generated from field: map<string, string> notes = 4;
    */
@@ -960,8 +960,8 @@ export type SkippedStep = Message<"quizglass.v1.SkippedStep"> & {
   step: string;
 
   /**
-   * Why: "BUDGET" (its usual cost no longer fitted), "NO_PICTURE", "NO_QUERY", "EMPTY_KNOWLEDGE",
-   * "MEMORY_OFF" or "FAILED".
+   * Why: "BUDGET" (its usual cost no longer fitted), "NO_PICTURE", "NO_QUERY", "EMPTY_KNOWLEDGE", "MEMORY_OFF", "FAILED", or
+   * "NO_FRAME": of a session, the sharper picture that was asked for did not come in time.
    *
    * @generated from field: string reason = 2;
    */
@@ -1448,14 +1448,14 @@ export const KnowledgeCapabilitySchema: GenMessage<KnowledgeCapability> = /*@__P
 export type RoleCapability = Message<"quizglass.v1.RoleCapability"> & {
   /**
    * Role: "planner", "tool_router", "domain_router", "coarse_reranker", "reranker", "verifier", "detector",
-   * "image_encoder", "text_encoder", "generator", "reader", "tagger".
+   * "image_encoder", "text_encoder", "generator", "reader", "tagger", and "deciders.NAME" of each further decider.
    *
    * @generated from field: string role = 1;
    */
   role: string;
 
   /**
-   * Engine: "onnx", "llama" or "rapidocr".
+   * Engine: "onnx", "llama", "rapidocr" or "numpy".
    *
    * @generated from field: string engine = 2;
    */

@@ -157,7 +157,7 @@ export enum Evidence_Origin {
   UNSPECIFIED = 0,
 
   /**
-   * Image search: `text` is the entry's title and caption.
+   * Image search: `text` is the entry's caption, and behind it as many of its own passages as the bundle says.
    *
    * @generated from enum value: ORIGIN_IMAGE_SEARCH = 1;
    */
