@@ -157,7 +157,7 @@ def _serve(settings: Settings) -> int:
     except QuizglassError as error:
         if settings.log_format != "json":
             raise
-        log.error(error.message, extra={"code": error.code})  # whoever reads objects gets no line that is none
+        logger.error(error.message, extra={"code": error.code})  # whoever reads objects gets no line that is none
         return _status(error)
     except Exception:
         logger.exception("stopped by an unexpected failure")

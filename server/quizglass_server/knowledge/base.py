@@ -46,7 +46,7 @@ from quizglass_server.markup.converter import Converter
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _TIDY_S = 15.0  # how often expired entries are looked for when nobody asks, and a pause after which nobody writes
 _KEEP_TIME_S = 3600.0  # how often the time by which entries expire is written, should the server be killed
@@ -102,7 +102,7 @@ class KnowledgeBase:
             self._converter = opened.enter_context(closing(Converter()))
             self._opened = opened.pop_all()
         if not self.writable:
-            _log.warning("the knowledge store can be searched and not written", extra={"directory": str(directory)})
+            logger.warning("the knowledge store can be searched and not written", extra={"directory": str(directory)})
 
     @classmethod
     async def open(
@@ -248,7 +248,7 @@ class KnowledgeBase:
             if self._time_matters:
                 self._store.write_and_wait(DatabaseWriter.keep_time)
         except KnowledgeFailed as error:
-            _log.warning("the time by which entries expire could not be written: %s", error.message)
+            logger.warning("the time by which entries expire could not be written: %s", error.message)
         finally:
             self._opened.close()
 
@@ -267,7 +267,7 @@ class KnowledgeBase:
         done = await reembed(self._store, self._follow, *encoders, self._decode, self._converter)
         self._indexes.look_after()
         if done:
-            _log.info("all of the store is embedded anew", extra={"directory": str(self._directory)})
+            logger.info("all of the store is embedded anew", extra={"directory": str(self._directory)})
 
     async def _commit(self, drafts: builtins.list[EntryDraft]) -> None:
         await self._store.write(
@@ -317,7 +317,7 @@ class KnowledgeBase:
             known = bool(self._hidden)
             await self._store.alone(self._hide)
             if not known:
-                _log.warning("expired entries are hidden, and cannot be deleted: %s", error.message)
+                logger.warning("expired entries are hidden, and cannot be deleted: %s", error.message)
 
     def _hide(self, writer: DatabaseWriter) -> None:
         """Leave expired entries out of the indexes and the count; on the writing thread."""
@@ -342,7 +342,7 @@ class KnowledgeBase:
                 self._indexes.look_after(idle=self._changes == before)
                 await self._keep_time()
             except Exception:
-                _log.exception("expired entries could not be deleted, or new ones not be merged; it is tried again")
+                logger.exception("expired entries could not be deleted, or new ones not be merged; it is tried again")
 
 
 def _answer_bytes(answer: Sequence[EntryHit | ChunkHit | Sequence[EntryHit]]) -> int:

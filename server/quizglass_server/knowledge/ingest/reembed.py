@@ -23,7 +23,7 @@ from quizglass_server.markup.converter import Converter, is_long_markup
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 _BATCH = 64
 _BATCH_BYTES = 32 << 20  # of encoded pictures
 
@@ -52,7 +52,7 @@ async def reembed(
         if image_encoder is not None:
             done += await _pictures(store, follow, image_encoder, space[VectorKind.PICTURES].name, decode)
     except Exception:
-        _log.exception("vectors of another encoder could not be made anew; it is tried again at the next start")
+        logger.exception("vectors of another encoder could not be made anew; it is tried again at the next start")
         return False
     return done > 0
 
@@ -71,7 +71,7 @@ async def _texts(store: StoreThreads, follow: Follow, encoder: TextEncoder, spac
         await embedders.flush()
         await store.write(partial(DatabaseWriter.replace_chunks, rechunked=embedded, space=space), follow)
         done += len(outside)
-        _log.info("the text encoder changed: the texts of %d entries are embedded anew", done)
+        logger.info("the text encoder changed: the texts of %d entries are embedded anew", done)
     return done
 
 
@@ -87,14 +87,14 @@ async def _pictures(store: StoreThreads, follow: Follow, encoder: ImageEncoder, 
             try:
                 picture = await _decoded(encoded, decode)
             except InvalidInput as refusal:
-                _log.warning("a stored picture cannot be embedded anew: %s", refusal.message)
+                logger.warning("a stored picture cannot be embedded anew: %s", refusal.message)
                 continue
             await embedders.pictures.put(picture, vectors[label].append)
         await embedders.flush()
         one_each = {label: each[0] if each else None for label, each in vectors.items()}
         await store.write(partial(DatabaseWriter.replace_picture_vectors, vectors=one_each, space=space), follow)
         done += len(outside)
-        _log.info("the image encoder changed: %d pictures are embedded anew", done)
+        logger.info("the image encoder changed: %d pictures are embedded anew", done)
     return done
 
 
