@@ -27,14 +27,19 @@ from quizglass.values import Region
 from quizglass_client.pictures import cut_out, encode
 from quizglass_server.domain import turns as domain
 from quizglass_server.scheduling.budget import Budget
-from quizglass_server.session import asked, directory
+from quizglass_server.session import directory, question_frames
 from quizglass_server.web.door import open_door
 from quizglass_server.web.http.server import WebServer
 from tests.support.gate import Gate
 from tests.support.rpc_fakes import EVENTS, Stage, png, serve_stage
 from tests.support.sessions.session_links import WAIT_S, words
 
-LIVELY = {"directory.PROGRESS_S": 0.5, "directory.PING_S": 0.75, "asked.WAIT_S": 30.0, "asked.LOOK_S": 30.0}
+LIVELY = {
+    "directory.PROGRESS_S": 0.5,
+    "directory.PING_S": 0.75,
+    "question_frames.WAIT_S": 30.0,
+    "question_frames.LOOK_S": 30.0,
+}
 """Seconds after which a server tells of life: short enough for tests of dead links, and long enough that one on a busy
 machine is not taken for dead; and those that a closer look may take, longer than a busy machine needs."""
 
@@ -200,7 +205,7 @@ async def main() -> None:
     """Carry out the commands of standard input."""
     for name, seconds in LIVELY.items():
         module, _, constant = name.partition(".")
-        setattr({"directory": directory, "asked": asked}[module], constant, seconds)
+        setattr({"directory": directory, "question_frames": question_frames}[module], constant, seconds)
     stages = AsyncExitStack()
     stage: ConformanceStage | None = None
     with tempfile.TemporaryDirectory() as folder:

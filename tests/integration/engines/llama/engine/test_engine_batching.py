@@ -135,7 +135,10 @@ def test_a_first_token_does_not_wait_for_the_next_prompt(endless: Engine, monkey
     """Pieces of 32 tokens read as fast as longer ones, so a step ends with a prompt that is longer than that."""
     endless.scheduler.tracker = CostTracker(Costs((1000,) * 4, ((32, 4_000), (256, 32_000))), fixed=True)
     sizes = sizes_of_steps(endless, monkeypatch)
-    first, second = (ask(endless, prompt(f"{word} {LONG}", seed=None))[0] for word in ("Who?", "Why?"))
+    first, second = Given(), Given()
+    for word, each in (("Who?", first), ("Why?", second)):
+        parts, constraint = prompt(f"{word} {LONG}", seed=None), Constraint("grammar", "root ::= [a-z]{60}")
+        endless.submit(endless.builder.generation(parts, 16, constraint=constraint, sink=each))
     endless.step()
     assert len(first.texts) == 1
     finish(endless)
