@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
+from quizglass_export.code_digest import files_digest, modules
 from quizglass_server.bundle.files import Bundle
 
 _LENGTH = 12
@@ -15,8 +15,7 @@ _LENGTH = 12
 @cache
 def code(*packages: ModuleType) -> str:
     """Names the Python sources of packages, all of their rooms included."""
-    sources = [path for package in packages for path in sorted(Path(str(package.__file__)).parent.rglob("*.py"))]
-    return sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:_LENGTH]
+    return files_digest(modules(*(Path(str(package.__file__)).parent for package in packages)))[:_LENGTH]
 
 
 def weights(bundle: Path) -> str:
@@ -30,4 +29,4 @@ def weights(bundle: Path) -> str:
 
 def checkpoints(folder: Path) -> str:
     """Names the weights of all checkpoints below a folder."""
-    return sha256(b"".join(path.read_bytes() for path in sorted(folder.rglob("*.safetensors")))).hexdigest()[:_LENGTH]
+    return files_digest(sorted(folder.rglob("*.safetensors")))[:_LENGTH]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def qwen2_vl() -> Any:
     )
 
 
-def qwen2_5_vl() -> Any:
+def qwen2_5_vl(full_blocks: Sequence[int] = (1,)) -> Any:
     return transformers.Qwen2_5_VLConfig(
         text_config={**TEXT, "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}},
         vision_config={
@@ -45,7 +46,7 @@ def qwen2_5_vl() -> Any:
             "num_heads": 2,
             "out_hidden_size": 32,
             "window_size": 56,
-            "fullatt_block_indexes": [1],
+            "fullatt_block_indexes": list(full_blocks),
         },
         **TOKENS,
     )

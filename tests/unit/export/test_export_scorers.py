@@ -16,10 +16,10 @@ from quizglass_export.onnx.scorer_file import without_past, write_text_scorer  #
 from quizglass_export.onnx.scorer_inputs import scorer_batch  # noqa: E402
 from quizglass_export.parity import check_scorer, check_vectors, session  # noqa: E402
 from quizglass_server.models.fields import Patched  # noqa: E402
-from quizglass_server.models.vision_inputs import image_tokens, patch_grid, patches  # noqa: E402
+from quizglass_server.models.vision_inputs import patch_grid, patches  # noqa: E402
+from tests.support.bundles import tiny_vision_scorers  # noqa: E402
+from tests.support.bundles.tiny_vision_scorers import IMAGE, LABELS, qwen2_5_vl  # noqa: E402
 
-IMAGE, START, END = 90, 91, 92
-LABELS = [7, 3, 11]
 ROWS = {0: "batch", 1: "sequence"}
 TEXT_AXES = {"input_ids": ROWS, "attention_mask": ROWS, "logits": {0: "batch"}}
 AXES = TEXT_AXES | {"position_ids": {1: "batch", 2: "sequence"}, "pixel_values": {0: "batch"}}
@@ -29,42 +29,16 @@ def spec(width: int, height: int) -> Patched:
     return Patched(width=width, height=height, mean=(0.5,) * 3, std=(0.5,) * 3, patch=14, merge=2, temporal=2)
 
 
-def vision_model(full_blocks: list[int], window: int = 56) -> Any:
+def vision_model(full_blocks: list[int]) -> Any:
     torch.manual_seed(1)
-    config = transformers.Qwen2_5_VLConfig(
-        text_config={
-            "hidden_size": 32,
-            "intermediate_size": 48,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 2,
-            "num_key_value_heads": 1,
-            "vocab_size": 100,
-            "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]},
-            "initializer_range": 0.2,
-        },
-        vision_config={
-            "depth": 3,
-            "hidden_size": 32,
-            "intermediate_size": 40,
-            "num_heads": 2,
-            "out_hidden_size": 32,
-            "window_size": window,
-            "fullatt_block_indexes": full_blocks,
-        },
-        image_token_id=IMAGE,
-        video_token_id=93,
-        vision_start_token_id=START,
-        vision_end_token_id=END,
-    )
+    config = qwen2_5_vl(full_blocks)
     config._attn_implementation = "eager"
     return transformers.Qwen2_5_VLForConditionalGeneration(config).eval()
 
 
 def pictured(picture: Patched, seed: int, words: int) -> tuple[list[int], np.ndarray]:
-    rng = np.random.default_rng(seed)
-    pixels = rng.integers(0, 256, (picture.height, picture.width, 3), dtype=np.uint8)
-    text = rng.integers(12, 80, words).tolist()
-    return [1, START, *[IMAGE] * image_tokens(picture), END, *text], pixels
+    ids, (pixels,) = tiny_vision_scorers.pictured(picture, seed, words)
+    return ids, pixels
 
 
 def expected(model: Any, ids: list[int], pixels: np.ndarray | None, picture: Patched) -> np.ndarray:
