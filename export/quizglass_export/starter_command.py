@@ -91,6 +91,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where base and deciders learn; auto is a GPU where torch sees one (default: %(default)s)",
     )
     parser.add_argument(
+        "--interpolate",
+        type=float,
+        metavar="SHARE",
+        default=1.0,
+        help="with --from: how much of the way from the base's earlier weights to the trained ones is kept, above 0 and"
+        " at most 1; 0.5 is the average of both, which forgets less and learns less (default: %(default)s)",
+    )
+    parser.add_argument(
         "--stages", nargs="+", choices=STAGES, default=None, help=f"default: all but {' and '.join(OPTIONAL)}"
     )
 
@@ -125,6 +133,7 @@ def run(args: argparse.Namespace) -> int:
                 budgets(minutes, FURTHER_STAGES, FURTHER_SHARES) if further else budgets(minutes),
                 args.threads,
                 args.device,
+                args.interpolate,
             )
     except (ValueError, OSError) as error:
         print(f"quizglass-export starter: {error}", file=sys.stderr)
@@ -143,6 +152,7 @@ def _train(
     minutes: Mapping[str, float],
     threads: int,
     device: str,
+    kept: float,
 ) -> None:
     from quizglass_export.starter.train import train
     from quizglass_export.starter.workplace import Workplace
@@ -152,7 +162,8 @@ def _train(
         Workplace(workdir).begin_from(checkpoints)
         seed = 1  # other worlds than those of the first training
     if base := [stage for stage in stages if stage in BASE_STAGES]:
-        train(base, {stage: minutes[stage] for stage in base if stage in minutes}, threads, workdir, device=device)
+        given = {stage: minutes[stage] for stage in base if stage in minutes}
+        train(base, given, threads, workdir, device=device, kept=kept)
     for stage in (*RETRIEVAL_STAGES, *SEEING_STAGES):
         if stage in stages:
             _trainer(stage)(workdir, minutes.get(stage, SHARES[stage]), threads, seed)

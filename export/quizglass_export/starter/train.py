@@ -20,6 +20,7 @@ from quizglass_export.starter import STAGES
 from quizglass_export.starter.data import pictures
 from quizglass_export.starter.loop.training import Pictures, on_device
 from quizglass_export.starter.model.checkpoints import save_adapter, save_base
+from quizglass_export.starter.model.interpolation import interpolate
 from quizglass_export.starter.model.precision import chosen_device
 from quizglass_export.starter.model.tokenizer import build_tokenizer
 from quizglass_export.starter.stages import (
@@ -54,6 +55,7 @@ def train(
     workdir: Path = Path("work/starter"),
     sizes: Sizes | None = None,
     device: str = "cpu",
+    kept: float = 1.0,
 ) -> None:
     """Run stages in order; those already done are skipped.
 
@@ -64,16 +66,22 @@ def train(
         workdir: where progress, checkpoints and measurements go.
         sizes: how much is drawn, and how large batches are; by default what suits the device.
         device: where models learn: `cpu`, `cuda`, or `auto` for a GPU where there is one.
+        kept: of the way that the base's weights go in the joint stage, above 0 and at most 1; less than all of it
+            only for a base that was taken over from checkpoints.
 
     Raises:
-        ValueError: an unknown stage; no GPU where one was asked for.
+        ValueError: an unknown stage; no GPU where one was asked for; no share of a way, or none to go back.
     """
     unknown = [name for name in stages if name not in STAGES]
     if unknown:
         raise ValueError(f"stages: no such stage {', '.join(unknown)}; choose from {', '.join(STAGES)}")
     torch.set_num_threads(threads)
     place = chosen_device(device)
-    work = Workplace(workdir, threads, sizes or (Sizes() if place.type == "cpu" else ON_GPU), place)
+    work = Workplace(workdir, threads, sizes or (Sizes() if place.type == "cpu" else ON_GPU), place, kept)
+    if not 0 < kept <= 1:
+        raise ValueError(f"interpolate: {kept:g} is not a share above 0 and at most 1")
+    if kept < 1 and not work.continued:
+        raise ValueError("interpolate: a base that is trained from nothing has no earlier weights to go back to")
     for name in STAGES:
         if name in stages and not work.finished(name):
             logger.info("stage %s", name)
@@ -154,8 +162,10 @@ def _joint(work: Workplace, minutes: float) -> dict[str, object]:
     batches, images = _pictured(work, mixture.SERVING, 5)
     rate = CONTINUED_RATE if work.continued else joint.RATE
     joint.train_joint(model, batches, images, work.stage("joint"), minutes, rate=rate, workers=work.makers)
+    if work.kept < 1:
+        interpolate(model, torch.load(work.start, map_location="cpu", weights_only=True), work.kept)
     save_base(model, work.tokenizer(), work.base)
-    return dict(measure_base(work))
+    return {**measure_base(work), "kept": work.kept}
 
 
 def measure_base(work: Workplace) -> dict[str, float]:

@@ -71,6 +71,8 @@ class Workplace:
     sizes: Sizes = field(default_factory=Sizes)
     device: torch.device = torch.device("cpu")  # noqa: RUF009 (it never changes)
     """Where models learn."""
+    kept: float = 1.0
+    """Of the way from the weights that the base began with to the trained ones: what of it is gone in the end."""
 
     @property
     def makers(self) -> int:

@@ -123,6 +123,24 @@ def test_from_checkpoints_the_joint_stage_needs_neither_vision_nor_grounding(tmp
     train(["tokenizer"], {}, 1, tmp_path, SIZES)
     save_base(work.new_model(), work.tokenizer(), tmp_path / "checkpoints" / "base")
     work.begin_from(tmp_path / "checkpoints")
-    train(["pictures", "joint"], MINUTES, 1, tmp_path, SIZES)
+    train(["pictures", "joint"], MINUTES, 1, tmp_path, SIZES, kept=0.25)
     assert not work.finished("grounding")
-    assert any(task.startswith("free-") for task in done(tmp_path, "joint"))
+    measured = done(tmp_path, "joint")
+    assert any(task.startswith("free-") for task in measured)
+    assert measured["kept"] == 0.25
+    # a quarter of the way that training went is what is left of it
+    begun, base = (torch.load(work.start, weights_only=True), work.trained_base().state_dict())
+    trained = torch.load(work.stage("joint") / "progress.pt", weights_only=True)["module"]
+    moved = [name for name in base if not torch.equal(trained[name], begun[name])]
+    assert moved
+    for name in moved:
+        torch.testing.assert_close(base[name], 0.75 * begun[name] + 0.25 * trained[name])
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"), [(0.0, "0 is not a share"), (1.5, "1.5 is not a share"), (0.5, "no earlier weights")]
+)
+def test_a_share_that_cannot_be_kept_is_refused_before_training(tmp_path: Path, kept: float, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        train(["joint"], MINUTES, 1, tmp_path, SIZES, kept=kept)
+    assert not (tmp_path / "joint").exists()
