@@ -202,3 +202,15 @@ test("what a browser loads asks for nothing of Node", () => {
   follow(new URL("../dist/browser.js", import.meta.url).href);
   assert(seen.size > 8);
 });
+
+test("no module imports one that imports it", () => {
+  /** @param {string} path @param {readonly string[]} from */
+  const follow = (path, from) => {
+    assert(!from.includes(path), [...from, path].join(" imports "));
+    const source = readFileSync(new URL(path, import.meta.url), "utf8");
+    for (const [, name] of source.matchAll(/from "(\.[^"]+)\.js"/g)) {
+      follow(new URL(`${name}.ts`, new URL(path, import.meta.url)).href, [...from, path]);
+    }
+  };
+  for (const entry of ["node", "browser"]) follow(new URL(`../src/${entry}.ts`, import.meta.url).href, []);
+});
