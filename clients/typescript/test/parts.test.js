@@ -173,7 +173,9 @@ for (const [name, before, { openSession }] of /** @type {const} */ ([
   ["http", "http://", browser],
 ])) {
   test(`nobody there is told at once, over ${name}`, async () => {
-    await assert.rejects(openSession(`${before}127.0.0.1:1`, { connectTimeoutMs: 20_000 }), node.ClientError);
+    const opening = openSession(`${before}127.0.0.1:1`, { connectTimeoutMs: 20_000 });
+    const told = { name: "ServerUnavailable", status: node.Status.UNAVAILABLE, message: /127\.0\.0\.1:1\b/ };
+    await assert.rejects(opening, told);
   });
 
   test(`a peer that never speaks is given up in time, over ${name}`, async () => {
