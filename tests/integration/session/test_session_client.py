@@ -347,6 +347,25 @@ async def test_an_answer_takes_what_a_question_does(tmp_path):
         assert [past.question for past in stage.assistant.turns[0].history] == ["Before?"]
 
 
+async def test_an_answer_that_nobody_waits_for_any_more_ends_its_turn(tmp_path):
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def held(turn, policy, budget):
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+            yield AnswerDelta("never")
+        finally:
+            ended.set()
+
+    async with serving(tmp_path) as stage, AsyncSession(stage.target) as session, asyncio.timeout(WAIT_S):
+        stage.assistant.script = held
+        waiting = asyncio.create_task(session.answer("What?"))
+        await begun.wait()
+        waiting.cancel()
+        await ended.wait()
+
+
 async def test_a_new_question_interrupts_and_the_rest_can_be_asked_for(tmp_path):
     gate = Gate()
     async with serving(tmp_path) as stage, AsyncSession(stage.target) as session:

@@ -182,9 +182,15 @@ class AsyncSession:
         overlap: str = "interrupt",
         **options: Unpack[AskOptions],
     ) -> Answer:
-        """Ask a question and wait for the whole answer; arguments and errors as those of `ask` and the turn's."""
+        """Ask a question and wait for the whole answer; arguments and errors as those of `ask` and the turn's.
+
+        The turn ends where nobody waits for it any more.
+        """
         turn = await self.ask(question, picture, frame=frame, overlap=overlap, **options)
-        return await turn.answer()
+        try:
+            return await turn.answer()
+        finally:
+            await turn.cancel()
 
     async def news(self) -> AsyncIterator[News]:
         """What happens in the session outside of its turns: links lost and restored, pictures, failures."""

@@ -180,9 +180,15 @@ class Session:
         overlap: str = "interrupt",
         **options: Unpack[AskOptions],
     ) -> Answer:
-        """Ask a question and wait for the whole answer; arguments and errors as those of `ask` and the turn's."""
+        """Ask a question and wait for the whole answer; arguments and errors as those of `ask` and the turn's.
+
+        The turn ends where nobody waits for it any more.
+        """
         turn = self.ask(question, picture, frame=frame, overlap=overlap, **options)
-        return turn.answer()
+        try:
+            return turn.answer()
+        finally:
+            turn.cancel()
 
     def news(self) -> Iterator[News]:
         """What happens in the session outside of its turns: links lost and restored, pictures, failures."""
