@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import grpc
 import grpc.aio
+from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
 
 from quizglass.session import Notice
@@ -221,13 +222,14 @@ def _details(
 ]:
     info, bad, retry = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest(), error_details_pb2.RetryInfo()
     has_retry = False
-    for packed in _status(error).details:
-        if packed.Is(info.DESCRIPTOR):
-            packed.Unpack(info)
-        elif packed.Is(bad.DESCRIPTOR):
-            packed.Unpack(bad)
-        elif packed.Is(retry.DESCRIPTOR):
-            has_retry = packed.Unpack(retry)
+    with suppress(DecodeError):  # of a proxy that has something else there: the status says enough
+        for packed in _status(error).details:
+            if packed.Is(info.DESCRIPTOR):
+                packed.Unpack(info)
+            elif packed.Is(bad.DESCRIPTOR):
+                packed.Unpack(bad)
+            elif packed.Is(retry.DESCRIPTOR):
+                has_retry = packed.Unpack(retry)
     return info, next(iter(bad.field_violations), None), retry if has_retry else None
 
 
