@@ -276,6 +276,7 @@ class SessionCore:
             for feed in list(self._turns.values()):
                 feed.fail(error)
             self._turns.clear()
+            self._frames.clear()
             self._news_came.set()
 
     def _check(self) -> None:

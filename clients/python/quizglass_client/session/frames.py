@@ -29,7 +29,8 @@ class ShownFrames:
     def __init__(self, outgoing: OutgoingMessages) -> None:
         self._outgoing = outgoing
         self._full: OrderedDict[bytes, bytes] = OrderedDict()
-        self._cutting: set[asyncio.Task[None]] = set()
+        self._cutting: dict[asyncio.Task[None], bytes] = {}
+        """What is being cut out, and of which picture."""
 
     async def show(self, picture: PictureLike, *, pinned: bool, thumbnail: int, side: int) -> bytes:
         """Have a picture sent; its name.
@@ -58,21 +59,25 @@ class ShownFrames:
         return name
 
     def drop(self, name: bytes) -> None:
-        """Have a picture forgotten."""
+        """Have a picture forgotten; no part of it is sent any more."""
         self._full.pop(name, None)
+        for cutting in [task for task, of in self._cutting.items() if of == name]:
+            cutting.cancel()
         self._outgoing.drop(name)
 
     def clear(self) -> None:
-        """Keep nothing in full any more."""
+        """Keep nothing in full, and send no part of it, any more."""
         self._full.clear()
+        for cutting in self._cutting:
+            cutting.cancel()
 
     def need(self, need: FrameNeed) -> None:
         """A question waits for a picture, or for a part of one that is sharper than its thumbnail."""
         self._outgoing.need(need)
         if need.region is not None and (full := self._full.get(need.sha256)) is not None:
             task = asyncio.create_task(self._show_part(full, need, need.region))
-            self._cutting.add(task)
-            task.add_done_callback(self._cutting.discard)
+            self._cutting[task] = need.sha256
+            task.add_done_callback(self._cutting.pop)
 
     async def _show_part(self, full: bytes, need: FrameNeed, region: Region) -> None:
         """Send the part of a picture that the server wants to see sharper, no sharper; the whole where that is less."""
