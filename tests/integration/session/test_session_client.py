@@ -3,7 +3,7 @@
 import asyncio
 import io
 import random
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import fields
 
 import grpc.aio
@@ -220,7 +220,10 @@ async def test_a_session_is_given_up_when_patience_ends(tmp_path):
             await session.ask("Again?")
 
 
-async def test_links_that_bring_nothing_and_break_are_not_made_without_a_pause():
+@asynccontextmanager
+async def brief_links():
+    """The address of a server that opens every session, and ends every link at once."""
+
     class Brief(session_pb2_grpc.SessionServiceServicer):
         async def Converse(self, messages, context):
             await anext(messages)
@@ -231,11 +234,25 @@ async def test_links_that_bring_nothing_and_break_are_not_made_without_a_pause()
     session_pb2_grpc.add_SessionServiceServicer_to_server(Brief(), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
-    async with AsyncSession(f"127.0.0.1:{port}", patience=0.3) as session:
+    yield f"127.0.0.1:{port}"
+    await server.stop(None)
+
+
+async def test_links_that_bring_nothing_and_break_are_not_made_without_a_pause():
+    async with brief_links() as target, AsyncSession(target, patience=0.3) as session:
         with pytest.raises(ServerUnavailable, match=r"no link for 0\.3 s: the server ended it"):
             await asyncio.wait_for(session.answer("What?"), WAIT_S)
         assert session.links <= 5
-    await server.stop(None)
+
+
+async def test_a_question_waits_for_no_pause_between_attempts():
+    """The pauses alone would be longer than the test."""
+    async with brief_links() as target, AsyncSession(target) as session, asyncio.timeout(WAIT_S):
+        async for news in session.news():
+            if isinstance(news, LinkLost):
+                await session.ask("And now?")
+            if session.links > 100:
+                break
 
 
 async def test_a_link_that_ends_while_a_message_is_sent_tells_what_the_server_said():
