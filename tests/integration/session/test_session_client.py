@@ -32,6 +32,7 @@ from quizglass_client import (
     InvalidRequest,
     LinkLost,
     LinkRestored,
+    ServerError,
     ServerUnavailable,
     Session,
     SessionLost,
@@ -295,8 +296,9 @@ async def test_on_another_server_the_dialogue_goes_on_and_half_an_answer_is_told
             await eventually(lambda: half._feed.begun)
             proxy.move(two.rpc.port)
             proxy.cut(Cut.RST)
-            with pytest.raises(SessionLost, match="SESSION_UNKNOWN"):
+            with pytest.raises(SessionLost, match="SESSION_UNKNOWN") as lost:
                 await half.answer()
+            assert lost.value.status == "UNAVAILABLE"
             assert (await session.answer("And this?", png())).text == "45 crowns"
             news = [each async for each in _now(session)]
         restored = next(each for each in news if isinstance(each, LinkRestored))
@@ -381,6 +383,28 @@ async def test_an_answer_that_nobody_waits_for_any_more_ends_its_turn(tmp_path):
         await begun.wait()
         waiting.cancel()
         await ended.wait()
+
+
+async def test_what_ends_a_turn_here_has_the_status_of_a_call_that_ended_so(tmp_path):
+    async with serving(tmp_path) as stage:
+        stage.assistant.script = words(1, [(0, Gate())])
+        async with AsyncSession(stage.target) as session:
+            interrupted = await session.ask("First?")
+            closed = await session.ask("Second?")
+            with pytest.raises(Cancelled) as first:
+                await interrupted.answer()
+        with pytest.raises(Cancelled) as second:
+            await closed.answer()
+    assert (first.value.status, first.value.reason) == ("CANCELLED", "INTERRUPTED")
+    assert (second.value.status, second.value.reason) == ("CANCELLED", "CLOSED")
+
+
+async def test_a_session_that_fails_in_the_client_says_so_as_a_servers_failure(tmp_path, monkeypatch):
+    async with serving(tmp_path) as stage, AsyncSession(stage.target) as session:
+        monkeypatch.setattr("quizglass_client.session.reconnect.server_value", lambda _: 1 / 0)
+        with pytest.raises(ServerError, match="ZeroDivisionError") as failed:
+            await session.answer("What?")
+    assert (failed.value.status, failed.value.reason) == ("UNKNOWN", "UNEXPECTED")
 
 
 async def test_a_new_question_interrupts_and_the_rest_can_be_asked_for(tmp_path):
