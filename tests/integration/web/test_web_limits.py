@@ -276,6 +276,18 @@ async def test_a_connection_serves_one_request_after_the_other(served):
         assert (await wire.ask("GET", "/")).status == 200
 
 
+async def test_the_connection_over_which_a_browser_asks_whether_it_may_is_the_one_over_which_it_asks(tmp_path):
+    origin = {"origin": "http://glasses.example"}
+    async with (
+        web_serving(tmp_path, web_origins="http://glasses.example") as served,
+        await Wire.to(served) as wire,
+        asyncio.timeout(60),
+    ):
+        for path, status in (("/nothing", 404), (CAPABILITIES, 204), (CAPABILITIES, 204)):
+            assert (await wire.ask("OPTIONS", path, headers=origin)).status == status
+        assert (await wire.ask("POST", CAPABILITIES, b"{}", {**JSON, **origin})).status == 200
+
+
 async def test_a_connection_that_nobody_uses_is_closed(tmp_path, monkeypatch):
     monkeypatch.setattr(server, "IDLE_S", 0.1)
     async with web_serving(tmp_path) as served, await Wire.to(served) as wire, asyncio.timeout(60):
