@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import math
 import random
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import fields
@@ -602,3 +603,19 @@ def test_the_blocking_session_does_the_same(tmp_path):
 def test_what_answers_should_look_like_is_looked_at_before_anything_is_opened():
     with pytest.raises(InvalidRequest, match="lead_in_after: -1"):
         Session(output=OutputProfile(lead_in_after=-1.0))
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("connect_timeout", 0),
+        ("connect_timeout", math.nan),
+        ("patience", -1.0),
+        ("patience", math.nan),
+        ("keepalive", 0),
+    ],
+)
+def test_times_that_cannot_be_waited_for_are_named_before_anything_is_opened(field, wrong):
+    with pytest.raises(InvalidRequest, match=f"^{field}: {wrong} is not") as refused:
+        Session(**{field: wrong})
+    assert refused.value.field == field

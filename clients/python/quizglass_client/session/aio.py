@@ -45,7 +45,7 @@ class AsyncSession:
         metadata: goes with every link, such as `[("authorization", "Bearer …")]` for a proxy that checks who calls.
 
     Raises:
-        InvalidRequest: `target`, `output`, `state` or `metadata` cannot be.
+        InvalidRequest: an argument cannot be; it is named.
     """
 
     def __init__(
