@@ -141,6 +141,28 @@ function brief() {
   return { links, transport: { ...transport, open } };
 }
 
+test("a picture that is made ready when the session is told to forget is not sent", async () => {
+  const { links, transport } = quiet(HOUR, HOUR);
+  /** @type {(() => void)[]} */
+  const ready = [];
+  const fit = (/** @type {Uint8Array} */ picture) =>
+    new Promise((/** @type {(fitting: Uint8Array) => void} */ resolve) => ready.push(() => resolve(picture)));
+  const session = await Session.open(transport, { pictures: { fit, cut: fit } });
+  const showing = [session.show(Uint8Array.of(1)), session.show(Uint8Array.of(2), { thumbnail: 9 })];
+  const full = session.show(Uint8Array.of(3), { full: Uint8Array.of(3, 3) }); // its name is being computed
+  session.forget();
+  for (const each of ready) each();
+  const told = { name: "Cancelled", reason: "FORGOTTEN" };
+  await Promise.all([...showing, full].map((each) => assert.rejects(each, told)));
+  const later = session.show(Uint8Array.of(4));
+  ready.at(-1)?.();
+  await later;
+  session.hintReconnect(); // is followed by a ping
+  await eventually(() => links[0]?.sent.includes("ping") ?? false, "a ping");
+  assert.deepEqual(links[0]?.sent, ["forget", "frameBegin", "ping"]);
+  await session.close();
+});
+
 test("links that bring nothing and break are not made without a pause", async () => {
   const { links, transport } = brief();
   const session = await Session.open(transport, { patienceMs: 300 });

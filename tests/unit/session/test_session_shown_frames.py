@@ -10,6 +10,7 @@ from PIL import Image
 
 from quizglass.session import FrameBegin, FrameNeed, Ping, Role
 from quizglass.values import Region
+from quizglass_client.errors import Cancelled
 from quizglass_client.session import frames
 from quizglass_client.session.frames import ShownFrames
 from quizglass_client.session.outgoing import OutgoingMessages
@@ -27,7 +28,7 @@ def large():
         (lambda shown, name: None, [Role.THUMBNAIL, Role.CROP]),
         (lambda shown, name: shown.drop(b"another" * 4), [Role.THUMBNAIL, Role.CROP]),
         (lambda shown, name: shown.drop(name), [Role.THUMBNAIL]),
-        (lambda shown, name: shown.clear(), [Role.THUMBNAIL]),
+        (lambda shown, name: shown.forget(), [Role.THUMBNAIL]),
     ],
     ids=["kept", "another dropped", "dropped", "all forgotten"],
 )
@@ -55,3 +56,27 @@ async def test_a_part_is_not_sent_of_a_picture_that_was_given_up_while_it_was_cu
     while not isinstance(each := await outgoing.next(), Ping):
         said.append(each)
     assert [each.role for each in said if isinstance(each, FrameBegin)] == sent
+
+
+@pytest.mark.parametrize("thumbnail", [0, 50])
+async def test_a_picture_that_was_being_made_ready_when_all_were_forgotten_is_not_sent(monkeypatch, thumbnail):
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(*about):
+        begun.set()
+        await goes_on.wait()
+        return large()
+
+    monkeypatch.setattr(frames, "encode_on_thread", slow)
+    outgoing = OutgoingMessages()
+    shown = ShownFrames(outgoing)
+    showing = asyncio.create_task(shown.show("photo.jpg", pinned=False, thumbnail=thumbnail, side=0))
+    await begun.wait()
+    shown.forget()
+    goes_on.set()
+    with pytest.raises(Cancelled) as forgotten:
+        await showing
+    assert (forgotten.value.status, forgotten.value.reason) == ("CANCELLED", "FORGOTTEN")
+    outgoing.say(Ping())
+    assert isinstance(await outgoing.next(), Ping)
+    assert await shown.show("later.jpg", pinned=False, thumbnail=0, side=0)

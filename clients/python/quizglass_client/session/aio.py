@@ -112,6 +112,10 @@ class AsyncSession:
 
         Returns:
             The picture's name, for `ask` and `drop`.
+
+        Raises:
+            ClientError: the session was given up or is not open, or `thumbnail` cannot be.
+            Cancelled: it was told to forget while the picture was made ready, which is not sent; reason FORGOTTEN.
         """
         return await self._runner.run(self._core.show(picture, pinned, thumbnail))
 

@@ -174,7 +174,7 @@ class SessionCore:
     def forget(self) -> None:
         """Have the session forget what it was sent and said."""
         self._check()
-        self._frames.clear()
+        self._frames.forget()
         self._outgoing.say(Forget())
 
     def played(self, feed: TurnFeed, segment: int, code_point: int) -> None:
@@ -277,7 +277,7 @@ class SessionCore:
             for feed in list(self._turns.values()):
                 feed.fail(error)
             self._turns.clear()
-            self._frames.clear()
+            self._frames.close()
             self._news_came.set()
 
     def _check(self) -> None:
