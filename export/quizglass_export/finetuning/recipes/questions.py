@@ -103,6 +103,8 @@ def go_on(options: OutOptions, client: Client | None = None, *, apart_from: Sequ
     if client is not None:
         with suppress(ClientError):  # what was kept can be scored without it, and what was not is asked of it soon
             said["server"] = client.capabilities().bundle
+    elif "server" in type(options).model_fields:
+        said["server"] = None  # recorded evidence is another than what a server finds
     path = options.out / "begun.json"
     before = read_json(path) if path.is_file() and _keeps_answers(options) else {}
     differing = [name for name, value in said.items() if name in before and _other(name, before[name], value)]

@@ -239,6 +239,21 @@ def test_without_a_server_the_recorded_evidence_is_searched(data: Path, tmp_path
     assert made["sure//entity-0"]["values"]["seen"] == ["Boat: The Boat is 7 years old."]
 
 
+@pytest.mark.parametrize("begun_with_it", [False, True])
+def test_turns_of_recorded_evidence_and_of_a_servers_are_not_mixed(
+    begun_with_it: bool, stage: Stage, data: Path, tmp_path: Path
+) -> None:
+    servers = [stage.target, ""] if begun_with_it else ["", stage.target]
+    with ChatServer(model) as chat:
+        first, second = (
+            DragonAnnotation(data=(data,), out=tmp_path / "out", answerer=f"{chat.url}#m", held_out=0, server=server)
+            for server in servers
+        )
+        annotate(first, QUIET)
+        with pytest.raises(ExportError, match="out: begun with another --server; choose another --out"):
+            annotate(second, QUIET)
+
+
 def test_objects_that_are_not_recorded_are_asked_for(data: Path, tmp_path: Path) -> None:
     with ChatServer(lambda text: "red car\nboat" if "List the things" in text else "the boat") as writer:
         run(data, tmp_path / "out", None, writer=f"{writer.url}#strong")
