@@ -74,7 +74,7 @@ class Sample:
     hops: tuple[Hop, ...] = ()
     """The lookups that lead to the answer."""
     hop_count: int | None = None
-    """How many lookups it takes, where that is known and they are not."""
+    """How many lookups it takes, as the benchmark says it; None: it is the number of `hops`, if there are any."""
     answer_type: str = ""
     """Decides how an answer is judged; the benchmark's own word, e.g. "numerical", "multi_answer"."""
     answer_range: tuple[float, float] | None = None
@@ -110,4 +110,4 @@ class Sample:
     @property
     def hops_needed(self) -> int | None:
         """How many lookups it takes; None where nobody says."""
-        return len(self.hops) if self.hops else self.hop_count
+        return (len(self.hops) or None) if self.hop_count is None else self.hop_count
