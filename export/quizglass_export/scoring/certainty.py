@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 DIRECTIONS = 91
 """Of the line, from p_min alone to p_mean alone."""
+_BEYOND = 0.01
+"""How far past the best score a line lies that refuses everything: further than figures are rounded."""
 Floats = NDArray[np.float64]
 
 
@@ -43,7 +45,7 @@ def best_line(points: Floats, right: NDArray[np.bool_]) -> Line:
         places = np.flatnonzero(first)
         place = places[int(earned[places].argmax())]
         if earned[place] > best:
-            above = values[place] if place < len(values) else values[-1] + 1e-6
+            above = values[place] if place < len(values) else values[-1] + _BEYOND
             below = values[place - 1] if place else 0.0
             best, chosen = (
                 earned[place],

@@ -30,7 +30,7 @@ from quizglass_export.finetuning.shared.records import Record, each_kept
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_export.finetuning.training.settings import Training
 from quizglass_export.roles.reranker import RELEVANCE_LABELS
-from quizglass_export.scoring.answers import words_of
+from quizglass_export.scoring.answers import normalise, words_of
 from quizglass_server.steps.prompt_values import line
 
 YES, NO = (text for _, text in RELEVANCE_LABELS)
@@ -113,7 +113,9 @@ def _ranked(sample: Sample, search: ServerSearch, options: RerankerAnnotation) -
     # Of a right entry's passages those that say the answer are sure to be relevant, of another's those that do not say
     # it are sure not to be.
     relevant = dict.fromkeys(map(line, (*recorded, *(item for item in telling if is_gold(item, sample)))))
-    hard = [line(item) for item in hits if item not in telling and not is_gold(item, sample)]
+    told = {normalise(text) for text in sample.evidence}
+    wrong = [item for item in hits if item not in telling and not is_gold(item, sample)]
+    hard = [line(item) for item in wrong if normalise(item.text) not in told]
     return Ranked(id=sample.id, query=query, relevant=tuple(relevant), hard=tuple(hard[: options.negatives]))
 
 
