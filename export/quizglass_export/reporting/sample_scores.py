@@ -82,6 +82,11 @@ def is_right(scores: dict[str, float]) -> bool:
     return scores[deciding] >= (scaled(RIGHT) if deciding == "judge" else 0.5)
 
 
+def right_by_words(sample: Sample, answer: str) -> bool:
+    """Whether an answer, given without any options to choose from, counts as right by the benchmark's own rule."""
+    return is_right({name: score for name, score in _words(sample, answer).items() if name != "multiple choice"})
+
+
 def _words(sample: Sample, answer: str) -> dict[str, float]:
     if sample.answer_type == "caption":
         return {"BLEU": sentence_bleu(answer, sample.answers), "ROUGE-L": rouge_l(answer, sample.answers)}

@@ -147,7 +147,7 @@ class _Tracer:
         """Traces of some questions, several at once where the model gains from that."""
         with ThreadPoolExecutor(self._options.parallel if self._model is None else self._model.parallel) as pool:
             turns = list(pool.map(self._turn, samples))
-        judged = [GivenAnswer(s.question, s.answers, turn[0]) for s, turn in zip(samples, turns, strict=True)]
+        judged = [GivenAnswer.to(s, turn[0]) for s, turn in zip(samples, turns, strict=True)]
         return [
             Trace(id=sample.id, answer=answer, right=good, words=words, rounds=tuple(rounds))
             for sample, (answer, words, rounds), good in zip(samples, turns, right(self._judge, judged), strict=True)

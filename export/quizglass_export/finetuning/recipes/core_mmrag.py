@@ -265,7 +265,7 @@ def _from_memory(sample: Sample, turn: _CoreTurn) -> Ask:
 
 
 def _given(samples: Sequence[Sample], texts: Sequence[str]) -> list[GivenAnswer]:
-    return [GivenAnswer(each.question, each.answers, text) for each, text in zip(samples, texts, strict=True)]
+    return [GivenAnswer.to(each, text) for each, text in zip(samples, texts, strict=True)]
 
 
 def _choices(

@@ -187,10 +187,10 @@ def probed(
     for index, sample in enumerate(samples):
         part, (own_, image_, gold_, entry_) = parts[sample.id], said[4 * index : 4 * index + 4]
         judged += [
-            GivenAnswer(sample.question, sample.answers, own_),
+            GivenAnswer.to(sample, own_),
             GivenAnswer(part.image_query, (part.image_answer,), image_),
-            GivenAnswer(part.gold_query, sample.answers, gold_),
-            GivenAnswer(sample.question, sample.answers, entry_),
+            GivenAnswer(part.gold_query, sample.answers, gold_, sample),
+            GivenAnswer.to(sample, entry_),
         ]
     scores = judge.scores(judged)
     fours = zip(samples, zip(*[iter(said)] * 4, strict=True), zip(*[iter(scores)] * 4, strict=True), strict=True)

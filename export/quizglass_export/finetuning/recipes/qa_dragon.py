@@ -182,7 +182,7 @@ class _PolicyRuns:
         judged = []
         for sample, (turn, final), fact in zip(samples, runs, told, strict=True):
             texts = (_said(turn, "draft"), final.text, fact)
-            judged += [GivenAnswer(sample.question, sample.answers, text) for text in texts]
+            judged += [GivenAnswer.to(sample, text) for text in texts]
         good = iter(right(self._judge, judged))
         triples = zip(good, good, good, strict=True)
         return [self._noted(s, *run, *each) for s, run, each in zip(samples, runs, triples, strict=True)]

@@ -69,8 +69,8 @@ class DataOptions(QuestionOptions, ModelOptions):
 
     judge: str = Field(
         "exact",
-        description="exact: equal after normalisation to a gold answer; contains: its words stand in one sentence; or "
-        f"a model: {MODEL_HELP}",
+        description="exact: equal after normalisation to a gold answer, or right by the benchmark's own rule; "
+        f"contains: a gold answer's words stand in one sentence; or a model: {MODEL_HELP}",
     )
 
 

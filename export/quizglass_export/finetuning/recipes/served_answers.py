@@ -62,7 +62,7 @@ def annotate(options: ServedAnswersAnnotation, progress: Progress) -> dict[str, 
             with ThreadPoolExecutor(options.parallel) as pool:
                 said = list(pool.map(lambda sample: _answered(client, sample, options), some))
             known = [(s, text) for s, (text, *_) in zip(some, said, strict=True) if s.answerable]
-            good = right(judge, [GivenAnswer(s.question, s.answers, text) for s, text in known])
+            good = right(judge, [GivenAnswer.to(s, text) for s, text in known])
             ids = {s.id for (s, _), true in zip(known, good, strict=True) if true}
             return [
                 JudgedAnswer(id=s.id, answer=text, answer_right=s.id in ids, p_min=least, p_mean=mean)
