@@ -42,14 +42,14 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Scorers:
-    """What is at hand beside the words."""
+    """What scores answers beside their words, where it is at hand: a judge, and BEM."""
 
     judge: ModelJudge | None = None
     equivalent: Equivalence | None = None
 
 
 def sample_scores(sample: Sample, answered: Answered, scorers: Scorers = Scorers()) -> dict[str, float]:
-    """By metric, 0 to 1 (truthfulness -1 to 1, BLEU 0 to 100, judge 0 to 100); only those that the sample allows.
+    """One answer's scores by metric, as the sample allows: 0 to 1; truthfulness -1 to 1, BLEU and judge 0 to 100.
 
     Private answers allow recall alone. Of questions that nothing answers only truthfulness is told: a refusal is right.
     """

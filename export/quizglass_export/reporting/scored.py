@@ -15,7 +15,7 @@ _Turn = tuple[Sample, Answered, dict[str, float]]
 
 
 def scored(row: str, samples: Sequence[Sample], answers: Sequence[Answered], scorers: Scorers) -> list[Measured]:
-    """What a system reached.
+    """The figures of one system's answers: means of every metric, conversations, and costs.
 
     Args:
         row: its name.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 DIRECTIONS = 91
-"""Of the line, from p_min alone to p_mean alone."""
+"""Number of directions of the line that are tried, from p_mean alone to p_min alone."""
 _BEYOND = 0.01
 """How far past the best score a line lies that refuses everything: further than figures are rounded."""
 Floats = NDArray[np.float64]
@@ -23,7 +23,7 @@ class Line:
     least: float
 
     def accepts(self, points: Floats) -> NDArray[np.bool_]:
-        """bool [N] of points [N, 2]."""
+        """Whether each answer is given, bool [N], for points [N, 2] of p_min and p_mean."""
         return np.asarray(points @ np.array([self.p_min, self.p_mean]) >= self.least - 1e-12)
 
 

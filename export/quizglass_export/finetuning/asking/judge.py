@@ -22,7 +22,7 @@ RIGHT = scaled(RIGHT_GRADE)
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """An answer beside what would be right."""
+    """A model's answer to a question, with the answers that are right."""
 
     question: str
     gold: tuple[str, ...]
@@ -40,7 +40,7 @@ class AnswerJudge(Protocol):
     """Scores answers from 0 (wrong) to 100 (right)."""
 
     def scores(self, answers: Sequence[GivenAnswer]) -> list[float]:
-        """One score for each."""
+        """The score of each answer, 0 to 100, in the order given."""
         ...
 
 
@@ -50,7 +50,7 @@ class ExactJudge:
     """
 
     def scores(self, answers: Sequence[GivenAnswer]) -> list[float]:
-        """One score for each."""
+        """The score of each answer, 0 to 100, in the order given."""
         return [100.0 * self._right(each) for each in answers]
 
     def _right(self, given: GivenAnswer) -> bool:
@@ -65,7 +65,7 @@ class ContainsJudge:
     """
 
     def scores(self, answers: Sequence[GivenAnswer]) -> list[float]:
-        """One score for each."""
+        """The score of each answer, 0 to 100, in the order given."""
         return [100.0 * any(contains_words(each.answer, gold) for gold in each.gold) for each in answers]
 
 
@@ -79,7 +79,7 @@ class GradingJudge:
     model: AskedModel
 
     def scores(self, answers: Sequence[GivenAnswer]) -> list[float]:
-        """One score for each."""
+        """The score of each answer, 0 to 100, in the order given."""
         scores = ExactJudge().scores(answers)
         pairs = enumerate(zip(scores, answers, strict=True))
         open_ = [index for index, (score, each) in pairs if not score and each.answer]

@@ -130,7 +130,7 @@ def annotate(options: PlannerAnnotation, progress: Progress) -> dict[str, Any]:
 
 
 def all_decomposed(samples: Sequence[Sample], folder: Path, writer: AskedModel | None) -> list[Decomposition]:
-    """Of each sample, as many at once as the writer gains from; errors as `decomposed`."""
+    """Take each sample apart, as many at once as the writer gains from; errors as `decomposed`."""
     with ThreadPoolExecutor(1 if writer is None else writer.parallel) as pool:
         return list(pool.map(lambda sample: decomposed(sample, picture_file(sample, folder), writer), samples))
 

@@ -72,7 +72,7 @@ from quizglass_server.steps.signs import features, signs
 EVERYTHING = QADragon("qa-dragon-annotated", Parts(search_router=False, tool_router=False, verifier=False))
 TURNS = "turns.jsonl"
 MOST_OTHERS = 2
-"""Entries that are another thing, for each question."""
+"""Most entries of other things that a question teaches `entity` to turn down."""
 
 
 class DragonAnnotation(AnnotationOptions):
@@ -115,7 +115,7 @@ class DragonTurn(Record):
     objects: tuple[str, ...] = ()
     object: str = ""
     reason: str = ""
-    """What the answer follows from."""
+    """The chain of thought that the policy wrote before its answer; empty where it wrote none."""
     answer: str
     answer_right: bool
     p_min: float

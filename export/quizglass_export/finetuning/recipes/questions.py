@@ -223,7 +223,7 @@ def with_answers(samples: Mapping[str, Sample]) -> dict[str, Sample]:
 
 
 def inseparable(samples: Sequence[Sample]) -> list[str]:
-    """Of each sample the name of its group: samples of one group have an entry or a session in common, or one between.
+    """The name of each sample's group: its samples share an entry or a session, or are linked by others that do.
 
     A question with several lookups has several entries, and a later turn of a session tells the answers before it.
     Where there is neither, the picture makes the group, or the question itself.

@@ -61,7 +61,7 @@ class Ranked(Record):
     query: str
     relevant: tuple[str, ...]
     hard: tuple[str, ...]
-    """Best first."""
+    """Passages that do not answer the query, in the order of the server's search, best first."""
 
 
 def annotate(options: RerankerAnnotation, progress: Progress) -> dict[str, Any]:
