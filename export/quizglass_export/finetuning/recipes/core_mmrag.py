@@ -40,6 +40,7 @@ from quizglass_export.finetuning.recipes.questions import (
     held_out_ids,
     is_gold,
     make_judge,
+    only_where,
     picture_file,
     printed_words,
     read_questions,
@@ -158,7 +159,8 @@ class Conditions(Record):
 def annotate(options: CoReAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `conditions.jsonl` and the examples; goes on where it was stopped."""
     loaded: dict[str, AskedModel] = {}
-    samples = {name: each for name, each in with_answers(read_questions(options)).items() if each.pictures}
+    judged = with_answers(read_questions(options))
+    samples = only_where(judged, lambda sample: bool(sample.pictures), "pictures: has one, and a gold answer")
     model, judge = asked_model(options.answerer, options, loaded), make_judge(options, loaded)
     with Client(options.server) as client:
         go_on(options, client)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -218,8 +218,31 @@ def make_judge(options: DataOptions, loaded: dict[str, AskedModel]) -> AnswerJud
 
 
 def with_answers(samples: Mapping[str, Sample]) -> dict[str, Sample]:
-    """The samples that can be judged: answerable, with a gold answer."""
-    return {name: sample for name, sample in samples.items() if sample.answerable and sample.answers}
+    """The samples that can be judged: answerable, with a gold answer.
+
+    Raises:
+        ExportError: there is none.
+    """
+    return only_where(samples, lambda sample: sample.answerable and bool(sample.answers), "answers: has a gold answer")
+
+
+def only_where(samples: Mapping[str, Sample], fit: Callable[[Sample], bool], what: str) -> dict[str, Sample]:
+    """The samples that fit.
+
+    Args:
+        samples: by id; one at least.
+        fit: whether a sample can be annotated.
+        what: the field, and what a sample that fits has there, for the error.
+
+    Raises:
+        ExportError: none fits; names the first one's place and the field.
+    """
+    fitting = {name: sample for name, sample in samples.items() if fit(sample)}
+    if not fitting:
+        field, _, has = what.partition(": ")
+        first = next(iter(samples.values()))
+        raise ExportError(f"{first.place}: {field}: no question, of {len(samples)}, {has}; nothing can be annotated")
+    return fitting
 
 
 def inseparable(samples: Sequence[Sample]) -> list[str]:

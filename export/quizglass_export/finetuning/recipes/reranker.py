@@ -22,6 +22,7 @@ from quizglass_export.finetuning.recipes.questions import (
     go_on,
     held_out_ids,
     is_gold,
+    only_where,
     read_questions,
     write_examples,
 )
@@ -66,9 +67,10 @@ class Ranked(Record):
 
 def annotate(options: RerankerAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `ranked.jsonl` and the examples; goes on where it was stopped."""
-    samples = {
-        name: sample for name, sample in read_questions(options).items() if sample.gold_query or not sample.pictures
-    }
+    every = read_questions(options)
+    samples = only_where(
+        every, lambda sample: bool(sample.gold_query) or not sample.pictures, "gold_query: stands without its picture"
+    )
     with Client(options.server) as client:
         go_on(options, client)
         search = ServerSearch(client, options.out / "pictures")

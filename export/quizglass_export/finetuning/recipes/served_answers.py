@@ -17,6 +17,7 @@ from quizglass_export.finetuning.recipes.questions import (
     DataOptions,
     go_on,
     make_judge,
+    only_where,
     picture_file,
     read_questions,
 )
@@ -51,9 +52,12 @@ class JudgedAnswer(Record):
 
 def annotate(options: ServedAnswersAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `turns.jsonl`; goes on where it was stopped. Of questions that nothing answers no answer is right."""
-    samples = {
-        name: sample for name, sample in read_questions(options).items() if sample.answers or not sample.answerable
-    }
+    every = read_questions(options)
+    samples = only_where(
+        every,
+        lambda sample: bool(sample.answers) or not sample.answerable,
+        "answers: has a gold answer, or cannot have one",
+    )
     judge = make_judge(options, {})
     with Client(options.server, timeout=options.budget) as client:
         go_on(options, client)
