@@ -1,7 +1,8 @@
 """Builds a server from its settings, serves, and stops it gracefully.
 
 Started in the order bundle, models, decoder, knowledge, memory, gRPC, HTTP; stopped in the opposite one: health says
-NOT_SERVING, running turns drain, then the memory and the knowledge store close, then the engines end.
+NOT_SERVING, running turns drain, then the memory and the knowledge store close, then the engines end. Whether the
+stores can be opened is looked at before the models are loaded, which takes longest.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.errors import EngineFailed, SettingsError
 from quizglass_server.knowledge.backends import open_knowledge
 from quizglass_server.knowledge.pictures import EntryPictures
+from quizglass_server.knowledge.survey import check_openable
 from quizglass_server.memory import SightingMemory
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import preferred, survey
@@ -80,6 +82,7 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
         BundleError, KnowledgeLocked, KnowledgeFailed, EngineFailed, EngineLost: that part cannot start.
     """
     _check_policy_name(settings.default_policy)
+    _check_memory_directory(settings)
     _warn_when_open(settings.host)
     if settings.web_port is not None:
         _check_web_packages()
@@ -106,6 +109,7 @@ async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
     bundle = await _whole(settings.bundle)
     logger.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
     _check_policies(settings.default_policy, bundle)
+    await _check_stores(settings)
     models = await load_models(bundle, settings, settings)
     stack.push_async_callback(models.close)
     work = WorkMemory(settings.work_memory_bytes)
@@ -198,11 +202,15 @@ async def _memory(settings: Settings, models: LoadedModels, busy: Callable[[], b
     directory = settings.memory_directory
     if directory is None:
         return None
-    if isinstance(settings.knowledge, Path) and directory.resolve() == settings.knowledge.resolve():
-        raise SettingsError(f"memory_directory: {directory} is the knowledge directory; give one of its own")
     return await SightingMemory.open(
         directory, settings, text_encoder=models[TEXT_ENCODER], image_encoder=models[IMAGE_ENCODER], busy=busy
     )
+
+
+async def _check_stores(settings: Settings) -> None:
+    for place in (settings.knowledge, settings.memory_directory):
+        if isinstance(place, Path):
+            await asyncio.to_thread(check_openable, place)
 
 
 def tuning(bundle: Bundle) -> Tuning:
@@ -277,6 +285,12 @@ def _check_policy_name(name: str | None) -> None:
     if name is not None and name not in POLICIES:
         near = suggestion(name, POLICIES)
         raise SettingsError(f"default_policy: there is no policy {name!r}{near}; choose one of {', '.join(POLICIES)}")
+
+
+def _check_memory_directory(settings: Settings) -> None:
+    memory, knowledge = settings.memory_directory, settings.knowledge
+    if memory is not None and isinstance(knowledge, Path) and memory.resolve() == knowledge.resolve():
+        raise SettingsError(f"memory_directory: {memory} is the knowledge directory; give one of its own")
 
 
 def _check_policies(default: str | None, bundle: Bundle) -> None:

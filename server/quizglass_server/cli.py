@@ -79,9 +79,9 @@ def _add_doctor(parser: argparse.ArgumentParser) -> None:
     doctor = commands.add_parser(
         "doctor",
         help="say what this machine can do, what is slow or wrong on it, and what to do about it",
-        description="Looks at processor, memory, disk, engines, address and bundle, starts the models once as a server "
-        "with the same settings would, and says what is slow or wrong and what to do about it. Ends with 1 where "
-        "something is wrong. Without --bundle and --knowledge it looks at the machine and its engines alone.",
+        description="Looks at processor, memory, disk, engines, address, knowledge and bundle, starts the models once "
+        "as a server with the same settings would, and says what is slow or wrong and what to do about it. Ends with "
+        "1 where something is wrong. Without --bundle and --knowledge it looks at the machine and its engines alone.",
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
     )

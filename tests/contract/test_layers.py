@@ -72,8 +72,8 @@ LAYERS = {
     "session.dialogue": "config domain errors steps.language steps.lookup",
     "session": "assistant coaching config domain errors scheduling session.dialogue session.output turn",
     "doctor": (
-        "bundle config decoding descriptors engines.llama.native engines.llama.process engines.onnx errors policies "
-        "roles scheduling session.dialogue"
+        "bundle config decoding descriptors engines.llama.native engines.llama.process engines.onnx errors knowledge "
+        "knowledge.content policies roles scheduling session.dialogue"
     ),
     "rpc.transport": "config errors scheduling",
     "rpc": (

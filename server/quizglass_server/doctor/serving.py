@@ -14,7 +14,7 @@ from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import WEB_PACKAGES
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.filtering import FrameFilter
-from quizglass_server.doctor import machine
+from quizglass_server.doctor import machine, stores
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.errors import BundleError, QuizglassError, SettingsError
 from quizglass_server.policies.serving import doing_without, preferred, survey
@@ -56,16 +56,16 @@ def web(settings: Settings) -> Iterator[Finding]:
 
 def directories(settings: Settings) -> Iterator[Finding]:
     """Whether what is written can be."""
-    places = {
-        "knowledge": settings.knowledge,
-        "visual memory": settings.memory_directory,
-        "generator's state": settings.state_directory,
-        "engine cache": settings.engine_cache,
-    }
-    for name, place in places.items():
-        if isinstance(place, Path):
-            yield machine.disk(place, name)
     memory, knowledge = settings.memory_directory, settings.knowledge
+    if isinstance(knowledge, Path):
+        yield stores.store(knowledge, "knowledge")
+    else:
+        yield Finding("knowledge", Status.UNKNOWN, f"{knowledge} was not asked: a server asks it when it starts")
+    if memory is not None:
+        yield stores.store(memory, "visual memory")
+    for name, place in {"generator's state": settings.state_directory, "engine cache": settings.engine_cache}.items():
+        if place is not None:
+            yield machine.disk(place, name)
     if memory is not None and isinstance(knowledge, Path) and memory.resolve() == knowledge.resolve():
         text, remedy = f"{memory} is the knowledge directory", "give --memory-directory one of its own"
         yield Finding("visual memory", Status.WRONG, text, remedy)
@@ -154,16 +154,17 @@ def model_bytes(bundle: Bundle) -> int:
     return sum(entry.bytes for entry in bundle.manifest.files.values())
 
 
-async def models(bundle: Bundle, settings: Settings) -> Finding:
-    """Load every model as a server would, and end them again."""
+async def models(bundle: Bundle, settings: Settings) -> list[Finding]:
+    """Load every model as a server would, compare the stores with the encoders, and end them again."""
     begun = monotonic()
     forgetful = settings.model_copy(update={"state_directory": None})
     try:
         loaded = await load_models(bundle, forgetful, forgetful)
     except QuizglassError as error:
-        return Finding("models", Status.WRONG, error.message, "mend the bundle or the installation; the log has more")
+        remedy = "mend the bundle or the installation; the log has more"
+        return [Finding("models", Status.WRONG, error.message, remedy)]
     try:
-        return _loaded(loaded, monotonic() - begun)
+        return [_loaded(loaded, monotonic() - begun), *stores.vectors(settings, loaded)]
     finally:
         await asyncio.shield(loaded.close())
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.settings import Settings
 from quizglass_server.doctor import engines, machine
 from quizglass_server.doctor.finding import Finding, Status
@@ -160,6 +161,13 @@ def test_directories_and_files_that_a_server_would_refuse_are_wrong(tmp_path: Pa
     *_, made = serving.directories(settings(session_key_file=tmp_path / "key"))
     assert made.status in (Status.OK, Status.SLOW)
     assert not (tmp_path / "key").exists()
+
+
+def test_a_milvus_is_said_not_to_have_been_asked() -> None:
+    from quizglass_server.doctor import serving
+
+    (told,) = serving.directories(settings(knowledge=MilvusAddress("http://milvus:19530")))
+    assert (told.status, "http://milvus:19530 was not asked" in told.text) == (Status.UNKNOWN, True)
 
 
 def test_a_default_policy_that_no_server_knows_is_wrong(tmp_path: Path) -> None:

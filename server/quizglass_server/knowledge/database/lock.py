@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
-from quizglass_server.knowledge.database.disk import FULL
+from quizglass_server.knowledge.database.disk import FULL, meaning
 
 _NAME = "lock"
 _PRIVATE = 0o600
@@ -53,6 +53,8 @@ class DirectoryLock:
             descriptor = os.open(path, flags | os.O_CLOEXEC, _PRIVATE)
         except OSError as error:
             advice = f"cannot open {path.name} ({error.strerror}); make the directory writable"
+            if error.errno == errno.EACCES and path != directory and os.access(directory, os.W_OK | os.X_OK):
+                advice = f"this user may not write {path.name}; chown the files there, which another user made"
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 advice = FULL
             elif not directory.is_dir():
@@ -64,12 +66,45 @@ class DirectoryLock:
         except OSError as error:
             if error.errno not in _HELD_BY_ANOTHER and not needed:
                 return descriptor
-            raise KnowledgeLocked(
-                f"knowledge directory {directory} is in use by another server (process {_holder(directory)}); "
-                "stop that server or give this one another directory",
-                directory=str(directory),
-            ) from error
+            raise _locked(directory) from error
         return descriptor
+
+
+def lock_directory(directory: Path) -> DirectoryLock:
+    """The lock of a directory, which is made if need be. Raises KnowledgeLocked, KnowledgeFailed."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise KnowledgeFailed(f"knowledge directory {directory}: cannot be created: {meaning(error)}") from error
+    return DirectoryLock(directory)
+
+
+def check_free(directory: Path) -> None:
+    """Look whether somebody holds the lock, and make no file. What cannot be looked at counts as free.
+
+    The look itself is a shared lock of an instant, so that two who look do not see each other.
+
+    Raises:
+        KnowledgeLocked: somebody does.
+    """
+    for path in (directory, directory / _NAME):
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno in _HELD_BY_ANOTHER:
+                    raise _locked(directory) from error
+            finally:
+                os.close(descriptor)
+
+
+def _locked(directory: Path) -> KnowledgeLocked:
+    return KnowledgeLocked(
+        f"knowledge directory {directory} is in use by another server (process {_holder(directory)}); "
+        "stop that server or give this one another directory",
+        directory=str(directory),
+    )
 
 
 def _holder(directory: Path) -> str:

@@ -1,0 +1,54 @@
+"""Whether the stores of knowledge and visual memory could be opened, and are of the bundle's encoders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from quizglass_server.config.settings import Settings
+from quizglass_server.doctor import machine
+from quizglass_server.doctor.finding import Finding, Status
+from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
+from quizglass_server.knowledge.content.records import VectorKind
+from quizglass_server.knowledge.survey import survey, vectors_of_others
+from quizglass_server.roles.image_encoder import IMAGE_ENCODER
+from quizglass_server.roles.load import LoadedModels
+from quizglass_server.roles.text_encoder import TEXT_ENCODER
+
+_MADE_BY = {VectorKind.CHUNKS: ("passages", TEXT_ENCODER), VectorKind.PICTURES: ("pictures", IMAGE_ENCODER)}
+
+
+def store(directory: Path, name: str) -> Finding:
+    """Whether a directory can be written, nobody has it open, and what is in it is sound as far as a start looks."""
+    place = machine.disk(directory, name)
+    if place.status is Status.WRONG:
+        return place
+    try:
+        found = survey(directory)
+    except (KnowledgeLocked, KnowledgeFailed) as error:
+        text, _, remedy = error.message.partition("; ")
+        return replace(place, status=Status.WRONG, text=text, remedy=remedy)
+    text = f"{place.text}; {found.mended or f'{found.entries} entries'}"
+    return replace(place, text=text, values={**place.values, "entries": found.entries})
+
+
+def vectors(settings: Settings, models: LoadedModels) -> Iterator[Finding]:
+    """What of the stores the bundle's encoders did not make. A store that cannot be read is left to `store`."""
+    for name, place in {"knowledge": settings.knowledge, "visual memory": settings.memory_directory}.items():
+        if not isinstance(place, Path):
+            continue
+        with suppress(KnowledgeLocked, KnowledgeFailed):
+            for kind, count in vectors_of_others(place, models[TEXT_ENCODER], models[IMAGE_ENCODER]).items():
+                yield _of_others(name, kind, count, models)
+
+
+def _of_others(name: str, kind: VectorKind, count: int, models: LoadedModels) -> Finding:
+    things, role = _MADE_BY[kind]
+    text = f"{count} {things} were embedded by another encoder than the bundle's {role.name}"
+    remedy = "a start embeds them anew in the background, and logs when it is done; or take the bundle of before"
+    if models[role] is None:
+        text = f"the bundle has no {role.name}, and {count} {things} have vectors that it cannot search"
+        remedy = "take the bundle that they were imported with, or add the role to this one (quizglass-export add-role)"
+    return Finding(f"vectors of the {name}", Status.SLOW, text, remedy, {"kind": kind.value, "count": count})
