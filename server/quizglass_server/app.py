@@ -110,6 +110,8 @@ async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
     logger.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
     _check_policies(settings.default_policy, bundle)
     await _check_stores(settings)
+    place = settings.knowledge if isinstance(settings.knowledge, Path) else None
+    sealer = DialogueSealer(await asyncio.to_thread(keys_of, settings, place), settings.session_ttl_s)
     models = await load_models(bundle, settings, settings)
     stack.push_async_callback(models.close)
     work = WorkMemory(settings.work_memory_bytes)
@@ -134,9 +136,6 @@ async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
         admission,
         bundle.has,
     )
-    place = settings.knowledge if isinstance(settings.knowledge, Path) else None
-    keys = await asyncio.to_thread(keys_of, settings, place)
-    sealer = DialogueSealer(keys, settings.session_ttl_s)
     return Services(assistant, knowledge, models, bundle, settings, decoder, work, sealer, memory)
 
 

@@ -80,7 +80,7 @@ LAYERS = {
         "assistant bundle coaching config decoding descriptors domain errors knowledge memory roles "
         "rpc.transport scheduling session session.dialogue"
     ),
-    "web.http": "errors rpc.transport scheduling",
+    "web.http": "config errors rpc.transport scheduling",
     "web.chat": "assistant decoding domain errors rpc.transport web.http",
     "web": "config rpc web.chat web.http",
     "app": (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +10,7 @@ from time import monotonic
 
 from quizglass_server import descriptors
 from quizglass_server.bundle.files import Bundle
+from quizglass_server.config.listening import refusal, what_to_do
 from quizglass_server.config.options import WEB_PACKAGES
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.filtering import FrameFilter
@@ -24,19 +24,13 @@ from quizglass_server.session.dialogue.keys import load_keys
 _EVERY = {"0.0.0.0", "::"}  # noqa: S104  # compared with, not bound
 
 
-def address(host: str, port: int, name: str = "address", flag: str = "--port") -> Finding:
+def address(host: str, port: int, name: str = "address", setting: str = "port") -> Finding:
     """Whether an address can be listened on."""
     values = {"host": host, "port": port}
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        with socket.socket(family, socket.SOCK_STREAM) as trial:
-            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            trial.bind((host, port))
-    except (OSError, UnicodeError) as error:  # the latter of a name that none can have
-        remedy = f"stop what listens there, or take another {flag} (0 takes a free one)"
-        if isinstance(error, socket.gaierror | UnicodeError):
-            remedy = f"take another {flag.replace('port', 'host')}: an address of this machine, or 0.0.0.0 for all"
-        return Finding(name, Status.WRONG, f"{host}:{port}: {getattr(error, 'strerror', error)}", remedy, values)
+    why = refusal(host, port)
+    if why is not None:
+        text = f"{host}:{port}: {getattr(why, 'strerror', None) or why}"
+        return Finding(name, Status.WRONG, text, what_to_do(why, setting), values)
     return Finding(name, Status.OK, f"{host}:{port} is free", "", values)
 
 
@@ -51,7 +45,7 @@ def web(settings: Settings) -> Iterator[Finding]:
     elif port == settings.port != 0 and (host == settings.host or {host, settings.host} & _EVERY):
         yield Finding(name, Status.WRONG, f"{host}:{port}: gRPC is to listen there", "take another --web-port")
     else:
-        yield address(host, port, name, "--web-port")
+        yield address(host, port, name, "web_port")
 
 
 def directories(settings: Settings) -> Iterator[Finding]:
@@ -82,7 +76,8 @@ def _key_file(path: Path) -> Finding:
     try:
         keys = load_keys(path)
     except SettingsError as error:
-        return Finding(name, Status.WRONG, error.message, "let this user read it, or name a file of keys", values)
+        text, _, remedy = error.message.partition("; ")
+        return Finding(name, Status.WRONG, text, remedy or "name a file of keys, or of none yet", values)
     return Finding(name, Status.OK, f"{path} has {len(keys)}", "", values)
 
 

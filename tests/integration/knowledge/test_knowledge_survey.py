@@ -80,8 +80,8 @@ async def test_a_store_that_no_server_would_open_is_named_with_its_directory(tmp
     for look in (survey, check_openable):
         with pytest.raises(KnowledgeFailed, match=told) as refused:
             look(tmp_path)
-        assert refused.value.message.startswith(f"knowledge directory {tmp_path}: {FILE}")
-    with pytest.raises(KnowledgeFailed, match=f"^knowledge directory {tmp_path}: {FILE}"):
+        assert refused.value.message.startswith(f"directory {tmp_path}: {FILE}")
+    with pytest.raises(KnowledgeFailed, match=f"^directory {tmp_path}: {FILE}"):
         await open_base(tmp_path)
 
 
@@ -131,6 +131,5 @@ def test_files_that_another_user_made_are_not_taken_for_a_directory_without_righ
         with another("open-unprivileged", store, 0) as child:
             said = child.communicate(timeout=60)[0]
     assert said == (
-        f"failed knowledge directory {store}: this user may not write lock; chown the files there, which another user "
-        "made\n"
+        f"failed directory {store}: this user may not write lock; chown the files there, which another user made\n"
     )

@@ -174,6 +174,16 @@ async def test_a_memory_in_the_directory_of_the_knowledge_is_refused_before_anyt
             pass
 
 
+async def test_a_file_of_keys_that_cannot_be_used_is_refused_before_models_are_loaded(
+    parts: Parts, settings: Settings, tmp_path: Path
+) -> None:
+    parts.loading = EngineFailed("models were loaded")
+    given = settings.model_copy(update={"session_key_file": tmp_path / "none" / "key"})
+    with pytest.raises(SettingsError, match="none/key: No such file or directory; name a file that this user may"):
+        async with app.running(given):
+            pass
+
+
 async def test_the_port_for_http_opens_and_drains_with_the_server(parts: Parts, settings: Settings) -> None:
     gate = parts.models.before["token 1"] = Gate()
     told: list[dict[str, Any]] = []

@@ -1,5 +1,6 @@
 """What the doctor says of machines that are not at hand."""
 
+import errno
 import socket
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from quizglass_server.config.address import MilvusAddress
+from quizglass_server.config.listening import what_to_do
 from quizglass_server.config.settings import Settings
 from quizglass_server.doctor import engines, machine
 from quizglass_server.doctor.finding import Finding, Status
@@ -203,6 +205,16 @@ def test_a_provider_that_is_not_there_is_wrong_and_the_rest_is_looked_at() -> No
     assert finding.status is Status.WRONG
     assert "CUDAExecutionProvider is not in this ONNX Runtime" in finding.text
     assert "'.[gpu]'" in finding.remedy
+
+
+def test_what_to_do_about_an_address_depends_on_what_is_wrong_with_it() -> None:
+    from quizglass_server.doctor import serving
+
+    elsewhere = serving.address("192.0.2.1", 0)  # for documents alone: RFC 5737
+    assert (elsewhere.status, "another --host" in elsewhere.remedy) == (Status.WRONG, True)
+    assert "take a --web-port from 1024 on" in what_to_do(
+        PermissionError(errno.EACCES, "Permission denied"), "web_port"
+    )
 
 
 def test_an_address_that_is_none_is_not_taken_for_one_in_use() -> None:

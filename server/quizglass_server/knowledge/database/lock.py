@@ -59,7 +59,7 @@ class DirectoryLock:
                 advice = FULL
             elif not directory.is_dir():
                 advice = "it is no directory, or does not exist"
-            raise KnowledgeFailed(f"knowledge directory {directory}: {advice}") from error
+            raise KnowledgeFailed(f"directory {directory}: {advice}") from error
         self._descriptors.append(descriptor)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -75,7 +75,7 @@ def lock_directory(directory: Path) -> DirectoryLock:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise KnowledgeFailed(f"knowledge directory {directory}: cannot be created: {meaning(error)}") from error
+        raise KnowledgeFailed(f"directory {directory}: cannot be created: {meaning(error)}") from error
     return DirectoryLock(directory)
 
 
@@ -101,7 +101,7 @@ def check_free(directory: Path) -> None:
 
 def _locked(directory: Path) -> KnowledgeLocked:
     return KnowledgeLocked(
-        f"knowledge directory {directory} is in use by another server (process {_holder(directory)}); "
+        f"directory {directory} is in use by another server (process {_holder(directory)}); "
         "stop that server or give this one another directory",
         directory=str(directory),
     )

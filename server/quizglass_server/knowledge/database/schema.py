@@ -130,7 +130,7 @@ def naming(directory: Path) -> Iterator[None]:
     try:
         yield
     except KnowledgeFailed as error:
-        named = f"knowledge directory {directory}"
+        named = f"directory {directory}"
         if error.message.startswith(named):
             raise
         raise KnowledgeFailed(f"{named}: {error.message}", **error.metadata) from error
