@@ -143,12 +143,13 @@ def _doctor(given: argparse.Namespace) -> int:
 
 
 def _serve(settings: Settings) -> int:
+    from quizglass_server.config import logs
+
+    logs.configure(settings.log_format, settings.log_level)  # before gRPC is imported
     import uvloop
 
-    from quizglass_server import app
-    from quizglass_server.config import logs  # heavy: --help and completion need neither models nor gRPC
+    from quizglass_server import app  # heavy: --help and completion need neither models nor gRPC
 
-    logs.configure(settings.log_format, settings.log_level)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(app.serve(settings, lambda ready: _announce(settings, ready)))

@@ -69,9 +69,10 @@ def directories(settings: Settings) -> Iterator[Finding]:
 
 def _key_file(path: Path) -> Finding:
     name, values = "session keys", {"file": str(path)}
-    if not path.exists():
-        if path.parent.is_dir():
-            return machine.disk(path.parent, name)
+    if not machine.exists(path):
+        folder = machine.disk(path.parent, name)
+        if machine.exists(path.parent) or folder.status is Status.WRONG:
+            return folder
         return Finding(name, Status.WRONG, f"{path.parent} does not exist", f"mkdir {path.parent}", values)
     try:
         keys = load_keys(path)
@@ -99,8 +100,8 @@ def frame_filter(name: str) -> Iterator[Finding]:
     try:
         FrameFilter.named(name)
     except SettingsError as error:
-        remedy = "name MODULE:FUNCTION, and the module's folder in PYTHONPATH"
-        yield Finding("frame filter", Status.WRONG, error.message, remedy)
+        text, _, remedy = error.message.rpartition("; ")
+        yield Finding("frame filter", Status.WRONG, text, remedy)
     else:
         yield Finding("frame filter", Status.OK, f"{name} can be loaded")
 

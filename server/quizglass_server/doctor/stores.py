@@ -17,6 +17,8 @@ from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.load import LoadedModels
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
 
+_LEAST_DISK = 64 << 10
+"""Bytes without which SQLite cannot even open a database."""
 _MADE_BY = {VectorKind.CHUNKS: ("passages", TEXT_ENCODER), VectorKind.PICTURES: ("pictures", IMAGE_ENCODER)}
 
 
@@ -25,6 +27,9 @@ def store(directory: Path, name: str) -> Finding:
     place = machine.disk(directory, name)
     if place.status is Status.WRONG:
         return place
+    if place.values["free_bytes"] < _LEAST_DISK:
+        remedy = "free some space: a server does not start on it"
+        return replace(place, status=Status.WRONG, text=f"{directory}: the disk is full", remedy=remedy)
     try:
         found = survey(directory)
     except (KnowledgeLocked, KnowledgeFailed) as error:

@@ -3,6 +3,7 @@
 import errno
 import socket
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -172,6 +173,26 @@ def test_a_milvus_is_said_not_to_have_been_asked() -> None:
     assert (told.status, "http://milvus:19530 was not asked" in told.text) == (Status.UNKNOWN, True)
 
 
+def test_a_full_disk_is_wrong_for_a_store_on_which_a_server_would_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from quizglass_server.doctor import stores
+
+    monkeypatch.setattr(machine.shutil, "disk_usage", lambda _: SimpleNamespace(free=4096))
+    full = stores.store(tmp_path, "knowledge")
+    assert (full.status, full.text) == (Status.WRONG, f"{tmp_path}: the disk is full")
+    assert machine.disk(tmp_path, "temporary files").status is Status.SLOW
+
+
+def test_a_file_of_keys_that_may_not_even_be_looked_at_is_judged_by_its_directory(tmp_path: Path) -> None:
+    from quizglass_server.doctor import serving
+
+    *_, told = serving.directories(settings(session_key_file=tmp_path / ("x" * 300)))  # as without permission
+    assert told.status in (Status.OK, Status.SLOW)
+    *_, told = serving.directories(settings(session_key_file=tmp_path / ("x" * 300) / "key"))
+    assert told.status is Status.WRONG
+
+
 def test_a_default_policy_that_no_server_knows_is_wrong(tmp_path: Path) -> None:
     from quizglass_server.bundle.files import Bundle
     from quizglass_server.doctor import serving
@@ -195,6 +216,7 @@ def test_a_frame_filter_that_cannot_be_loaded_is_wrong() -> None:
 
     (wrong,) = serving.frame_filter("no_such_module:blur")
     assert (wrong.status, "no_such_module" in wrong.text) == (Status.WRONG, True)
+    assert wrong.remedy == "name MODULE:FUNCTION, and the module's folder in PYTHONPATH"
     (right,) = serving.frame_filter("numpy:flipud")
     assert right.status is Status.OK
     assert list(serving.frame_filter("")) == []
