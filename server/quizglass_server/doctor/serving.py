@@ -111,8 +111,8 @@ def bundle_of(settings: Settings) -> tuple[Finding, Bundle | None]:
     try:
         bundle = Bundle.load(settings.bundle)
     except BundleError as error:
-        remedy = "let this user read it, or copy or build it again; quizglass-export verify names all that is wrong"
-        return Finding("bundle", Status.WRONG, error.message, remedy), None
+        text, _, remedy = error.message.partition("; ")
+        return Finding("bundle", Status.WRONG, text, remedy or "copy or build it again"), None
     roles = list(bundle.roles.names())
     text = f"{bundle.manifest.name} {bundle.manifest.version} is whole; roles {', '.join(roles)}"
     return Finding("bundle", Status.OK, text, "", {"digest": bundle.digest, "roles": roles}), bundle
@@ -157,7 +157,7 @@ async def models(bundle: Bundle, settings: Settings) -> list[Finding]:
     try:
         loaded = await load_models(bundle, forgetful, forgetful)
     except QuizglassError as error:
-        remedy = "mend the bundle or the installation; the log has more"
+        remedy = "mend the bundle, into whose files quizglass-export verify looks, or the installation"
         return [Finding("models", Status.WRONG, error.message, remedy)]
     try:
         return [_loaded(loaded, monotonic() - begun), *stores.vectors(settings, loaded)]

@@ -14,12 +14,12 @@ from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
 from quizglass_server.knowledge.content.records import VectorKind
 from quizglass_server.knowledge.survey import survey, vectors_of_others
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
-from quizglass_server.roles.load import LoadedModels
+from quizglass_server.roles.table import Models
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
 
 _LEAST_DISK = 64 << 10
 """Bytes without which SQLite cannot even open a database."""
-_MADE_BY = {VectorKind.CHUNKS: ("passages", TEXT_ENCODER), VectorKind.PICTURES: ("pictures", IMAGE_ENCODER)}
+_MADE_BY = {VectorKind.CHUNKS: ("passages", TEXT_ENCODER.name), VectorKind.PICTURES: ("pictures", IMAGE_ENCODER.name)}
 
 
 def store(directory: Path, name: str) -> Finding:
@@ -39,7 +39,7 @@ def store(directory: Path, name: str) -> Finding:
     return replace(place, text=text, values={**place.values, "entries": found.entries})
 
 
-def vectors(settings: Settings, models: LoadedModels) -> Iterator[Finding]:
+def vectors(settings: Settings, models: Models) -> Iterator[Finding]:
     """What of the stores the bundle's encoders did not make. A store that cannot be read is left to `store`."""
     for name, place in {"knowledge": settings.knowledge, "visual memory": settings.memory_directory}.items():
         if not isinstance(place, Path):
@@ -49,11 +49,11 @@ def vectors(settings: Settings, models: LoadedModels) -> Iterator[Finding]:
                 yield _of_others(name, kind, count, models)
 
 
-def _of_others(name: str, kind: VectorKind, count: int, models: LoadedModels) -> Finding:
+def _of_others(name: str, kind: VectorKind, count: int, models: Models) -> Finding:
     things, role = _MADE_BY[kind]
-    text = f"{count} {things} were embedded by another encoder than the bundle's {role.name}"
+    text = f"{things} that another encoder than the bundle's {role} has embedded: {count}"
     remedy = "a start embeds them anew in the background, and logs when it is done; or take the bundle of before"
-    if models[role] is None:
-        text = f"the bundle has no {role.name}, and {count} {things} have vectors that it cannot search"
+    if models.get(role) is None:
+        text = f"{things} that the bundle has no {role} to search with: {count}"
         remedy = "take the bundle that they were imported with, or add the role to this one (quizglass-export add-role)"
     return Finding(f"vectors of the {name}", Status.SLOW, text, remedy, {"kind": kind.value, "count": count})

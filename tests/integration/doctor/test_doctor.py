@@ -55,6 +55,7 @@ def test_a_damaged_bundle_is_wrong_and_nothing_of_it_is_started(bundle: Path, tm
     findings = _doctor("--bundle", damaged, "--knowledge", tmp_path / "knowledge", "--port", "0", status=1)
     assert findings["bundle"]["status"] == "wrong"
     assert "plan.jinja" in findings["bundle"]["text"]
+    assert findings["bundle"]["remedy"] == "copy it again"
     assert "models" not in findings
 
 
@@ -91,7 +92,7 @@ def test_a_store_of_another_bundle_is_told_to_be_embedded_anew(bundle: Path, tmp
     assert findings["knowledge"]["values"]["entries"] == 2
     vectors = findings["vectors of the knowledge"]
     assert (vectors["status"], vectors["values"]) == ("slow", {"kind": "chunks", "count": 2})
-    assert "another encoder than the bundle's text_encoder" in vectors["text"]
+    assert "another encoder than the bundle's text_encoder has embedded: 2" in vectors["text"]
     assert "embeds them anew in the background" in vectors["remedy"]
 
 

@@ -1,5 +1,6 @@
 """What the doctor says of machines that are not at hand."""
 
+import asyncio
 import errno
 import socket
 from pathlib import Path
@@ -16,6 +17,7 @@ from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.engines.llama.native.backends import NATIVE, Variant
 from quizglass_server.engines.llama.process.machine import cpu_features
 from tests.support.bundles.tiny_bundle import write_bundle
+from tests.support.knowledge.stores import add
 
 GIB = 1 << 30
 AVX2 = frozenset({"avx2", "fma", "f16c"})
@@ -182,6 +184,17 @@ def test_a_full_disk_is_wrong_for_a_store_on_which_a_server_would_not_start(
     full = stores.store(tmp_path, "knowledge")
     assert (full.status, full.text) == (Status.WRONG, f"{tmp_path}: the disk is full")
     assert machine.disk(tmp_path, "temporary files").status is Status.SLOW
+
+
+def test_vectors_that_a_bundle_has_no_encoder_for_are_told(tmp_path: Path) -> None:
+    from quizglass_server.doctor import stores
+    from quizglass_server.roles.table import Models
+
+    asyncio.run(add(tmp_path, "a"))
+    (told,) = stores.vectors(settings(knowledge=tmp_path), Models())
+    assert (told.status, told.name) == (Status.SLOW, "vectors of the knowledge")
+    assert told.text == "passages that the bundle has no text_encoder to search with: 1"
+    assert "add-role" in told.remedy
 
 
 def test_a_file_of_keys_that_may_not_even_be_looked_at_is_judged_by_its_directory(tmp_path: Path) -> None:
