@@ -25,6 +25,7 @@ from quizglass_server import __version__, descriptors
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.address import MilvusAddress
+from quizglass_server.config.directories import check_directories
 from quizglass_server.config.options import WEB_PACKAGES, PictureLimits
 from quizglass_server.config.settings import Settings
 from quizglass_server.config.sources import suggestion
@@ -82,7 +83,7 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
         BundleError, KnowledgeLocked, KnowledgeFailed, EngineFailed, EngineLost: that part cannot start.
     """
     _check_policy_name(settings.default_policy)
-    _check_memory_directory(settings)
+    check_directories(settings)
     _warn_when_open(settings.host)
     if settings.web_port is not None:
         _check_web_packages()
@@ -284,12 +285,6 @@ def _check_policy_name(name: str | None) -> None:
     if name is not None and name not in POLICIES:
         near = suggestion(name, POLICIES)
         raise SettingsError(f"default_policy: there is no policy {name!r}{near}; choose one of {', '.join(POLICIES)}")
-
-
-def _check_memory_directory(settings: Settings) -> None:
-    memory, knowledge = settings.memory_directory, settings.knowledge
-    if memory is not None and isinstance(knowledge, Path) and memory.resolve() == knowledge.resolve():
-        raise SettingsError(f"memory_directory: {memory} is the knowledge directory; give one of its own")
 
 
 def _check_policies(default: str | None, bundle: Bundle) -> None:

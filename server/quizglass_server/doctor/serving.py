@@ -10,6 +10,7 @@ from time import monotonic
 
 from quizglass_server import descriptors
 from quizglass_server.bundle.files import Bundle
+from quizglass_server.config.directories import check_directories
 from quizglass_server.config.listening import refusal, what_to_do
 from quizglass_server.config.options import WEB_PACKAGES
 from quizglass_server.config.settings import Settings
@@ -60,9 +61,11 @@ def directories(settings: Settings) -> Iterator[Finding]:
     for name, place in {"generator's state": settings.state_directory, "engine cache": settings.engine_cache}.items():
         if place is not None:
             yield machine.disk(place, name)
-    if memory is not None and isinstance(knowledge, Path) and memory.resolve() == knowledge.resolve():
-        text, remedy = f"{memory} is the knowledge directory", "give --memory-directory one of its own"
-        yield Finding("visual memory", Status.WRONG, text, remedy)
+    try:
+        check_directories(settings)
+    except SettingsError as error:
+        text, _, remedy = error.message.partition("; ")
+        yield Finding("directories", Status.WRONG, text, remedy)
     if settings.session_key_file is not None:
         yield _key_file(settings.session_key_file)
 

@@ -78,7 +78,7 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(bundle=tmp_path, knowledge=tmp_path, port=0, grace_s=20.0)
+    return Settings(bundle=tmp_path / "bundle", knowledge=tmp_path / "knowledge", port=0, grace_s=20.0)
 
 
 def ask(channel: grpc.aio.Channel, policy: str = "none") -> Any:
@@ -172,6 +172,18 @@ async def test_a_memory_in_the_directory_of_the_knowledge_is_refused_before_anyt
     with pytest.raises(SettingsError, match=r"memory_directory: .* is the knowledge directory"):
         async with app.running(settings.model_copy(update={"memory_directory": settings.knowledge})):
             pass
+
+
+@pytest.mark.parametrize("name", ["knowledge", "memory_directory", "state_directory", "session_key_file"])
+async def test_what_would_be_written_into_the_bundle_is_refused_before_anything_is(
+    parts: Parts, settings: Settings, name: str
+) -> None:
+    settings.bundle.mkdir()
+    for place in (settings.bundle, settings.bundle / "below"):
+        with pytest.raises(SettingsError, match=f"^{name}: {place} is in the bundle, which holds listed files only; "):
+            async with app.running(settings.model_copy(update={name: place})):
+                pass
+    assert not list(settings.bundle.iterdir())
 
 
 async def test_a_file_of_keys_that_cannot_be_used_is_refused_before_models_are_loaded(

@@ -157,7 +157,10 @@ def test_directories_and_files_that_a_server_would_refuse_are_wrong(tmp_path: Pa
     (tmp_path / "link").symlink_to(tmp_path)
     given = settings(knowledge=tmp_path, memory_directory=tmp_path / "link", session_key_file=tmp_path / "no" / "key")
     wrong = [each.text for each in serving.directories(given) if each.status is Status.WRONG]
-    assert wrong == [f"{tmp_path / 'link'} is the knowledge directory", f"{tmp_path / 'no'} does not exist"]
+    one = f"memory_directory: {tmp_path / 'link'} is the knowledge directory"
+    assert wrong == [one, f"{tmp_path / 'no'} does not exist"]
+    *_, inside = serving.directories(settings(bundle=tmp_path, knowledge=tmp_path / "knowledge"))
+    assert (inside.name, inside.status, inside.remedy) == ("directories", Status.WRONG, "give another place")
     *_, unreadable = serving.directories(settings(session_key_file=tmp_path))
     assert (unreadable.status, unreadable.text) == (Status.WRONG, f"session_key_file: {tmp_path}: Is a directory")
     (tmp_path / "words").write_text("secret\n")
