@@ -37,7 +37,7 @@ Once it serves, one line on standard output gives the address; with --log-format
 turns finish, then the engines end; a second signal does not wait.
 
 exit status: 0 stopped as told, 1 unexpected failure, 2 wrong setting or address in use, 3 bundle damaged or incomplete,
-4 knowledge or memory directory locked or unreadable, 5 an engine cannot start, 130 interrupted before it had stopped
+4 knowledge or memory in use, damaged or out of reach, 5 an engine cannot start, 130 interrupted before it had stopped
 """
 _EXIT: tuple[tuple[type[QuizglassError], int], ...] = (
     (SettingsError, 2),
