@@ -1,7 +1,8 @@
 """Builds a server from its settings, serves, and stops it gracefully.
 
 Started in the order bundle, models, decoder, knowledge, memory, gRPC, HTTP; stopped in the opposite one: health says
-NOT_SERVING, running turns drain, then the memory and the knowledge store close, then the engines end.
+NOT_SERVING, running turns drain, then the memory and the knowledge store close, then the engines end. Whether the
+stores can be opened is looked at before the models are loaded, which takes longest.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from quizglass_server import __version__, descriptors
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.address import MilvusAddress
+from quizglass_server.config.directories import check_directories
 from quizglass_server.config.options import WEB_PACKAGES, PictureLimits
 from quizglass_server.config.settings import Settings
 from quizglass_server.config.sources import suggestion
@@ -31,6 +33,7 @@ from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.errors import EngineFailed, SettingsError
 from quizglass_server.knowledge.backends import open_knowledge
 from quizglass_server.knowledge.pictures import EntryPictures
+from quizglass_server.knowledge.survey import check_openable
 from quizglass_server.memory import SightingMemory
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import preferred, survey
@@ -80,6 +83,7 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
         BundleError, KnowledgeLocked, KnowledgeFailed, EngineFailed, EngineLost: that part cannot start.
     """
     _check_policy_name(settings.default_policy)
+    check_directories(settings)
     _warn_when_open(settings.host)
     if settings.web_port is not None:
         _check_web_packages()
@@ -106,6 +110,9 @@ async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
     bundle = await _whole(settings.bundle)
     logger.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
     _check_policies(settings.default_policy, bundle)
+    await _check_stores(settings)
+    place = settings.knowledge if isinstance(settings.knowledge, Path) else None
+    sealer = DialogueSealer(await asyncio.to_thread(keys_of, settings, place), settings.session_ttl_s)
     models = await load_models(bundle, settings, settings)
     stack.push_async_callback(models.close)
     work = WorkMemory(settings.work_memory_bytes)
@@ -130,9 +137,6 @@ async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
         admission,
         bundle.has,
     )
-    place = settings.knowledge if isinstance(settings.knowledge, Path) else None
-    keys = await asyncio.to_thread(keys_of, settings, place)
-    sealer = DialogueSealer(keys, settings.session_ttl_s)
     return Services(assistant, knowledge, models, bundle, settings, decoder, work, sealer, memory)
 
 
@@ -198,11 +202,15 @@ async def _memory(settings: Settings, models: LoadedModels, busy: Callable[[], b
     directory = settings.memory_directory
     if directory is None:
         return None
-    if isinstance(settings.knowledge, Path) and directory.resolve() == settings.knowledge.resolve():
-        raise SettingsError(f"memory_directory: {directory} is the knowledge directory; give one of its own")
     return await SightingMemory.open(
         directory, settings, text_encoder=models[TEXT_ENCODER], image_encoder=models[IMAGE_ENCODER], busy=busy
     )
+
+
+async def _check_stores(settings: Settings) -> None:
+    for place in (settings.knowledge, settings.memory_directory):
+        if isinstance(place, Path):
+            await asyncio.to_thread(check_openable, place)
 
 
 def tuning(bundle: Bundle) -> Tuning:

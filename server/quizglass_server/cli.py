@@ -37,7 +37,7 @@ Once it serves, one line on standard output gives the address; with --log-format
 turns finish, then the engines end; a second signal does not wait.
 
 exit status: 0 stopped as told, 1 unexpected failure, 2 wrong setting or address in use, 3 bundle damaged or incomplete,
-4 knowledge or memory directory locked or unreadable, 5 an engine cannot start, 130 interrupted before it had stopped
+4 knowledge or memory in use, damaged or out of reach, 5 an engine cannot start, 130 interrupted before it had stopped
 """
 _EXIT: tuple[tuple[type[QuizglassError], int], ...] = (
     (SettingsError, 2),
@@ -79,9 +79,9 @@ def _add_doctor(parser: argparse.ArgumentParser) -> None:
     doctor = commands.add_parser(
         "doctor",
         help="say what this machine can do, what is slow or wrong on it, and what to do about it",
-        description="Looks at processor, memory, disk, engines, address and bundle, starts the models once as a server "
-        "with the same settings would, and says what is slow or wrong and what to do about it. Ends with 1 where "
-        "something is wrong. Without --bundle and --knowledge it looks at the machine and its engines alone.",
+        description="Looks at processor, memory, disk, engines, address, knowledge and bundle, starts the models once "
+        "as a server with the same settings would, and says what is slow or wrong and what to do about it. Ends with "
+        "1 where something is wrong. Without --bundle and --knowledge it looks at the machine and its engines alone.",
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
     )
@@ -143,12 +143,13 @@ def _doctor(given: argparse.Namespace) -> int:
 
 
 def _serve(settings: Settings) -> int:
+    from quizglass_server.config import logs
+
+    logs.configure(settings.log_format, settings.log_level)  # before gRPC is imported
     import uvloop
 
-    from quizglass_server import app
-    from quizglass_server.config import logs  # heavy: --help and completion need neither models nor gRPC
+    from quizglass_server import app  # heavy: --help and completion need neither models nor gRPC
 
-    logs.configure(settings.log_format, settings.log_level)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(app.serve(settings, lambda ready: _announce(settings, ready)))

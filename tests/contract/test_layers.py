@@ -72,15 +72,15 @@ LAYERS = {
     "session.dialogue": "config domain errors steps.language steps.lookup",
     "session": "assistant coaching config domain errors scheduling session.dialogue session.output turn",
     "doctor": (
-        "bundle config decoding descriptors engines.llama.native engines.llama.process engines.onnx errors policies "
-        "roles scheduling session.dialogue"
+        "bundle config decoding descriptors engines.llama.native engines.llama.process engines.onnx errors knowledge "
+        "knowledge.content policies roles scheduling session.dialogue"
     ),
     "rpc.transport": "config errors scheduling",
     "rpc": (
         "assistant bundle coaching config decoding descriptors domain errors knowledge memory roles "
         "rpc.transport scheduling session session.dialogue"
     ),
-    "web.http": "errors rpc.transport scheduling",
+    "web.http": "config errors rpc.transport scheduling",
     "web.chat": "assistant decoding domain errors rpc.transport web.http",
     "web": "config rpc web.chat web.http",
     "app": (

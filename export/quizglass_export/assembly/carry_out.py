@@ -125,7 +125,7 @@ class DrawnSamples:
         self._drawn: Sequence[ParitySample] | None = None
 
     def drawn(self) -> Sequence[ParitySample]:
-        """All of them."""
+        """Every sample of the build, drawn at the first call."""
         if self._drawn is None:
             self._drawn = draw_samples(self._how.source, self._how.count)
         return self._drawn

@@ -22,7 +22,7 @@ from quizglass_export.gguf.header import read_gguf
 from quizglass_export.onnx.file import count_weights
 
 _RUNTIME = 700 << 20
-"""Interpreter with torch, transformers and ONNX Runtime."""
+"""Bytes of memory that the interpreter takes with torch, transformers and ONNX Runtime loaded."""
 _BYTES = {"fp32": 4.0, "fp16": 2.0, "int8": 1.2, "int8-rows": 1.2, "int8-weights": 1.3, "int4-weights": 0.8}
 _GGUF_BYTES = {"f32": 4.0, "f16": 2.0, "bf16": 2.0, "q8_0": 1.1, "q6_k": 0.9, "q5_k_m": 0.8, "q4_k_m": 0.7, "q4_0": 0.7}
 
@@ -84,7 +84,7 @@ def _check_room(folder: Path, needed: int) -> None:
 
 
 def _existing(folder: Path) -> Path:
-    """The directory, or the nearest above it that is there."""
+    """The directory itself if it exists, else its nearest parent that does."""
     place = folder.absolute()
     while not place.exists():
         place = place.parent

@@ -49,7 +49,7 @@ def report_document(built: Built, estimates: list[Estimate]) -> dict[str, Any]:
 
 
 def report_markdown(document: dict[str, Any]) -> str:
-    """The report for people."""
+    """A build's report as Markdown, for people to read."""
     bundle = document["bundle"]
     lines = [f"# Build of {bundle['name']} {bundle['version']}", "", f"Bundle {bundle['digest']}.", ""]
     rows = []

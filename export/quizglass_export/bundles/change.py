@@ -23,7 +23,7 @@ from quizglass_server.roles.table import nested
 
 REPORT = "report.md"
 _FIXED = ("files", "format", "parity", "provenance", "roles")
-"""Keys of the manifest that are no settings as a whole."""
+"""Top-level keys of the manifest that no option may replace as a whole."""
 
 
 def _check_start(bundle: Bundle) -> None:

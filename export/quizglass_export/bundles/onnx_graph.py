@@ -18,7 +18,7 @@ _PACKED = {
     **dict.fromkeys((TensorProto.INT4, TensorProto.UINT4, TensorProto.FLOAT4E2M1), 4),
     **dict.fromkeys((TensorProto.INT2, TensorProto.UINT2), 2),
 }
-"""Bits of a number, of types of which a byte holds several."""
+"""Bits of one number, by ONNX type, for the types of which a byte holds several."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ TRAINING = "training.json"
 DECISIONS = "decisions.json"
 """Beside the planner's adapter: the roles that it was trained for, with their labels in the order of the letters."""
 ROUTER = "search_router.json"
-"""There too: weights of the search router."""
+"""Also beside the planner's adapter: the weights of the search router."""
 
 _MOST_HEADER = 100 << 20
 CLASSIFIER = "classifier.safetensors"

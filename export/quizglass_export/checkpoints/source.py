@@ -171,7 +171,7 @@ class GgufSource:
         _check_adapters(role, self.adapters)
 
     def files(self) -> Iterator[Path]:
-        """All of them."""
+        """Every file that the model is made of: GGUF files, adapters, tokenizer."""
         yield from self.gguf_files()
         for folder, _ in self.adapters:
             yield from _folder_files(folder)

@@ -31,14 +31,14 @@ from quizglass_server.coaching.statistics import statistics
 
 SEED, CLEAN_SEED, NIGHT_SEED = 6101, 6102, 6106
 FALSE_ALARMS = 0.01
-"""Half of what is promised."""
+"""Share of flawless pictures that may be called faulty: half of what is promised to users."""
 _STEPS, _RATE, _DECAY = 1500, 1e-2, 0.02
 _TILT_OF_PHOTOGRAPHS = 0.1
 """How much photographs count where tilt is learned: their own lines are seldom level, and tell little of the camera."""
 _OF_PHOTOGRAPHS = ("blur", "dark")
 """Faults that photographs may have as they are."""
 _MOST_LIGHT = 0.3
-"""Of a picture at night, as a share of its light by day."""
+"""The most light that is left in a picture drawn as at night, as a share of its light by day."""
 
 Values = NDArray[np.float32]
 Measured = tuple[Values, list[str]]

@@ -30,9 +30,9 @@ class CaptureSample:
 
     pixels: RGB
     fault: str
-    """One of KINDS."""
+    """What is wrong with the picture: one of KINDS, CLEAN where nothing is."""
     format: int
-    """Of its world."""
+    """Format of the pocketworld that the scene is of: 1 or 2."""
 
 
 def samples(seed: int, count: int, kinds: tuple[str, ...] = KINDS) -> Iterator[CaptureSample]:

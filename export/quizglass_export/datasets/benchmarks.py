@@ -33,7 +33,7 @@ class Benchmark:
     name: str
     read: ReadFiles
     files: str
-    """Which files it takes, for help texts."""
+    """The files of the benchmark that the reader takes, in words, for help texts and errors."""
 
 
 BENCHMARKS = {

@@ -88,14 +88,14 @@ def _put(picture: SamplePicture, stem: str, folder: Path, names: dict[Path, str]
 
 @dataclass
 class Counts:
-    """What passed by, in numbers."""
+    """Counts of the samples of a data set: answers, sessions, pictures, splits, kinds and hops."""
 
     questions: int = 0
     answered: int = 0
     unanswerable: int = 0
     sessions: set[str] = field(default_factory=set)
     pictures: Counter[str] = field(default_factory=Counter)
-    """By where they are: "at hand", "address only", "not found"."""
+    """Number of pictures by where they are: "at hand", "address only", "not found"."""
     splits: Counter[str] = field(default_factory=Counter)
     categories: Counter[str] = field(default_factory=Counter)
     answer_types: Counter[str] = field(default_factory=Counter)
@@ -124,7 +124,7 @@ class Counts:
             self.first.append(sample)
 
     def record(self) -> dict[str, Any]:
-        """As JSON."""
+        """The counts as `--json` prints them: JSON values by name."""
         return {
             "questions": self.questions,
             "with_answers": self.answered,
@@ -138,7 +138,7 @@ class Counts:
         return {name: getattr(self, name) for name in names}
 
     def show(self, name: str, out: Path | None) -> None:
-        """For people."""
+        """Print the counts and a few questions for people to read."""
         print(f"{name}: {self.questions:,} questions, {self.answered:,} with answers, {len(self.sessions):,} sessions")
         for title, counter in self._counters().items():
             listed = ", ".join(f"{key} {count:,}" for key, count in counter.most_common(_MOST_NAMES))

@@ -11,7 +11,7 @@ from quizglass_export.checkpoints.source import dequantised
 from quizglass_export.everyday.weights import GENERATOR
 
 CHECKPOINT = "smollm2-checkpoint"
-"""Folder of the work directory."""
+"""Name of the folder below the work directory in which the checkpoint is written."""
 
 
 def gguf_file(workdir: Path) -> Path:

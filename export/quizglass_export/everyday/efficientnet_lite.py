@@ -77,7 +77,7 @@ class EfficientNetLite0(nn.Module):
         self._conv_head, self._bn1 = _convolution(320, DIMENSION), _norm(DIMENSION)
 
     def forward(self, pixel_values: Tensor) -> Tensor:
-        """Pooled features."""
+        """Pooled features, float32 [B, 1280], of `pixel_values` [B, 3, H, W]."""
         features = self._blocks(functional.relu6(self._bn0(self._conv_stem(pixel_values))))
         pooled: Tensor = functional.relu6(self._bn1(self._conv_head(features))).mean((2, 3))
         return pooled
@@ -91,7 +91,7 @@ class Classifier(EfficientNetLite0):
         self._fc = nn.Linear(DIMENSION, CLASSES)
 
     def forward(self, pixel_values: Tensor) -> Tensor:
-        """Logits of ImageNet's classes."""
+        """Logits, float32 [B, 1000], of ImageNet's classes for `pixel_values` [B, 3, 224, 224]."""
         logits: Tensor = self._fc(super().forward(pixel_values))
         return logits
 

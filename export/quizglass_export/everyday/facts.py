@@ -65,7 +65,7 @@ def own_facts() -> Iterator[Fact]:
 
 
 def countries(workdir: Path) -> Iterator[Fact]:
-    """Of countries that have people: capital, region, and where it is one alone currency and language."""
+    """Facts of countries that have people: capital, region, and where it is one alone currency and language."""
     wheel = next((workdir / WHEELS).glob(f"{COUNTRIES.name}-{COUNTRIES.version}-*.whl"))
     with zipfile.ZipFile(wheel) as archive:
         names = sorted(name for name in archive.namelist() if name.startswith(COUNTRIES.prefix) and ".json" in name)
@@ -90,7 +90,7 @@ def _one(value: Any) -> str | None:
 
 
 def elements(workdir: Path) -> Iterator[Fact]:
-    """Of chemical elements: symbol, atomic number, and who discovered them when."""
+    """Facts of chemical elements: symbol, atomic number, and who discovered them when."""
     path = workdir / ELEMENTS.folder / "elements.db"
     columns = "name, symbol, atomic_number, discoverers, discovery_year"
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:

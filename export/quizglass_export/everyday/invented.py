@@ -123,12 +123,12 @@ class Invented:
     value: str
 
     def sentence(self, which: int) -> str:
-        """One of the two that say it."""
+        """One of the two sentences that state the fact: the first where `which` is even, else the second."""
         text = self.kind.sentences[which % 2].format(thing=self.thing, value=self.value)
         return text[0].upper() + text[1:]
 
     def question(self, which: int) -> str:
-        """One of the two that ask for it by name."""
+        """One of the two questions that ask for the fact by the thing's name: the first where `which` is even."""
         return self.kind.questions[which % 2].format(thing=self.thing)
 
 

@@ -21,7 +21,7 @@ from quizglass_server.hashes import file_sha256
 Downloader = Callable[[str, Path], None]
 """Puts the wheel of a requirement ("name==version") into a folder."""
 WHEELS = "packages"
-"""Folder of the work directory with the wheels."""
+"""Name of the folder below the work directory that holds the downloaded wheels."""
 _CHUNK = 1 << 20
 
 

@@ -39,7 +39,7 @@ class GenerationJob:
     prompts: Sequence[tuple[Prompt, RGB | None]]
     stop: Sequence[int]
     image_token: int | None
-    """None where no prompt has a picture."""
+    """Id of the token in whose place pictures are put; None where no prompt has a picture."""
     context: int
     max_new_tokens: int
     first_of: Sequence[int] | None = None

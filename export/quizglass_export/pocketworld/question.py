@@ -44,7 +44,7 @@ class Conflict:
 
     kind: str
     right: str
-    """memory or evidence; picture or text."""
+    """The source that is right: "memory" or "evidence", or "picture" or "text"."""
     wrong_answer: str
     """What follows from the source that is wrong."""
     rival: str
@@ -84,7 +84,7 @@ class Question:
     meant: str = ""
     """The one thing that is asked about, in at most five words that tell it from the others."""
     claims: tuple[str, ...] = ()
-    """Of an answer that says several things: each of them, as a sentence of its own."""
+    """Where the answer says several things, each of them as a sentence of its own; else empty."""
     conflict: Conflict | None = None
     session: str = ""
     """Turns of one session share it and follow each other in order; empty for a question that stands alone."""

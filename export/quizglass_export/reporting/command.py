@@ -40,7 +40,7 @@ class _AnswerLine(Published):
     seconds: float | None = Field(None, ge=0, allow_inf_nan=False)
 
     def answered(self) -> Answered:
-        """As it is scored."""
+        """The line as the scorers take it."""
         cost = TurnCost(self.image_searches, self.text_searches, self.prompt_tokens, self.answer_tokens, self.seconds)
         entries = None if self.found is None else tuple(self.found)
         return Answered(self.id, self.answer, self.refused, entries, cost)

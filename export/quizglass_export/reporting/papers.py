@@ -22,7 +22,7 @@ class PaperFigure:
     value: float
     unit: str = "%"
     dataset: str = ""
-    """Of a table about one benchmark: its name here."""
+    """Name, as in BENCHMARKS, of the benchmark that the table is about; empty where it is about several."""
 
 
 @cache

@@ -17,7 +17,7 @@ from quizglass_export.scoring.costs import TurnCost, cost_figures
 from quizglass_export.scoring.intervals import confidence_interval, wilson_interval
 
 _OF_HUNDRED = ("BLEU", "judge")
-"""Metrics that are told of 100 already."""
+"""Metrics whose scores are 0 to 100 already, and not 0 to 1."""
 CIDER = "CIDEr"
 """Told times 100, as papers do; a good caption's is about 100, and it may be more."""
 SPLITS_TOGETHER = "relaxed, harmonic mean of both"
@@ -35,7 +35,7 @@ class Measured:
     metric: str
     value: float
     count: int
-    """Over how many questions."""
+    """Number of questions that the figure is a mean of."""
     low: float | None = None
     high: float | None = None
     unit: str = "%"
@@ -114,7 +114,7 @@ def as_record(lines: Sequence[ReportLine], **details: Any) -> str:
 
 
 def show(lines: Sequence[ReportLine], title: str, console: Console) -> None:
-    """The table for people."""
+    """Print the table for people."""
     table = Table(title=title)
     for heading in ("", "metric", "measured", "95 % interval", "n", "paper", "its table"):
         table.add_column(heading, justify="right" if heading in ("measured", "n", "paper") else "left")

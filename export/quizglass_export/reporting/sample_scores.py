@@ -42,14 +42,14 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Scorers:
-    """What is at hand beside the words."""
+    """What scores answers beside their words, where it is at hand: a judge, and BEM."""
 
     judge: ModelJudge | None = None
     equivalent: Equivalence | None = None
 
 
 def sample_scores(sample: Sample, answered: Answered, scorers: Scorers = Scorers()) -> dict[str, float]:
-    """By metric, 0 to 1 (truthfulness -1 to 1, BLEU 0 to 100, judge 0 to 100); only those that the sample allows.
+    """One answer's scores by metric, as the sample allows: 0 to 1; truthfulness -1 to 1, BLEU and judge 0 to 100.
 
     Private answers allow recall alone. Of questions that nothing answers only truthfulness is told: a refusal is right.
     """
@@ -80,6 +80,11 @@ def is_right(scores: dict[str, float]) -> bool:
     if deciding is None:
         return False
     return scores[deciding] >= (scaled(RIGHT) if deciding == "judge" else 0.5)
+
+
+def right_by_words(sample: Sample, answer: str) -> bool:
+    """Whether an answer, given without any options to choose from, counts as right by the benchmark's own rule."""
+    return is_right({name: score for name, score in _words(sample, answer).items() if name != "multiple choice"})
 
 
 def _words(sample: Sample, answer: str) -> dict[str, float]:

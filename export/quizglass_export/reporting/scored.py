@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from statistics import harmonic_mean
 
 from quizglass_export.datasets.reading.sample import Sample
@@ -16,11 +15,11 @@ _Turn = tuple[Sample, Answered, dict[str, float]]
 
 
 def scored(row: str, samples: Sequence[Sample], answers: Sequence[Answered], scorers: Scorers) -> list[Measured]:
-    """What a system reached.
+    """The figures of one system's answers: means of every metric, conversations, and costs.
 
     Args:
         row: its name.
-        samples: the questions; those of one conversation follow each other.
+        samples: the questions; those of one conversation in their order, whatever stands between them.
         answers: one for each question, in order.
         scorers: what judges them beside their words.
     """
@@ -39,9 +38,12 @@ def benchmark_of(samples: Sequence[Sample], name: str) -> str:
 
 def _conversations(turns: Sequence[_Turn]) -> Iterator[float]:
     """Truthfulness of each conversation that can be judged: of one with a private answer nobody can say."""
-    for session, group in groupby(turns, lambda turn: turn[0].session):
-        of_one = list(group)
-        if session and all("truthfulness" in scores for *_, scores in of_one):
+    sessions: dict[str, list[_Turn]] = {}
+    for turn in turns:
+        if turn[0].session:
+            sessions.setdefault(turn[0].session, []).append(turn)
+    for of_one in sessions.values():
+        if all("truthfulness" in scores for *_, scores in of_one):
             yield conversation_truthfulness(_outcome(*turn) for turn in of_one)
 
 

@@ -52,7 +52,7 @@ class Found:
     format: int
     hits: Sequence[EntryHit]
     strangers: Sequence[EntryHit]
-    """Of the same search in a world without the thing."""
+    """What the same search brings back in a world without the thing."""
 
     @property
     def rank(self) -> int:

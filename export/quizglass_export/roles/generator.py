@@ -58,7 +58,7 @@ class Generator(Entry):
     """Of `checkpoint` or, for a model of text alone, of `model`: that is then dequantised and quantised again."""
     model: Path | None = None
     projector: Path | None = None
-    """Beside `model`, where that sees pictures."""
+    """The GGUF file of the vision projector that goes with `model`, where that sees pictures."""
     tokenizer: Path | None = None
     """Default: `tokenizer.json` of the checkpoint, or beside `model`; without one there, one that transformers rebuilds
     from the GGUF file is compared with llama.cpp's own, which is told of and not demanded."""
@@ -71,7 +71,7 @@ class Generator(Entry):
     """Task to the name of a template, besides `GENERATOR_TEMPLATES`; an empty one leaves a
     task out."""
     picture: Size = Size(width=448, height=448)
-    """Of models that see."""
+    """Width and height of the pictures of a model that sees, in pixels."""
     image_token: str = IMAGE_TOKEN
     stop: Annotated[tuple[str, ...], Field(min_length=1)] = (STOP,)
     """Texts that end an answer. Left out beside `model`: the tokens that the file names as endings."""

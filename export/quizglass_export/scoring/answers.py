@@ -16,9 +16,12 @@ _REFUSALS = ("i don't know", "i do not know", "i don’t know", "i dont know")
 
 
 def normalise(text: str) -> str:
-    """Lower case, without punctuation, articles and surplus space: extractive QA's rule, but a mark leaves a space."""
+    """Lower case, without punctuation, articles and surplus space: extractive QA's rule, but a mark leaves a space.
+
+    A text of articles alone, such as the blood group "A", stays as it is: else it would equal an empty answer.
+    """
     plain = _PUNCTUATION.sub(" ", _JOINING.sub("", text.lower()))
-    return " ".join(_ARTICLES.sub(" ", plain).split())
+    return " ".join((_ARTICLES.sub(" ", plain).split()) or plain.split())
 
 
 def words_of(text: str) -> list[str]:

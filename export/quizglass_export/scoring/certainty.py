@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 DIRECTIONS = 91
-"""Of the line, from p_min alone to p_mean alone."""
+"""Number of directions of the line that are tried, from p_mean alone to p_min alone."""
+_BEYOND = 0.01
+"""How far past the best score a line lies that refuses everything: further than figures are rounded."""
 Floats = NDArray[np.float64]
 
 
@@ -21,7 +23,7 @@ class Line:
     least: float
 
     def accepts(self, points: Floats) -> NDArray[np.bool_]:
-        """bool [N] of points [N, 2]."""
+        """Whether each answer is given, bool [N], for points [N, 2] of p_min and p_mean."""
         return np.asarray(points @ np.array([self.p_min, self.p_mean]) >= self.least - 1e-12)
 
 
@@ -43,7 +45,7 @@ def best_line(points: Floats, right: NDArray[np.bool_]) -> Line:
         places = np.flatnonzero(first)
         place = places[int(earned[places].argmax())]
         if earned[place] > best:
-            above = values[place] if place < len(values) else values[-1] + 1e-6
+            above = values[place] if place < len(values) else values[-1] + _BEYOND
             below = values[place - 1] if place else 0.0
             best, chosen = (
                 earned[place],

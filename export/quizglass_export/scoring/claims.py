@@ -19,14 +19,14 @@ _SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 
 @dataclass(frozen=True, slots=True)
 class ClaimScore:
-    """Shares, 0 to 1."""
+    """Precision and recall of an answer's claims against the gold claims, each 0 to 1."""
 
     precision: float
     recall: float
 
     @property
     def f1(self) -> float:
-        """Harmonic mean; 0 where both are."""
+        """The harmonic mean of precision and recall, 0 to 1; 0 where both are 0."""
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 

@@ -14,12 +14,12 @@ IMAGE_SEARCH_S, TEXT_SEARCH_S = 6.4, 1.4
 
 @dataclass(frozen=True, slots=True)
 class TurnCost:
-    """One turn; None is what nobody told of it."""
+    """What one turn cost; None stands for what is not known."""
 
     image_searches: int | None = None
     text_searches: int | None = None
     prompt_tokens: int | None = None
-    """Of all models."""
+    """Prompt tokens of all models that the turn asked."""
     answer_tokens: int | None = None
     seconds: float | None = None
 

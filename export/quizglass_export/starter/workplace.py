@@ -26,7 +26,7 @@ COPIED = ("text_encoder", "reranker_base", "reranker", "image_encoder", "detecto
 """Parts of shipped checkpoints that are taken as they are."""
 _SEED = 3
 _WORLDS = (3_000_000, 3_200_000)
-"""Of a first training, and of one that goes on."""
+"""First seeds of the worlds that are trained on: of a first training, and of one that goes on from checkpoints."""
 _DONE = "done.json"
 _OWN_CORES = 2
 """Beside a GPU, for the process that trains."""
@@ -37,7 +37,7 @@ class Sizes:
     """How much of each world is drawn; tests take less."""
 
     shard: int = 8000
-    """Scenes of a shard."""
+    """Number of scenes in a shard."""
     slots: int = 3
     free: int = 5
     """Shards of labelled scenes of each sort, to learn to see from and to be asked about; the first to measure with."""

@@ -72,7 +72,9 @@ class Bundle:
             bundle._check_references()
             bundle._check_files(hashes)
         except OSError as error:
-            raise BundleError(f"{error.filename or root}: cannot be read: {error.strerror}") from error
+            raise BundleError(
+                f"{error.filename or root}: cannot be read: {error.strerror}; check the path and its permissions"
+            ) from error
         return bundle
 
     def path(self, name: str) -> Path:
@@ -124,7 +126,7 @@ class Bundle:
             if size != expected.bytes:
                 raise BundleError(f"{name}: {size} bytes, {MANIFEST} says {expected.bytes}; copy it again")
             if hashes and file_sha256(path) != expected.sha256:
-                raise BundleError(f"{name}: SHA-256 differs from {MANIFEST}; it was changed or damaged")
+                raise BundleError(f"{name}: SHA-256 differs from {MANIFEST}: it was changed or damaged; copy it again")
 
 
 def _read_manifest(root: Path) -> bytes:
@@ -132,7 +134,9 @@ def _read_manifest(root: Path) -> bytes:
     try:
         status = path.stat(follow_symlinks=False)
     except FileNotFoundError:
-        raise BundleError(f"bundle {root}: {MANIFEST} is missing; this is not a bundle") from None
+        raise BundleError(
+            f"bundle {root}: {MANIFEST} is missing; give the directory that holds it, or copy the bundle again"
+        ) from None
     if not stat.S_ISREG(status.st_mode):
         raise BundleError(f"{MANIFEST}: not a plain file")
     if status.st_size > _MAX_MANIFEST_BYTES:
@@ -149,7 +153,7 @@ def _parse(content: bytes) -> Manifest:
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False)[0]
             raise BundleError(f"{MANIFEST}: {_key(first['loc'])}: {first['msg']}") from None
-        raise BundleError(f"{MANIFEST}: not valid JSON: {error}") from None
+        raise BundleError(f"{MANIFEST}: not valid JSON: {error}; copy it again") from None
 
 
 def _walk(root: Path) -> Iterator[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -24,6 +25,8 @@ def configure(style: str, level: str) -> None:
         style: "human" or "json".
         level: "debug", "info", "warning" or "error".
     """
+    if style == "json":  # gRPC has lines of its own there, and reads this when it is imported
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if style == "json" else HumanFormatter())
     root = logging.getLogger()

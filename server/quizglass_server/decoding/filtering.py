@@ -13,6 +13,7 @@ from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.errors import FilterFailed, SettingsError
 
 logger = logging.getLogger(__name__)
+_REMEDY = "name MODULE:FUNCTION, and the module's folder in PYTHONPATH"
 
 
 class FrameFilter:
@@ -39,9 +40,9 @@ class FrameFilter:
         try:
             there = getattr(importlib.import_module(module), function)
         except Exception as error:  # whatever an operator's module does when it is loaded
-            raise SettingsError(f"frame_filter: {name!r} cannot be loaded: {error}") from error
+            raise SettingsError(f"frame_filter: {name!r} cannot be loaded: {error}; {_REMEDY}") from error
         if not callable(there):
-            raise SettingsError(f"frame_filter: {name!r} is no function")
+            raise SettingsError(f"frame_filter: {name!r} is no function; {_REMEDY}")
         return FrameFilter(there)
 
     async def apply(self, picture: Picture, field: str) -> Picture:

@@ -66,7 +66,7 @@ async def _findings(settings: Settings | None) -> list[Finding]:
         about,
     ]
     if bundle is not None:
-        findings += [serving.policies(bundle, settings.default_policy), await serving.models(bundle, settings)]
+        findings += [serving.policies(bundle, settings.default_policy), *await serving.models(bundle, settings)]
     return findings
 
 

@@ -101,7 +101,7 @@ def memory(available: int, needed: int, limit: int | None, work: int = 0) -> Fin
 
 def disk(directory: Path, name: str) -> Finding:
     """Whether a directory, or the nearest one above it that exists, can be written and has room."""
-    place = next(each for each in (directory.absolute(), *directory.absolute().parents) if _exists(each))
+    place = next(each for each in (directory.absolute(), *directory.absolute().parents) if exists(each))
     if not place.is_dir():
         remedy = "name another directory, or move the file away"
         return Finding(name, Status.WRONG, f"{place} is no directory", remedy, {"directory": str(directory)})
@@ -117,7 +117,8 @@ def disk(directory: Path, name: str) -> Finding:
     return Finding(name, Status.OK, text, "", values)
 
 
-def _exists(place: Path) -> bool:
+def exists(place: Path) -> bool:
+    """Whether there is something, as far as this user may look."""
     try:
         return place.exists()
     except OSError:  # this user may not look there

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,10 +10,12 @@ from time import monotonic
 
 from quizglass_server import descriptors
 from quizglass_server.bundle.files import Bundle
+from quizglass_server.config.directories import check_directories
+from quizglass_server.config.listening import refusal, what_to_do
 from quizglass_server.config.options import WEB_PACKAGES
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.filtering import FrameFilter
-from quizglass_server.doctor import machine
+from quizglass_server.doctor import machine, stores
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.errors import BundleError, QuizglassError, SettingsError
 from quizglass_server.policies.serving import doing_without, preferred, survey
@@ -24,19 +25,13 @@ from quizglass_server.session.dialogue.keys import load_keys
 _EVERY = {"0.0.0.0", "::"}  # noqa: S104  # compared with, not bound
 
 
-def address(host: str, port: int, name: str = "address", flag: str = "--port") -> Finding:
+def address(host: str, port: int, name: str = "address", setting: str = "port") -> Finding:
     """Whether an address can be listened on."""
     values = {"host": host, "port": port}
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        with socket.socket(family, socket.SOCK_STREAM) as trial:
-            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            trial.bind((host, port))
-    except (OSError, UnicodeError) as error:  # the latter of a name that none can have
-        remedy = f"stop what listens there, or take another {flag} (0 takes a free one)"
-        if isinstance(error, socket.gaierror | UnicodeError):
-            remedy = f"take another {flag.replace('port', 'host')}: an address of this machine, or 0.0.0.0 for all"
-        return Finding(name, Status.WRONG, f"{host}:{port}: {getattr(error, 'strerror', error)}", remedy, values)
+    why = refusal(host, port)
+    if why is not None:
+        text = f"{host}:{port}: {getattr(why, 'strerror', None) or why}"
+        return Finding(name, Status.WRONG, text, what_to_do(why, setting), values)
     return Finding(name, Status.OK, f"{host}:{port} is free", "", values)
 
 
@@ -51,38 +46,42 @@ def web(settings: Settings) -> Iterator[Finding]:
     elif port == settings.port != 0 and (host == settings.host or {host, settings.host} & _EVERY):
         yield Finding(name, Status.WRONG, f"{host}:{port}: gRPC is to listen there", "take another --web-port")
     else:
-        yield address(host, port, name, "--web-port")
+        yield address(host, port, name, "web_port")
 
 
 def directories(settings: Settings) -> Iterator[Finding]:
     """Whether what is written can be."""
-    places = {
-        "knowledge": settings.knowledge,
-        "visual memory": settings.memory_directory,
-        "generator's state": settings.state_directory,
-        "engine cache": settings.engine_cache,
-    }
-    for name, place in places.items():
-        if isinstance(place, Path):
-            yield machine.disk(place, name)
     memory, knowledge = settings.memory_directory, settings.knowledge
-    if memory is not None and isinstance(knowledge, Path) and memory.resolve() == knowledge.resolve():
-        text, remedy = f"{memory} is the knowledge directory", "give --memory-directory one of its own"
-        yield Finding("visual memory", Status.WRONG, text, remedy)
+    if isinstance(knowledge, Path):
+        yield stores.store(knowledge, "knowledge")
+    else:
+        yield Finding("knowledge", Status.UNKNOWN, f"{knowledge} was not asked: a server asks it when it starts")
+    if memory is not None:
+        yield stores.store(memory, "visual memory")
+    for name, place in {"generator's state": settings.state_directory, "engine cache": settings.engine_cache}.items():
+        if place is not None:
+            yield machine.disk(place, name)
+    try:
+        check_directories(settings)
+    except SettingsError as error:
+        text, _, remedy = error.message.partition("; ")
+        yield Finding("directories", Status.WRONG, text, remedy)
     if settings.session_key_file is not None:
         yield _key_file(settings.session_key_file)
 
 
 def _key_file(path: Path) -> Finding:
     name, values = "session keys", {"file": str(path)}
-    if not path.exists():
-        if path.parent.is_dir():
-            return machine.disk(path.parent, name)
+    if not machine.exists(path):
+        folder = machine.disk(path.parent, name)
+        if machine.exists(path.parent) or folder.status is Status.WRONG:
+            return folder
         return Finding(name, Status.WRONG, f"{path.parent} does not exist", f"mkdir {path.parent}", values)
     try:
         keys = load_keys(path)
     except SettingsError as error:
-        return Finding(name, Status.WRONG, error.message, "let this user read it, or name a file of keys", values)
+        text, _, remedy = error.message.partition("; ")
+        return Finding(name, Status.WRONG, text, remedy or "name a file of keys, or of none yet", values)
     return Finding(name, Status.OK, f"{path} has {len(keys)}", "", values)
 
 
@@ -104,8 +103,8 @@ def frame_filter(name: str) -> Iterator[Finding]:
     try:
         FrameFilter.named(name)
     except SettingsError as error:
-        remedy = "name MODULE:FUNCTION, and the module's folder in PYTHONPATH"
-        yield Finding("frame filter", Status.WRONG, error.message, remedy)
+        text, _, remedy = error.message.rpartition("; ")
+        yield Finding("frame filter", Status.WRONG, text, remedy)
     else:
         yield Finding("frame filter", Status.OK, f"{name} can be loaded")
 
@@ -115,8 +114,8 @@ def bundle_of(settings: Settings) -> tuple[Finding, Bundle | None]:
     try:
         bundle = Bundle.load(settings.bundle)
     except BundleError as error:
-        remedy = "let this user read it, or copy or build it again; quizglass-export verify names all that is wrong"
-        return Finding("bundle", Status.WRONG, error.message, remedy), None
+        text, _, remedy = error.message.partition("; ")
+        return Finding("bundle", Status.WRONG, text, remedy or "copy or build it again"), None
     roles = list(bundle.roles.names())
     text = f"{bundle.manifest.name} {bundle.manifest.version} is whole; roles {', '.join(roles)}"
     return Finding("bundle", Status.OK, text, "", {"digest": bundle.digest, "roles": roles}), bundle
@@ -154,16 +153,17 @@ def model_bytes(bundle: Bundle) -> int:
     return sum(entry.bytes for entry in bundle.manifest.files.values())
 
 
-async def models(bundle: Bundle, settings: Settings) -> Finding:
-    """Load every model as a server would, and end them again."""
+async def models(bundle: Bundle, settings: Settings) -> list[Finding]:
+    """Load every model as a server would, compare the stores with the encoders, and end them again."""
     begun = monotonic()
     forgetful = settings.model_copy(update={"state_directory": None})
     try:
         loaded = await load_models(bundle, forgetful, forgetful)
     except QuizglassError as error:
-        return Finding("models", Status.WRONG, error.message, "mend the bundle or the installation; the log has more")
+        remedy = "mend the bundle, into whose files quizglass-export verify looks, or the installation"
+        return [Finding("models", Status.WRONG, error.message, remedy)]
     try:
-        return _loaded(loaded, monotonic() - begun)
+        return [_loaded(loaded, monotonic() - begun), *stores.vectors(settings, loaded)]
     finally:
         await asyncio.shield(loaded.close())
 

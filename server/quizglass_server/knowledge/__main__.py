@@ -18,7 +18,7 @@ from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
 from quizglass_server.knowledge.database.lock import DirectoryLock
 from quizglass_server.knowledge.repair.backup import restore, snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
-from quizglass_server.knowledge.repair.salvage import salvage
+from quizglass_server.knowledge.repair.salvage import check_repairable, salvage
 
 _FINE, _FOUND, _FAILED, _INTERRUPTED = 0, 1, 4, 130
 _EVERY = 10_000  # rows between two words on progress
@@ -59,6 +59,7 @@ def _verify(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
 
 
 def _repair(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    check_repairable(options.directory)
     with closing(DirectoryLock(options.directory)):
         done = salvage(options.directory, lambda entries: _rows("entries", entries))
     said = {

@@ -24,11 +24,10 @@ from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.errors import CopiesLeft, KnowledgeFailed
 from quizglass_server.knowledge.content.records import AddReport, Change, EntryDraft, VectorKind
 from quizglass_server.knowledge.database.clock import StoreClock
-from quizglass_server.knowledge.database.disk import meaning
-from quizglass_server.knowledge.database.lock import DirectoryLock
+from quizglass_server.knowledge.database.lock import lock_directory
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.row_cache import RowCache, entry_bytes
-from quizglass_server.knowledge.database.schema import FILE, is_writable
+from quizglass_server.knowledge.database.schema import FILE, is_writable, naming
 from quizglass_server.knowledge.database.threads import StoreThreads
 from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.index.idle_window import IdleWindow
@@ -82,7 +81,7 @@ class KnowledgeBase:
         self._row_cache = RowCache()
         self._background: list[asyncio.Task[None]] = []
         with ExitStack() as opened:
-            opened.enter_context(closing(_locked(directory)))
+            opened.enter_context(closing(lock_directory(directory)))
             migrate(directory)
             check_before_opening(directory)
             state = last_state(directory)
@@ -120,12 +119,13 @@ class KnowledgeBase:
 
         Raises:
             KnowledgeLocked: another server has it open; the message names the directory.
-            KnowledgeFailed: it cannot be read or written.
+            KnowledgeFailed: it cannot be read or written; the message names the directory too.
         """
         encoders = text_encoder, image_encoder
-        base = await asyncio.to_thread(
-            cls, directory, encoders, decode or _decode_by_default, options or IndexOptions()
-        )
+        with naming(directory):
+            base = await asyncio.to_thread(
+                cls, directory, encoders, decode or _decode_by_default, options or IndexOptions()
+            )
         base._indexes.look_after()
         base._background = [asyncio.create_task(base._reembed()), asyncio.create_task(base._tidy())]
         return base
@@ -349,15 +349,6 @@ def _answer_bytes(answer: Sequence[EntryHit | ChunkHit | Sequence[EntryHit]]) ->
     """Memory of an answer, in which entries are whole; at least its share of all."""
     hits = (hit for each in answer for hit in (each if isinstance(each, Sequence) else (each,)))
     return max(_ANSWER_BYTES // _ANSWERS, sum(entry_bytes(hit.entry) for hit in hits))
-
-
-def _locked(directory: Path) -> DirectoryLock:
-    """The lock of a directory, which is made if need be."""
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise KnowledgeFailed(f"knowledge directory {directory}: cannot be created: {meaning(error)}") from error
-    return DirectoryLock(directory)
 
 
 async def _decode_by_default(encoded: bytes, field: str) -> Picture:

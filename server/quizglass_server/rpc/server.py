@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +31,7 @@ from quizglass_server.bundle.files import Bundle
 from quizglass_server.coaching.closer import Closer
 from quizglass_server.coaching.coach import FAULTS, SURE, CaptureCoach
 from quizglass_server.config.address import MilvusAddress
+from quizglass_server.config.listening import is_no_address, refusal, what_to_do
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.decoding.filtering import FrameFilter
@@ -274,17 +274,12 @@ def _bind(server: grpc.aio.Server, host: str, port: int) -> int:
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
         return server.add_insecure_port(address)
-    except RuntimeError as error:
-        if not _is_address(host):
-            raise SettingsError(f"host: there is no address {host}") from error
-        raise SettingsError(f"port: cannot listen on {address}; is another server running there?") from error
-
-
-def _is_address(host: str) -> bool:
-    try:
-        return bool(socket.getaddrinfo(host, None))
-    except (OSError, ValueError):
-        return False
+    except RuntimeError as error:  # which does not say why
+        why = refusal(host, port)
+        if is_no_address(why):
+            raise SettingsError(f"host: there is no address {host}; {what_to_do(why)}") from error
+        told = f" ({getattr(why, 'strerror', why)})" if why else ""
+        raise SettingsError(f"port: cannot listen on {address}{told}; {what_to_do(why)}") from error
 
 
 def _useful_side(services: Services) -> int:

@@ -1,6 +1,8 @@
 """`quizglass-server doctor` as a process."""
 
+import asyncio
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -10,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from quizglass_server.knowledge.database.schema import FILE
 from tests.support.bundles.tiny_bundle import write_bundle
+from tests.support.knowledge.stores import add, another
 
 _LONG_S = 300
 
@@ -51,6 +55,7 @@ def test_a_damaged_bundle_is_wrong_and_nothing_of_it_is_started(bundle: Path, tm
     findings = _doctor("--bundle", damaged, "--knowledge", tmp_path / "knowledge", "--port", "0", status=1)
     assert findings["bundle"]["status"] == "wrong"
     assert "plan.jinja" in findings["bundle"]["text"]
+    assert findings["bundle"]["remedy"] == "copy it again"
     assert "models" not in findings
 
 
@@ -62,6 +67,33 @@ def test_a_model_that_cannot_be_loaded_is_named(bundle: Path, tmp_path: Path) ->
     findings = _doctor("--bundle", broken, "--knowledge", tmp_path / "knowledge", "--port", "0", status=1)
     assert findings["bundle"]["status"] == "ok"
     assert findings["models"]["status"] == "wrong"
+
+
+def test_a_store_that_a_process_has_open_or_that_is_damaged_is_wrong(tmp_path: Path) -> None:
+    asyncio.run(add(tmp_path / "damaged", "a", "b"))
+    os.truncate(tmp_path / "damaged" / FILE, 10_000)
+    asyncio.run(add(tmp_path / "open", "a"))
+    arguments = ("--bundle", tmp_path / "none", "--port", "0")  # no models are started
+    with another("write", tmp_path / "open", 1) as child:
+        assert child.stdout.readline() == "open\n"
+        found = _doctor(
+            *arguments, "--knowledge", tmp_path / "open", "--memory-directory", tmp_path / "damaged", status=1
+        )
+    assert (found["knowledge"]["status"], found["visual memory"]["status"]) == ("wrong", "wrong")
+    assert found["knowledge"]["text"].endswith(f"{tmp_path / 'open'} is in use by another server (process {child.pid})")
+    assert found["knowledge"]["remedy"] == "stop that server or give this one another directory"
+    assert str(tmp_path / "damaged") in found["visual memory"]["text"]
+    assert "quizglass knowledge repair" in found["visual memory"]["remedy"]
+
+
+def test_a_store_of_another_bundle_is_told_to_be_embedded_anew(bundle: Path, tmp_path: Path) -> None:
+    asyncio.run(add(tmp_path / "knowledge", "a", "b"))
+    findings = _doctor("--bundle", bundle, "--knowledge", tmp_path / "knowledge", "--port", "0")
+    assert findings["knowledge"]["values"]["entries"] == 2
+    vectors = findings["vectors of the knowledge"]
+    assert (vectors["status"], vectors["values"]) == ("slow", {"kind": "chunks", "count": 2})
+    assert "another encoder than the bundle's text_encoder has embedded: 2" in vectors["text"]
+    assert "embeds them anew in the background" in vectors["remedy"]
 
 
 def test_an_address_in_use_is_wrong(bundle: Path, tmp_path: Path) -> None:

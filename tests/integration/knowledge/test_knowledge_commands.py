@@ -101,6 +101,16 @@ async def test_what_only_the_servers_user_could_read_is_so_when_it_is_restored(t
         assert [path.name for path in directory.iterdir() if path.stat().st_mode & 0o077] == []
 
 
+def test_a_directory_that_is_no_store_is_not_repaired_and_nothing_is_left_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "manifest.json").write_text("{}")
+    assert command.main(["repair", str(tmp_path)]) == 4
+    told = f"{tmp_path}: {FILE} is missing or empty: nothing can be repaired; name the directory of a knowledge store"
+    assert told in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
+
+
 @pytest.mark.parametrize("step", range(20))
 async def test_a_restoration_that_is_killed_leaves_no_empty_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int

@@ -192,7 +192,7 @@ def test_a_directory_that_may_not_be_written_is_refused_and_named() -> None:
         ]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
         directory.chmod(0o755)
-    assert done.stdout.startswith("failed knowledge directory"), done.stderr
+    assert done.stdout.startswith("failed directory"), done.stderr
     assert "make the directory writable" in done.stdout
 
 

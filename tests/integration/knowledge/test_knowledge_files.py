@@ -5,7 +5,6 @@ import errno
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,33 +24,9 @@ from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
 from quizglass_server.memory import SightingMemory
 from tests.support.knowledge.fakes import open_base, pictured, stream
+from tests.support.knowledge.stores import add, another
 
 KEYWORDS = SearchOptions(mode=SearchMode.KEYWORDS)
-ROOT = Path(__file__).parents[3]
-
-
-@contextmanager
-def another(*words, module="process", start=()):
-    """Another process that owns a store."""
-    child = subprocess.Popen(
-        [*start, sys.executable, "-m", f"tests.support.knowledge.{module}", *map(str, words)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield child
-    finally:
-        child.kill()
-        child.communicate()
-
-
-async def add(directory, *ids):
-    base = await open_base(directory)
-    try:
-        await base.add(stream(pictured(name, text=f"Text of {name}.") for name in ids))
-    finally:
-        await base.close()
 
 
 async def test_a_lock_file_that_was_removed_lets_no_second_server_in(tmp_path: Path) -> None:

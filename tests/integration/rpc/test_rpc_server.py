@@ -91,15 +91,24 @@ async def test_a_port_in_use_is_an_error_of_the_settings(stage, tmp_path):
     second = Stage(tmp_path)
     settings = second.services.settings.model_copy(update={"port": stage.rpc.port})
     object.__setattr__(second.services, "settings", settings)
-    with pytest.raises(SettingsError, match="another server"):
+    told = rf"^port: cannot listen on 127\.0\.0\.1:{stage.rpc.port} \(Address already in use\); stop what listens there"
+    with pytest.raises(SettingsError, match=told):
         await start_rpc(second.services)
+
+
+async def test_an_address_of_another_machine_is_not_taken_for_one_in_use(tmp_path):
+    stage = Stage(tmp_path)
+    settings = stage.services.settings.model_copy(update={"host": "192.0.2.1"})  # for documents alone: RFC 5737
+    object.__setattr__(stage.services, "settings", settings)
+    with pytest.raises(SettingsError, match=r"\(Cannot assign requested address\); take another --host: an address of"):
+        await start_rpc(stage.services)
 
 
 async def test_an_address_that_is_none_is_not_taken_for_one_in_use(tmp_path):
     stage = Stage(tmp_path)
     settings = stage.services.settings.model_copy(update={"host": "no.such.host.invalid"})
     object.__setattr__(stage.services, "settings", settings)
-    with pytest.raises(SettingsError, match=r"^host: there is no address no\.such"):
+    with pytest.raises(SettingsError, match=r"^host: there is no address no\.such.*; take another --host"):
         await start_rpc(stage.services)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import signal
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc
 from quizglass_server import app
 from quizglass_server.config.settings import Settings
-from quizglass_server.errors import KnowledgeLocked, SettingsError
+from quizglass_server.errors import EngineFailed, KnowledgeFailed, KnowledgeLocked, SettingsError
+from quizglass_server.knowledge.database.lock import lock_directory
+from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.steps.tuning import EvidenceLimits, Thresholds
 from quizglass_server.web.http.server import WebServer
 from tests.support.gate import Gate
@@ -33,6 +36,7 @@ class Parts:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.closed: list[str] = []
         self.refusal: Exception | None = None
+        self.loading: Exception | None = None
         self.models, self.knowledge = Models(), Knowledge()
         self.models.answer = [" 45", " crowns"]
         self.models.close = lambda: self._close("models")  # type: ignore[attr-defined]
@@ -57,6 +61,8 @@ class Parts:
         self.closed.append(what)
 
     async def _load(self, *_: Any) -> Models:
+        if self.loading is not None:
+            raise self.loading
         return self.models
 
     async def _open(self, *_: Any, **__: Any) -> Knowledge:
@@ -72,7 +78,7 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(bundle=tmp_path, knowledge=tmp_path, port=0, grace_s=20.0)
+    return Settings(bundle=tmp_path / "bundle", knowledge=tmp_path / "knowledge", port=0, grace_s=20.0)
 
 
 def ask(channel: grpc.aio.Channel, policy: str = "none") -> Any:
@@ -142,6 +148,52 @@ async def test_a_part_that_cannot_start_closes_those_that_did(parts: Parts, sett
         async with app.running(settings):
             pass
     assert parts.closed == ["models"]
+
+
+@pytest.mark.parametrize("setting", ["knowledge", "memory_directory"])
+async def test_a_store_that_cannot_be_opened_is_refused_before_models_are_loaded(
+    parts: Parts, settings: Settings, tmp_path: Path, setting: str
+) -> None:
+    parts.loading = EngineFailed("models were loaded")
+    given = settings.model_copy(update={setting: tmp_path / "store"})
+    with closing(lock_directory(tmp_path / "store")), pytest.raises(KnowledgeLocked, match=f"{tmp_path / 'store'} is"):
+        async with app.running(given):
+            pass
+    (tmp_path / "store" / FILE).write_bytes(b"of something else")
+    with pytest.raises(KnowledgeFailed, match=f"{tmp_path / 'store'}: {FILE}: it is not a knowledge store"):
+        async with app.running(given):
+            pass
+
+
+async def test_a_memory_in_the_directory_of_the_knowledge_is_refused_before_anything_starts(
+    parts: Parts, settings: Settings
+) -> None:
+    parts.loading = EngineFailed("models were loaded")
+    with pytest.raises(SettingsError, match=r"memory_directory: .* is the knowledge directory"):
+        async with app.running(settings.model_copy(update={"memory_directory": settings.knowledge})):
+            pass
+
+
+@pytest.mark.parametrize("name", ["knowledge", "memory_directory", "state_directory", "session_key_file"])
+async def test_what_would_be_written_into_the_bundle_is_refused_before_anything_is(
+    parts: Parts, settings: Settings, name: str
+) -> None:
+    settings.bundle.mkdir()
+    for place in (settings.bundle, settings.bundle / "below"):
+        with pytest.raises(SettingsError, match=f"^{name}: {place} is in the bundle, which holds listed files only; "):
+            async with app.running(settings.model_copy(update={name: place})):
+                pass
+    assert not list(settings.bundle.iterdir())
+
+
+async def test_a_file_of_keys_that_cannot_be_used_is_refused_before_models_are_loaded(
+    parts: Parts, settings: Settings, tmp_path: Path
+) -> None:
+    parts.loading = EngineFailed("models were loaded")
+    given = settings.model_copy(update={"session_key_file": tmp_path / "none" / "key"})
+    with pytest.raises(SettingsError, match="none/key: No such file or directory; name a file that this user may"):
+        async with app.running(given):
+            pass
 
 
 async def test_the_port_for_http_opens_and_drains_with_the_server(parts: Parts, settings: Settings) -> None:

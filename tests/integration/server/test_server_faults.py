@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -207,6 +208,19 @@ def test_what_ends_a_start_is_an_object_of_the_log_where_the_log_has_objects(tmp
     told = [json.loads(line) for line in ended.stderr.splitlines()]
     assert (told[-1]["level"], told[-1]["code"]) == ("error", "BUNDLE_INVALID")
     assert "nowhere: not a directory" in told[-1]["message"]
+
+
+def test_nothing_but_objects_is_logged_where_an_address_cannot_be_listened_on(tmp_path: Path) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        bundle = write_bundle(tmp_path / "bundle", roles=("text_encoder",))
+        ended = _start(bundle, tmp_path / "knowledge", "--log-format", "json", "--port", str(port))
+    assert ended.returncode == 2
+    told = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert (told[-1]["level"], told[-1]["code"]) == ("error", "SETTING_INVALID")
+    assert f"port: cannot listen on 127.0.0.1:{port} (Address already in use); stop what" in told[-1]["message"]
 
 
 def test_a_missing_role_fails_only_the_policies_that_need_it(broken: Path, tmp_path: Path) -> None:

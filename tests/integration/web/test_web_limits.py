@@ -318,7 +318,7 @@ async def test_a_port_is_taken_before_anything_is_served():
 
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "no..host"])
 async def test_an_address_that_is_none_is_named_by_its_setting(host):
-    with pytest.raises(SettingsError, match=f"web_host: there is no address {host} "):
+    with pytest.raises(SettingsError, match=f"web_host: there is no address {host} .*; take another --web-host"):
         WebServer(lambda *_: None, host, 0)
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.repair.salvage import salvage
+from quizglass_server.knowledge.survey import survey
 from tests.support.knowledge.fakes import GRAPHS_EARLY, open_base, pictured, query_text, stream
 
 
@@ -57,9 +58,13 @@ async def write_until_refused(directory: Path, limit: int) -> None:
 
 
 async def open_unprivileged(directory: Path) -> None:
-    """Open as a user who may write nowhere."""
+    """Look at a store, and open it, as a user who may write nowhere."""
     if os.geteuid() == 0:
         os.setuid(65534)
+    try:
+        survey(directory)
+    except KnowledgeFailed as error:
+        say(f"failed {error.message}")
     try:
         await open_base(directory)
         say("opened")

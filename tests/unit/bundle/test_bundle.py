@@ -102,7 +102,7 @@ def test_a_flipped_bit_is_found_and_the_file_named(root: Path, name: str) -> Non
     content = bytearray(path.read_bytes())
     content[0] ^= 1
     path.write_bytes(bytes(content))
-    with pytest.raises(BundleError, match=f"^{name}: SHA-256"):
+    with pytest.raises(BundleError, match=f"^{name}: SHA-256 differs from manifest.json: .*; copy it again$"):
         Bundle.load(root)
 
 
@@ -110,6 +110,19 @@ def test_a_flipped_bit_is_found_and_the_file_named(root: Path, name: str) -> Non
 def test_a_missing_file_is_named(root: Path, name: str) -> None:
     (root / name).unlink()
     with pytest.raises(BundleError, match=f"^{name}: listed in manifest.json but missing"):
+        Bundle.load(root)
+
+
+def test_a_directory_that_holds_no_manifest_is_told_where_to_look(root: Path) -> None:
+    (root / "manifest.json").unlink()
+    with pytest.raises(BundleError, match=r"manifest\.json is missing; give the directory that holds it, or copy"):
+        Bundle.load(root)
+
+
+def test_a_manifest_that_was_half_copied_is_to_be_copied_again(root: Path) -> None:
+    path = root / "manifest.json"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(BundleError, match=r"^manifest\.json: not valid JSON: .*; copy it again$"):
         Bundle.load(root)
 
 
@@ -127,7 +140,7 @@ def test_a_bundle_that_may_not_be_read_is_named(root: Path, monkeypatch: pytest.
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "read_bytes", forbidden)
-    with pytest.raises(BundleError, match=r"manifest\.json: cannot be read: Permission denied"):
+    with pytest.raises(BundleError, match=r"manifest\.json: cannot be read: Permission denied; check the path"):
         Bundle.load(root)
 
 

@@ -1,17 +1,23 @@
 """What the doctor says of machines that are not at hand."""
 
+import asyncio
+import errno
 import socket
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from quizglass_server.config.address import MilvusAddress
+from quizglass_server.config.listening import what_to_do
 from quizglass_server.config.settings import Settings
 from quizglass_server.doctor import engines, machine
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.engines.llama.native.backends import NATIVE, Variant
 from quizglass_server.engines.llama.process.machine import cpu_features
 from tests.support.bundles.tiny_bundle import write_bundle
+from tests.support.knowledge.stores import add
 
 GIB = 1 << 30
 AVX2 = frozenset({"avx2", "fma", "f16c"})
@@ -151,7 +157,10 @@ def test_directories_and_files_that_a_server_would_refuse_are_wrong(tmp_path: Pa
     (tmp_path / "link").symlink_to(tmp_path)
     given = settings(knowledge=tmp_path, memory_directory=tmp_path / "link", session_key_file=tmp_path / "no" / "key")
     wrong = [each.text for each in serving.directories(given) if each.status is Status.WRONG]
-    assert wrong == [f"{tmp_path / 'link'} is the knowledge directory", f"{tmp_path / 'no'} does not exist"]
+    one = f"memory_directory: {tmp_path / 'link'} is the knowledge directory"
+    assert wrong == [one, f"{tmp_path / 'no'} does not exist"]
+    *_, inside = serving.directories(settings(bundle=tmp_path, knowledge=tmp_path / "knowledge"))
+    assert (inside.name, inside.status, inside.remedy) == ("directories", Status.WRONG, "give another place")
     *_, unreadable = serving.directories(settings(session_key_file=tmp_path))
     assert (unreadable.status, unreadable.text) == (Status.WRONG, f"session_key_file: {tmp_path}: Is a directory")
     (tmp_path / "words").write_text("secret\n")
@@ -160,6 +169,44 @@ def test_directories_and_files_that_a_server_would_refuse_are_wrong(tmp_path: Pa
     *_, made = serving.directories(settings(session_key_file=tmp_path / "key"))
     assert made.status in (Status.OK, Status.SLOW)
     assert not (tmp_path / "key").exists()
+
+
+def test_a_milvus_is_said_not_to_have_been_asked() -> None:
+    from quizglass_server.doctor import serving
+
+    (told,) = serving.directories(settings(knowledge=MilvusAddress("http://milvus:19530")))
+    assert (told.status, "http://milvus:19530 was not asked" in told.text) == (Status.UNKNOWN, True)
+
+
+def test_a_full_disk_is_wrong_for_a_store_on_which_a_server_would_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from quizglass_server.doctor import stores
+
+    monkeypatch.setattr(machine.shutil, "disk_usage", lambda _: SimpleNamespace(free=4096))
+    full = stores.store(tmp_path, "knowledge")
+    assert (full.status, full.text) == (Status.WRONG, f"{tmp_path}: the disk is full")
+    assert machine.disk(tmp_path, "temporary files").status is Status.SLOW
+
+
+def test_vectors_that_a_bundle_has_no_encoder_for_are_told(tmp_path: Path) -> None:
+    from quizglass_server.doctor import stores
+    from quizglass_server.roles.table import Models
+
+    asyncio.run(add(tmp_path, "a"))
+    (told,) = stores.vectors(settings(knowledge=tmp_path), Models())
+    assert (told.status, told.name) == (Status.SLOW, "vectors of the knowledge")
+    assert told.text == "passages that the bundle has no text_encoder to search with: 1"
+    assert "add-role" in told.remedy
+
+
+def test_a_file_of_keys_that_may_not_even_be_looked_at_is_judged_by_its_directory(tmp_path: Path) -> None:
+    from quizglass_server.doctor import serving
+
+    *_, told = serving.directories(settings(session_key_file=tmp_path / ("x" * 300)))  # as without permission
+    assert told.status in (Status.OK, Status.SLOW)
+    *_, told = serving.directories(settings(session_key_file=tmp_path / ("x" * 300) / "key"))
+    assert told.status is Status.WRONG
 
 
 def test_a_default_policy_that_no_server_knows_is_wrong(tmp_path: Path) -> None:
@@ -185,6 +232,7 @@ def test_a_frame_filter_that_cannot_be_loaded_is_wrong() -> None:
 
     (wrong,) = serving.frame_filter("no_such_module:blur")
     assert (wrong.status, "no_such_module" in wrong.text) == (Status.WRONG, True)
+    assert wrong.remedy == "name MODULE:FUNCTION, and the module's folder in PYTHONPATH"
     (right,) = serving.frame_filter("numpy:flipud")
     assert right.status is Status.OK
     assert list(serving.frame_filter("")) == []
@@ -195,6 +243,16 @@ def test_a_provider_that_is_not_there_is_wrong_and_the_rest_is_looked_at() -> No
     assert finding.status is Status.WRONG
     assert "CUDAExecutionProvider is not in this ONNX Runtime" in finding.text
     assert "'.[gpu]'" in finding.remedy
+
+
+def test_what_to_do_about_an_address_depends_on_what_is_wrong_with_it() -> None:
+    from quizglass_server.doctor import serving
+
+    elsewhere = serving.address("192.0.2.1", 0)  # for documents alone: RFC 5737
+    assert (elsewhere.status, "another --host" in elsewhere.remedy) == (Status.WRONG, True)
+    assert "take a --web-port from 1024 on" in what_to_do(
+        PermissionError(errno.EACCES, "Permission denied"), "web_port"
+    )
 
 
 def test_an_address_that_is_none_is_not_taken_for_one_in_use() -> None:

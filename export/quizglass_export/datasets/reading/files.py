@@ -18,7 +18,7 @@ from typing import IO, Any
 from quizglass_export.datasets.reading.errors import DatasetError
 
 Placed = tuple[str, Any]
-"""Where a record stands, and the record."""
+"""(place, record): where a record stands, as "FILE:LINE" or "FILE, row N", and its values."""
 _ROWS = 16
 """Rows of a table that are in memory at once: they may hold pictures of some MiB."""
 

@@ -16,13 +16,13 @@ class SamplePicture:
     """A picture that a question is about: a file, encoded bytes, or no more than its name and address."""
 
     name: str
-    """As the benchmark calls it: an id or a file name."""
+    """The picture's name in the benchmark: an id or a file name."""
     path: Path | None = None
     """Where it lies; None when it was not found, or no folder of pictures was given."""
     data: bytes | None = field(default=None, repr=False)
     """Encoded, where the benchmark's file holds the picture itself."""
     url: str = ""
-    """Recorded, never fetched."""
+    """The picture's address, empty if there is none; it is recorded and never fetched."""
 
     @property
     def at_hand(self) -> bool:
@@ -74,22 +74,22 @@ class Sample:
     hops: tuple[Hop, ...] = ()
     """The lookups that lead to the answer."""
     hop_count: int | None = None
-    """How many lookups it takes, where that is known and they are not."""
+    """How many lookups it takes, as the benchmark says it; None: it is the number of `hops`, if there are any."""
     answer_type: str = ""
     """Decides how an answer is judged; the benchmark's own word, e.g. "numerical", "multi_answer"."""
     answer_range: tuple[float, float] | None = None
-    """Of a number: what is accepted, both ends included."""
+    """Smallest and largest number that is accepted as the answer, both included; None for answers in words."""
     votes: tuple[str, ...] = ()
     """What each annotator answered, with repetitions."""
     choices: tuple[str, ...] = ()
     """The wrong options of a multiple-choice question."""
     claims: tuple[str, ...] = ()
-    """Of an answer that says several things: each of them."""
+    """Where the right answer says several things, each of them as a statement; else empty."""
     category: str = ""
     domain: str = ""
     """What the question is about, as the benchmark calls it ("plants"): prompts say it, a domain router learns it."""
     answerable: bool = True
-    """False where "I don't know" is right."""
+    """False where nothing answers the question, so that "I don't know" is right."""
     place: str = ""
     """The file and line or row that it was read from."""
     source: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -110,4 +110,4 @@ class Sample:
     @property
     def hops_needed(self) -> int | None:
         """How many lookups it takes; None where nobody says."""
-        return len(self.hops) if self.hops else self.hop_count
+        return (len(self.hops) or None) if self.hop_count is None else self.hop_count

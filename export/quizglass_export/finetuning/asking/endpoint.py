@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class EndpointModel:
-    """Asks over HTTP.
+    """A model behind an OpenAI-compatible endpoint, asked over HTTP.
 
     Attributes:
         endpoint: its address, model and key's variable.
@@ -81,7 +81,7 @@ class EndpointModel:
         )
 
     def _choose(self, ask: Ask, labels: Sequence[str]) -> Chosen:
-        """Without shares where it named no label."""
+        """One choice; its shares are empty where the reply names none of the labels."""
         began = time.perf_counter()
         reply = self._complete(ask, max_tokens=1, **self._telling(top_logprobs=_TOP))
         tokens = int((reply.get("usage") or {}).get("prompt_tokens") or 0)

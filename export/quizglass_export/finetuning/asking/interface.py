@@ -26,7 +26,7 @@ class Written:
     """What a model wrote to a prompt."""
 
     text: str
-    """With what a served model leaves to the calculator worked out."""
+    """The text written, with what a served model leaves to the calculator worked out."""
     probabilities: tuple[float, ...] = ()
     """Probability of every token, 0 to 1; empty where the model does not say."""
     prompt_tokens: int = 0

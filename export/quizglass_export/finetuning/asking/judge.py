@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
+from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.finetuning.asking.interface import Ask, AskedModel
+from quizglass_export.reporting.sample_scores import right_by_words
 from quizglass_export.scoring.answers import exact_match
 from quizglass_export.scoring.claims import contains_words
 from quizglass_export.scoring.judge import RIGHT as RIGHT_GRADE
@@ -20,27 +22,41 @@ RIGHT = scaled(RIGHT_GRADE)
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """An answer beside what would be right."""
+    """A model's answer to a question, with the answers that are right."""
 
     question: str
     gold: tuple[str, ...]
     answer: str
+    sample: Sample | None = None
+    """The benchmark's record of what is right; None where the gold answers are all that is known."""
+
+    @classmethod
+    def to(cls, sample: Sample, answer: str) -> Self:
+        """An answer to a benchmark's own question."""
+        return cls(sample.question, sample.answers, answer, sample)
 
 
 class AnswerJudge(Protocol):
     """Scores answers from 0 (wrong) to 100 (right)."""
 
     def scores(self, answers: Sequence[GivenAnswer]) -> list[float]:
-        """One score for each."""
+        """The score of each answer, 0 to 100, in the order given."""
         ...
 
 
 class ExactJudge:
-    """100 for an answer that equals a gold answer or alias after normalisation, else 0."""
+    """100 for an answer that equals a gold answer or alias after normalisation, or that its benchmark's own rule takes
+    (a number in InfoSeek's range, an answer of several of VQAv2's people, half of Encyclopedic-VQA's list); else 0.
+    """
 
     def scores(self, answers: Sequence[GivenAnswer]) -> list[float]:
-        """One score for each."""
-        return [100.0 * exact_match(each.answer, each.gold[0], each.gold[1:]) for each in answers]
+        """The score of each answer, 0 to 100, in the order given."""
+        return [100.0 * self._right(each) for each in answers]
+
+    def _right(self, given: GivenAnswer) -> bool:
+        if exact_match(given.answer, given.gold[0], given.gold[1:]):
+            return True
+        return given.sample is not None and right_by_words(given.sample, given.answer)
 
 
 class ContainsJudge:
@@ -49,7 +65,7 @@ class ContainsJudge:
     """
 
     def scores(self, answers: Sequence[GivenAnswer]) -> list[float]:
-        """One score for each."""
+        """The score of each answer, 0 to 100, in the order given."""
         return [100.0 * any(contains_words(each.answer, gold) for gold in each.gold) for each in answers]
 
 
@@ -63,7 +79,7 @@ class GradingJudge:
     model: AskedModel
 
     def scores(self, answers: Sequence[GivenAnswer]) -> list[float]:
-        """One score for each."""
+        """The score of each answer, 0 to 100, in the order given."""
         scores = ExactJudge().scores(answers)
         pairs = enumerate(zip(scores, answers, strict=True))
         open_ = [index for index, (score, each) in pairs if not score and each.answer]

@@ -35,7 +35,7 @@ _WIDE = 50
 One = TypeVar("One")
 Two = TypeVar("Two")
 _LONG = {"think": 256, "reason": 192, "weigh": 96, "reformulate": 128, "split": 128, "complete": 128}
-"""Tokens of tasks that write more than an answer."""
+"""Most tokens that are written, by task, for tasks that write more than an answer's MOST_TOKENS."""
 _PROMPTS = {"planner": "plan"}
 """Names of prompts, by decider, where the two differ."""
 
@@ -63,7 +63,7 @@ class Spent:
     seconds: float = 0.0
     """Seconds spent in models."""
     decisions: list[tuple[str, str]] = field(default_factory=list)
-    """(decision, label)."""
+    """(name of the decision, value of the label chosen), in the order in which they were made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class OfflineTurn:
         self.evidence: list[Evidence] = []
 
     def run(self, policy: Policy) -> Draft:
-        """The whole turn of a policy."""
+        """Run a policy's whole turn; returns its answer."""
 
         async def answer() -> Draft:
             return await policy.answer(self)
@@ -115,17 +115,17 @@ class OfflineTurn:
 
     @property
     def reads_entries(self) -> bool:
-        """Always: no passages stand behind captions."""
+        """True: captions have no passages behind them, so a chosen entry's own passages are searched for."""
         return True
 
     @property
     def searches_text(self) -> bool:
-        """Always: what is searched has texts."""
+        """True: a policy may always search for texts."""
         return True
 
     @property
     def most_rounds(self) -> int | None:
-        """What the paper of a policy says."""
+        """None: each policy takes the number of rounds of its paper, for there is no bundle that says another."""
         return None
 
     @property
@@ -138,12 +138,12 @@ class OfflineTurn:
         return State(self._turn.question)
 
     def fixed(self, plan: Plan) -> Plan:
-        """The plan itself."""
+        """Note that the policy always follows this plan, and return it."""
         self.spent.decisions.append(("fixed", plan.value))
         return plan
 
     async def decide(self, labels: type[Label], state: State, *, by: str, otherwise: Label, **also: Note) -> Label:
-        """The likeliest letter."""
+        """Ask the decider `by`, or the answerer without one, and return the label of the likeliest letter."""
         every = list(labels)
         named = letters(len(every))
         model = self._models.deciders.get(by, self._models.answerer)
@@ -157,7 +157,7 @@ class OfflineTurn:
         return label
 
     async def write(self, task: str, state: State, **also: Note) -> Draft:
-        """Complete a prompt."""
+        """Fill the task's prompt from the state, complete it greedily, and note what that cost."""
         ask = self._ask(self._models.answerer, task, state, also)
         most = _LONG.get(task, MOST_TOKENS)
         (written,) = await asyncio.to_thread(self._models.answerer.write, [ask], most)
@@ -171,28 +171,28 @@ class OfflineTurn:
         return draft
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
-        """The lines of a completion."""
+        """Write to the task's prompt as `write` does, and return the lines of the text."""
         return lines_of((await self.write(task, state, **also)).text)
 
     async def queries(self, task: str, state: State, **also: Note) -> list[str]:
-        """The same."""
+        """Write search queries, one a line, and return them as `lines` does."""
         return await self.lines(task, state, **also)
 
     async def rewrite(self, state: State) -> list[str]:
-        """The lines of a rewriting."""
+        """The question rewritten so that it stands alone: one or more queries."""
         return await self.lines("rewrite", state)
 
     async def answer(self, state: State, task: str = "answer", **also: Note) -> Draft:
-        """Complete a prompt; nobody waits for it."""
+        """Write the answer as `write` does; it is streamed to nobody."""
         return await self.write(task, state, **also)
 
     async def attempt(self, state: State) -> tuple[Draft, bool]:
-        """The same, and whether it says anything but the server's own words by which nothing is known."""
+        """The answer, and whether it says anything else than the words by which a bundle says that it does not know."""
         draft = await self.answer(state)
         return draft, bool(draft.text) and not same_wording(draft.text, Tuning().abstain)
 
     def tell(self, draft: Draft, *, provisional: bool = False) -> Draft:
-        """The draft itself."""
+        """The draft, unchanged: nobody is told of it before the turn ends."""
         return draft
 
     def refuse(self, draft: Draft, reason: AbstainReason) -> Draft:
@@ -202,12 +202,12 @@ class OfflineTurn:
     async def search_image(
         self, phrases: Sequence[str] = (), limit: int = 0, *, candidates: bool = False
     ) -> list[Evidence]:
-        """Look the whole picture up."""
+        """Search with the whole picture, for `limit` entries or one; no views and no boxes are cut out of it."""
         hits = await asyncio.to_thread(self._models.search.image, self._picture, limit or _SEEN)
         return self._keep("image_search", hits)
 
     def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:
-        """The evidence itself."""
+        """The evidence, unchanged: no event tells of what is shown."""
         return list(chosen)
 
     async def tags(self) -> tuple[str, ...]:
@@ -223,7 +223,7 @@ class OfflineTurn:
         return self._keep("own_passages", [hit for of_one in own for hit in of_one])
 
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
-        """Look queries up."""
+        """Search for texts with every query, for `limit` passages in all, or two a query."""
         if not queries:
             return []
         shown = limit or len(set(queries)) * _FOUND
@@ -234,7 +234,7 @@ class OfflineTurn:
         return await one, await two
 
     def certain(self, draft: Draft) -> bool:
-        """Always: the line is fitted on what is written."""
+        """True: every draft counts as certain, since the line over probabilities is fitted on drafts of such turns."""
         return True
 
     def remembers(self, draft: Draft) -> bool:
@@ -250,11 +250,11 @@ class OfflineTurn:
         return abstains(draft.text, Tuning().abstain)
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
-        """All of them."""
+        """Numbers of all rounds, 1 to `most`: no budget ends them earlier."""
         yield from range(1, most + 1)
 
     def extra_round(self, *steps: str) -> AbstractContextManager[bool]:
-        """One that fits."""
+        """A context that says True: there is always time for one more round."""
         return nullcontext(True)
 
     def _keep(self, call: str, found: list[Evidence]) -> list[Evidence]:

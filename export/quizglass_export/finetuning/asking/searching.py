@@ -76,12 +76,12 @@ class RecordedSearch:
     """What a question's own record has: the oracle's evidence."""
 
     entity: str = ""
-    """What the picture shows."""
+    """Name of the thing that the picture shows; empty where nobody records it."""
     passages: tuple[str, ...] = ()
     entry: str = ""
 
     def image(self, picture: Path | None, limit: int) -> list[Evidence]:
-        """The thing itself."""
+        """The entry of the recorded thing, with its first passage; none where no name is recorded."""
         text = self.passages[0] if self.passages else ""
         return [Evidence("1", Origin.IMAGE_SEARCH, self.entry, self.entity, text)] if self.entity and limit else []
 
@@ -93,7 +93,7 @@ class RecordedSearch:
         ]
 
     def picture(self, evidence: Evidence) -> Path | None:
-        """None is recorded."""
+        """None: records have no pictures of entries."""
         return None
 
 

@@ -94,7 +94,7 @@ class GivenTurn(Record):
     plan: str = ""
 
     def answered(self) -> Answered:
-        """As it is scored."""
+        """The turn as the scorers take it."""
         searches = self.image_searches, self.text_searches
         cost = TurnCost(*searches, self.prompt_tokens, self.answer_tokens, self.seconds)
         entries = self.found if any(searches) else None
@@ -212,7 +212,7 @@ def _scorers(options: Evaluation, loaded: dict[str, AskedModel]) -> Scorers:
 
 
 def _plans(policy: str, turns: Mapping[str, GivenTurn]) -> Any:
-    """Shares of the plans, where there were any."""
+    """The share of turns with each plan, as rows "POLICY: PLAN"; none where no turn has a plan."""
     every = [turn.plan for turn in turns.values() if turn.plan]
     for plan in sorted(set(every)):
         hits = [{"plan share": float(each == plan)} for each in every]
@@ -220,7 +220,7 @@ def _plans(policy: str, turns: Mapping[str, GivenTurn]) -> Any:
 
 
 def show(report: Mapping[str, Any]) -> None:
-    """The table for people."""
+    """Print the report as a table for people."""
     lines = [
         ReportLine(
             row["row"],

@@ -39,7 +39,7 @@ class Loaded:
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """The device that the model's weights are on."""
         device: torch.device = next(self.model.parameters()).device
         return device
 

@@ -22,7 +22,7 @@ from quizglass_server.models.fitting import encode_within
 from quizglass_server.models.prompts import Prompt, PromptTokenizer, SegmentKind
 
 MOST_PIXELS = 178_956_970
-"""Of a picture; Pillow refuses more by itself, unless a server's decoder has run in the process."""
+"""Most pixels of a picture; Pillow refuses more by itself, unless a server's decoder has run in the process."""
 
 
 def read_picture(path: Path) -> RGB:

@@ -81,19 +81,19 @@ class CogPlannerTraining(Training):
 
 
 class PlanningRound(Record):
-    """S_t-1, and what was decided from it."""
+    """One round of a turn: the state S_t-1 before it, the queries Q_t and the action A_t decided from it."""
 
     queries: tuple[str, ...]
     seen: tuple[str, ...]
     found: tuple[str, ...]
     pictures: tuple[str, ...]
-    """Of the first lines seen, from the folder of the file."""
+    """Paths of the pictures of the entries in `seen`, relative to the file; up to the first without one."""
     reformulated: tuple[str, ...]
     action: str
 
 
 class Trace(Record):
-    """A turn of a planner."""
+    """One question's turn: the answer, whether it was right, and its planning rounds in order."""
 
     id: str
     answer: str
@@ -147,7 +147,7 @@ class _Tracer:
         """Traces of some questions, several at once where the model gains from that."""
         with ThreadPoolExecutor(self._options.parallel if self._model is None else self._model.parallel) as pool:
             turns = list(pool.map(self._turn, samples))
-        judged = [GivenAnswer(s.question, s.answers, turn[0]) for s, turn in zip(samples, turns, strict=True)]
+        judged = [GivenAnswer.to(s, turn[0]) for s, turn in zip(samples, turns, strict=True)]
         return [
             Trace(id=sample.id, answer=answer, right=good, words=words, rounds=tuple(rounds))
             for sample, (answer, words, rounds), good in zip(samples, turns, right(self._judge, judged), strict=True)

@@ -40,6 +40,7 @@ from quizglass_export.finetuning.recipes.questions import (
     held_out_ids,
     is_gold,
     make_judge,
+    only_where,
     picture_file,
     printed_words,
     read_questions,
@@ -96,15 +97,15 @@ class Told(Record):
     """What an answer is written from besides the question, as its prompt shows it."""
 
     seen: tuple[str, ...] = ()
-    """Entries."""
+    """Lines of the entries shown, "<title>: <caption>"."""
     names: tuple[str, ...] = ()
-    """Their titles."""
+    """Titles of these entries."""
     found: tuple[str, ...] = ()
-    """Passages."""
+    """Lines of the passages shown, "<title>: <text>"."""
     queries: tuple[str, ...] = ()
-    """The question rewritten."""
+    """The question rewritten so that it stands alone; empty where it was not."""
     pictures: tuple[str, ...] = ()
-    """Of the entries seen, from the folder of the file; up to the first that has none."""
+    """Paths of the pictures of the entries in `seen`, relative to the file; up to the first without one."""
 
     def values(self) -> dict[str, Any]:
         """Values of prompts, by their names there."""
@@ -118,25 +119,25 @@ class Conditions(Record):
     id: str
     entries: tuple[str, ...]
     pictures: tuple[str, ...]
-    """Of the entries, from the folder of the file; fewer where one has none."""
+    """Paths of the entries' pictures, relative to the file; up to the first entry without one."""
     gold: int
-    """Place of the right entry."""
+    """Place of the right entry among `entries`; -1 where it is not among them."""
     chosen: int
     """Place of the entry that is chosen by pictures and texts together, as it is served."""
     by_picture: int
     by_text: int
-    """Of entries that are shown in an order which tells nothing of the picture, unlike that of the search."""
+    """Chosen by texts alone, shown in an order which tells nothing of the picture, unlike that of the search."""
     evidence: Told
-    """Of the entry that is chosen, or found by text."""
+    """What y_ext is answered from: the chosen entry and its passages, or what the text search found."""
     memory: str
     external: str
-    """What is answered from the evidence."""
+    """y_ext: the answer from `evidence`; empty where there was none."""
     memory_right: bool
     external_right: bool
     reason: str = ""
     """What `weigh` says, where there is a conflict."""
     right_entry: Told = Told()
-    """The right entry with its passages, where one modality alone finds it."""
+    """The right entry with its passages, for `sft`; empty unless exactly one modality finds it."""
     every_entry: Told = Told()
     """All of them with a passage each, where there is anything to learn."""
 
@@ -158,7 +159,8 @@ class Conditions(Record):
 def annotate(options: CoReAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `conditions.jsonl` and the examples; goes on where it was stopped."""
     loaded: dict[str, AskedModel] = {}
-    samples = {name: each for name, each in with_answers(read_questions(options)).items() if each.pictures}
+    judged = with_answers(read_questions(options))
+    samples = only_where(judged, lambda sample: bool(sample.pictures), "pictures: has one, and a gold answer")
     model, judge = asked_model(options.answerer, options, loaded), make_judge(options, loaded)
     with Client(options.server) as client:
         go_on(options, client)
@@ -265,7 +267,7 @@ def _from_memory(sample: Sample, turn: _CoreTurn) -> Ask:
 
 
 def _given(samples: Sequence[Sample], texts: Sequence[str]) -> list[GivenAnswer]:
-    return [GivenAnswer(each.question, each.answers, text) for each, text in zip(samples, texts, strict=True)]
+    return [GivenAnswer.to(each, text) for each, text in zip(samples, texts, strict=True)]
 
 
 def _choices(
@@ -303,7 +305,7 @@ def _order(sample: Sample, entries: Sequence[str]) -> list[int]:
 
 
 def core_examples(sample: Sample, run: Conditions, out: Path) -> Iterator[TrainingExample]:
-    """What one question teaches."""
+    """The training examples of one question: none, or some of prki, vtki, sft and one_stage."""
     own = shown_pictures([picture_file(sample, out / "pictures")], out)
 
     def example(

@@ -25,9 +25,9 @@ class NoteMaker:
     """Makes examples of real facts."""
 
     facts: Mapping[str, Sequence[Fact]]
-    """Facts, by thing."""
+    """All facts of each thing, by the thing's name."""
     things: Sequence[str]
-    """Of notes about something else."""
+    """Names of the things that notes beside the right one are about."""
     abstain: float
     chance: random.Random
 

@@ -130,7 +130,7 @@ def annotate(options: PlannerAnnotation, progress: Progress) -> dict[str, Any]:
 
 
 def all_decomposed(samples: Sequence[Sample], folder: Path, writer: AskedModel | None) -> list[Decomposition]:
-    """Of each sample, as many at once as the writer gains from; errors as `decomposed`."""
+    """Take each sample apart, as many at once as the writer gains from; errors as `decomposed`."""
     with ThreadPoolExecutor(1 if writer is None else writer.parallel) as pool:
         return list(pool.map(lambda sample: decomposed(sample, picture_file(sample, folder), writer), samples))
 
@@ -187,10 +187,10 @@ def probed(
     for index, sample in enumerate(samples):
         part, (own_, image_, gold_, entry_) = parts[sample.id], said[4 * index : 4 * index + 4]
         judged += [
-            GivenAnswer(sample.question, sample.answers, own_),
+            GivenAnswer.to(sample, own_),
             GivenAnswer(part.image_query, (part.image_answer,), image_),
-            GivenAnswer(part.gold_query, sample.answers, gold_),
-            GivenAnswer(sample.question, sample.answers, entry_),
+            GivenAnswer(part.gold_query, sample.answers, gold_, sample),
+            GivenAnswer.to(sample, entry_),
         ]
     scores = judge.scores(judged)
     fours = zip(samples, zip(*[iter(said)] * 4, strict=True), zip(*[iter(scores)] * 4, strict=True), strict=True)

@@ -11,8 +11,9 @@ verifier), so every prompt is filled as it will be served. What is right is know
     subject         the exceptions, from the data set's own domains and categories
     object(s)       as the data set records them, or as a stronger model says
     entity          whether an entry that the image search brought is the thing
-    verifier        supported: the right answer and its evidence; contradicted: another answer; unsupported: another
-                    question's evidence; incomplete: one of several claims. With the turn's reason for its own answer
+    verifier        supported: the right answer and its evidence; contradicted: another answer, which has the words of
+                    no right one and of no claim; unsupported: another question's evidence; incomplete: one of several
+                    claims. With the turn's reason for its own answer
     line            answers with their token probabilities, right or not: `train verifier-line`
 """
 
@@ -58,7 +59,8 @@ from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import Record, each_kept
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_export.finetuning.training.settings import Training
-from quizglass_export.scoring.answers import exact_match, refuses
+from quizglass_export.scoring.answers import refuses
+from quizglass_export.scoring.claims import contains_words
 from quizglass_export.search_router import FEATURES, branch_of
 from quizglass_server.domain.state import Draft
 from quizglass_server.policies.qa_dragon import Branch, Judgement, Parts, QADragon, Same, Subject
@@ -70,7 +72,7 @@ from quizglass_server.steps.signs import features, signs
 EVERYTHING = QADragon("qa-dragon-annotated", Parts(search_router=False, tool_router=False, verifier=False))
 TURNS = "turns.jsonl"
 MOST_OTHERS = 2
-"""Entries that are another thing, for each question."""
+"""Most entries of other things that a question teaches `entity` to turn down."""
 
 
 class DragonAnnotation(AnnotationOptions):
@@ -113,7 +115,7 @@ class DragonTurn(Record):
     objects: tuple[str, ...] = ()
     object: str = ""
     reason: str = ""
-    """What the answer follows from."""
+    """The chain of thought that the policy wrote before its answer; empty where it wrote none."""
     answer: str
     answer_right: bool
     p_min: float
@@ -180,7 +182,7 @@ class _PolicyRuns:
         judged = []
         for sample, (turn, final), fact in zip(samples, runs, told, strict=True):
             texts = (_said(turn, "draft"), final.text, fact)
-            judged += [GivenAnswer(sample.question, sample.answers, text) for text in texts]
+            judged += [GivenAnswer.to(sample, text) for text in texts]
         good = iter(right(self._judge, judged))
         triples = zip(good, good, good, strict=True)
         return [self._noted(s, *run, *each) for s, run, each in zip(samples, runs, triples, strict=True)]
@@ -348,7 +350,7 @@ def _judgements(sample: Sample, turn: DragonTurn, other: Sample) -> Iterator[tup
         yield Judgement.SUPPORTED, right, evidence
         own = not turn.answer_right and not refuses(turn.answer)  # one that says nothing contradicts nothing
         wrong = turn.answer if own else other.answer
-        if wrong and not exact_match(wrong, sample.answer, sample.answers):
+        if wrong and not any(contains_words(wrong, told) for told in (*sample.answers, *sample.claims)):
             yield Judgement.CONTRADICTED, wrong, evidence
         if len(sample.claims) > 1:
             yield Judgement.INCOMPLETE, sample.claims[0], evidence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -69,8 +69,8 @@ class DataOptions(QuestionOptions, ModelOptions):
 
     judge: str = Field(
         "exact",
-        description="exact: equal after normalisation to a gold answer; contains: its words stand in one sentence; or "
-        f"a model: {MODEL_HELP}",
+        description="exact: equal after normalisation to a gold answer, or right by the benchmark's own rule; "
+        f"contains: a gold answer's words stand in one sentence; or a model: {MODEL_HELP}",
     )
 
 
@@ -103,6 +103,8 @@ def go_on(options: OutOptions, client: Client | None = None, *, apart_from: Sequ
     if client is not None:
         with suppress(ClientError):  # what was kept can be scored without it, and what was not is asked of it soon
             said["server"] = client.capabilities().bundle
+    elif "server" in type(options).model_fields:
+        said["server"] = None  # recorded evidence is another than what a server finds
     path = options.out / "begun.json"
     before = read_json(path) if path.is_file() and _keeps_answers(options) else {}
     differing = [name for name, value in said.items() if name in before and _other(name, before[name], value)]
@@ -216,12 +218,35 @@ def make_judge(options: DataOptions, loaded: dict[str, AskedModel]) -> AnswerJud
 
 
 def with_answers(samples: Mapping[str, Sample]) -> dict[str, Sample]:
-    """The samples that can be judged: answerable, with a gold answer."""
-    return {name: sample for name, sample in samples.items() if sample.answerable and sample.answers}
+    """The samples that can be judged: answerable, with a gold answer.
+
+    Raises:
+        ExportError: there is none.
+    """
+    return only_where(samples, lambda sample: sample.answerable and bool(sample.answers), "answers: has a gold answer")
+
+
+def only_where(samples: Mapping[str, Sample], fit: Callable[[Sample], bool], what: str) -> dict[str, Sample]:
+    """The samples that fit.
+
+    Args:
+        samples: by id; one at least.
+        fit: whether a sample can be annotated.
+        what: the field, and what a sample that fits has there, for the error.
+
+    Raises:
+        ExportError: none fits; names the first one's place and the field.
+    """
+    fitting = {name: sample for name, sample in samples.items() if fit(sample)}
+    if not fitting:
+        field, _, has = what.partition(": ")
+        first = next(iter(samples.values()))
+        raise ExportError(f"{first.place}: {field}: no question, of {len(samples)}, {has}; nothing can be annotated")
+    return fitting
 
 
 def inseparable(samples: Sequence[Sample]) -> list[str]:
-    """Of each sample the name of its group: samples of one group have an entry or a session in common, or one between.
+    """The name of each sample's group: its samples share an entry or a session, or are linked by others that do.
 
     A question with several lookups has several entries, and a later turn of a session tells the answers before it.
     Where there is neither, the picture makes the group, or the question itself.

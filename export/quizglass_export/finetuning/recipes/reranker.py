@@ -22,6 +22,7 @@ from quizglass_export.finetuning.recipes.questions import (
     go_on,
     held_out_ids,
     is_gold,
+    only_where,
     read_questions,
     write_examples,
 )
@@ -30,7 +31,7 @@ from quizglass_export.finetuning.shared.records import Record, each_kept
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_export.finetuning.training.settings import Training
 from quizglass_export.roles.reranker import RELEVANCE_LABELS
-from quizglass_export.scoring.answers import words_of
+from quizglass_export.scoring.answers import normalise, words_of
 from quizglass_server.steps.prompt_values import line
 
 YES, NO = (text for _, text in RELEVANCE_LABELS)
@@ -61,14 +62,15 @@ class Ranked(Record):
     query: str
     relevant: tuple[str, ...]
     hard: tuple[str, ...]
-    """Best first."""
+    """Passages that do not answer the query, in the order of the server's search, best first."""
 
 
 def annotate(options: RerankerAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `ranked.jsonl` and the examples; goes on where it was stopped."""
-    samples = {
-        name: sample for name, sample in read_questions(options).items() if sample.gold_query or not sample.pictures
-    }
+    every = read_questions(options)
+    samples = only_where(
+        every, lambda sample: bool(sample.gold_query) or not sample.pictures, "gold_query: stands without its picture"
+    )
     with Client(options.server) as client:
         go_on(options, client)
         search = ServerSearch(client, options.out / "pictures")
@@ -113,7 +115,9 @@ def _ranked(sample: Sample, search: ServerSearch, options: RerankerAnnotation) -
     # Of a right entry's passages those that say the answer are sure to be relevant, of another's those that do not say
     # it are sure not to be.
     relevant = dict.fromkeys(map(line, (*recorded, *(item for item in telling if is_gold(item, sample)))))
-    hard = [line(item) for item in hits if item not in telling and not is_gold(item, sample)]
+    told = {normalise(text) for text in sample.evidence}
+    wrong = [item for item in hits if item not in telling and not is_gold(item, sample)]
+    hard = [line(item) for item in wrong if normalise(item.text) not in told]
     return Ranked(id=sample.id, query=query, relevant=tuple(relevant), hard=tuple(hard[: options.negatives]))
 
 

@@ -17,6 +17,7 @@ from quizglass_export.finetuning.recipes.questions import (
     DataOptions,
     go_on,
     make_judge,
+    only_where,
     picture_file,
     read_questions,
 )
@@ -51,9 +52,12 @@ class JudgedAnswer(Record):
 
 def annotate(options: ServedAnswersAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `turns.jsonl`; goes on where it was stopped. Of questions that nothing answers no answer is right."""
-    samples = {
-        name: sample for name, sample in read_questions(options).items() if sample.answers or not sample.answerable
-    }
+    every = read_questions(options)
+    samples = only_where(
+        every,
+        lambda sample: bool(sample.answers) or not sample.answerable,
+        "answers: has a gold answer, or cannot have one",
+    )
     judge = make_judge(options, {})
     with Client(options.server, timeout=options.budget) as client:
         go_on(options, client)
@@ -62,7 +66,7 @@ def annotate(options: ServedAnswersAnnotation, progress: Progress) -> dict[str, 
             with ThreadPoolExecutor(options.parallel) as pool:
                 said = list(pool.map(lambda sample: _answered(client, sample, options), some))
             known = [(s, text) for s, (text, *_) in zip(some, said, strict=True) if s.answerable]
-            good = right(judge, [GivenAnswer(s.question, s.answers, text) for s, text in known])
+            good = right(judge, [GivenAnswer.to(s, text) for s, text in known])
             ids = {s.id for (s, _), true in zip(known, good, strict=True) if true}
             return [
                 JudgedAnswer(id=s.id, answer=text, answer_right=s.id in ids, p_min=least, p_mean=mean)

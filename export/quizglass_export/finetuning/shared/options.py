@@ -51,7 +51,7 @@ def add_flags(parser: argparse.ArgumentParser, kind: type[Options]) -> None:
 
 
 def read_options(kind: type[Kind], args: argparse.Namespace, section: str) -> Kind:
-    """Defaults, then the file's table `[section]`, then the flags.
+    """Read options: defaults, over them the file's table `[section]`, over both the flags.
 
     Raises:
         ExportError: the file cannot be read, or a value is unknown, missing or out of range; names flag or key.

@@ -24,15 +24,15 @@ class TrainingExample(Record):
     objective: str
     """What it is for: plan, act, reformulate, prki, vtki, sft, general ...; ablations leave one out."""
     task: str
-    """Name of the template."""
+    """Name of the prompt template, without `.jinja`."""
     values: dict[str, Any] = Field(default_factory=dict)
-    """What the template is filled from."""
+    """Values of the template's variables, by their names (`EMPTY` of quizglass_server.models.prompts)."""
     pictures: tuple[str, ...] = ()
-    """Paths from the file's folder, the wearer's first."""
+    """Paths of the pictures that the prompt shows, relative to the file; the wearer's own first."""
     target: str
     """What the model is to say: a text, or one of `labels`."""
     labels: tuple[str, ...] = ()
-    """What is chosen from; empty: a text is written."""
+    """Labels of a choice, each of one token, of which `target` is one; empty: `target` is a text."""
 
     @field_validator("values")
     @classmethod
@@ -73,7 +73,7 @@ def read_examples(
 
 
 def mixed(examples: Sequence[TrainingExample], general: Sequence[TrainingExample], seed: int) -> list[TrainingExample]:
-    """As many general examples as others (CogPlanner's 1:1); fewer ones are repeated."""
+    """The examples and as many general ones (CogPlanner's 1:1), which are repeated where there are fewer."""
     if not general:
         return list(examples)
     chance = random.Random(seed)

@@ -41,7 +41,7 @@ class ExampleRows(Dataset[TokenRow]):
         return self._rows[index]
 
     def lengths(self) -> list[int]:
-        """Tokens of each."""
+        """Number of tokens of each example, prompt and answer together."""
         return [len(self[index].ids) for index in range(len(self))]
 
     def check(self) -> None:

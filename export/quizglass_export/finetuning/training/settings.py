@@ -20,7 +20,7 @@ class Training(Options):
     """Options of `quizglass-export train`; each recipe has its own defaults."""
 
     objectives: ClassVar[tuple[str, ...]] = ()
-    """Of the recipe's examples."""
+    """Names of the objectives that the recipe's examples have; --without and --only take no other."""
     checkpoint: Path = Field(description="the model to train: a directory as transformers writes it")
     data: Path = Field(description="folder with train.jsonl and held-out.jsonl, as annotate writes it")
     out: Path = Field(description="folder for the adapter, its prompts, TensorBoard's curves and training.json")

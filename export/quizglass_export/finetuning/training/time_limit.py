@@ -28,11 +28,11 @@ class Diary(transformers.TrainerCallback, ExportableState):  # type: ignore[misc
         self.minutes, self.peak, self.limit, self._since = minutes, peak, limit, time.monotonic()
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
-        """Count from here."""
+        """Begin to count the minutes of this sitting."""
         self._since = time.monotonic()
 
     def on_step_end(self, _: Any, __: Any, control: Any, **___: Any) -> None:
-        """Add what went by, evaluations included."""
+        """Add the time since the last step, evaluations included; end the run where its limit is reached."""
         now = time.monotonic()
         self.minutes, self._since = self.minutes + (now - self._since) / 60, now
         self.peak = max(self.peak, peak_memory())
@@ -40,7 +40,7 @@ class Diary(transformers.TrainerCallback, ExportableState):  # type: ignore[misc
             control.should_training_stop = control.should_save = True
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
+        """Constructor arguments and attributes that transformers keeps in every checkpoint."""
         return {"args": {"limit": self.limit}, "attributes": {"minutes": self.minutes, "peak": self.peak}}
 
 
@@ -71,7 +71,7 @@ def falling(optimizer: torch.optim.Optimizer, steps: int, settings: Training, mi
 
 
 def peak_memory() -> int:
-    """Bytes: of the GPU where there is one, else of the process."""
+    """Most bytes taken so far: by tensors on the GPU where there is one, else by this process."""
     if torch.cuda.is_available():
         return int(torch.cuda.max_memory_allocated())
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

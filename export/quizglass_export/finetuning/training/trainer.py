@@ -146,7 +146,7 @@ class _AnswerTrainer(transformers.Trainer):  # type: ignore[misc]
     def __init__(self, settings: Training | None = None, **how: Any) -> None:
         super().__init__(**how)
         self._settings = settings
-        self.model_accepts_loss_kwargs = False  # the mean of accumulated batches is this class's own
+        self.model_accepts_loss_kwargs = True  # `compute_loss` is told how many examples a step has
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
         if self._settings is None or not self._settings.minutes:
@@ -160,7 +160,13 @@ class _AnswerTrainer(transformers.Trainer):  # type: ignore[misc]
             return super()._get_train_sampler(train_dataset)
         return SimilarLengths(self.train_dataset.lengths(), self._settings.batch, self._settings.seed)
 
-    def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **_: Any) -> Any:
+    def _get_num_items_in_batch(self, batch_samples: Any, device: Any) -> int:
+        """Examples of an optimiser step; the last batch of an epoch may be short, and its examples count no more."""
+        return sum(len(batch["labels"]) for batch in batch_samples)
+
+    def compute_loss(
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: int | None = None
+    ) -> Any:
         labels = inputs["labels"]
         columns = (labels != _IGNORED).any(0).nonzero()[:, 0]
         rest = {name: value for name, value in inputs.items() if name != "labels"}
@@ -168,7 +174,7 @@ class _AnswerTrainer(transformers.Trainer):  # type: ignore[misc]
         wanted = labels[:, columns]
         losses = functional.cross_entropy(logits.transpose(1, 2), wanted, ignore_index=_IGNORED, reduction="none")
         said = wanted != _IGNORED
-        loss = (losses.sum(1) / said.sum(1)).mean()
+        loss = (losses.sum(1) / said.sum(1)).sum() / (num_items_in_batch or len(labels))
         if not return_outputs:
             return loss
         right = ((logits.argmax(-1) == wanted) | ~said).all(1).float()
@@ -215,7 +221,7 @@ def _arguments(settings: Training, held_out: int, loaded: Loaded, *, quiet: bool
         per_device_eval_batch_size=settings.batch,
         gradient_accumulation_steps=settings.accumulation,
         learning_rate=settings.learning_rate,
-        lr_scheduler_type=settings.schedule,
+        lr_scheduler_type="constant_with_warmup" if settings.schedule == "constant" else settings.schedule,
         warmup_ratio=settings.warm_up,
         num_train_epochs=settings.epochs,
         max_steps=settings.steps or -1,

@@ -54,7 +54,7 @@ class Summary:
     conflicts: int = 0
     sessions: int = 0
     turns: int = 0
-    """Questions of all sessions."""
+    """Number of questions of all sessions together."""
 
     def record(self, format: int) -> dict[str, Any]:
         """What world.json tells of it."""
@@ -68,7 +68,7 @@ class Amounts:
 
     questions: int = 400
     unknowable: int | None = None
-    """None: a tenth of the questions."""
+    """Questions that nothing answers; None: a tenth of `questions`."""
     conflicts: int = 0
     """Over all kinds of disputes that the world has; none leaves it without any."""
     sessions: int = 0

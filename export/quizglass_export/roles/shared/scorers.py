@@ -130,7 +130,7 @@ class VisionPrompts:
         self.image_id = tokenizer.token_id(part.image_token)
         self.rows: list[list[int]] = []
         self.pictures: list[list[RGB]] = []
-        """Of each prompt, in the order in which it shows them."""
+        """Pictures of each prompt, in the order in which it shows them."""
         span = vision_inputs.image_span(tokenizer, part.image_token, part.picture)
         for index, sample in enumerate(job.samples):
             given, values = [sample.picture], sample.values()

@@ -23,7 +23,7 @@ from quizglass_server.steps.prompt_values import standing, unmatched
 PROMPTS = resources.files("quizglass_export.starter") / "prompts"
 """The starter's templates, one a task, named as the task."""
 MOST_TOKENS = 480
-"""Of a prompt that is trained on; longer ones are left out."""
+"""Most tokens of a prompt that is trained on; longer ones are left out."""
 LETTERS = "ABCDEF"
 """Labels of decisions, in the order of the policy's enumeration."""
 

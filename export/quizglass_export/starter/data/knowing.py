@@ -17,18 +17,18 @@ _NAME = re.compile(r"(?<=[a-z,'’] )[A-Z][A-Za-z]+")
 
 @dataclass(frozen=True)
 class Known:
-    """What of a question needs no lookup."""
+    """Which parts of a question the base answers without any lookup."""
 
     answer: bool
-    """The question itself."""
+    """Whether it answers the question as it is put (q)."""
     name: bool
-    """What the picture shows."""
+    """Whether it names the thing in the picture (q_i)."""
     rest: bool
-    """The answer, once the question names all it is about."""
+    """Whether it answers the question once that names all it is about (q_g)."""
 
     @classmethod
     def taught(cls, question: Question, library: Library) -> Known:
-        """By construction: what the picture and what is taught by heart suffice for."""
+        """What the base knows by construction: what the picture and what is taught by heart suffice for."""
         images = [hop for hop in question.hops if hop.action == "image"]
         texts = [hop for hop in question.hops if hop.action != "image"]
         target = library.things.get(question.target or "")

@@ -22,9 +22,9 @@ from quizglass_export.starter.model.vlm import Model, hidden_states, logits, pic
 
 logger = logging.getLogger(__name__)
 _SAVE_EVERY = 120.0
-"""Seconds of the budget."""
+"""Seconds of the budget between two savings of the progress."""
 _LOG_EVERY = 100
-"""Steps."""
+"""Steps between two lines of the log."""
 _WARM_UP = 0.03
 """Share of the budget in which the rate rises."""
 _WINDOW = 50

@@ -27,9 +27,9 @@ BATCH_TOKENS = 4096
 GROUNDING_RATE, RATE = 1.2e-3, 8e-4
 _VISION, _VISION_SCALE = "model.visual", 0.5
 _SCALED_BY = 200
-"""Pictures."""
+"""Pictures whose features, on average, say how the features of all pictures are scaled."""
 _MEASURED = 500
-"""Questions."""
+"""Most stored questions that the base is measured on."""
 _QUIZZED = 6
 """Questions about one scene."""
 

@@ -97,7 +97,7 @@ SERVING = Mixture(
     shares=OFTENER_ASKED,
     tokens=3000,
 )
-"""What servers ask, and quizzes."""
+"""The mixture of the last part of joint training: prompts as a server asks them, and quizzes."""
 _WEIGHED = (0.4, 0.35, 0.25)
 """Of conflicts: about what is known by heart, what is not, and what the world's sources disagree on."""
 
@@ -169,7 +169,7 @@ class JointBatches:
         return make()
 
     def reading(self) -> Sequence[Example]:
-        """Text alone."""
+        """A group of questions about passages, without any picture."""
         return self.text.abroad() if self.rng.random() < self.mixture.abroad else self.text.group()
 
     def situation(self) -> Sequence[Example]:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
-from quizglass_server.knowledge.database.disk import FULL
+from quizglass_server.knowledge.database.disk import FULL, meaning
 
 _NAME = "lock"
 _PRIVATE = 0o600
@@ -52,24 +52,75 @@ class DirectoryLock:
         try:
             descriptor = os.open(path, flags | os.O_CLOEXEC, _PRIVATE)
         except OSError as error:
+            if path != directory and _is_of_others(path):
+                raise _of_others(directory) from error
             advice = f"cannot open {path.name} ({error.strerror}); make the directory writable"
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 advice = FULL
             elif not directory.is_dir():
                 advice = "it is no directory, or does not exist"
-            raise KnowledgeFailed(f"knowledge directory {directory}: {advice}") from error
+            raise KnowledgeFailed(f"directory {directory}: {advice}") from error
         self._descriptors.append(descriptor)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             if error.errno not in _HELD_BY_ANOTHER and not needed:
                 return descriptor
-            raise KnowledgeLocked(
-                f"knowledge directory {directory} is in use by another server (process {_holder(directory)}); "
-                "stop that server or give this one another directory",
-                directory=str(directory),
-            ) from error
+            raise _locked(directory) from error
         return descriptor
+
+
+def lock_directory(directory: Path) -> DirectoryLock:
+    """The lock of a directory, which is made if need be. Raises KnowledgeLocked, KnowledgeFailed."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise KnowledgeFailed(f"directory {directory}: there is a file in its place; name another directory") from error
+    except OSError as error:
+        raise KnowledgeFailed(f"directory {directory}: cannot be created: {meaning(error)}") from error
+    return DirectoryLock(directory)
+
+
+def check_free(directory: Path) -> None:
+    """Look whether the lock could be taken, and make no file. What cannot be looked at counts as free.
+
+    The look itself is a shared lock of an instant, so that two who look do not see each other.
+
+    Raises:
+        KnowledgeLocked: somebody holds it.
+        KnowledgeFailed: it is another user's.
+    """
+    if _is_of_others(directory / _NAME):
+        raise _of_others(directory)
+    for path in (directory, directory / _NAME):
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno in _HELD_BY_ANOTHER:
+                    raise _locked(directory) from error
+            finally:
+                os.close(descriptor)
+
+
+def _is_of_others(lock: Path) -> bool:
+    """Whether another user made a lock, or all of the store, where this one may write."""
+    there = os.access(lock.parent, os.W_OK | os.X_OK) and lock.exists()
+    return there and not os.access(lock, os.R_OK | os.W_OK)
+
+
+def _of_others(directory: Path) -> KnowledgeFailed:
+    advice = f"this user may not write {_NAME}; chown the files there, which another user made"
+    return KnowledgeFailed(f"directory {directory}: {advice}")
+
+
+def _locked(directory: Path) -> KnowledgeLocked:
+    return KnowledgeLocked(
+        f"directory {directory} is in use by another server (process {_holder(directory)}); "
+        "stop that server or give this one another directory",
+        directory=str(directory),
+    )
 
 
 def _holder(directory: Path) -> str:

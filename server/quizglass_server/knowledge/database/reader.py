@@ -70,11 +70,11 @@ _VECTOR, _SPACE = 5, 4  # columns of both kinds
 class DatabaseReader:
     """A connection that reads; for one thread at a time."""
 
-    def __init__(self, path: Path, clock: Clock = time.time) -> None:
-        """Open. Raises KnowledgeFailed."""
+    def __init__(self, path: Path, clock: Clock = time.time, *, untouched: bool = False) -> None:
+        """Open; `untouched` as of `connect`. Raises KnowledgeFailed."""
         self._clock = clock
         self._file = path
-        self._db = connect(path, write=False)
+        self._db = connect(path, write=False, untouched=untouched)
         try:
             self.key = self.state().key
         except BaseException:

@@ -124,12 +124,25 @@ def explained(path: Path) -> Iterator[None]:
         raise KnowledgeFailed(f"{path.name}: {meaning(error)}", file=path.name) from error
 
 
-def connect(path: Path, *, write: bool) -> sqlite3.Connection:
+@contextmanager
+def naming(directory: Path) -> Iterator[None]:
+    """Have failures of opening a store name its directory too: who opens one is no client, and may have several."""
+    try:
+        yield
+    except KnowledgeFailed as error:
+        named = f"directory {directory}"
+        if error.message.startswith(named):
+            raise
+        raise KnowledgeFailed(f"{named}: {error.message}", **error.metadata) from error
+
+
+def connect(path: Path, *, write: bool, untouched: bool = False) -> sqlite3.Connection:
     """Open the database, for one thread at a time; a writer creates the tables in a new file.
 
     Writers wait for the disk at every commit (synchronous=FULL also syncs the write-ahead log): what is acknowledged
     survives the loss of power. Readers see the last commit and never change the file: the log of a crash is read, not
-    moved into it.
+    moved into it. They leave an empty log beside it, though, unless it is to stay `untouched`: for a brief look while
+    nobody writes.
 
     Raises:
         KnowledgeFailed: the file cannot be opened or is of another kind or version.
@@ -138,6 +151,8 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
         if write and is_new(path):
             _create(path)
         address = f"file:{quote(str(path))}?mode={'rw' if write else 'ro'}"
+        if untouched and not has_log(path):
+            address += "&immutable=1"
         connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0)
         try:
             _prepare(connection, path.name, write)
@@ -149,8 +164,13 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
 
 def is_new(path: Path) -> bool:
     """Whether there is no database yet: no file, or an empty one without a log that could fill it."""
+    return not path.exists() or (path.stat().st_size == 0 and not has_log(path))
+
+
+def has_log(path: Path) -> bool:
+    """Whether there is anything in the write-ahead log beside a database."""
     log = path.with_name(f"{path.name}-wal")
-    return not path.exists() or (path.stat().st_size == 0 and not (log.exists() and log.stat().st_size))
+    return log.exists() and log.stat().st_size > 0
 
 
 def is_writable(path: Path) -> bool:

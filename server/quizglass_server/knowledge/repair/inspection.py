@@ -42,10 +42,17 @@ class Defect:
     """Whether it is in the database; what is derived is rebuilt by itself."""
 
 
-def check_before_opening(directory: Path) -> None:
+def check_before_opening(directory: Path, *, untouched: bool = False) -> StoreState | None:
     """What every start looks at: the tables, the ids, the labels, and that no acknowledged commit is missing.
 
     Rows are checked when they are read. An older version of the tables is left to the migration.
+
+    Args:
+        directory: the store's.
+        untouched: whether not even an empty log is to be left there, as of `connect`.
+
+    Returns:
+        What the database says about itself; None of a new one, and of one that the migration has yet to read.
 
     Raises:
         KnowledgeFailed: the database is damaged or not a knowledge store; nothing was changed.
@@ -54,20 +61,21 @@ def check_before_opening(directory: Path) -> None:
     path = directory / FILE
     if is_new(path):
         _check_absence(mark, path.with_name(f"{FILE}-wal"))
-        return
-    with closing(connect(path, write=False)) as connection, explained(path):
+        return None
+    with closing(connect(path, write=False, untouched=untouched)) as connection, explained(path):
         version = schema_version(connection, FILE)
         if version == 0:
             _check_absence(mark)
         if version != SCHEMA_VERSION:  # a new file, or one that the migration has yet to read
-            return
+            return None
         if not has_our_tables(connection):
             raise damaged(FILE, "what it says about its tables")
-    with closing(DatabaseReader(path)) as reader:
+    with closing(DatabaseReader(path, untouched=untouched)) as reader:
         state = reader.check_ids()
         for kind in VectorKind:
             reader.labels(kind)
     _compare(state, mark)
+    return state
 
 
 def is_outdated(directory: Path) -> bool:

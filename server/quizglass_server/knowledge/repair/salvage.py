@@ -91,8 +91,7 @@ def salvage(directory: Path, step: Callable[[int], None] = lambda _entries: None
         KnowledgeFailed: it is not a knowledge store, or the new file cannot be written. The old one is untouched.
     """
     path, fresh = directory / FILE, directory / SALVAGE
-    if is_new(path):
-        raise KnowledgeFailed(f"{FILE} is missing or empty: nothing can be repaired; restore a snapshot", file=FILE)
+    check_repairable(directory)
     with explained(path):
         clear(fresh)
         undo_interrupted(directory)
@@ -102,6 +101,15 @@ def salvage(directory: Path, step: Callable[[int], None] = lambda _entries: None
         with suppress(OSError):  # it would take the room that is wanted
             clear(fresh)
         raise
+
+
+def check_repairable(directory: Path) -> None:
+    """Refuse a directory without a database, before a lock is left there. Raises KnowledgeFailed."""
+    if not directory.is_dir():
+        raise KnowledgeFailed(f"directory {directory}: it is no directory, or does not exist")
+    if is_new(directory / FILE):
+        told = f"{directory}: {FILE} is missing or empty: nothing can be repaired"
+        raise KnowledgeFailed(f"{told}; name the directory of a knowledge store, or restore a snapshot", file=FILE)
 
 
 def _salvaged(directory: Path, fresh: Path, step: Callable[[int], None]) -> Salvaged:

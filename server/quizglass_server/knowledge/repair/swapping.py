@@ -60,9 +60,14 @@ def swap(directory: Path, fresh: Path) -> Path:
 
 def undo_interrupted(directory: Path) -> None:
     """Put back the log of a file that was about to be replaced when the process was killed: it has the last commits."""
-    for kept in directory.glob(f"{BEFORE_REPAIR}-*"):
-        if (kept / FILE).exists() and (kept / FILE).samefile(directory / FILE):
-            _put_back(directory, kept, _BESIDE)
+    for kept in interrupted(directory):
+        _put_back(directory, kept, _BESIDE)
+
+
+def interrupted(directory: Path) -> list[Path]:
+    """Folders of repairs that were killed before the new file took the old one's place."""
+    begun = (kept for kept in directory.glob(f"{BEFORE_REPAIR}-*") if (kept / FILE).exists())
+    return [kept for kept in begun if (kept / FILE).samefile(directory / FILE)]
 
 
 def other_copies(directory: Path) -> list[str]:

@@ -14,6 +14,7 @@ from quizglass_server.errors import SettingsError
 _BYTES = 32
 _FILE = "session.key"
 _SETTING = "session_key_file"
+_REMEDY = "name a file that this user may read, or one to be made in a directory that this user may write"
 logger = logging.getLogger(__name__)
 
 
@@ -53,7 +54,7 @@ def load_keys(path: Path) -> tuple[bytes, ...]:
             _make(path)
             text = path.read_text(encoding="ascii")
     except OSError as error:
-        raise SettingsError(f"{_SETTING}: {path}: {error.strerror or error}") from error
+        raise SettingsError(f"{_SETTING}: {path}: {error.strerror or error}; {_REMEDY}") from error
     except UnicodeDecodeError as error:
         raise SettingsError(f"{_SETTING}: {path} is no text of hexadecimal digits") from error
     keys = tuple(_key(line, path, number) for number, line in enumerate(text.splitlines(), 1) if line.strip())

@@ -229,6 +229,29 @@ def test_a_judge_may_be_a_model(tmp_path: Path) -> None:
     assert report["annotated"] == {"none": 6}, "a lenient judge: 4 of 5 is right"
 
 
+@pytest.mark.parametrize(
+    ("recipe", "row", "message"),
+    [
+        ("planner", {}, "answers: no question, of 1, has a gold answer"),
+        ("qa-dragon", {"answers": ["7"], "answerable": False}, "answers: no question, of 1, has a gold answer"),
+        ("verifier-line", {}, "answers: no question, of 1, has a gold answer, or cannot have one"),
+        ("core-mmrag", {"answers": ["7"]}, "pictures: no question, of 1, has one, and a gold answer"),
+        ("reranker", {"pictures": ["x.png"]}, "gold_query: no question, of 1, stands without its picture"),
+    ],
+)
+def test_questions_that_nothing_can_be_learned_from_are_named(
+    recipe: str, row: dict[str, Any], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = rows(tmp_path / "questions.jsonl", [{"id": "1", "question": "How old is it?", **row}])
+    nowhere = "127.0.0.1:9"
+    flags = ["--data", str(data), "--out", str(tmp_path / "out")]
+    flags += [] if recipe in ("reranker", "verifier-line") else ["--answerer", f"http://{nowhere}/v1#m"]
+    flags += [] if recipe == "planner" else ["--server", nowhere]
+    assert main(["annotate", recipe, *flags, "--json"]) == 2
+    assert f"{data}:1: {message}; nothing can be annotated" in capsys.readouterr().err
+    assert not list((tmp_path / "out").glob("*.jsonl"))
+
+
 def test_an_endpoint_that_is_busy_is_asked_again_and_one_that_refuses_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -233,10 +233,37 @@ def test_another_writing_of_a_right_answer_contradicts_nothing() -> None:
     assert [each.target for each in made] == [" A"]
 
 
+@pytest.mark.parametrize(
+    ("said", "targets"),
+    [("Ana built it in 1924.", [" A", " D"]), ("In 1924.", [" A", " D"]), ("In 1925.", [" A", " C", " D"])],
+)
+def test_an_answer_that_holds_a_right_one_or_a_part_of_it_contradicts_nothing(said: str, targets: list[str]) -> None:
+    judged_wrong = DragonTurn(**turn(0.55), answer=said)
+    gold, claims = ("Ana, 1924",), ("Ana", "1924")
+    sample = Sample("1", "?", gold, claims=claims, evidence=("Ana built it in 1924.",))
+    made = dragon_examples(sample, judged_wrong, Sample("2", "?", ("",)), ())
+    assert sorted(each.target for each in made if each.task == "verifier") == targets
+
+
 def test_without_a_server_the_recorded_evidence_is_searched(data: Path, tmp_path: Path) -> None:
     run(data, tmp_path / "out", None)
     made = read(tmp_path / "out" / "train.jsonl")
     assert made["sure//entity-0"]["values"]["seen"] == ["Boat: The Boat is 7 years old."]
+
+
+@pytest.mark.parametrize("begun_with_it", [False, True])
+def test_turns_of_recorded_evidence_and_of_a_servers_are_not_mixed(
+    begun_with_it: bool, stage: Stage, data: Path, tmp_path: Path
+) -> None:
+    servers = [stage.target, ""] if begun_with_it else ["", stage.target]
+    with ChatServer(model) as chat:
+        first, second = (
+            DragonAnnotation(data=(data,), out=tmp_path / "out", answerer=f"{chat.url}#m", held_out=0, server=server)
+            for server in servers
+        )
+        annotate(first, QUIET)
+        with pytest.raises(ExportError, match="out: begun with another --server; choose another --out"):
+            annotate(second, QUIET)
 
 
 def test_objects_that_are_not_recorded_are_asked_for(data: Path, tmp_path: Path) -> None:
@@ -326,6 +353,13 @@ def test_answers_that_refuse_by_themselves_move_no_line(tmp_path: Path) -> None:
     rows(path, [*map(json.loads, path.read_text().splitlines()), *[lost] * 40])
     again = verifier_line.fit(VerifierLineTraining(turns=path, out=tmp_path / "line"), QUIET)
     assert again == plain | {"refused_by_the_model": 40}
+
+
+def test_a_line_that_refuses_everything_does_so_as_it_is_written(tmp_path: Path) -> None:
+    path = turns_file(tmp_path / "turns.jsonl", p_min=0.12, p_mean=0.12, answer_right=False)
+    verifier_line.fit(VerifierLineTraining(turns=path, out=tmp_path / "line"), QUIET)
+    written = Line(**json.loads((tmp_path / "line" / "line.json").read_text())["line"])
+    assert not written.accepts(np.array([[0.12, 0.12]])).any()
 
 
 @pytest.mark.parametrize(
@@ -432,6 +466,15 @@ def test_a_passage_is_relevant_by_words_and_one_that_says_the_answer_is_no_negat
     ranked = reranker._ranked(sample, Passages(*hits), how)  # type: ignore[arg-type]
     assert ranked.relevant == ("Boat: 2 masts.", "Boat: It has 2 masts."), "1924 does not say 2; both with their title"
     assert ranked.hard == ("Car: Built in 1952.",)
+
+
+def test_a_recorded_passage_is_no_negative_where_nobody_says_which_entry_it_is_of(tmp_path: Path) -> None:
+    hits = ("boat", "It has a mast, and sails."), ("car", "It has four doors.")
+    how = RerankerAnnotation(data=(tmp_path,), out=tmp_path, server="x")
+    sample = Sample("1", "Does the boat sail?", ("yes",), evidence=("It has a mast, and sails.",))
+    ranked = reranker._ranked(sample, Passages(*hits), how)  # type: ignore[arg-type]
+    assert ranked.relevant == ("It has a mast, and sails.",)
+    assert ranked.hard == ("Car: It has four doors.",)
 
 
 def test_a_passage_says_a_chinese_answer_where_its_characters_stand_in_a_row(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_what_was_taken_is_removed(tmp_path: Path) -> None:
 def test_a_directory_that_cannot_be_used_is_a_wrong_setting(tmp_path: Path, obstacle: str) -> None:
     (tmp_path / "taken").write_text("a file")
     root = tmp_path / "taken" if obstacle == "file" else tmp_path / "taken" / "below"
-    with pytest.raises(SettingsError, match=r"state_directory.*taken"):
+    with pytest.raises(SettingsError, match=r"state_directory.*taken.* cannot be used \(.*\); let this user write it"):
         StateDirectory(root, "aa")
 
 

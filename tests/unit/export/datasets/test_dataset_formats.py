@@ -121,6 +121,13 @@ def test_cogbench_traces_become_hops(tmp_path: Path) -> None:
     assert (plain.hops_needed, plain.pictures) == (None, ())
 
 
+def test_the_hops_that_a_benchmark_counts_are_not_the_queries_that_a_trace_took(tmp_path: Path) -> None:
+    refined = files.COGBENCH[0] | {"hops": 2}
+    path = files.write_lines(tmp_path / "cogbench.jsonl", [refined])
+    (sample,) = read("cogbench", tmp_path, [path])
+    assert (sample.hops_needed, len(sample.hops)) == (2, 3)
+
+
 def test_cogbench_is_read_from_a_json_list_too(tmp_path: Path) -> None:
     path = files.write_json(tmp_path / "cogbench.json", files.COGBENCH)
     assert [sample.id for sample in read("cogbench", tmp_path, [path])] == ["c-1", "c-2"]

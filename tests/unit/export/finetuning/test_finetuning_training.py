@@ -128,6 +128,24 @@ def test_the_loss_of_a_batch_is_the_mean_of_its_examples(base: Path, data: Path,
     assert [row.answer for row in rows_] == [1, 1, 11, 11], "a letter; a text and the token that ends it"
 
 
+def test_examples_of_a_short_last_batch_count_as_much_as_the_others(base: Path, data: Path, tmp_path: Path) -> None:
+    rows(data / "train.jsonl", list(examples())[6:9])
+    how = {"steps": 1, "evaluate_every": 1}
+    short = train(settings(base, data, tmp_path / "short", batch=2, accumulation=2, **how), "planner")
+    alone = train(settings(base, data, tmp_path / "alone", batch=1, accumulation=3, **how), "planner")
+    told = [facts["curve"][0] for facts in (short, alone)]
+    assert told[0]["loss"] == pytest.approx(told[1]["loss"], abs=2e-4)
+    assert told[0]["grad_norm"] == pytest.approx(told[1]["grad_norm"], rel=1e-3)
+
+
+@pytest.mark.parametrize("schedule", ["linear", "cosine", "constant"])
+def test_every_schedule_warms_up(schedule: str, base: Path, data: Path, tmp_path: Path) -> None:
+    how = {"schedule": schedule, "warm_up": 0.5, "evaluate_every": 1, "accumulation": 1}
+    facts = train(settings(base, data, tmp_path / "out", **how), "planner")
+    rates = [entry["learning_rate"] for entry in facts["curve"] if "learning_rate" in entry]
+    assert rates[:3] == pytest.approx([0, 0.005, 0.01]), "half of four steps"
+
+
 class Killed(Exception):
     pass
 

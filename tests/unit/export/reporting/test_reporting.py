@@ -296,3 +296,12 @@ def test_questions_of_one_id_are_not_scored_together(tmp_path: Path, capsys: pyt
     path = str(files.plain(tmp_path)[0])
     assert main(["score", "plain", path, path, "--answers", f"both={path}"]) == 2
     assert "id: 'p-1' is there twice; score the files one by one" in capsys.readouterr().err
+
+
+def test_turns_of_a_conversation_are_one_whatever_stands_between_them() -> None:
+    mixed = [Sample(f"{turn}{name}", "?", ("yes",), session=name) for turn in range(3) for name in "ab"]
+    answers = [Answered(each.id, "yes" if each.id in ("2a", "0b", "1b", "2b") else "no") for each in mixed]
+    rows = {row.metric: row for row in scored("x", mixed, answers, Scorers())}
+    of_a, of_b = -2 / 3, 1.0  # after two wrong answers the third counts for nothing
+    assert rows["truthfulness of conversations"].count == 2
+    assert rows["truthfulness of conversations"].value == pytest.approx(100 * (of_a + of_b) / 2)

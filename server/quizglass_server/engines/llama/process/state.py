@@ -38,7 +38,9 @@ class StateDirectory:
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._fresh(self._writing).rmdir()
         except OSError as error:
-            raise SettingsError(f"state_directory: {root} cannot be used: {error.strerror}") from None
+            raise SettingsError(
+                f"state_directory: {root} cannot be used ({error.strerror}); let this user write it, or name another"
+            ) from None
 
     def take(self) -> Path | None:
         """The saved state, to be restored once; None when there is none."""
