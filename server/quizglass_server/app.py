@@ -93,15 +93,15 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
         services = await _assembled(settings, stack)
         _start(services.decoder)
         rpc = await start_rpc(services)
-        doors: list[Door] = [rpc]
-        stack.push_async_callback(_stop, doors, settings.grace_s)
+        listeners: list[Listener] = [rpc]
+        stack.push_async_callback(_stop, listeners, settings.grace_s)
         if settings.web_port is None:
             yield Running(services, rpc.port)
             return
-        from quizglass_server.web.door import open_door  # its packages are an extra
+        from quizglass_server.web.listener import open_listener  # its packages are an extra
 
-        web = await open_door(services, rpc, settings)
-        doors.append(web)
+        web = await open_listener(services, rpc, settings)
+        listeners.append(web)
         yield Running(services, rpc.port, web.port)
 
 
@@ -226,26 +226,26 @@ def _start(decoder: PictureDecoder) -> None:
         raise EngineFailed(f"the process that decodes pictures cannot be started: {error}") from error
 
 
-class Door(Protocol):
-    """A listener: takes requests over gRPC or over HTTP."""
+class Listener(Protocol):
+    """Takes requests, over gRPC or over HTTP."""
 
     async def stop(self, grace_s: float) -> None:
         """Take no more requests, let running ones finish for up to `grace_s` seconds, then close."""
         ...
 
 
-async def _stop(doors: Sequence[Door], grace_s: float) -> None:
+async def _stop(listeners: Sequence[Listener], grace_s: float) -> None:
     """Drain, then stop; when cancelled, stop at once: an open gRPC server would keep the process from ending."""
     try:
-        await _all_stopped(doors, grace_s)
+        await _all_stopped(listeners, grace_s)
     except asyncio.CancelledError:
-        await _all_stopped(doors, 0)
+        await _all_stopped(listeners, 0)
         raise
 
 
-async def _all_stopped(doors: Sequence[Door], grace_s: float) -> None:
-    """Stop every door, even if one of them fails, and raise its error afterwards: what they use is closed next."""
-    for outcome in await asyncio.gather(*(door.stop(grace_s) for door in doors), return_exceptions=True):
+async def _all_stopped(listeners: Sequence[Listener], grace_s: float) -> None:
+    """Stop every listener, even if one of them fails, and raise its error afterwards: what they use is closed next."""
+    for outcome in await asyncio.gather(*(listener.stop(grace_s) for listener in listeners), return_exceptions=True):
         if isinstance(outcome, BaseException):
             raise outcome
 

@@ -563,6 +563,39 @@ describe("the page's modules", () => {
     assert.deepEqual(sums, [0x8a9136aa, 0x62a8ab43, 0x46dd794e]);
   });
 
+  // A question that arrives before an earlier one is ended by it, and a cancellation before its question cancels nothing.
+  test("say one thing after the other, however long the first takes to arrive", async () => {
+    const seen = await page.evaluate(async () => {
+      const { enveloped } = await import("/connect.js");
+      const { Session } = await import("/session.js");
+      const opened = { opened: { sessionId: "one", limits: { pingUs: "3600000000", progressUs: "3600000000" } } };
+      const attached = () => new ReadableStream({ start: (stream) => stream.enqueue(enveloped(JSON.stringify(opened))) });
+      const [sent, arrive] = [[], []];
+      window.fetch = async (path, { body }) => {
+        if (path.endsWith("/Attach")) return new Response(attached());
+        sent.push(...JSON.parse(body).messages.map((message) => Object.keys(message)[0]));
+        return new Promise((resolve) => arrive.push(() => resolve(new Response("{}"))));
+      };
+      const session = await new Promise((resolve) => {
+        const made = new Session(() => resolve(made), () => {});
+      });
+      const stopped = new AbortController();
+      const first = session.ask({ question: "What?" }, stopped.signal).next();
+      stopped.abort();
+      await first.catch(() => {});
+      session.ask({ question: "And now?" }, new AbortController().signal);
+      const seen = [];
+      for (let at = 0; at < 4; at++) {
+        do await new Promise((resolve) => setTimeout(resolve));
+        while (sent.length <= at);
+        seen.push(sent.join(" "));
+        arrive[at]?.();
+      }
+      return seen;
+    });
+    assert.deepEqual(seen, ["ask", "ask cancel", "ask cancel ack", "ask cancel ack ask"]);
+  });
+
   test("begin a turn anew when it is accepted again", async () => {
     const answer = await page.evaluate(async () => {
       const { Turn } = await import("/turn.js");

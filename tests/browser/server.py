@@ -74,11 +74,11 @@ async def answered(turn: domain.Turn, policy: str, budget: Budget) -> AsyncGener
 
 async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        async with web_serving(Path(folder), web_origins="http://glasses.example", coaching="blur") as door:
-            door.stage.assistant.script = answered
-            door.stage.assistant.wordy, door.stage.assistant.things = [], [PART]
-            door.stage.knowledge.pictures["velmora"] = [PICTURE]
-            say(url=f"http://localhost:{door.web.port}", port=door.web.port)
+        async with web_serving(Path(folder), web_origins="http://glasses.example", coaching="blur") as served:
+            served.stage.assistant.script = answered
+            served.stage.assistant.wordy, served.stage.assistant.things = [], [PART]
+            served.stage.knowledge.pictures["velmora"] = [PICTURE]
+            say(url=f"http://localhost:{served.web.port}", port=served.web.port)
             await asyncio.to_thread(sys.stdin.read)
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from quizglass_server.web.door import open_door
 from quizglass_server.web.http.server import WebServer
+from quizglass_server.web.listener import open_listener
 from tests.support.rpc_fakes import Stage, serve_stage
 
 ASK = "/quizglass.v1.AssistantService/Ask"
@@ -21,7 +21,7 @@ JSON = {"content-type": "application/json"}
 
 
 @dataclass
-class Door:
+class WebStage:
     """A scripted server with its port for HTTP."""
 
     stage: Stage
@@ -37,13 +37,13 @@ class Door:
 
 
 @asynccontextmanager
-async def web_serving(folder: Path, **settings: Any) -> AsyncIterator[Door]:
+async def web_serving(folder: Path, **settings: Any) -> AsyncIterator[WebStage]:
     """A server on the test's own event loop."""
     async with serve_stage(Stage(folder, web_port=0, **settings)) as stage:
         assert stage.rpc is not None
-        web = await open_door(stage.services, stage.rpc, stage.services.settings)
+        web = await open_listener(stage.services, stage.rpc, stage.services.settings)
         try:
-            yield Door(stage, web)
+            yield WebStage(stage, web)
         finally:
             await web.stop(0)
 
@@ -62,14 +62,14 @@ class Answer:
 
 
 class Wire:
-    """One connection to a door."""
+    """One connection to a listener."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str) -> None:
         self.reader, self.writer, self.host = reader, writer, host
 
     @classmethod
-    async def to(cls, door: Door) -> Self:
-        return cls(*await asyncio.open_connection("127.0.0.1", door.web.port), door.host)
+    async def to(cls, served: WebStage) -> Self:
+        return cls(*await asyncio.open_connection("127.0.0.1", served.web.port), served.host)
 
     async def __aenter__(self) -> Self:
         return self
@@ -132,10 +132,10 @@ class Wire:
 
 
 async def ask(
-    door: Door, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+    served: WebStage, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
 ) -> Answer:
     """One request on a connection of its own."""
-    async with await Wire.to(door) as wire, asyncio.timeout(60):
+    async with await Wire.to(served) as wire, asyncio.timeout(60):
         return await wire.ask(method, path, body, headers)
 
 

@@ -48,7 +48,7 @@ class AsyncClient:
         metadata: goes with every call, such as `[("authorization", "Bearer …")]` for a proxy that checks who calls.
 
     Raises:
-        InvalidRequest: the target is no address, or the metadata cannot be sent.
+        InvalidRequest: the target is no address, the timeout no time, or the metadata cannot be sent.
         RuntimeError: made outside of a running event loop.
     """
 

@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import grpc
 import grpc.aio
+from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
 
 from quizglass.session import Notice
@@ -153,17 +154,18 @@ def translated() -> Iterator[None]:
     except (ValueError, grpc.aio.UsageError) as error:
         if not str(error).startswith(_CLOSED):
             raise
-        raise _of_closed() from error
+        raise closed("client") from error
     except asyncio.CancelledError as error:
         # So gRPC ends asynchronous calls whose channel is closed: nobody has cancelled the task that waits for them.
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        raise _of_closed() from error
+        raise closed("client") from error
 
 
-def _of_closed() -> Cancelled:
-    return Cancelled("the client was closed", status=grpc.StatusCode.CANCELLED.name, reason="CLOSED")
+def closed(what: str) -> Cancelled:
+    """The error of what was closed here: a client, or a session."""
+    return Cancelled(f"the {what} was closed", status=grpc.StatusCode.CANCELLED.name, reason="CLOSED")
 
 
 def from_rpc(error: grpc.RpcError) -> ClientError:
@@ -172,7 +174,7 @@ def from_rpc(error: grpc.RpcError) -> ClientError:
     info, violation, retry = _details(error)
     dropped = _was_dropped(error)
     if code is grpc.StatusCode.CANCELLED and _CLOSING in (error.details() or ""):
-        return _of_closed()
+        return closed("client")
     cls = ServerUnavailable if dropped else _CLASSES.get(code, ServerError)
     made = cls(error.details() or code.name, status=code.name, reason=info.reason, metadata=dict(info.metadata))
     if isinstance(made, InvalidRequest) and violation is not None:
@@ -221,13 +223,14 @@ def _details(
 ]:
     info, bad, retry = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest(), error_details_pb2.RetryInfo()
     has_retry = False
-    for packed in _status(error).details:
-        if packed.Is(info.DESCRIPTOR):
-            packed.Unpack(info)
-        elif packed.Is(bad.DESCRIPTOR):
-            packed.Unpack(bad)
-        elif packed.Is(retry.DESCRIPTOR):
-            has_retry = packed.Unpack(retry)
+    with suppress(DecodeError):  # of a proxy that has something else there: the status says enough
+        for packed in _status(error).details:
+            if packed.Is(info.DESCRIPTOR):
+                packed.Unpack(info)
+            elif packed.Is(bad.DESCRIPTOR):
+                packed.Unpack(bad)
+            elif packed.Is(retry.DESCRIPTOR):
+                has_retry = packed.Unpack(retry)
     return info, next(iter(bad.field_violations), None), retry if has_retry else None
 
 

@@ -47,7 +47,7 @@ class Client:
         metadata: goes with every call, such as `[("authorization", "Bearer …")]` for a proxy that checks who calls.
 
     Raises:
-        InvalidRequest: the target is no address, or the metadata cannot be sent.
+        InvalidRequest: the target is no address, the timeout no time, or the metadata cannot be sent.
     """
 
     def __init__(

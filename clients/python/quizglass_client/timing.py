@@ -6,6 +6,8 @@ import asyncio
 import time
 from dataclasses import dataclass
 
+from quizglass_client.errors import InvalidRequest
+
 RETRY_PAUSES_S = (0.1, 0.4, 1.0)
 """Before a question is asked again of which nothing was done."""
 async_sleep, sleep = asyncio.sleep, time.sleep
@@ -14,12 +16,30 @@ _HEALTH_S = 5.0
 _GRACE_S = 5.0
 
 
+def check_seconds(field: str, seconds: float | None, *, above_zero: bool = True) -> None:
+    """See that a time can be waited for; None is no limit.
+
+    Raises:
+        InvalidRequest: it cannot; it names `field`.
+    """
+    if seconds is not None and not (seconds > 0 if above_zero else seconds >= 0):
+        least = "above 0 seconds" if above_zero else "0 seconds or more"
+        raise InvalidRequest.of(field, f"{seconds} is not {least}")
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Deadlines of calls, in seconds; None is none."""
+    """Deadlines of calls, in seconds; None is none.
+
+    Raises:
+        InvalidRequest: no call can be made in that time.
+    """
 
     call: float | None
     """Seconds for a call that is no turn."""
+
+    def __post_init__(self) -> None:
+        check_seconds("timeout", self.call)
 
     @property
     def health(self) -> float:

@@ -4,7 +4,7 @@ import { type Client, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "./gen/google/rpc/error_details_pb.js";
 import { type ClientMessage, type Open, type ServerMessage, SessionService } from "./gen/quizglass/v1/session_pb.js";
-import { type ClientError, errorOfCall, type Status } from "./errors.js";
+import { type ClientError, errorOfCall, ServerUnavailable, Status } from "./errors.js";
 import type { Link, Transport } from "./link.js";
 
 /** Connect to the server's port for HTTP, "https://host:port". */
@@ -16,7 +16,7 @@ export class ConnectTransport implements Transport {
   }
 
   open(first: Open, ms: number): Promise<Link> {
-    return Promise.resolve(new ConnectLink(this.#client, first, ms));
+    return Promise.resolve(new ConnectLink(this.target, this.#client, first, ms));
   }
 }
 
@@ -27,6 +27,7 @@ class ConnectLink implements Link {
   #stream = 0n;
 
   constructor(
+    private readonly target: string,
     private readonly client: Client<typeof SessionService>,
     first: Open,
     private readonly timeoutMs: number,
@@ -39,7 +40,7 @@ class ConnectLink implements Link {
     try {
       await this.client.send(request, { signal: this.#ending.signal, timeoutMs: this.timeoutMs });
     } catch (error) {
-      throw told(error);
+      throw told(error, this.target);
     }
   }
 
@@ -60,20 +61,21 @@ class ConnectLink implements Link {
         }
         return;
       } catch (error) {
-        if (heard || attempt > 1 || !unheard(error)) throw told(error);
+        if (heard || attempt > 1 || !disconnected(error)) throw told(error, this.target);
       }
     }
   }
 }
 
-/** Whether a call got no answer at all, as the first one over a connection that was kept and has been closed meanwhile. */
-function unheard(raised: unknown): boolean {
-  return ConnectError.from(raised).cause instanceof TypeError;
+/** Whether a call lost its connection or got none, as the first one over a connection that was kept and has been closed meanwhile. */
+function disconnected(raised: unknown): boolean {
+  return ConnectError.from(raised).cause instanceof TypeError; // so `fetch` fails, and whoever reads what it gave
 }
 
 /** The client's error for what Connect raises. */
-function told(raised: unknown): ClientError {
+function told(raised: unknown, target: string): ClientError {
   const error = ConnectError.from(raised);
+  if (disconnected(error)) return new ServerUnavailable(`no connection to ${target}: ${error.rawMessage}`, Status.UNAVAILABLE);
   const [info] = error.findDetails(ErrorInfoSchema);
   const [bad] = error.findDetails(BadRequestSchema);
   const [retry] = error.findDetails(RetryInfoSchema);

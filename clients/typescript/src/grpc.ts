@@ -10,7 +10,7 @@ import {
   type ServiceError,
 } from "@grpc/grpc-js";
 import { create, type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
-import { type Any, anyIs, anyUnpack } from "@bufbuild/protobuf/wkt";
+import { anyIs, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { StatusSchema } from "./gen/google/rpc/status_pb.js";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "./gen/google/rpc/error_details_pb.js";
 import {
@@ -21,7 +21,7 @@ import {
   ServerMessageSchema,
   SessionService,
 } from "./gen/quizglass/v1/session_pb.js";
-import { type ClientError, errorOf, errorOfCall, invalid, ServerUnavailable, Status } from "./errors.js";
+import { type ClientError, errorOfCall, invalid, ServerUnavailable, Status } from "./errors.js";
 import type { Link, Transport } from "./link.js";
 import { checkTarget, isLocal } from "./target.js";
 
@@ -30,6 +30,8 @@ const OPTIONS = {
   // A broken link's connection may wait for a network that nobody answers from: each link has its own.
   "grpc.use_local_subchannel_pool": 1,
   "grpc.enable_retries": 0,
+  // As the other clients: room for servers of later versions.
+  "grpc.max_receive_message_length": 32 * 1024 * 1024,
 };
 
 type Call = ClientDuplexStream<ClientMessage, ServerMessage>;
@@ -140,21 +142,28 @@ async function* received(call: Call): AsyncGenerator<ServerMessage> {
   }
 }
 
-/** The client's error for what gRPC raises. */
+/** The client's error for what gRPC raises. Details that cannot be read leave the status, which says enough. */
 function told(error: ServiceError): ClientError {
   const [packed] = error.metadata?.get("grpc-status-details-bin") ?? [];
-  if (!(packed instanceof Uint8Array)) return errorOf(error.code ?? Status.UNKNOWN, error.details || error.message);
-  const { details } = fromBinary(StatusSchema, packed);
+  const status = packed instanceof Uint8Array ? readable(() => fromBinary(StatusSchema, packed)) : undefined;
+  const detail = <Schema extends DescMessage>(schema: Schema): MessageShape<Schema> | undefined => {
+    const found = status?.details.find((each) => anyIs(each, schema));
+    return found && readable(() => anyUnpack(found, schema));
+  };
   return errorOfCall(
-    error.code,
-    error.details,
-    unpacked(details, ErrorInfoSchema),
-    unpacked(details, BadRequestSchema),
-    unpacked(details, RetryInfoSchema),
+    error.code ?? Status.UNKNOWN,
+    error.details || error.message,
+    detail(ErrorInfoSchema),
+    detail(BadRequestSchema),
+    detail(RetryInfoSchema),
   );
 }
 
-function unpacked<Schema extends DescMessage>(details: Any[], schema: Schema): MessageShape<Schema> | undefined {
-  const packed = details.find((each) => anyIs(each, schema));
-  return packed && anyUnpack(packed, schema);
+/** What is read; undefined where it cannot be. */
+function readable<Read>(read: () => Read): Read | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
 }

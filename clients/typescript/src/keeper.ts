@@ -15,7 +15,7 @@ import {
 } from "./gen/quizglass/v1/session_pb.js";
 import { Cancelled, ClientError, ServerError, ServerUnavailable, Status } from "./errors.js";
 import type { Link, Transport } from "./link.js";
-import { earlier, outputOf, type SessionOptions } from "./options.js";
+import { earlier, outputOf, type SessionOptions, timesOf } from "./options.js";
 import type { Outgoing } from "./outgoing.js";
 import { ends, type ServerSaid } from "./turn.js";
 import { Change, within } from "./waiting.js";
@@ -92,8 +92,7 @@ export class Keeper {
     private readonly owner: Kept,
     options: SessionOptions,
   ) {
-    this.#connectMs = options.connectTimeoutMs ?? 5000;
-    this.#patienceMs = options.patienceMs ?? 120_000;
+    ({ connectTimeoutMs: this.#connectMs, patienceMs: this.#patienceMs } = timesOf(options));
     ({ holder: this.#holder, state: this.#state } = earlier(options.state));
     const privacy = options.localOnly ? Open_Privacy.LOCAL_ONLY : Open_Privacy.UNSPECIFIED;
     this.#asked = { output: outputOf(options), privacy };

@@ -49,6 +49,17 @@ export interface SessionOptions {
   pictures?: PictureCodec;
 }
 
+/** The times of a session, in milliseconds. @throws InvalidRequest one of them cannot be waited for */
+export function timesOf({ connectTimeoutMs = 5000, patienceMs = 120_000 }: SessionOptions): Required<
+  Pick<SessionOptions, "connectTimeoutMs" | "patienceMs">
+> {
+  if (!(connectTimeoutMs > 0 && connectTimeoutMs < MOST)) {
+    throw invalid("connectTimeoutMs", `${connectTimeoutMs} is not above 0 and below ${MOST} ms`); // of a timer
+  }
+  if (!(patienceMs >= 0)) throw invalid("patienceMs", `${patienceMs} is not 0 ms or more`);
+  return { connectTimeoutMs, patienceMs };
+}
+
 /** A profile as the protocol has it. @throws InvalidRequest a number is below 0 or none, or a word is not known */
 export function outputOf(options: SessionOptions): MessageInitShape<typeof OutputProfileSchema> {
   const { leadInAfterMs = 0, leadIn = "", markup, speech, ...given } = options.output ?? {};

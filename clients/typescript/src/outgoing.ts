@@ -13,7 +13,6 @@ import {
 } from "./gen/quizglass/v1/session_pb.js";
 import { crc32c } from "./crc32c.js";
 import { Window } from "./pacing.js";
-import type { Sharper } from "./pictures.js";
 import { Change } from "./waiting.js";
 
 /** Bytes of frames that are kept to be sent again; the oldest go. */
@@ -25,6 +24,9 @@ const FORGET = "";
 
 /** What a client says, as its fields. */
 export type ClientSaid = Exclude<NonNullable<MessageInitShape<typeof ClientMessageSchema>["message"]>, { case: undefined }>;
+
+/** What is said of a frame beside its name and its size. */
+export type FrameAbout = Omit<MessageInitShape<typeof FrameBeginSchema>, "$typeName" | "sha256" | "size">;
 
 interface Upload {
   begin: FrameBegin;
@@ -76,12 +78,12 @@ export class Outgoing {
     this.#changed.tell();
   }
 
-  /** Send a frame, unless it was sent before; `more` says what it is, and whether it is pinned. */
-  show(sha256: Uint8Array, data: Uint8Array, more: Sharper["begin"] = {}): void {
+  /** Send a frame, unless it was sent before; `about` says what it is, and whether it is pinned. */
+  show(sha256: Uint8Array, data: Uint8Array, about: FrameAbout = {}): void {
     const name = hex(sha256);
     this.#drops.delete(name);
     const known = this.#uploads.get(name);
-    const begin = create(FrameBeginSchema, { ...more, sha256, size: BigInt(data.length) });
+    const begin = create(FrameBeginSchema, { ...about, sha256, size: BigInt(data.length) });
     if (known?.announced && equals(FrameBeginSchema, known.begin, begin)) return;
     if (known) Object.assign(known, { begin, announced: true });
     else this.#uploads.set(name, { begin, data, offset: undefined, held: false, announced: true });

@@ -1,8 +1,7 @@
 // Pictures that are sent small, and what is sent of them when the server wants to see more.
 
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import { FrameBegin_Role, type FrameBeginSchema, type FrameNeed } from "./gen/quizglass/v1/session_pb.js";
-import { hex } from "./outgoing.js";
+import { FrameBegin_Role, type FrameNeed } from "./gen/quizglass/v1/session_pb.js";
+import { type FrameAbout, hex } from "./outgoing.js";
 
 /** Pictures of which more than was sent is kept, at most; the oldest are forgotten. */
 const MOST_KEPT = 4;
@@ -42,7 +41,7 @@ export interface Behind {
 /** What is sent for a part: its bytes, and what they are. */
 export interface Sharper {
   data: Uint8Array;
-  begin: Omit<MessageInitShape<typeof FrameBeginSchema>, "$typeName" | "sha256" | "size">;
+  begin: FrameAbout;
 }
 
 /** What is kept behind the thumbnails that were sent. */

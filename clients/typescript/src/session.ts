@@ -15,7 +15,7 @@ import {
   SessionAskSchema,
   type SessionLimits,
 } from "./gen/quizglass/v1/session_pb.js";
-import { type ClientError, InvalidRequest, invalid, SessionLost, Status } from "./errors.js";
+import { Cancelled, type ClientError, InvalidRequest, invalid, SessionLost, Status } from "./errors.js";
 import { type Kept, Keeper } from "./keeper.js";
 import type { Transport } from "./link.js";
 import { type SessionOptions, word } from "./options.js";
@@ -109,6 +109,8 @@ export class Session implements Kept {
   readonly #thumbnails = new Thumbnails();
   #device: MessageInitShape<typeof DeviceStateSchema> = {};
   #count = 0;
+  /** How often it was told to forget. */
+  #forgotten = 0;
 
   private constructor(transport: Transport, options: SessionOptions) {
     this.#keeper = new Keeper(transport, this, options);
@@ -139,21 +141,23 @@ export class Session implements Kept {
    * other messages, and is looked at by the server meanwhile.
    * @param picture JPEG, PNG or WebP; made no larger than `frameSide` where there is something that can (`pictures`)
    * @throws InvalidRequest `thumbnail` cannot be
+   * @throws Cancelled it was told to forget while the picture was made ready, which is not sent; reason FORGOTTEN
    */
   async show(picture: Uint8Array, options: ShowOptions = {}): Promise<Uint8Array> {
     this.#check();
+    const forgotten = this.#forgotten;
     const { pinned = false, thumbnail = 0, full } = options;
     const data = picture.slice(); // theirs may change while it is on its way
-    if (full) return this.#thumbnail(data, pinned, full instanceof Uint8Array ? { full: full.slice() } : { cut: full });
+    if (full) return this.#thumbnail(data, pinned, forgotten, full instanceof Uint8Array ? { full: full.slice() } : { cut: full });
     const codec = this.#pictures;
     if (!(thumbnail >= 0)) throw invalid("thumbnail", `${thumbnail} is no number of pixels; give 0 for the usual size`);
     if (!codec) {
       if (thumbnail) throw invalid("thumbnail", "nothing here makes pictures smaller; give `pictures`, or `full`");
-      return this.#send({ data, begin: { pinned } });
+      return this.#send({ data, begin: { pinned } }, forgotten);
     }
     const small = await codec.fit(data, thumbnail || this.frameSide);
-    if (!thumbnail || same(small, data)) return this.#send({ data: small, begin: { pinned } });
-    return this.#thumbnail(small, pinned, { full: data, cut: (part) => codec.cut(data, part.region, part.leastSide) });
+    if (!thumbnail || same(small, data)) return this.#send({ data: small, begin: { pinned } }, forgotten);
+    return this.#thumbnail(small, pinned, forgotten, { full: data, cut: (part) => codec.cut(data, part.region, part.leastSide) });
   }
 
   /** Have a picture of that name let go. */
@@ -188,6 +192,7 @@ export class Session implements Kept {
   /** Have the session forget pictures and dialogue, and end what runs. `news` has the receipt, `forgotten`. */
   forget(): void {
     this.#check();
+    this.#forgotten += 1;
     this.#thumbnails.clear();
     this.outgoing.say({ case: "forget", value: {} });
   }
@@ -323,15 +328,20 @@ export class Session implements Kept {
     this.#changed.tell();
   }
 
-  async #send(sharper: Sharper): Promise<Uint8Array> {
+  /** Send a picture, unless it was told to forget since it had done so that often. */
+  async #send(sharper: Sharper, forgotten: number): Promise<Uint8Array> {
     const sha256 = new Uint8Array(await crypto.subtle.digest("SHA-256", sharper.data as BufferSource));
     this.#check();
+    if (this.#forgotten !== forgotten) {
+      const told = "the session was told to forget while the picture was made ready";
+      throw new Cancelled(told, Status.CANCELLED, { reason: "FORGOTTEN" });
+    }
     this.outgoing.show(sha256, sharper.data, sharper.begin);
     return sha256;
   }
 
-  async #thumbnail(small: Uint8Array, pinned: boolean, behind: Behind): Promise<Uint8Array> {
-    const sha256 = await this.#send({ data: small, begin: { pinned, role: FrameBegin_Role.THUMBNAIL } });
+  async #thumbnail(small: Uint8Array, pinned: boolean, forgotten: number, behind: Behind): Promise<Uint8Array> {
+    const sha256 = await this.#send({ data: small, begin: { pinned, role: FrameBegin_Role.THUMBNAIL } }, forgotten);
     this.#thumbnails.keep(sha256, behind);
     return sha256;
   }
@@ -344,11 +354,12 @@ export class Session implements Kept {
   }
 
   async #showPart(need: FrameNeed): Promise<void> {
+    const forgotten = this.#forgotten;
     try {
       const sharper = await this.#thumbnails.sharper(need);
-      if (sharper && !this.#keeper.failure) await this.#send(sharper);
+      if (sharper && !this.#keeper.failure) await this.#send(sharper, forgotten);
     } catch (error) {
-      if (!this.#keeper.failure) this.#tell({ case: "cutFailed", frame: need.sha256, error });
+      if (!this.#keeper.failure && this.#forgotten === forgotten) this.#tell({ case: "cutFailed", frame: need.sha256, error });
     }
   }
 

@@ -130,14 +130,52 @@ test("a question while a session is being closed keeps nobody from running, and 
   assert.deepEqual([links[0]?.closed, links.length], [true, 1]);
 });
 
-test("links that bring nothing and break are not made without a pause", async () => {
+/** A transport whose links are opened, and end at once. */
+function brief() {
   const { links, transport } = quiet(HOUR, HOUR);
-  const short = async () => {
+  const open = async () => {
     const link = await transport.open();
     setImmediate(() => link.close());
     return link;
   };
-  const session = await Session.open({ ...transport, open: short }, { patienceMs: 300 });
+  return { links, transport: { ...transport, open } };
+}
+
+test("a picture that is made ready when the session is told to forget is not sent", async () => {
+  const { links, transport } = quiet(HOUR, HOUR);
+  /** @type {(() => void)[]} */
+  const ready = [];
+  const fit = (/** @type {Uint8Array} */ picture) =>
+    new Promise((/** @type {(fitting: Uint8Array) => void} */ resolve) => ready.push(() => resolve(picture)));
+  const session = await Session.open(transport, { pictures: { fit, cut: fit } });
+  const showing = [session.show(Uint8Array.of(1)), session.show(Uint8Array.of(2), { thumbnail: 9 })];
+  const full = session.show(Uint8Array.of(3), { full: Uint8Array.of(3, 3) }); // its name is being computed
+  session.forget();
+  for (const each of ready) each();
+  const told = { name: "Cancelled", reason: "FORGOTTEN" };
+  await Promise.all([...showing, full].map((each) => assert.rejects(each, told)));
+  const later = session.show(Uint8Array.of(4));
+  ready.at(-1)?.();
+  await later;
+  session.hintReconnect(); // is followed by a ping
+  await eventually(() => links[0]?.sent.includes("ping") ?? false, "a ping");
+  assert.deepEqual(links[0]?.sent, ["forget", "frameBegin", "ping"]);
+  await session.close();
+});
+
+test("links that bring nothing and break are not made without a pause", async () => {
+  const { links, transport } = brief();
+  const session = await Session.open(transport, { patienceMs: 300 });
   await assert.rejects(session.answer("What?"), { name: "ServerUnavailable", message: /^no link for 0\.3 s: the server ended it/ });
   assert(links.length <= 5);
+});
+
+test("a question waits for no pause between attempts", { timeout: 60_000 }, async () => {
+  const { transport } = brief();
+  const session = await Session.open(transport); // the pauses alone would be longer than the test
+  for await (const news of session.news()) {
+    if (news.case === "lost") session.ask("And now?");
+    if (session.links > 30) break;
+  }
+  await session.close();
 });

@@ -173,7 +173,9 @@ for (const [name, before, { openSession }] of /** @type {const} */ ([
   ["http", "http://", browser],
 ])) {
   test(`nobody there is told at once, over ${name}`, async () => {
-    await assert.rejects(openSession(`${before}127.0.0.1:1`, { connectTimeoutMs: 20_000 }), node.ClientError);
+    const opening = openSession(`${before}127.0.0.1:1`, { connectTimeoutMs: 20_000 });
+    const told = { name: "ServerUnavailable", status: node.Status.UNAVAILABLE, message: /127\.0\.0\.1:1\b/ };
+    await assert.rejects(opening, told);
   });
 
   test(`a peer that never speaks is given up in time, over ${name}`, async () => {
@@ -201,4 +203,16 @@ test("what a browser loads asks for nothing of Node", () => {
   };
   follow(new URL("../dist/browser.js", import.meta.url).href);
   assert(seen.size > 8);
+});
+
+test("no module imports one that imports it", () => {
+  /** @param {string} path @param {readonly string[]} from */
+  const follow = (path, from) => {
+    assert(!from.includes(path), [...from, path].join(" imports "));
+    const source = readFileSync(new URL(path, import.meta.url), "utf8");
+    for (const [, name] of source.matchAll(/from "(\.[^"]+)\.js"/g)) {
+      follow(new URL(`${name}.ts`, new URL(path, import.meta.url)).href, [...from, path]);
+    }
+  };
+  for (const entry of ["node", "browser"]) follow(new URL(`../src/${entry}.ts`, import.meta.url).href, []);
 });

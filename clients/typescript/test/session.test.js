@@ -173,6 +173,8 @@ for (const [name, { openSession }] of /** @type {const} */ ([
     const targets = await stage.do({ begin: {} });
     const open = (/** @type {any} */ options) => openSession(targets[name], options);
     await assert.rejects(open({ state: new Uint8Array(5) }), { name: "InvalidRequest", field: "state" });
+    for (const wrong of [0, -1, NaN, Infinity]) await assert.rejects(open({ connectTimeoutMs: wrong }), { field: "connectTimeoutMs" });
+    for (const wrong of [-1, NaN]) await assert.rejects(open({ patienceMs: wrong }), { name: "InvalidRequest", field: "patienceMs" });
     await assert.rejects(open({ output: { maxWords: -1 } }), { field: "output.maxWords" });
     await assert.rejects(open({ output: { maxLines: 1.5 } }), { field: "output.maxLines" });
     await assert.rejects(open({ output: { speech: "latin" } }), { field: "output.speech" });

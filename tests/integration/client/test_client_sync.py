@@ -1,6 +1,7 @@
 """The blocking client against a real socket."""
 
 import io
+import math
 import threading
 from contextlib import closing
 
@@ -45,6 +46,12 @@ def test_a_question_streams_its_events(stage, client):
     assert (turn.question, turn.history) == ("How much?", (values.Exchange("What is it?", "A car."),))
     policy, budget = stage.assistant.asked[0]
     assert (policy, budget.total_s) == ("both", 5.0)
+
+
+@pytest.mark.parametrize("wrong", [0, -1.0, math.nan])
+def test_a_timeout_that_is_no_time_is_named_before_anything_is_asked(wrong):
+    with pytest.raises(InvalidRequest, match=f"timeout: {wrong} is not above 0 seconds"):
+        Client(timeout=wrong)
 
 
 def test_an_answer_is_the_whole_turn(client):

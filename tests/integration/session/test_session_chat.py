@@ -11,6 +11,7 @@ from quizglass.session import Notice, Progress, TurnUpdate
 from quizglass.values import AnswerDelta
 from quizglass_client.cli.chat import _as_line, _Talk
 from quizglass_client.cli.command import parser
+from quizglass_server.errors import EngineLost
 from tests.support.rpc_fakes import png, serving_on_a_thread
 
 
@@ -73,6 +74,30 @@ def test_a_chat_whose_input_is_no_text_goes_on_with_the_next_line(tmp_path):
         assert (run.returncode, b"45 crowns" in run.stdout) == (1, True)
         assert b"character 8 is no Unicode character" in run.stderr
         assert [turn.question for turn in stage.assistant.turns] == ["And how much?"]
+
+
+def test_a_picture_waits_for_the_first_question_that_can_be_asked(tmp_path):
+    (tmp_path / "a.png").write_bytes(png())
+    with serving_on_a_thread(tmp_path) as stage:
+        typed(
+            stage.target,
+            f"/show {tmp_path / 'a.png'}\n".encode() + b"What is \xff this?\nWhat is this?\nAnd how much?\n",
+        )
+        assert [turn.picture is not None for turn in stage.assistant.turns] == [True, False]
+
+
+def test_a_chat_goes_on_after_a_question_that_an_engine_failed(tmp_path):
+    async def fails_once(turn, policy, budget):
+        if turn.question == "What is this?":
+            raise EngineLost("the generator is being restarted")
+        async for event in plain(turn, policy, budget):
+            yield event
+
+    with serving_on_a_thread(tmp_path) as stage:
+        plain, stage.assistant.script = stage.assistant.script, fails_once
+        run = typed(stage.target, b"What is this?\nAnd how much?\n")
+    assert (run.returncode, b"45 crowns" in run.stdout) == (1, True)
+    assert run.stderr == b"quizglass: the generator is being restarted\n"
 
 
 def test_a_chat_without_an_input_ends(tmp_path):

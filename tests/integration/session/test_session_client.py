@@ -2,8 +2,9 @@
 
 import asyncio
 import io
+import math
 import random
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import fields
 
 import grpc.aio
@@ -32,6 +33,7 @@ from quizglass_client import (
     InvalidRequest,
     LinkLost,
     LinkRestored,
+    ServerError,
     ServerUnavailable,
     Session,
     SessionLost,
@@ -220,7 +222,10 @@ async def test_a_session_is_given_up_when_patience_ends(tmp_path):
             await session.ask("Again?")
 
 
-async def test_links_that_bring_nothing_and_break_are_not_made_without_a_pause():
+@asynccontextmanager
+async def brief_links():
+    """The address of a server that opens every session, and ends every link at once."""
+
     class Brief(session_pb2_grpc.SessionServiceServicer):
         async def Converse(self, messages, context):
             await anext(messages)
@@ -231,11 +236,25 @@ async def test_links_that_bring_nothing_and_break_are_not_made_without_a_pause()
     session_pb2_grpc.add_SessionServiceServicer_to_server(Brief(), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
-    async with AsyncSession(f"127.0.0.1:{port}", patience=0.3) as session:
+    yield f"127.0.0.1:{port}"
+    await server.stop(None)
+
+
+async def test_links_that_bring_nothing_and_break_are_not_made_without_a_pause():
+    async with brief_links() as target, AsyncSession(target, patience=0.3) as session:
         with pytest.raises(ServerUnavailable, match=r"no link for 0\.3 s: the server ended it"):
             await asyncio.wait_for(session.answer("What?"), WAIT_S)
         assert session.links <= 5
-    await server.stop(None)
+
+
+async def test_a_question_waits_for_no_pause_between_attempts():
+    """The pauses alone would be longer than the test."""
+    async with brief_links() as target, AsyncSession(target) as session, asyncio.timeout(WAIT_S):
+        async for news in session.news():
+            if isinstance(news, LinkLost):
+                await session.ask("And now?")
+            if session.links > 100:
+                break
 
 
 async def test_a_link_that_ends_while_a_message_is_sent_tells_what_the_server_said():
@@ -278,8 +297,9 @@ async def test_on_another_server_the_dialogue_goes_on_and_half_an_answer_is_told
             await eventually(lambda: half._feed.begun)
             proxy.move(two.rpc.port)
             proxy.cut(Cut.RST)
-            with pytest.raises(SessionLost, match="SESSION_UNKNOWN"):
+            with pytest.raises(SessionLost, match="SESSION_UNKNOWN") as lost:
                 await half.answer()
+            assert lost.value.status == "UNAVAILABLE"
             assert (await session.answer("And this?", png())).text == "45 crowns"
             news = [each async for each in _now(session)]
         restored = next(each for each in news if isinstance(each, LinkRestored))
@@ -345,6 +365,47 @@ async def test_an_answer_takes_what_a_question_does(tmp_path):
         assert answer.text == "45 crowns"
         assert [policy for policy, _ in stage.assistant.asked] == ["both"]
         assert [past.question for past in stage.assistant.turns[0].history] == ["Before?"]
+
+
+async def test_an_answer_that_nobody_waits_for_any_more_ends_its_turn(tmp_path):
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def held(turn, policy, budget):
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+            yield AnswerDelta("never")
+        finally:
+            ended.set()
+
+    async with serving(tmp_path) as stage, AsyncSession(stage.target) as session, asyncio.timeout(WAIT_S):
+        stage.assistant.script = held
+        waiting = asyncio.create_task(session.answer("What?"))
+        await begun.wait()
+        waiting.cancel()
+        await ended.wait()
+
+
+async def test_what_ends_a_turn_here_has_the_status_of_a_call_that_ended_so(tmp_path):
+    async with serving(tmp_path) as stage:
+        stage.assistant.script = words(1, [(0, Gate())])
+        async with AsyncSession(stage.target) as session:
+            interrupted = await session.ask("First?")
+            closed = await session.ask("Second?")
+            with pytest.raises(Cancelled) as first:
+                await interrupted.answer()
+        with pytest.raises(Cancelled) as second:
+            await closed.answer()
+    assert (first.value.status, first.value.reason) == ("CANCELLED", "INTERRUPTED")
+    assert (second.value.status, second.value.reason) == ("CANCELLED", "CLOSED")
+
+
+async def test_a_session_that_fails_in_the_client_says_so_as_a_servers_failure(tmp_path, monkeypatch):
+    async with serving(tmp_path) as stage, AsyncSession(stage.target) as session:
+        monkeypatch.setattr("quizglass_client.session.reconnect.server_value", lambda _: 1 / 0)
+        with pytest.raises(ServerError, match="ZeroDivisionError") as failed:
+            await session.answer("What?")
+    assert (failed.value.status, failed.value.reason) == ("UNKNOWN", "UNEXPECTED")
 
 
 async def test_a_new_question_interrupts_and_the_rest_can_be_asked_for(tmp_path):
@@ -542,3 +603,19 @@ def test_the_blocking_session_does_the_same(tmp_path):
 def test_what_answers_should_look_like_is_looked_at_before_anything_is_opened():
     with pytest.raises(InvalidRequest, match="lead_in_after: -1"):
         Session(output=OutputProfile(lead_in_after=-1.0))
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("connect_timeout", 0),
+        ("connect_timeout", math.nan),
+        ("patience", -1.0),
+        ("patience", math.nan),
+        ("keepalive", 0),
+    ],
+)
+def test_times_that_cannot_be_waited_for_are_named_before_anything_is_opened(field, wrong):
+    with pytest.raises(InvalidRequest, match=f"^{field}: {wrong} is not") as refused:
+        Session(**{field: wrong})
+    assert refused.value.field == field

@@ -1,4 +1,4 @@
-"""What tests of the door for HTTP share."""
+"""What tests of the listener for HTTP share."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.support.web import web_serving
 
 
 @pytest.fixture
-async def door(tmp_path):
+async def served(tmp_path):
     """The HTTP port of a server whose assistant and knowledge the test scripts."""
     async with web_serving(tmp_path) as opened:
         yield opened

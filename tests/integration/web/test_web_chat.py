@@ -18,8 +18,8 @@ SCHEMA = {"type": "object", "properties": {"price": {"type": "integer"}}, "requi
 
 
 @pytest.fixture
-async def client(door):
-    async with openai.AsyncOpenAI(base_url=f"{door.url}/v1", api_key="none is needed", max_retries=0) as made:
+async def client(served):
+    async with openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key="none is needed", max_retries=0) as made:
         yield made
 
 
@@ -46,7 +46,7 @@ async def refused(client, *messages, **options):
     return caught.value
 
 
-async def test_a_question_about_a_picture_is_answered_with_citations_and_numbers(client, door):
+async def test_a_question_about_a_picture_is_answered_with_citations_and_numbers(client, served):
     answer = await client.chat.completions.create(
         model="both", messages=[user("How much is it?", data_uri())], max_tokens=99
     )
@@ -58,14 +58,14 @@ async def test_a_question_about_a_picture_is_answered_with_citations_and_numbers
     assert (note.type, citation.title, citation.url) == ("url_citation", "Velmora", "urn:quizglass:entry:velmora")
     usage = answer.usage
     assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (20, 2, 22)
-    (turn,) = door.stage.assistant.turns
+    (turn,) = served.stage.assistant.turns
     assert (turn.question, turn.picture.width, turn.max_answer_tokens) == ("How much is it?", 64, 99)
-    assert door.stage.assistant.asked[0][0] == "both"
+    assert served.stage.assistant.asked[0][0] == "both"
     assert answer.id == f"chatcmpl-{turn.id}"
     assert answer.quizglass["plan"] == "both"
 
 
-async def test_a_stream_gives_words_as_they_come(client, door):
+async def test_a_stream_gives_words_as_they_come(client, served):
     gate = Gate()
 
     async def waits(turn, policy, budget):
@@ -75,7 +75,7 @@ async def test_a_stream_gives_words_as_they_come(client, door):
         for event in EVENTS[4:]:
             yield event
 
-    door.stage.assistant.script = waits
+    served.stage.assistant.script = waits
     stream = await client.chat.completions.create(
         model="both", messages=[user("What?")], stream=True, stream_options={"include_usage": True}
     )
@@ -92,50 +92,50 @@ async def test_a_stream_gives_words_as_they_come(client, door):
     assert first.usage is None
 
 
-async def test_a_stream_that_fails_before_its_first_words_is_told_by_a_status(client, door):
+async def test_a_stream_that_fails_before_its_first_words_is_told_by_a_status(client, served):
     async def fails(turn, policy, budget):
         for event in EVENTS[:3]:
             yield event
         raise errors.Overloaded("no room", 2.0)
 
-    door.stage.assistant.script = fails
+    served.stage.assistant.script = fails
     error = await refused(client, user("What?"), stream=True)
     assert (error.status_code, error.type) == (429, "rate_limit_error")
 
 
-async def test_a_source_that_is_an_address_is_what_a_citation_names(client, door):
+async def test_a_source_that_is_an_address_is_what_a_citation_names(client, served):
     evidence = domain.Evidence("1", values.Origin.TEXT_SEARCH, "e", "E", "text", source="https://example.org/e")
     done = values.Done("x", values.FinishReason.COMPLETE, citations=(values.Citation("1", "e", "E", 0, 1),))
-    door.stage.assistant.script = says(values.EvidenceFound((evidence,)), values.AnswerDelta("x"), done)
+    served.stage.assistant.script = says(values.EvidenceFound((evidence,)), values.AnswerDelta("x"), done)
     answer = await client.chat.completions.create(model="both", messages=[user("What?")])
     assert answer.choices[0].message.annotations[0].url_citation.url == "https://example.org/e"
 
 
-async def test_a_draft_that_is_confirmed_is_the_answer_and_one_that_is_withdrawn_is_not(client, door):
+async def test_a_draft_that_is_confirmed_is_the_answer_and_one_that_is_withdrawn_is_not(client, served):
     done = values.Done("a cup", values.FinishReason.COMPLETE)
     told = [values.Provisional("a mug"), values.Withdrawn(), values.Provisional("a cup"), values.Confirmed(), done]
-    door.stage.assistant.script = says(*told)
+    served.stage.assistant.script = says(*told)
     stream = await client.chat.completions.create(model="both", messages=[user("What?")], stream=True)
     texts = [chunk.choices[0].delta.content for chunk in [chunk async for chunk in stream]]
     assert [text for text in texts if text] == ["a cup"]
 
 
-async def test_a_schema_reaches_the_engine_and_what_is_not_known_is_a_refusal(client, door):
+async def test_a_schema_reaches_the_engine_and_what_is_not_known_is_a_refusal(client, served):
     wanted = {"type": "json_schema", "json_schema": {"name": "price", "strict": True, "schema": SCHEMA}}
     done = values.Done('{"price": 45}', values.FinishReason.COMPLETE)
-    door.stage.assistant.script = says(values.AnswerDelta('{"price": 45}'), done)
+    served.stage.assistant.script = says(values.AnswerDelta('{"price": 45}'), done)
     answer = await client.chat.completions.create(model="both", messages=[user("What?")], response_format=wanted)
     assert json.loads(answer.choices[0].message.content) == {"price": 45}
-    assert json.loads(door.stage.assistant.turns[0].answer_schema) == SCHEMA
+    assert json.loads(served.stage.assistant.turns[0].answer_schema) == SCHEMA
     refusing = values.Done("I don't know", values.FinishReason.COMPLETE, abstain_reason=values.AbstainReason.UNSURE)
-    door.stage.assistant.script = says(values.AnswerDelta("I don't know"), refusing)
+    served.stage.assistant.script = says(values.AnswerDelta("I don't know"), refusing)
     answer = await client.chat.completions.create(model="both", messages=[user("What?")], response_format=wanted)
     message = answer.choices[0].message
     assert (message.content, message.refusal) == (None, "I don't know")
     assert answer.quizglass["abstain_reason"] == "unsure"
 
 
-async def test_a_dialogue_comes_with_its_history_and_its_latest_picture(client, door):
+async def test_a_dialogue_comes_with_its_history_and_its_latest_picture(client, served):
     messages = [
         {"role": "system", "content": "Be brief."},
         user("What is this?", data_uri(png(32, 24))),
@@ -145,7 +145,7 @@ async def test_a_dialogue_comes_with_its_history_and_its_latest_picture(client, 
         {"role": "user", "content": "Which is larger?"},
     ]
     answer = await client.chat.completions.create(model="quizglass", messages=messages, temperature=0.2)
-    (turn,) = door.stage.assistant.turns
+    (turn,) = served.stage.assistant.turns
     assert [(past.question, past.answer) for past in turn.history] == [
         ("What is this?", "A red one."),
         ("And this?", "Another."),
@@ -196,12 +196,12 @@ async def test_an_unknown_model_is_not_found(client):
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
-async def test_what_is_no_picture_is_refused_and_nothing_is_fetched(client, door, url, why, stream):
+async def test_what_is_no_picture_is_refused_and_nothing_is_fetched(client, served, url, why, stream):
     error = await refused(client, user("What?", url), stream=stream)
     assert (error.status_code, error.type) == (400, "invalid_request_error")
     assert error.param == "messages[0].content[1].image_url.url"
     assert why in error.message
-    assert door.stage.assistant.turns == []
+    assert served.stage.assistant.turns == []
 
 
 @pytest.mark.parametrize(
@@ -241,12 +241,12 @@ async def test_what_asks_for_nothing_is_taken(client, harmless):
     assert (await client.chat.completions.create(model="both", messages=[user("What?")], **harmless)).choices
 
 
-async def test_more_is_answered_than_fits_by_leaving_the_oldest_out(client, door):
+async def test_more_is_answered_than_fits_by_leaving_the_oldest_out(client, served):
     messages = []
     for number in range(20):
         messages += [user(f"q{number}"), {"role": "assistant", "content": f"a{number}"}]
     answer = await client.chat.completions.create(model="both", messages=[*messages, user("Now?")], max_tokens=4000)
-    (turn,) = door.stage.assistant.turns
+    (turn,) = served.stage.assistant.turns
     assert [past.question for past in turn.history] == [f"q{number}" for number in range(12, 20)]
     assert turn.max_answer_tokens == 512
     assert answer.quizglass["ignored"] == ["messages (the oldest)"]
@@ -267,13 +267,13 @@ async def test_more_is_answered_than_fits_by_leaving_the_oldest_out(client, door
     ],
 )
 @pytest.mark.parametrize("begun", [False, True])
-async def test_failures_are_told_in_openais_form(client, door, error, status, kind, wait, begun):
+async def test_failures_are_told_in_openais_form(client, served, error, status, kind, wait, begun):
     async def fails(turn, policy, budget):
         if begun:
             yield EVENTS[3]
         raise error
 
-    door.stage.assistant.script = fails
+    served.stage.assistant.script = fails
     whole = await refused(client, user("What?"))
     assert (whole.status_code, whole.type) == (status, kind)
     assert whole.response.headers.get("retry-after") == wait
@@ -286,27 +286,27 @@ async def test_failures_are_told_in_openais_form(client, door, error, status, ki
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_client_that_leaves_ends_its_turn(door, stream):
+async def test_a_client_that_leaves_ends_its_turn(served, stream):
     held = HeldScript(EVENTS[3])
-    door.stage.assistant.script = held
+    served.stage.assistant.script = held
     body = json.dumps({"model": "both", "messages": [user("What?")], "stream": stream}).encode()
     async with asyncio.timeout(60):
-        async with await Wire.to(door) as wire:
+        async with await Wire.to(served) as wire:
             await wire.begin("POST", CHAT, {**JSON, "content-length": str(len(body))})
             await wire.say(body)
             await held.gate.reached.wait()
         await held.closed.wait()
-    assert await door.stage.rpc.guard.drain(60)
+    assert await served.stage.rpc.guard.drain(60)
 
 
-async def test_a_stopping_server_says_so(client, door):
-    await door.stage.rpc.guard.drain(0)
+async def test_a_stopping_server_says_so(client, served):
+    await served.stage.rpc.guard.drain(0)
     error = await refused(client, user("What?"))
     assert (error.status_code, error.code) == (503, "stopping")
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'{"messages": [5]}', b"\xff\xfe", b"[" * 100_000])
-async def test_what_is_no_chat_is_refused(door, body):
-    answer = await ask(door, "POST", CHAT, body, JSON)
+async def test_what_is_no_chat_is_refused(served, body):
+    answer = await ask(served, "POST", CHAT, body, JSON)
     assert answer.status == 400
     assert answer.json["error"]["type"] == "invalid_request_error"

@@ -30,10 +30,10 @@ KINDS = {
 
 
 @pytest.fixture(params=["connect", "connect as JSON", "gRPC-Web"])
-async def client(door, request):
+async def client(served, request):
     codec = google_protobuf_json_codec() if "JSON" in request.param else google_protobuf_binary_codec()
     protocol = ProtocolType.GRPC_WEB if "gRPC" in request.param else ProtocolType.CONNECT
-    return ConnectClient(door.url, codec=codec, protocol=protocol)
+    return ConnectClient(served.url, codec=codec, protocol=protocol)
 
 
 def method(module, service, name):
@@ -70,16 +70,16 @@ def details_of(error):
     return told
 
 
-async def test_a_turn_is_told_as_over_grpc(client, door):
+async def test_a_turn_is_told_as_over_grpc(client, served):
     events = await asked(client, question(frames=[types_pb2.Frame(encoded=png())], explain=True))
     kinds = [event.WhichOneof("event") for event in events]
     assert kinds == ["accepted", "step", "plan", "query", "evidence", "answer_delta", "verdict", "done"]
     assert [event.seq for event in events] == list(range(1, 9))
     assert events[-1].done.answer == "45 crowns"
-    assert door.stage.assistant.turns[0].picture.width == 64
+    assert served.stage.assistant.turns[0].picture.width == 64
 
 
-async def test_events_come_as_they_happen(client, door):
+async def test_events_come_as_they_happen(client, served):
     gate = Gate()
 
     async def waits(turn, policy, budget):
@@ -88,7 +88,7 @@ async def test_events_come_as_they_happen(client, door):
         for event in EVENTS[1:]:
             yield event
 
-    door.stage.assistant.script = waits
+    served.stage.assistant.script = waits
     stream = client.execute_server_stream(request=question(), method=ASKING)
     async with asyncio.timeout(60):
         assert [(await anext(stream)).WhichOneof("event") for _ in range(2)] == ["accepted", "plan"]
@@ -97,7 +97,7 @@ async def test_events_come_as_they_happen(client, door):
         assert [event.WhichOneof("event") async for event in stream][-1] == "done"
 
 
-async def test_calls_of_every_kind_work(client, door):
+async def test_calls_of_every_kind_work(client, served):
     async def entries():
         for number in range(3):
             entry = knowledge_pb2.Entry(id=f"e{number}", title=f"Entry {number}", pictures=[png()])
@@ -112,7 +112,7 @@ async def test_calls_of_every_kind_work(client, door):
     assert told.bundle == "starter 0.1.0"
 
 
-async def test_errors_have_the_status_and_the_details_that_they_have_over_grpc(client, door):
+async def test_errors_have_the_status_and_the_details_that_they_have_over_grpc(client, served):
     with pytest.raises(ConnectError) as caught:
         await client.execute_unary(request=knowledge_pb2.GetEntryRequest(id="none"), method=GETTING)
     assert caught.value.code is Code.NOT_FOUND
@@ -128,39 +128,39 @@ async def test_errors_have_the_status_and_the_details_that_they_have_over_grpc(c
     assert caught.value.code is Code.FAILED_PRECONDITION
 
 
-async def test_an_unexpected_failure_keeps_its_text_to_itself(client, door):
+async def test_an_unexpected_failure_keeps_its_text_to_itself(client, served):
     async def fails(turn, policy, budget):
         yield EVENTS[0]
         raise ValueError("a secret")
 
-    door.stage.assistant.script = fails
+    served.stage.assistant.script = fails
     with pytest.raises(ConnectError, match="incident") as caught:
         await asked(client, question())
     assert caught.value.code is Code.INTERNAL
     assert "secret" not in str(caught.value)
 
 
-async def test_no_room_says_when_to_try_again(client, door):
+async def test_no_room_says_when_to_try_again(client, served):
     async def busy(turn, policy, budget):
         raise errors.Overloaded("no room", 2.5)
         yield
 
-    door.stage.assistant.script = busy
+    served.stage.assistant.script = busy
     with pytest.raises(ConnectError) as caught:
         await asked(client, question())
     assert caught.value.code is Code.RESOURCE_EXHAUSTED
     assert details_of(caught.value)["RetryInfo"].retry_delay.ToMilliseconds() == 2500
 
 
-async def test_the_clients_time_is_the_turns_budget(client, door):
+async def test_the_clients_time_is_the_turns_budget(client, served):
     await asked(client, question(), timeout_ms=3_000_000)
-    (_, budget) = door.stage.assistant.asked[0]
+    (_, budget) = served.stage.assistant.asked[0]
     assert 2000 < budget.total_s < 3000
 
 
-async def test_a_client_that_leaves_ends_its_turn(client, door):
+async def test_a_client_that_leaves_ends_its_turn(client, served):
     held = HeldScript()
-    door.stage.assistant.script = held
+    served.stage.assistant.script = held
 
     async def leave():
         async for _ in client.execute_server_stream(request=question(), method=ASKING):
@@ -171,10 +171,10 @@ async def test_a_client_that_leaves_ends_its_turn(client, door):
         await held.gate.reached.wait()
         leaving.cancel()
         await held.closed.wait()
-    assert await door.stage.rpc.guard.drain(60)
+    assert await served.stage.rpc.guard.drain(60)
 
 
-async def test_a_session_is_attached_to_and_sent_to(client, door):
+async def test_a_session_is_attached_to_and_sent_to(client, served):
     attaching, sending = (method(session_pb2, "SessionService", name) for name in ("Attach", "Send"))
     opening = session_pb2.AttachRequest(open=session_pb2.Open(holder=bytes(16)))
     async with asyncio.timeout(60), aclosing(client.execute_server_stream(request=opening, method=attaching)) as link:
@@ -186,42 +186,42 @@ async def test_a_session_is_attached_to_and_sent_to(client, door):
             if message.turn.event.WhichOneof("event") == "done":
                 break
         assert message.turn.event.done.answer == "45 crowns"
-    assert await door.stage.rpc.guard.drain(60)
+    assert await served.stage.rpc.guard.drain(60)
 
 
-def test_every_method_but_those_that_need_http2_is_there(door):
-    paths = {each.path for each in connect_methods(door.stage.rpc.served, door.stage.rpc.limits, 1)}
-    every = {f"/{s.service.full_name}/{m.name}" for s in door.stage.rpc.served for m in s.service.methods}
+def test_every_method_but_those_that_need_http2_is_there(served):
+    paths = {each.path for each in connect_methods(served.stage.rpc.served, served.stage.rpc.limits, 1)}
+    every = {f"/{s.service.full_name}/{m.name}" for s in served.stage.rpc.served for m in s.service.methods}
     assert every - paths == {"/quizglass.v1.SessionService/Converse"}
 
 
-async def test_a_browser_asks_in_json(door):
+async def test_a_browser_asks_in_json(served):
     message = {"question": "What?", "frames": [{"encoded": base64.b64encode(png()).decode()}]}
-    headers = {"content-type": "application/connect+json", "connect-protocol-version": "1", "origin": door.url}
-    answer = await ask(door, "POST", ASK, enveloped(json.dumps(message).encode()), headers)
+    headers = {"content-type": "application/connect+json", "connect-protocol-version": "1", "origin": served.url}
+    answer = await ask(served, "POST", ASK, enveloped(json.dumps(message).encode()), headers)
     assert answer.status == 200
     *events, (flags, end) = envelopes(answer.body)
     assert (flags, json.loads(end)) == (2, {})
     assert json.loads(events[-1][1])["done"]["answer"] == "45 crowns"
     assert answer.headers["quizglass-turn"] == json.loads(events[0][1])["turnId"]
-    capabilities = await ask(door, "POST", CAPABILITIES, b"{}", JSON)
+    capabilities = await ask(served, "POST", CAPABILITIES, b"{}", JSON)
     assert capabilities.json["usefulPictureSide"] == 672
 
 
-async def test_a_browser_asks_over_grpc_web(door):
-    headers = {"content-type": "application/grpc-web+proto", "x-grpc-web": "1", "origin": door.url}
-    answer = await ask(door, "POST", ASK, enveloped(question().SerializeToString()), headers)
+async def test_a_browser_asks_over_grpc_web(served):
+    headers = {"content-type": "application/grpc-web+proto", "x-grpc-web": "1", "origin": served.url}
+    answer = await ask(served, "POST", ASK, enveloped(question().SerializeToString()), headers)
     *events, (flags, trailers) = envelopes(answer.body)
     assert flags == 0x80
     assert b"grpc-status: 0" in trailers.replace(b":0", b": 0")
     assert assistant_pb2.AskResponse.FromString(events[-1][1]).done.answer == "45 crowns"
 
 
-async def test_a_tab_that_is_closed_ends_its_turn(door):
+async def test_a_tab_that_is_closed_ends_its_turn(served):
     held = HeldScript()
-    door.stage.assistant.script = held
+    served.stage.assistant.script = held
     async with asyncio.timeout(60):
-        async with await Wire.to(door) as wire:
+        async with await Wire.to(served) as wire:
             body = enveloped(b'{"question": "What?"}')
             length = {"content-length": str(len(body)), "content-type": "application/connect+json"}
             await wire.begin("POST", ASK, length)
@@ -229,7 +229,7 @@ async def test_a_tab_that_is_closed_ends_its_turn(door):
             assert (await wire.head())[0] == 200
             await held.gate.reached.wait()
         await held.closed.wait()
-    assert await door.stage.rpc.guard.drain(60)
+    assert await served.stage.rpc.guard.drain(60)
 
 
 @pytest.mark.parametrize(
@@ -242,32 +242,32 @@ async def test_a_tab_that_is_closed_ends_its_turn(door):
         ("application/grpc", enveloped(b""), 415),
     ],
 )
-async def test_what_is_no_message_is_refused(door, content_type, body, status, caplog):
-    answer = await ask(door, "POST", "/quizglass.v1.KnowledgeService/GetEntry", body, {"content-type": content_type})
+async def test_what_is_no_message_is_refused(served, content_type, body, status, caplog):
+    answer = await ask(served, "POST", "/quizglass.v1.KnowledgeService/GetEntry", body, {"content-type": content_type})
     assert answer.status == status
     assert not [record for record in caplog.records if record.exc_info]
 
 
-async def test_a_stopping_server_says_so(client, door):
-    await door.stage.rpc.guard.drain(0)
+async def test_a_stopping_server_says_so(client, served):
+    await served.stage.rpc.guard.drain(0)
     with pytest.raises(ConnectError, match="is stopping") as caught:
         await asked(client, question())
     assert caught.value.code is Code.UNAVAILABLE
 
 
-async def test_an_import_that_is_cut_off_keeps_what_came(door):
+async def test_an_import_that_is_cut_off_keeps_what_came(served):
     body = enveloped(knowledge_pb2.AddEntriesRequest(entry=knowledge_pb2.Entry(id="a", title="A")).SerializeToString())
     came = asyncio.Event()
 
     async def arrived():
         came.set()
 
-    door.stage.knowledge.before = arrived
+    served.stage.knowledge.before = arrived
     async with asyncio.timeout(60):
-        async with await Wire.to(door) as wire:
+        async with await Wire.to(served) as wire:
             headers = {"content-type": "application/connect+proto", "transfer-encoding": "chunked"}
             await wire.begin("POST", "/quizglass.v1.KnowledgeService/AddEntries", headers)
             await wire.say(f"{len(body):x}\r\n".encode() + body + b"\r\n")
             await came.wait()
-        assert await door.stage.rpc.guard.drain(60)
-    assert set(door.stage.knowledge.entries) == {"a"}
+        assert await served.stage.rpc.guard.drain(60)
+    assert set(served.stage.knowledge.entries) == {"a"}

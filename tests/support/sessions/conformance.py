@@ -28,8 +28,8 @@ from quizglass_client.pictures import cut_out, encode
 from quizglass_server.domain import turns as domain
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.session import directory, question_frames
-from quizglass_server.web.door import open_door
 from quizglass_server.web.http.server import WebServer
+from quizglass_server.web.listener import open_listener
 from tests.support.gate import Gate
 from tests.support.rpc_fakes import EVENTS, Stage, png, serve_stage
 from tests.support.sessions.session_links import WAIT_S, words
@@ -171,7 +171,7 @@ class ConformanceStage:
         assert stage.rpc is not None
         stage.assistant.script = self._answer
         self._show_things(stage)
-        web = await open_door(stage.services, stage.rpc, stage.services.settings)
+        web = await open_listener(stage.services, stage.rpc, stage.services.settings)
         self._all.push_async_callback(web.stop, 0)
         self._stages.append((stage, web))
         return stage, web

@@ -213,6 +213,27 @@ def test_details_are_read():
     assert (error.reason, error.metadata, error.field) == ("INVALID_FIELD", {"a": "b"}, "question")
 
 
+class Proxied(Failure):
+    """What a proxy ends a call with, which has its own idea of details."""
+
+    def __init__(self, code, packed):
+        super().__init__(code)
+        self._packed = packed
+
+    def trailing_metadata(self):
+        return (("grpc-status-details-bin", self._packed),)
+
+
+DAMAGED = any_pb2.Any(type_url="type.googleapis.com/google.rpc.RetryInfo", value=b"\xff")
+
+
+@pytest.mark.parametrize("packed", [b"\xff", status_pb2.Status(details=[DAMAGED]).SerializeToString()])
+def test_a_status_whose_details_cannot_be_read_is_told_as_it_is(packed):
+    error = errors.from_rpc(Proxied(grpc.StatusCode.RESOURCE_EXHAUSTED, packed))
+    assert (type(error), error.status, error.message) == (Overloaded, "RESOURCE_EXHAUSTED", "it failed")
+    assert (error.reason, error.retry_after) == ("", None)
+
+
 @pytest.mark.parametrize("seconds", [0, 1.5])
 def test_a_delay_of_nothing_is_a_delay(seconds):
     retry = error_details_pb2.RetryInfo()

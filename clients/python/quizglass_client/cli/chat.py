@@ -168,11 +168,11 @@ class _Talk:
         await self._session.device(int(battery) if battery else None, heat=heat, link=link)
 
     async def _ask(self, question: str) -> None:
-        frame, self._frame = self._frame, b""  # later questions are understood after the dialogue
         asked = self._arguments
         self._turn = await self._session.ask(
-            question, frame=frame, policy=asked.policy, budget=asked.budget, max_answer_tokens=asked.max_tokens
+            question, frame=self._frame, policy=asked.policy, budget=asked.budget, max_answer_tokens=asked.max_tokens
         )
+        self._frame = b""  # later questions are understood after the dialogue
         before = self._telling
         self._telling = asyncio.create_task(self._tell(self._turn, before))
 
@@ -203,9 +203,9 @@ class _Talk:
         try:
             async for said in turn:
                 self._print(said)
-        except ServerUnavailable:
-            raise
         except ClientError as error:
+            if isinstance(error, ServerUnavailable) and not error.reason:
+                raise  # the session was given up; what the server says of a question has a reason
             self._view.interrupt()
             self.fail(error.message)
 

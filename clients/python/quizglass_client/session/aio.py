@@ -45,7 +45,7 @@ class AsyncSession:
         metadata: goes with every link, such as `[("authorization", "Bearer …")]` for a proxy that checks who calls.
 
     Raises:
-        InvalidRequest: `target`, `output`, `state` or `metadata` cannot be.
+        InvalidRequest: an argument cannot be; it is named.
     """
 
     def __init__(
@@ -112,6 +112,10 @@ class AsyncSession:
 
         Returns:
             The picture's name, for `ask` and `drop`.
+
+        Raises:
+            ClientError: the session was given up or is not open, or `thumbnail` cannot be.
+            Cancelled: it was told to forget while the picture was made ready, which is not sent; reason FORGOTTEN.
         """
         return await self._runner.run(self._core.show(picture, pinned, thumbnail))
 
@@ -182,9 +186,15 @@ class AsyncSession:
         overlap: str = "interrupt",
         **options: Unpack[AskOptions],
     ) -> Answer:
-        """Ask a question and wait for the whole answer; arguments and errors as those of `ask` and the turn's."""
+        """Ask a question and wait for the whole answer; arguments and errors as those of `ask` and the turn's.
+
+        The turn ends where nobody waits for it any more.
+        """
         turn = await self.ask(question, picture, frame=frame, overlap=overlap, **options)
-        return await turn.answer()
+        try:
+            return await turn.answer()
+        finally:
+            await turn.cancel()
 
     async def news(self) -> AsyncIterator[News]:
         """What happens in the session outside of its turns: links lost and restored, pictures, failures."""

@@ -37,7 +37,7 @@ from quizglass.session import (
     TurnUpdate,
 )
 from quizglass_client import requests
-from quizglass_client.errors import Cancelled, ClientError, InvalidRequest, SessionLost
+from quizglass_client.errors import ClientError, InvalidRequest, SessionLost, closed
 from quizglass_client.session.frames import ShownFrames
 from quizglass_client.session.liveness import Silence
 from quizglass_client.session.outgoing import OutgoingMessages
@@ -96,7 +96,7 @@ class SessionCore:
             self._close()
 
     def _close(self) -> None:
-        self.fail(Cancelled("the session was closed", reason="CLOSED"))
+        self.fail(closed("session"))
 
     @property
     def limits(self) -> SessionLimits | None:
@@ -174,7 +174,7 @@ class SessionCore:
     def forget(self) -> None:
         """Have the session forget what it was sent and said."""
         self._check()
-        self._frames.clear()
+        self._frames.forget()
         self._outgoing.say(Forget())
 
     def played(self, feed: TurnFeed, segment: int, code_point: int) -> None:
@@ -221,7 +221,8 @@ class SessionCore:
         for feed in list(self._turns.values()):
             if feed.begun and not feed.over:
                 self._over(feed.ask_id)
-                feed.fail(SessionLost(f"the session could not be resumed: {reason}; ask again", reason=reason))
+                told = f"the session could not be resumed: {reason}; ask again"
+                feed.fail(SessionLost(told, status="UNAVAILABLE", reason=reason))
 
     def take(self, said: ServerSaid) -> None:
         """The server says something."""
@@ -276,6 +277,7 @@ class SessionCore:
             for feed in list(self._turns.values()):
                 feed.fail(error)
             self._turns.clear()
+            self._frames.close()
             self._news_came.set()
 
     def _check(self) -> None:

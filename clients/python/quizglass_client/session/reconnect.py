@@ -14,7 +14,7 @@ from quizglass.convert import server_value
 from quizglass.session import Close, Interrupted, Opened, Ping, ServerSaid, SessionLimits, TurnUpdate
 from quizglass.v1 import session_pb2
 from quizglass.values import Done
-from quizglass_client.errors import ClientError, ServerUnavailable, from_rpc
+from quizglass_client.errors import ClientError, ServerError, ServerUnavailable, from_rpc
 from quizglass_client.session.link import SessionConnection
 from quizglass_client.session.liveness import LinkDead, LinkLiveness, Silence
 from quizglass_client.session.outgoing import OutgoingMessages
@@ -138,7 +138,7 @@ class ReconnectingLink:
         try:
             await self._keep_linked()
         except Exception as error:  # nobody is to wait for a session that is not kept any more
-            self._user.fail(ClientError(f"the session failed: {error!r}", reason="UNEXPECTED"))
+            self._user.fail(ServerError(f"the session failed: {error!r}", status="UNKNOWN", reason="UNEXPECTED"))
             raise
 
     async def _keep_linked(self) -> None:

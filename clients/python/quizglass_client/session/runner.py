@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
 from typing import Any, TypeVar
 
-from quizglass_client.errors import Cancelled
+from quizglass_client.errors import closed
 
 Result = TypeVar("Result")
 
@@ -54,7 +54,7 @@ class Runner:
         try:
             return future.result()
         except CancelledError:
-            raise Cancelled("the session was closed", reason="CLOSED") from None
+            raise closed("session") from None
         except BaseException:
             future.cancel()
             raise
@@ -85,7 +85,7 @@ def _without_waiting(work: Coroutine[Any, Any, Result]) -> Result:
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
     work.close()
-    raise Cancelled("the session was closed", reason="CLOSED")
+    raise closed("session")
 
 
 async def _cancel_others() -> None:

@@ -81,7 +81,8 @@ class TurnFeed:
         if self._error is not None:
             raise self._error
         if self._interrupted is not None:
-            raise Cancelled(f"the turn was interrupted ({self._interrupted.cause})", reason="INTERRUPTED")
+            told = f"the turn was interrupted ({self._interrupted.cause})"
+            raise Cancelled(told, status="CANCELLED", reason="INTERRUPTED")
         return Answer.of(
             [Event(said.turn_id, said.seq, said.elapsed, said.event) for said in self._updates if said.event]
         )

@@ -7,11 +7,16 @@ from dataclasses import dataclass, field, fields
 from quizglass.session import Forgotten, FrameStatus, GoAway, Notice, OutputProfile, PostureChange, Restored
 from quizglass_client.access import OPEN, Access
 from quizglass_client.errors import InvalidRequest
+from quizglass_client.timing import check_seconds
 
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """How a session is kept."""
+    """How a session is kept.
+
+    Raises:
+        InvalidRequest: one of its times cannot be waited for.
+    """
 
     connect_timeout: float = 5.0
     """Seconds in which a server has to answer."""
@@ -27,6 +32,11 @@ class SessionOptions:
     """State of an earlier session, whose dialogue goes on."""
     access: Access = OPEN
     """What a proxy before the server asks for."""
+
+    def __post_init__(self) -> None:
+        check_seconds("connect_timeout", self.connect_timeout)
+        check_seconds("patience", self.patience, above_zero=False)
+        check_seconds("keepalive", self.keepalive)
 
 
 @dataclass(frozen=True, slots=True)

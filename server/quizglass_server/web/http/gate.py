@@ -67,7 +67,7 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        reply = _Reply(send, self._shared(scope))
+        reply = _Reply(send, self._shared(scope), has_body=_has_body(scope))
         self._running += 1
         try:
             route = self._route(scope)
@@ -75,7 +75,7 @@ class Gate:
                 await self._preflight(scope, reply)
                 return
             with self._bodies.receiving(receive, route.most_bytes, stream=route.stream) as body:
-                body.whole = not _has_body(scope)
+                body.whole = reply.whole
                 reply.body = body
                 await self._answer(route, scope, body, reply)
         except TurnedAway as refusal:
@@ -164,13 +164,19 @@ class Gate:
 class _Reply:
     """ASGI's `send`, with what every response has."""
 
-    def __init__(self, send: Send, headers: Iterable[tuple[bytes, bytes]]) -> None:
+    def __init__(self, send: Send, headers: Iterable[tuple[bytes, bytes]], *, has_body: bool) -> None:
         self._send = send
         self._headers = headers
+        self._has_body = has_body
         self.body: Body | None = None
         self.muted = False
         """Whether what is said is not sent."""
         self.started = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether the request was received to its end."""
+        return not self._has_body or (self.body is not None and self.body.whole)
 
     async def __call__(self, message: Message) -> None:
         if self.muted:
@@ -178,7 +184,7 @@ class _Reply:
         if message["type"] == "http.response.start":
             self.started = True
             # What is left of a body would be taken for the next request, or be read for nothing.
-            closing = () if self.body is not None and self.body.whole else (_CLOSE,)
+            closing = () if self.whole else (_CLOSE,)
             message = {**message, "headers": [*message["headers"], *self._headers, *closing]}
         await self._send(message)
 
@@ -191,8 +197,7 @@ async def _refuse(refusal: TurnedAway, scope: Scope, receive: Receive, reply: _R
     """Tell a client that its request is not answered, having read a little of what it may still be sending."""
     if reply.started:
         return
-    came_whole = reply.body is not None and reply.body.whole
-    if header(scope, b"expect") is None and not came_whole:
+    if header(scope, b"expect") is None and not reply.whole:
         await _discard(receive)
     headers = [_RETRY_AFTER] if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE else []
     await respond_json(

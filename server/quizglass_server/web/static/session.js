@@ -38,6 +38,8 @@ export class Session {
   #pinged = 0;
   #over = false;
   #down = 0;
+  /** The messages before, whether they arrived or not. */
+  #said = Promise.resolve();
   /** What pictures are called: to read and hash one takes longer than to ask. @type {WeakMap<Blob, Promise<Shown>>} */
   #shown = new WeakMap();
 
@@ -209,7 +211,7 @@ export class Session {
       const data = frame.bytes.subarray(at, at + PART_BYTES);
       parts.push({ framePart: { sha256: frame.sha256, offset: String(at), data: encoded(data), crc32c: crc32c(data) } });
     }
-    while (parts.length && this.#frame === frame && this.#link === link) await this.#say(...parts.splice(0, PARTS_AT_ONCE));
+    while (parts.length && this.#frame === frame && this.#link === link) await this.#send(parts.splice(0, PARTS_AT_ONCE));
   }
 
   /** @param {any} notice */
@@ -226,10 +228,16 @@ export class Session {
     asked?.wake();
   }
 
-  /** Send messages. What does not arrive is said again over another link. @param {...object} messages */
-  async #say(...messages) {
+  /** Send a message after those before: calls that are under way at once may pass each other. @param {object} message */
+  #say(message) {
     const link = this.#link;
-    if (this.#id && !this.#over) await call("SessionService/Send", { sessionId: this.#id, messages }, link.signal).catch(() => link.abort());
+    this.#said = this.#said.then(() => this.#send([message], link));
+  }
+
+  /** Send messages over a link. What does not arrive is said again over another one. @param {object[]} messages */
+  async #send(messages, link = this.#link) {
+    if (!this.#id || this.#over || link.signal.aborted) return;
+    await call("SessionService/Send", { sessionId: this.#id, messages }, link.signal).catch(() => link.abort());
   }
 }
 

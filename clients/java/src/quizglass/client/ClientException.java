@@ -169,8 +169,7 @@ public abstract sealed class ClientException extends RuntimeException {
   /** The error of a failed call, with the details that google.rpc has for errors. */
   static ClientException of(Throwable failed) {
     Status status = Status.fromThrowable(failed);
-    com.google.rpc.Status packed = StatusProto.fromThrowable(failed);
-    if (packed == null) packed = com.google.rpc.Status.getDefaultInstance();
+    com.google.rpc.Status packed = details(failed);
     ErrorInfo info = unpacked(packed, ErrorInfo.getDefaultInstance());
     BadRequest bad = unpacked(packed, BadRequest.getDefaultInstance());
     RetryInfo retry = unpacked(packed, RetryInfo.getDefaultInstance());
@@ -180,6 +179,16 @@ public abstract sealed class ClientException extends RuntimeException {
             .filter(RetryInfo::hasRetryDelay)
             .map(said -> Duration.ofSeconds(said.getRetryDelay().getSeconds(), said.getRetryDelay().getNanos()));
     return of(status.getCode(), told(status), new Details(info.getReason(), field, info.getMetadataMap(), after));
+  }
+
+  /** The details of a failed call; none where a proxy has something else there, since the status says enough. */
+  private static com.google.rpc.Status details(Throwable failed) {
+    try {
+      com.google.rpc.Status packed = StatusProto.fromThrowable(failed);
+      return packed == null ? com.google.rpc.Status.getDefaultInstance() : packed;
+    } catch (IllegalArgumentException unreadable) {
+      return com.google.rpc.Status.getDefaultInstance();
+    }
   }
 
   /** What a status tells people: of a broken connection, gRPC has only "io exception", and why as its cause. */

@@ -175,8 +175,18 @@ final class Keeper implements Link.Receiver {
     }
   }
 
+  /** A question was asked: silence shows sooner now, and the next attempt is not waited for. */
+  void stir() {
+    if (retrying == null) {
+      watch();
+    } else {
+      retrying.cancel(false);
+      connect();
+    }
+  }
+
   /** Look whether the link is to be asked if it is alive, or is dead; sooner while a question is not over. */
-  void watch() {
+  private void watch() {
     if (watching != null) watching.cancel(false);
     if (!linked) return;
     double pingMs = (posture == null ? limits.getPingUs() : posture.getPingUs()) / 1000.0;

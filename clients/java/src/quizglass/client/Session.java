@@ -173,7 +173,7 @@ public final class Session implements AutoCloseable {
           }
           turns.put(turn.id(), turn);
           outgoing.say(ClientMessage.newBuilder().setAsk(ask).build());
-          keeper.watch(); // from now on, silence shows sooner
+          keeper.stir();
         });
     return turn;
   }
@@ -222,7 +222,10 @@ public final class Session implements AutoCloseable {
 
   void cancel(String askId) {
     CancelAsk cancel = CancelAsk.newBuilder().setAskId(askId).build();
-    execute(() -> outgoing.say(ClientMessage.newBuilder().setCancel(cancel).build()));
+    execute(
+        () -> {
+          if (turns.containsKey(askId)) outgoing.say(ClientMessage.newBuilder().setCancel(cancel).build());
+        });
   }
 
   void played(String askId, int segment, int codePoint) {

@@ -15,6 +15,7 @@ final class SessionThread {
   SessionThread(Consumer<Throwable> failed) {
     this.failed = failed;
     executor.setRemoveOnCancelPolicy(true);
+    executor.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
   }
 
   /** Do some work after all that was given before; false when the thread takes no more. */
@@ -31,7 +32,7 @@ final class SessionThread {
     }
   }
 
-  /** Take no more work; what was taken is still done. */
+  /** Take no more work; what was taken is still done, but for what is not due yet. */
   void end() {
     executor.shutdown();
   }

@@ -9,8 +9,11 @@ import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import com.google.gson.JsonPrimitive;
 import com.google.protobuf.ByteString;
+import io.grpc.Metadata;
 import io.grpc.Server;
 import io.grpc.ServerBuilder;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
 import io.grpc.stub.StreamObserver;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -104,6 +107,114 @@ class SessionTest {
   }
 
   @Test
+  void aClosedSessionLeavesNoThread() throws InterruptedException {
+    SessionOptions options = Stage.PATIENT.withConnectTimeout(Duration.ofHours(1));
+    CompletableFuture<Thread> own = new CompletableFuture<>();
+    Session session = Session.open(stage.begin(USUAL), options, news -> own.complete(Thread.currentThread()));
+    session.show(stage.picture("small"));
+    Thread thread = own.join();
+    session.close();
+    thread.join();
+  }
+
+  @Test
+  void whatCouldNotBeReadOfAnErrorsDetailsLeavesItsStatus() throws IOException {
+    Metadata details = new Metadata();
+    details.put(Metadata.Key.of("grpc-status-details-bin", Metadata.BINARY_BYTE_MARSHALLER), new byte[] {-1});
+    var full = new StatusRuntimeException(Status.RESOURCE_EXHAUSTED.withDescription("full"), details);
+    Server refusing = ServerBuilder.forPort(0).addService(new Refusing(full)).build().start();
+    try {
+      var error = assertThrows(ClientException.Overloaded.class, () -> Session.open("127.0.0.1:" + refusing.getPort()));
+      assertEquals("full", error.getMessage());
+    } finally {
+      refusing.shutdownNow();
+    }
+  }
+
+  private static final class Refusing extends SessionServiceGrpc.SessionServiceImplBase {
+    private final StatusRuntimeException error;
+
+    private Refusing(StatusRuntimeException error) {
+      this.error = error;
+    }
+
+    @Override
+    public StreamObserver<ClientMessage> converse(StreamObserver<ServerMessage> down) {
+      down.onError(error);
+      return new Ignoring();
+    }
+  }
+
+  /** Takes what a client says. */
+  private static class Ignoring implements StreamObserver<ClientMessage> {
+    @Override
+    public void onNext(ClientMessage said) {}
+
+    @Override
+    public void onError(Throwable gone) {}
+
+    @Override
+    public void onCompleted() {}
+  }
+
+  @Test
+  void aTurnThatEndsWhileItIsCancelledIsNotCancelledOverEveryLinkThereafter() throws Exception {
+    CompletableFuture<ClientMessage.MessageCase> first = new CompletableFuture<>();
+    Server listening = ServerBuilder.forPort(0).addService(new Listening(first)).build().start();
+    try (Session session = Session.open("127.0.0.1:" + listening.getPort(), Stage.PATIENT, news -> {})) {
+      session.cancel("over"); // as a turn does that was not over when it looked
+      session.ask("What?");
+      assertEquals(ClientMessage.MessageCase.ASK, first.join());
+    } finally {
+      listening.shutdownNow();
+    }
+  }
+
+  /** Opens every session, and tells what a client says first after that. */
+  private static final class Listening extends SessionServiceGrpc.SessionServiceImplBase {
+    private final CompletableFuture<ClientMessage.MessageCase> first;
+
+    private Listening(CompletableFuture<ClientMessage.MessageCase> first) {
+      this.first = first;
+    }
+
+    @Override
+    public StreamObserver<ClientMessage> converse(StreamObserver<ServerMessage> down) {
+      return new Ignoring() {
+        @Override
+        public void onNext(ClientMessage said) {
+          if (said.hasOpen()) down.onNext(opening());
+          else if (said.hasClose()) down.onCompleted();
+          else first.complete(said.getMessageCase());
+        }
+      };
+    }
+  }
+
+  private static ServerMessage opening() {
+    SessionLimits.Builder limits = SessionLimits.newBuilder().setPingUs(3_600_000_000L).setProgressUs(3_600_000_000L);
+    Opened.Builder open = Opened.newBuilder().setSessionId("one").setRestored(Opened.Restored.RESTORED_ALL);
+    return ServerMessage.newBuilder().setOpened(open.setLimits(limits)).build();
+  }
+
+  /** The pauses alone would be longer than the test. */
+  @Test
+  void aQuestionWaitsForNoPauseBetweenAttempts() throws Exception {
+    Server brief = ServerBuilder.forPort(0).addService(new Brief()).build().start();
+    CompletableFuture<Session> opened = new CompletableFuture<>();
+    Consumer<News> asks =
+        news -> {
+          if (news instanceof News.Lost) opened.thenAccept(session -> session.ask("And now?"));
+        };
+    try (Session session = Session.open("127.0.0.1:" + brief.getPort(), Stage.PATIENT, asks)) {
+      opened.complete(session);
+      Replay.eventually(() -> session.links() > 30, "many links");
+    } finally {
+      brief.shutdownNow();
+    }
+  }
+
+  @Test
   void aDeviceThatCannotBeIsToldOfNobody() {
     List<News> news = new CopyOnWriteArrayList<>();
     try (Session session = Session.open(stage.begin(USUAL), Stage.PATIENT, news::add)) {
@@ -189,24 +300,16 @@ class SessionTest {
   private static final class Brief extends SessionServiceGrpc.SessionServiceImplBase {
     @Override
     public StreamObserver<ClientMessage> converse(StreamObserver<ServerMessage> down) {
-      return new StreamObserver<>() {
+      return new Ignoring() {
         private boolean opened;
 
         @Override
         public void onNext(ClientMessage said) {
           if (opened) return;
           opened = true;
-          SessionLimits.Builder limits = SessionLimits.newBuilder().setPingUs(3_600_000_000L).setProgressUs(3_600_000_000L);
-          Opened.Builder open = Opened.newBuilder().setSessionId("one").setRestored(Opened.Restored.RESTORED_ALL);
-          down.onNext(ServerMessage.newBuilder().setOpened(open.setLimits(limits)).build());
+          down.onNext(opening());
           down.onCompleted();
         }
-
-        @Override
-        public void onError(Throwable gone) {}
-
-        @Override
-        public void onCompleted() {}
       };
     }
   }

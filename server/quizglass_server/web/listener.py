@@ -1,4 +1,4 @@
-"""Opens the port for HTTP: everything that answers there, behind one gate."""
+"""What listens for HTTP: a port, and all that answers there behind one gate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quizglass_server.web.http.server import WebServer
 from quizglass_server.web.page import page_routes
 
 
-async def open_door(services: Services, rpc: RpcServer, options: WebOptions) -> WebServer:
+async def open_listener(services: Services, rpc: RpcServer, options: WebOptions) -> WebServer:
     """Serve on the port of the options.
 
     Raises:
