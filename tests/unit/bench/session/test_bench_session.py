@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from bench.engine.server.serving import Stock
-from bench.session import doors
+from bench.session import over_http
 from bench.session.closer import HEIGHT, WIDTH, frame_of
 from bench.session.coaching import auc
 from bench.session.photographs import KINDS, found
@@ -67,7 +67,7 @@ def test_photographs_are_those_of_the_two_packages(tmp_path: Path) -> None:
 
 
 async def test_without_what_drives_a_browser_it_says_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doors, "DRIVER", Path("/no/such/folder"))
+    monkeypatch.setattr(over_http, "DRIVER", Path("/no/such/folder"))
     with pytest.raises(RuntimeError, match="make clients-packages"):
-        async with doors._page("http://127.0.0.1:1"):
+        async with over_http._page("http://127.0.0.1:1"):
             pass
