@@ -27,6 +27,9 @@ from quizglass_server.steps.language.wording import mentions, same_wording
 TOP_ENTRIES = 5
 RECONCILING = ("weigh", "reconcile")
 """What stage 4 has the generator write."""
+WEIGHED = 2
+"""How many passages stage 4 sees: beside a third, which mostly tells something else, the starter took the evidence's
+side in one of three disputes that it rightly remembered better."""
 
 
 class Entry(Enum):
@@ -133,12 +136,18 @@ async def settle(memory: Draft, evidence: Draft, state: State, tools: Tools) -> 
         return tools.tell(replace(memory, notes={**memory.notes, **said, "believed": "memory"}))
     if tools.abstains(memory):
         return tools.tell(replace(evidence, notes=said | {"believed": "external"}))
+    state = replace(state, found=weighed(state.found, evidence.text))
     why = await tools.write("weigh", state, **said)
     draft = await tools.answer(state, "reconcile", **said, reason=why.text)
     if not draft.text:  # no time was left for it
         draft = tools.tell(evidence)
     sides = [side for side, text in said.items() if same_wording(draft.text, text)]
     return replace(draft, notes=said | {"believed": sides[0] if sides else "neither", "why": why.text})
+
+
+def weighed(found: Sequence[Evidence], told: str) -> tuple[Evidence, ...]:
+    """The passages that stage 4 sees: those that say what was told from them, then those that fit best."""
+    return tuple(sorted(found, key=lambda passage: not mentions(passage.text, told))[:WEIGHED])
 
 
 async def reconcile(state: State, tools: Tools) -> Draft:

@@ -172,6 +172,15 @@ async def test_figure_of_reconciling_what_another_policy_found() -> None:
     assert nothing.calls == ["answer answer"]
 
 
+async def test_figure_of_reconciling_weighs_two_passages_one_of_which_says_what_was_told() -> None:
+    tools = ScriptedTools(answer=["1974", "q3"], weigh=["why"], reconcile=["1974"])
+    state = tools.start().having(passages(["q1", "q2", "q3"]))
+    await reconcile(state, tools)
+    external, weigh = tools.of("write")[1:]
+    assert titles(external.state.found) == ["q1", "q2", "q3"]
+    assert titles(weigh.state.found) == titles(tools.of("reconcile")[0].state.found) == ["q3", "q1"]
+
+
 async def test_figure_of_the_baselines_of_core() -> None:
     entries = seen(*"ABCDEF")
     one = ScriptedTools(pictures=entries, answer=["x"])
