@@ -61,11 +61,12 @@ def test_interrupted_while_it_is_started_it_leaves_no_process(tmp_path: Path, mo
 
 
 def test_a_server_that_cannot_start_says_where_its_log_is(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    with pytest.raises(ServerUnavailable, match=r"status 3.*log"), LocalServer(tmp_path, tmp_path, log=log):
+    log, bundle, knowledge = tmp_path / "log", tmp_path / "bundle", tmp_path / "knowledge"
+    bundle.mkdir()
+    with pytest.raises(ServerUnavailable, match=r"status 3.*log"), LocalServer(bundle, knowledge, log=log):
         pass
     assert "manifest.json" in log.read_text()
-    with pytest.raises(ServerUnavailable, match=r"status 3.*log=FILE"), LocalServer(tmp_path, tmp_path):
+    with pytest.raises(ServerUnavailable, match=r"status 3.*log=FILE"), LocalServer(bundle, knowledge):
         pass
 
 
