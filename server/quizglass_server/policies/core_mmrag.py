@@ -28,8 +28,8 @@ TOP_ENTRIES = 5
 RECONCILING = ("weigh", "reconcile")
 """What stage 4 has the generator write."""
 WEIGHED = 2
-"""How many passages stage 4 sees: beside a third, which mostly tells something else, the starter took the evidence's
-side in one of three disputes that it rightly remembered better."""
+"""How many passages stage 4 sees: with a third, which mostly tells something else, the starter took the evidence's side
+in one of three disputes in which its memory was right."""
 
 
 class Entry(Enum):
