@@ -2,7 +2,7 @@
 
 Started in the order bundle, models, decoder, knowledge, memory, gRPC, HTTP; stopped in the opposite one: health says
 NOT_SERVING, running turns drain, then the memory and the knowledge store close, then the engines end. Whether the
-stores can be opened is looked at before the models are loaded, which takes longest.
+addresses can be listened on and the stores be opened is looked at before the models are loaded, which takes longest.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.directories import check_directories
+from quizglass_server.config.listening import check_can_listen
 from quizglass_server.config.options import WEB_PACKAGES, PictureLimits
 from quizglass_server.config.settings import Settings
 from quizglass_server.config.sources import suggestion
@@ -88,6 +89,8 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
     if settings.web_port is not None:
         _check_web_packages()
         _warn_when_open(settings.web_host)
+        check_can_listen(settings.web_host, settings.web_port, "web_port")
+    check_can_listen(settings.host, settings.port)
     _warn_when_in_clear(settings.knowledge)
     async with AsyncExitStack() as stack:
         services = await _assembled(settings, stack)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import socket
 
+from quizglass_server.errors import SettingsError
+
 Refusal = OSError | ValueError
 """Of a name that stands for no address, the latter where no name can be so."""
 
@@ -26,6 +28,23 @@ def refusal(host: str, port: int) -> Refusal | None:
         except OSError as error:
             refused = error
     return refused
+
+
+def check_can_listen(host: str, port: int, setting: str = "port") -> None:
+    """Whether an address can be listened on; `setting` is the port's name, `port` or `web_port`.
+
+    Raises:
+        SettingsError: it cannot: no address of this machine, a port in use or one that this user may not take.
+    """
+    why = refusal(host, port)
+    if why is None:
+        return
+    told = getattr(why, "strerror", None) or why
+    if is_no_address(why):
+        named = setting.replace("port", "host")
+        raise SettingsError(f"{named}: there is no address {host} ({told}); {what_to_do(why, setting)}") from why
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    raise SettingsError(f"{setting}: cannot listen on {address} ({told}); {what_to_do(why, setting)}") from why
 
 
 def is_no_address(error: Refusal | None) -> bool:

@@ -31,7 +31,7 @@ from quizglass_server.bundle.files import Bundle
 from quizglass_server.coaching.closer import Closer
 from quizglass_server.coaching.coach import FAULTS, SURE, CaptureCoach
 from quizglass_server.config.address import MilvusAddress
-from quizglass_server.config.listening import is_no_address, refusal, what_to_do
+from quizglass_server.config.listening import check_can_listen, what_to_do
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.decoding.filtering import FrameFilter
@@ -275,11 +275,8 @@ def _bind(server: grpc.aio.Server, host: str, port: int) -> int:
     try:
         return server.add_insecure_port(address)
     except RuntimeError as error:  # which does not say why
-        why = refusal(host, port)
-        if is_no_address(why):
-            raise SettingsError(f"host: there is no address {host}; {what_to_do(why)}") from error
-        told = f" ({getattr(why, 'strerror', why)})" if why else ""
-        raise SettingsError(f"port: cannot listen on {address}{told}; {what_to_do(why)}") from error
+        check_can_listen(host, port)
+        raise SettingsError(f"port: cannot listen on {address}; {what_to_do(None)}") from error
 
 
 def _useful_side(services: Services) -> int:

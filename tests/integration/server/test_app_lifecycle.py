@@ -247,7 +247,21 @@ async def test_a_port_that_fails_to_close_does_not_cut_turns_of_the_other_short(
     assert parts.closed == ["knowledge", "models"]
 
 
-async def test_a_port_for_http_that_is_in_use_closes_what_was_opened(parts: Parts, settings: Settings) -> None:
+@pytest.mark.parametrize("name", ["port", "web_port"])
+async def test_a_port_in_use_is_refused_before_models_are_loaded(parts: Parts, settings: Settings, name: str) -> None:
+    async with app.running(settings.model_copy(update={"web_port": 0})) as first:
+        parts.loading = EngineFailed("loaded too soon")
+        taken = settings.model_copy(update={name: getattr(first, name)})
+        with pytest.raises(SettingsError, match=f"^{name}: cannot listen on 127.0.0.1:{getattr(first, name)} "):
+            async with app.running(taken):
+                pass
+        assert parts.closed == []
+
+
+async def test_a_port_for_http_that_is_taken_during_the_start_closes_what_was_opened(
+    parts: Parts, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "check_can_listen", lambda *_: None)
     async with app.running(settings.model_copy(update={"web_port": 0})) as first:
         taken = settings.model_copy(update={"web_port": first.web_port})
         with pytest.raises(SettingsError, match=f"web_port: cannot listen on 127.0.0.1:{first.web_port}"):
