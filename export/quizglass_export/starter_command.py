@@ -16,6 +16,7 @@ from typing import Any
 
 from quizglass_export.long_work import STOPPED, stopping
 from quizglass_export.starter import STAGES as BASE_STAGES
+from quizglass_export.starter.loop.allocator import keep_freed_memory
 
 HELP = "train the starter models stage by stage; goes on where it stopped"
 RETRIEVAL_STAGES = ("text_encoder", "reranker", "image_encoder")
@@ -158,6 +159,7 @@ def _train(
     from quizglass_export.starter.train import train
     from quizglass_export.starter.workplace import Workplace
 
+    keep_freed_memory()
     seed = 0
     if checkpoints is not None:
         Workplace(workdir).begin_from(checkpoints)
