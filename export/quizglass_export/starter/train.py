@@ -82,6 +82,8 @@ def train(
         raise ValueError(f"interpolate: {kept:g} is not a share above 0 and at most 1")
     if kept < 1 and not work.continued:
         raise ValueError("interpolate: a base that is trained from nothing has no earlier weights to go back to")
+    if kept < 1 and "joint" not in stages:
+        raise ValueError("interpolate: the base goes back at the end of the stage joint, which is not among the stages")
     for name in STAGES:
         if name in stages and not work.finished(name):
             logger.info("stage %s", name)
@@ -130,7 +132,7 @@ def _pictured(work: Workplace, kinds: mixture.Mixture, seed: int) -> tuple[mixtu
     """Batches over every rendered picture, and the pictures."""
     folder, first = work.stage("vision"), vision.HELD_OUT_SHARDS
     shards = [(sort, index) for sort, count in work.sizes.shards.items() for index in range(first, count)]
-    scenes = [scene for shard in shards for scene in pictures.shard_scenes(*shard, work.sizes.shard)]
+    scenes = pictures.scenes_of(shards, work.sizes.shard, work.workers)
     asked = work.joint_questions()
     images = pictures.Album([*(pictures.load_shard(folder, *shard)[0] for shard in shards), asked.pictures])
     batches = mixture.JointBatches(work.encoder(), scenes, asked, seed, kinds, work.sizes.scale)
@@ -160,7 +162,7 @@ def _joint(work: Workplace, minutes: float) -> dict[str, object]:
     grounded = work.finished("grounding") or not work.continued
     _load(model, work.stage("grounding") / "model.pt" if grounded else work.start)
     batches, images = _pictured(work, mixture.SERVING, 5)
-    rate = CONTINUED_RATE if work.continued else joint.RATE
+    rate = work.sizes.rate * (CONTINUED_RATE if work.continued else joint.RATE)
     joint.train_joint(model, batches, images, work.stage("joint"), minutes, rate=rate, workers=work.makers)
     if work.kept < 1:
         interpolate(model, torch.load(work.start, map_location="cpu", weights_only=True), work.kept)
@@ -206,7 +208,7 @@ def _decider(work: Workplace, minutes: float) -> dict[str, object]:
     drafts = drafting.load(source / drafting.file_of("training"))
     batches = decider.DecisionBatches(encoder, asked, labelled, concluded, drafts, 2, work.sizes.scale)
     seen, folder = on_device(asked.pictures, work.device), work.stage("decider")
-    decider.train_decider(adapted, batches, encoder.pad, seen, folder, minutes, work.makers)
+    decider.train_decider(adapted, batches, seen, folder, minutes, work.makers)
     save_adapter(adapted, work.adapter, decider.DECISIONS)
     tests, answers = annotate.load(source / "held-out.jsonl"), judging.load(source / judging.file_of("held-out"))
     drafts = drafting.load(source / drafting.file_of("held-out"))

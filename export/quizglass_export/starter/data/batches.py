@@ -36,7 +36,7 @@ class Row:
 @dataclass(frozen=True)
 class Batch:
     """Rows padded on the right. `rows`, `columns` say where `targets` are predicted from; `pictures` [P] are store
-    rows, shown in the batch rows `shown` [P]."""
+    rows, shown in the batch rows `shown` [P], in the tokens `slots` [2, P * 16] (rows and columns), in their order."""
 
     ids: Tensor
     positions: Tensor
@@ -47,6 +47,7 @@ class Batch:
     targets: Tensor
     pictures: Tensor
     shown: Tensor
+    slots: Tensor
     owners: Tensor
     """[T] number of the example that a target belongs to; `tasks` holds each example's task."""
     tasks: list[str]
@@ -62,18 +63,23 @@ class Batch:
         return (causal & same)[:, None]
 
     def to(self, device: torch.device) -> Batch:
-        """The same batch on a device; `pictures` stays where it is."""
+        """The same batch on a device, which need not have it yet when this returns; `pictures` stays where it is."""
         if device.type == "cpu":
             return self
+
+        def moved(each: Tensor) -> Tensor:
+            return each.pin_memory().to(device, non_blocking=True)  # what is not pinned waits for all work before it
+
         return replace(
             self,
-            ids=self.ids.to(device, non_blocking=True),
-            positions=self.positions.to(device, non_blocking=True),
-            branches=None if self.branches is None else self.branches.to(device, non_blocking=True),
-            rows=self.rows.to(device, non_blocking=True),
-            columns=self.columns.to(device, non_blocking=True),
-            targets=self.targets.to(device, non_blocking=True),
-            owners=self.owners.to(device, non_blocking=True),
+            ids=moved(self.ids),
+            positions=moved(self.positions),
+            branches=None if self.branches is None else moved(self.branches),
+            rows=moved(self.rows),
+            columns=moved(self.columns),
+            targets=moved(self.targets),
+            slots=moved(self.slots),
+            owners=moved(self.owners),
         )
 
 
@@ -142,6 +148,7 @@ def collate(rows: Sequence[Row], encoder: Encoder) -> Batch:
         targets[at, columns],
         torch.tensor([rows[index].picture for index in shown], dtype=torch.int64),
         torch.tensor(shown, dtype=torch.int64),
+        torch.stack((ids == encoder.pad).nonzero(as_tuple=True)),
         starts[at] + branches[at, columns] - 1,
         [task for row in rows for task in row.tasks],
     )
@@ -151,6 +158,14 @@ def _alike(group: Sequence[Encoded]) -> list[list[Encoded]]:
     """The examples with the picture, and those without one."""
     parts = [[e for e in group if e.picture is not None], [e for e in group if e.picture is None]]
     return [part for part in parts if part]
+
+
+def pool_size(groups: int, scale: int) -> int:
+    """How many groups to make batches of at once, where it is `groups` for those of two CPU cores.
+
+    Batches that are `scale` times larger need more to be of rows of similar length, but a pool has to be waited for.
+    """
+    return groups * max(1, scale // 3)
 
 
 def bucketed(groups: Sequence[Sequence[Encoded]], encoder: Encoder, tokens: int) -> list[Batch]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +12,7 @@ from PIL import Image
 
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.scenes import Scene
+from quizglass_export.starter.data.processes import in_processes
 from quizglass_export.starter.model.sizes import PICTURE
 
 _FINE_SHARE = 0.15
@@ -39,21 +38,13 @@ def render_all(scenes: Iterable[Scene], count: int, path: Path, seed: int, worke
         pictures = np.lib.format.open_memmap(part, "w+", np.uint8, (count, PICTURE, PICTURE, 3))
         jobs = [(scene, rng.random() < _FINE_SHARE) for scene in scenes]
         parts = [jobs[start : start + _DRAWN_TOGETHER] for start in range(0, len(jobs), _DRAWN_TOGETHER)]
-        for number, drawn in enumerate(_drawn(parts, workers)):
+        for number, drawn in enumerate(in_processes(_draw, parts, workers)):
             start = number * _DRAWN_TOGETHER
             pictures[start : start + len(drawn)] = drawn
         pictures.flush()
         part.rename(path)
     stored: NDArray[np.uint8] = np.load(path, mmap_mode="r")
     return stored
-
-
-def _drawn(parts: Sequence[Sequence[tuple[Scene, bool]]], workers: int) -> Iterator[NDArray[np.uint8]]:
-    if workers < 2 or len(parts) < 2:
-        yield from map(_draw, parts)
-        return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:  # a fork would copy torch's threads
-        yield from pool.map(_draw, parts)
 
 
 def _draw(jobs: Sequence[tuple[Scene, bool]]) -> NDArray[np.uint8]:

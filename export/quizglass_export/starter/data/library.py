@@ -9,6 +9,9 @@ from quizglass_export.pocketworld.articles import Article, maker_id, thing_artic
 from quizglass_export.pocketworld.question import Hop, Question
 from quizglass_export.pocketworld.world import Thing, World
 
+_BEST_FIRST = 0.75
+"""How often the passage that tells most stands before the others, as a reranker mostly has it."""
+
 
 def line(article: Article, text: str) -> str:
     """An entry's text as evidence: "<title>: <text>"."""
@@ -83,7 +86,8 @@ class Library:
             return tuple(dict.fromkeys(rng.sample(passages, len(passages)) if alike else passages))
         entries = [self.articles[entry] for entry in question.gold_entries if entry in self.articles]
         if question.claims and entries:
-            return tuple(line(entries[-1], text) for text in rng.sample(entries[-1].paragraphs, 2))
+            paragraphs = entries[-1].paragraphs
+            return tuple(line(entries[-1], text) for text in rng.sample(paragraphs, rng.choice((2, len(paragraphs)))))
         attribute = question.gold_attribute or ""
         telling = [passage for entry in entries if (passage := self.telling(entry, attribute))]
         if hops and (passage := self.told(hops[0])):
@@ -92,24 +96,20 @@ class Library:
             return self.vain(question, rng)
         best = telling[-1]
         holder = next((entry for entry in entries if best.startswith(f"{entry.title}:")), entries[-1])
-        draw = rng.random()
-        if draw < 0.15:
-            return (best,)
-        if draw < 0.5:
-            return (best, self.other_paragraph(holder, best, rng))
-        if draw < 0.85:
-            return (best, self.rival(attribute, holder.id, rng))
-        return tuple(rng.sample((best, *(self.rival(attribute, holder.id, rng) for _ in range(2))), 3))
+        beside = [self.other_paragraph(holder, best, rng), *(self.rival(attribute, holder.id, rng) for _ in range(2))]
+        others = rng.sample(beside, rng.choices((0, 1, 2), (0.15, 0.4, 0.45))[0])
+        brought = tuple(dict.fromkeys((best, *others)))
+        return brought if rng.random() < _BEST_FIRST else tuple(rng.sample(brought, len(brought)))
 
     def vain(self, question: Question, rng: random.Random) -> tuple[str, ...]:
         """Passages that do not hold the answer: of the thing itself, or of others."""
-        answers = _answers(question)
+        answers, most = _answers(question), rng.choice((2, 3))
         passages = list(self.silent(question, rng)) if rng.random() < 0.7 else []
         for _ in range(20):
             passage = self.rival(question.gold_attribute, question.target or "", rng)
             if not any(answer in passage for answer in answers):
                 passages.append(passage)
-            if len(passages) >= 2:
+            if len(passages) >= most:
                 break
         return tuple(passages)
 

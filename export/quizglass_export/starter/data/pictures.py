@@ -23,6 +23,7 @@ from quizglass_export.pocketworld.world import (
     make_world,
 )
 from quizglass_export.starter.data.drawing import render_all
+from quizglass_export.starter.data.processes import in_processes
 from quizglass_export.starter.model.sizes import TOKENS_SIDE
 
 SHAPE_NAMES = tuple(f"{kind}/{shape}" for kind in KINDS for shape in SHAPES[kind])
@@ -135,6 +136,16 @@ def shard_scenes(sort: str, index: int, count: int) -> Iterator[Scene]:
     """The scenes of a shard of one of `SORTS`."""
     first, make = SORTS[sort]
     return make(count, first + index)
+
+
+def _listed(job: tuple[str, int, int]) -> list[Scene]:
+    return list(shard_scenes(*job))
+
+
+def scenes_of(shards: Sequence[tuple[str, int]], count: int, workers: int = 1) -> list[Scene]:
+    """The scenes of shards of `count` scenes each, one shard after the other; several `workers` make them sooner."""
+    jobs = [(sort, index, count) for sort, index in shards]
+    return [scene for scenes in in_processes(_listed, jobs, workers) for scene in scenes]
 
 
 def make_shard(folder: Path, sort: str, index: int, count: int, workers: int = 1) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from quizglass_export.pocketworld.questions import (
 from quizglass_export.pocketworld.world import core_world, make_world, with_core
 from quizglass_export.starter.data.drawing import render_all
 from quizglass_export.starter.data.library import Library
+from quizglass_export.starter.data.processes import in_processes
 
 BLOCK = 440
 """About how many questions there are of one world: a balanced set, one of several lookups, one about what sources
@@ -41,6 +43,11 @@ class Asked:
     questions: list[Question]
     libraries: list[Library]
     pictures: NDArray[np.uint8]
+
+    @property
+    def worlds(self) -> tuple[Library, ...]:
+        """Each of the libraries once."""
+        return tuple(dict.fromkeys(self.libraries))
 
 
 Part = tuple[list[Question], Library]
@@ -66,20 +73,33 @@ def _block(seed: int, number: int, *, unseen_share: float, own: int) -> list[Par
     return parts
 
 
-def blocks(first_seed: int, count: int, *, unseen_share: float = 0.5, own: int = 120) -> Iterator[Part]:
+def _made(job: tuple[int, int, float, int]) -> list[Part]:
+    """The block of a seed, a format, a share of things that have no entry and a number of own questions."""
+    seed, number, unseen_share, own = job
+    parts = _block(seed, number, unseen_share=unseen_share, own=own)
+    for _, library in parts:
+        assert library.articles  # written here, where several processes do it
+    return parts
+
+
+def blocks(
+    first_seed: int, count: int, *, unseen_share: float = 0.5, own: int = 120, workers: int = 1
+) -> Iterator[Part]:
     """`count` blocks of questions, each of its own world; what is in dispute comes with a world of its own."""
-    for index in range(count):
-        number = 1 if index % FIRST_FORMAT == FIRST_FORMAT - 1 else 2
-        yield from _block(first_seed + index, number, unseen_share=unseen_share, own=own)
+    numbers = [1 if index % FIRST_FORMAT == FIRST_FORMAT - 1 else 2 for index in range(count)]
+    jobs = [(first_seed + index, number, unseen_share, own) for index, number in enumerate(numbers)]
+    for parts in in_processes(_made, jobs, workers):
+        yield from parts
 
 
+@functools.lru_cache(maxsize=3)  # of a training: the base's, the decider's and those held out
 def asked(
     folder: Path, first_seed: int, count: int, *, unseen_share: float = 0.5, own: int = 120, workers: int = 1
 ) -> Asked:
     """`count` blocks, rendered once into `folder`."""
     questions: list[Question] = []
     libraries: list[Library] = []
-    for block, library in blocks(first_seed, count, unseen_share=unseen_share, own=own):
+    for block, library in blocks(first_seed, count, unseen_share=unseen_share, own=own, workers=workers):
         questions.extend(block)
         libraries.extend([library] * len(block))
     path = folder / f"questions-{first_seed}-{count}.npy"

@@ -37,23 +37,22 @@ Pictures = NDArray[np.uint8] | Album | Tensor
 def shown(store: Pictures, rows: NDArray[np.int64] | Sequence[int], device: torch.device) -> Tensor:
     """Rows of a store of pictures, on a device: uint8 [P, 112, 112, 3]."""
     if isinstance(store, Tensor):
-        return store[torch.as_tensor(rows, device=store.device)]
+        return store[torch.as_tensor(rows).to(store.device)]
     return torch.from_numpy(store[rows]).to(device)
 
 
-def embed(model: Model, batch: Batch, pad: int, store: Pictures | None) -> Tensor:
+def embed(model: Model, batch: Batch, store: Pictures | None) -> Tensor:
     """Token embeddings with the picture features in their slots: [B, S, 192]."""
     embeddings: Tensor = model.model.language_model.embed_tokens(batch.ids)
     if store is None or batch.pictures.numel() == 0:
         return embeddings
     features = picture_features(model, shown(store, batch.pictures.numpy(), embeddings.device))
-    slots = (batch.ids == pad).nonzero(as_tuple=True)
-    return embeddings.index_put(slots, features.reshape(-1, features.shape[-1]).to(embeddings.dtype))
+    return embeddings.index_put(batch.slots.unbind(0), features.reshape(-1, features.shape[-1]).to(embeddings.dtype))
 
 
-def predict(model: Model, batch: Batch, pad: int, store: Pictures | None) -> Tensor:
+def predict(model: Model, batch: Batch, store: Pictures | None) -> Tensor:
     """Scores [T, vocabulary] for every target of a batch."""
-    hidden = hidden_states(model, embed(model, batch, pad, store), batch.positions, batch.mask)
+    hidden = hidden_states(model, embed(model, batch, store), batch.positions, batch.mask)
     return logits(model, hidden[batch.rows, batch.columns])
 
 
@@ -71,7 +70,7 @@ def on_device(store: NDArray[np.uint8] | Album, device: torch.device) -> Picture
     whole = torch.empty((len(store), *parts[0].shape[1:]), dtype=torch.uint8, device=device)
     start = 0
     for part in parts:
-        whole[start : start + len(part)] = torch.from_numpy(np.ascontiguousarray(part)).to(device)
+        whole[start : start + len(part)] = torch.from_numpy(np.array(part)).to(device)
         start += len(part)
     return whole
 
@@ -84,11 +83,12 @@ class Meter:
     shares: dict[str, float] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
-    def add(self, batch: Batch, loss: float, right: Tensor) -> None:
-        """Count a batch's examples, and its loss."""
-        self.loss = 0.98 * (self.loss or loss) + 0.02 * loss
+    def add(self, tasks: Sequence[str], loss: Tensor, right: Tensor) -> None:
+        """Count a batch's examples, of these tasks, and its loss."""
+        told = float(loss)
+        self.loss = 0.98 * (self.loss or told) + 0.02 * told
         counted: dict[str, int] = {}
-        for task, hit in zip(batch.tasks, right.tolist(), strict=True):
+        for task, hit in zip(tasks, right.tolist(), strict=True):
             counted[task] = counted.get(task, 0) + 1
             if counted[task] <= _COUNTED:
                 self.counts[task] = min(self.counts.get(task, 0) + 1, _WINDOW)
@@ -108,7 +108,6 @@ def fit(
     folder: Path,
     minutes: float,
     *,
-    pad: int,
     rate: float,
     store: Pictures | None = None,
     scales: dict[str, float] | None = None,
@@ -121,7 +120,6 @@ def fit(
         source: makes the batches; asked again when they end.
         folder: of the progress.
         minutes: the budget, as `Schedule` counts it.
-        pad: id of the tokens in whose place pictures are shown.
         rate: of learning, at its highest.
         store: pictures by row, uint8 [N, 112, 112, 3].
         scales: factors on the rate by parameter name prefix.
@@ -131,14 +129,19 @@ def fit(
     schedule = Schedule(minutes, rate, device_of(model), warm_up=_WARM_UP)
     meter = Meter(**resume(folder, model, optimizer, schedule))
     saved, device = schedule.spent, device_of(model)
+    before: tuple[Sequence[str], Tensor, Tensor] | None = None
     for made in _batches(source, optimizer, schedule, meter, workers):
-        batch = made.to(device)
-        meter.add(batch, *_learn(model, optimizer, batch, pad, store))
+        learned = _learn(model, optimizer, made.to(device), store)
+        if before is not None:
+            meter.add(*before)  # a GPU has begun with the next step by now, and need not wait for the count
+        before = (made.tasks, *learned)
         if schedule.steps % _LOG_EVERY == 0:
             logger.info("%s step %d %s %s", folder.name, schedule.steps, schedule.progress(), meter.line())
         if schedule.spent - saved > _SAVE_EVERY:
             saved = schedule.spent
             save_progress(folder, model, optimizer, schedule, asdict(meter))
+    if before is not None:
+        meter.add(*before)
     save_progress(folder, model, optimizer, schedule, asdict(meter))
     return meter
 
@@ -155,14 +158,14 @@ def _batches(
 
 
 def _learn(
-    model: nn.Module, optimizer: torch.optim.Optimizer, batch: Batch, pad: int, store: Pictures | None
-) -> tuple[float, Tensor]:
+    model: nn.Module, optimizer: torch.optim.Optimizer, batch: Batch, store: Pictures | None
+) -> tuple[Tensor, Tensor]:
     """One step; its loss, and which examples were answered exactly."""
     with autocast(batch.ids.device.type):
-        scores = predict(model, batch, pad, store)
+        scores = predict(model, batch, store)
     loss = F.cross_entropy(scores.float(), batch.targets)
     descend(model, optimizer, loss)
-    return float(loss.detach()), exact(scores.detach(), batch)
+    return loss.detach(), exact(scores.detach(), batch)
 
 
 def descend(module: nn.Module, optimizer: torch.optim.Optimizer, loss: Tensor) -> None:

@@ -36,7 +36,10 @@ def chosen_device(name: str) -> torch.device:
     """
     if name == "cuda" and not torch.cuda.is_available():
         raise ExportError("device: cuda was asked for, but torch sees no GPU; take cpu, or a CUDA build of torch")
-    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
+    if name == "cpu" or not torch.cuda.is_available():
+        return torch.device("cpu")
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it plans anew for every shape, and batches have any
+    return torch.device("cuda")
 
 
 def device_of(module: nn.Module) -> torch.device:

@@ -17,7 +17,7 @@ from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import Qwen2_5_VLForConditionalGeneration
 
 from quizglass_export.pocketworld.question import Question
-from quizglass_export.starter.data.batches import Batch, bucketed
+from quizglass_export.starter.data.batches import Batch, bucketed, pool_size
 from quizglass_export.starter.data.examples import LETTERS, MOST_TOKENS, Encoded, Encoder, Example
 from quizglass_export.starter.data.knowing import Known
 from quizglass_export.starter.data.store import Asked
@@ -93,8 +93,8 @@ class Decisions:
         self.rng = rng
         self.shares = shares
         self._drafts = {draft.row: draft for draft in drafts}
-        self._lookups = {id(library): Lookups(library, rng) for library in asked.libraries}
-        self._choices = {id(library): Choices(library, rng) for library in asked.libraries}
+        self._lookups = {id(library): Lookups(library, rng) for library in asked.worlds}
+        self._choices = {id(library): Choices(library, rng) for library in asked.worlds}
 
     def about(self, annotation: Annotation) -> list[Example]:
         """The plan, and some other decisions."""
@@ -179,7 +179,7 @@ class DecisionBatches:
 
     def __call__(self, part: float, copied: float) -> Iterator[Batch]:
         """The next pool."""
-        chosen = self._rng.choices(range(len(self._labelled) + len(self._open)), k=_POOL * self._scale)
+        chosen = self._rng.choices(range(len(self._labelled) + len(self._open)), k=pool_size(_POOL, self._scale))
         own = self._rng.choices(self._concluded, k=round(_OWN * len(chosen))) if self._concluded else []
         groups = encode([*map(self._group, chosen), *map(self._own, own)], self._encoder)
         batches = bucketed(groups, self._encoder, _BATCH_TOKENS * self._scale)
@@ -198,7 +198,6 @@ class DecisionBatches:
 def train_decider(
     adapted: PeftModel,
     batches: DecisionBatches,
-    pad: int,
     store: Pictures,
     folder: Path,
     minutes: float,
@@ -206,7 +205,7 @@ def train_decider(
 ) -> None:
     """Train the adapter in place, loss on the letter alone. Resumable from `folder`."""
     base = adapted.get_base_model()
-    fit(base, batches, folder, minutes, pad=pad, rate=_RATE, store=store, workers=workers)
+    fit(base, batches, folder, minutes, rate=_RATE, store=store, workers=workers)
 
 
 @dataclass(frozen=True)
@@ -241,7 +240,7 @@ def letters_weighed(
     pools = (groups[start : start + _POOL // 5] for start in range(0, len(groups), _POOL // 5))
     for made in chain.from_iterable(bucketed(pool, encoder, 2 * _BATCH_TOKENS) for pool in pools):
         batch = made.to(device)
-        scores = predict(base, batch, encoder.pad, store)[:, ids].float().tolist()
+        scores = predict(base, batch, store)[:, ids].float().tolist()
         right = [ids.index(int(target)) for target in batch.targets]
         tasks = [batch.tasks[int(owner)] for owner in batch.owners]
         weighed.extend(map(Weighed, tasks, right, map(tuple, scores)))

@@ -46,8 +46,7 @@ def train_joint(
 ) -> Meter:
     """Train everything in place, the vision part more slowly. Resumable from `folder`."""
     scales = {_VISION: _VISION_SCALE}
-    pad = batches.encoder.pad
-    return fit(model, batches, folder, minutes, pad=pad, rate=rate, store=store, scales=scales, workers=workers)
+    return fit(model, batches, folder, minutes, rate=rate, store=store, scales=scales, workers=workers)
 
 
 @torch.no_grad()
@@ -68,7 +67,7 @@ def evaluate(model: Model, groups: Sequence[Sequence[Encoded]], encoder: Encoder
     device = device_of(model)
     for batch in (batch.to(device) for batch in bucketed(groups, encoder, 2 * BATCH_TOKENS)):
         with autocast(device.type):
-            right = exact(predict(model, batch, encoder.pad, store), batch)
+            right = exact(predict(model, batch, store), batch)
         for task, hit in zip(batch.tasks, right.tolist(), strict=True):
             hits.setdefault(task, []).append(float(hit))
     return {task: round(float(np.mean(values)), 4) for task, values in sorted(hits.items())}
@@ -85,7 +84,7 @@ def held_out_groups(asked: Asked, encoder: Encoder, seed: int) -> list[list[Enco
     """Every kind of prompt about some stored questions, on the pictures of `asked` alone, and comparisons."""
     rng = random.Random(seed)
     every = list(enumerate(zip(asked.questions, asked.libraries, strict=True)))
-    tasks = {id(library): GeneratorTasks(library, rng) for library in asked.libraries}
+    tasks = {id(library): GeneratorTasks(library, rng) for library in asked.worlds}
     comparing, calculating = Comparing(rng), Calculating(rng)
     groups: list[list[Encoded]] = []
     for row, (question, library) in rng.sample(every, min(_MEASURED, len(every))):

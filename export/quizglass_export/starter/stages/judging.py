@@ -75,7 +75,7 @@ def judged(model: Model, encoder: Encoder, asked: Asked, rows: Sequence[int], se
     The reason that a turn writes before is not among it: the starter's prompts do not show it.
     """
     rng = random.Random(seed)
-    hits = {id(library): Hits(library, rng, sees=True) for library in asked.libraries}
+    hits = {id(library): Hits(library, rng, sees=True) for library in asked.worlds}
     chosen = [row for row in rows if asked.questions[row].conflict is None and not asked.questions[row].claims]
     requests = [_request(asked.questions[row], row, hits[id(asked.libraries[row])], rng) for row in chosen]
     drafts = [Draft(each.text, each.probabilities) for each in write(model, encoder, requests, asked.pictures)]

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from quizglass_export.starter.data.batches import Batch, bucketed
+from quizglass_export.starter.data.batches import Batch, bucketed, pool_size
 from quizglass_export.starter.data.examples import Encoder
 from quizglass_export.starter.data.reading import TextSource, copying, repeating
 from quizglass_export.starter.loop.training import Meter, fit
@@ -41,9 +41,9 @@ class TextBatches:
     def __call__(self, part: float, copied: float) -> Iterator[Batch]:
         """The next pool, for the share of the budget already spent."""
         if part < _COPYING_PART and copied < _COPIED:
-            groups = [copying(self.encoder, self.vocabulary, self.rng) for _ in range(320 * self._scale)]
+            groups = [copying(self.encoder, self.vocabulary, self.rng) for _ in range(pool_size(320, self._scale))]
             return iter(bucketed(groups, self.encoder, _COPYING_TOKENS * self._scale))
-        count = _POOL * self._scale
+        count = pool_size(_POOL, self._scale)
         groups = [[self.encoder.encode(example) for example in self.text.group()] for _ in range(count)]
         groups += [repeating(self.encoder, self.text.passage()) for _ in range(count // 10)]
         groups += [copying(self.encoder, self.vocabulary, self.rng) for _ in range(count // 40)]
@@ -68,7 +68,7 @@ def train_language(
         parameter.requires_grad_(False)
     vocabulary = model.model.language_model.embed_tokens.num_embeddings
     batches = TextBatches(encoder, vocabulary, 77, scale)
-    meter = fit(model, batches, folder, minutes, pad=encoder.pad, rate=_RATE, workers=workers)
+    meter = fit(model, batches, folder, minutes, rate=_RATE, workers=workers)
     for parameter in model.model.visual.parameters():
         parameter.requires_grad_(True)
     return meter

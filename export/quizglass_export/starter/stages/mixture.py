@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from quizglass_export.pocketworld.question import Question
 from quizglass_export.pocketworld.scenes import Scene
-from quizglass_export.starter.data.batches import Batch, bucketed
+from quizglass_export.starter.data.batches import Batch, bucketed, pool_size
 from quizglass_export.starter.data.examples import Encoder, Example
 from quizglass_export.starter.data.knowing import Known
 from quizglass_export.starter.data.quiz import Quiz
@@ -131,9 +131,9 @@ class JointBatches:
         self.comparing = Comparing(self.rng)
         self.calculating = Calculating(self.rng)
         self.portraits = Portraits(self.rng)
-        self._tasks = {id(library): GeneratorTasks(library, self.rng, mixture.shares) for library in asked.libraries}
+        self._tasks = {id(library): GeneratorTasks(library, self.rng, mixture.shares) for library in asked.worlds}
         self._rows = {sort: self._asked_so(sort) for sort in SORTS}
-        self._renaming = {id(library): Renaming(library, self.rng) for library in asked.libraries}
+        self._renaming = {id(library): Renaming(library, self.rng) for library in asked.worlds}
         self._decisions = Decisions(asked, self.rng)
 
     def _asked_so(self, sort: str) -> list[int]:
@@ -148,7 +148,7 @@ class JointBatches:
     def __call__(self, part: float, copied: float) -> Iterator[Batch]:
         """The next pool, for the share of the budget already spent."""
         first, last = self.mixture.quizzes
-        quizzes, count = first + (last - first) * part, _POOL * self._scale
+        quizzes, count = first + (last - first) * part, pool_size(_POOL, self._scale)
         groups = [self.encoder.encode_all(self._group(quizzes)) for _ in range(count)]
         groups += [repeating(self.encoder, self.text.passage()) for _ in range(count // 7)]
         groups += [self.encoder.encode_all(printed(self.rng)) for _ in range(count // 9)]

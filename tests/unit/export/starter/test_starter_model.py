@@ -73,7 +73,7 @@ def test_packed_scores_equal_those_of_transformers(
 ) -> None:
     encoded = [encoder.encode(example) for example in EXAMPLES]
     batch = collate([pack(encoded, encoder.pad)], encoder)
-    scores = predict(model, batch, encoder.pad, pictures.numpy())
+    scores = predict(model, batch, pictures.numpy())
     expected = torch.cat([_reference(model, encoder, example, pictures) for example in EXAMPLES])
     assert torch.allclose(scores, expected, atol=1e-4)
 
@@ -86,10 +86,10 @@ def test_rows_of_one_batch_keep_their_own_pictures(
     second = encoder.encode(Example(Request("answer", "Where is it?", picture=1), "left", "b"))
     plain = encoder.encode(Example(Request("answer", "Who founded Tandric?"), "Ana Brint", "c"))
     (together,) = bucketed([[first], [second], [plain]], encoder, 10_000)
-    scores = predict(model, together, encoder.pad, pictures.numpy())
+    scores = predict(model, together, pictures.numpy())
     for number, task in enumerate(together.tasks):
         alone = {"a": first, "b": second, "c": plain}[task]
-        expected = predict(model, collate([pack([alone], encoder.pad)], encoder), encoder.pad, pictures.numpy())
+        expected = predict(model, collate([pack([alone], encoder.pad)], encoder), pictures.numpy())
         assert torch.allclose(scores[together.owners == number], expected, atol=1e-4)
 
 

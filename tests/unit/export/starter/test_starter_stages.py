@@ -144,3 +144,10 @@ def test_a_share_that_cannot_be_kept_is_refused_before_training(tmp_path: Path, 
     with pytest.raises(ValueError, match=said):
         train(["joint"], MINUTES, 1, tmp_path, SIZES, kept=kept)
     assert not (tmp_path / "joint").exists()
+
+
+def test_a_share_is_refused_where_the_stage_that_keeps_it_is_left_out(tmp_path: Path) -> None:
+    torch.save({}, tmp_path / "start.pt")
+    with pytest.raises(ValueError, match=r"interpolate: .* stage joint"):
+        train(["pictures", "decider"], MINUTES, 1, tmp_path, SIZES, kept=0.5)
+    assert not (tmp_path / "pictures").exists()
