@@ -82,6 +82,8 @@ export class Keeper {
   /** Whether the server has opened it. */
   #isOpen = false;
   #openedAt = 0;
+  /** How long the server that refused the last attempt asks to be left alone. */
+  #toldMs = 0;
   /** Whether it has brought anything of the session, and not of itself alone. */
   #brought = false;
   #kept: Promise<void> | undefined;
@@ -143,6 +145,7 @@ export class Keeper {
     let pause = 0;
     while (!this.#over) {
       const links = this.links;
+      this.#toldMs = 0;
       const reason = await this.#linked().catch((error: unknown) => this.#judge(error));
       if (this.#over) return;
       if (this.links > links) {
@@ -339,11 +342,13 @@ export class Keeper {
 
   /** Before the next attempt, unless the session is given up. */
   async #pause(pause: number, reason: string): Promise<void> {
-    if (performance.now() - this.#lostAt + pause > this.#patienceMs) {
+    const least = this.#toldMs;
+    if (performance.now() - this.#lostAt + Math.max(pause, least) > this.#patienceMs) {
       const told = `no link for ${this.#patienceMs / 1000} s: ${reason}`;
       this.#fail(new ServerUnavailable(told, Status.UNAVAILABLE));
-    } else if (pause) {
-      await this.#hint(pause * (0.5 + Math.random() / 2)); // many clients lose the same server
+    } else if (pause || least) {
+      const share = 0.5 + Math.random() / 2; // many clients lose the same server, and are told the same
+      await this.#hint(Math.max(pause * share, least * (0.5 + share)));
     }
   }
 
@@ -356,6 +361,7 @@ export class Keeper {
         : new ServerError(`the session failed: ${String(error)}`, Status.UNKNOWN, { reason: "UNEXPECTED" });
     const first = !this.links && told.reason !== "STOPPING";
     if (first || LASTING.has(told.status) || told.reason === "UNEXPECTED") this.#fail(told);
+    this.#toldMs = told.retryAfterMs ?? 0;
     return told.message;
   }
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { ServerMessageSchema } from "../dist/gen/quizglass/v1/session_pb.js";
-import { Session } from "../dist/node.js";
+import { Overloaded, Session, Status } from "../dist/node.js";
 import { eventually } from "./replay.js";
 
 const HOUR = 3_600_000_000n;
@@ -168,6 +168,15 @@ test("links that bring nothing and break are not made without a pause", async ()
   const session = await Session.open(transport, { patienceMs: 300 });
   await assert.rejects(session.answer("What?"), { name: "ServerUnavailable", message: /^no link for 0\.3 s: the server ended it/ });
   assert(links.length <= 5);
+});
+
+test("a server that asks to be left alone for longer than there is patience is left alone", async () => {
+  const { links, transport } = brief();
+  const full = new Overloaded("full", Status.RESOURCE_EXHAUSTED, { retryAfterMs: 3_600_000 });
+  const open = async () => (links.length ? Promise.reject(full) : transport.open());
+  const session = await Session.open({ ...transport, open }, { patienceMs: 600_000 });
+  await assert.rejects(session.answer("What?"), { name: "ServerUnavailable", message: "no link for 600 s: full" });
+  assert.equal(session.links, 1);
 });
 
 test("a question waits for no pause between attempts", { timeout: 60_000 }, async () => {

@@ -14,7 +14,7 @@ from quizglass.convert import server_value
 from quizglass.session import Close, Interrupted, Opened, Ping, ServerSaid, SessionLimits, TurnUpdate
 from quizglass.v1 import session_pb2
 from quizglass.values import Done
-from quizglass_client.errors import ClientError, ServerError, ServerUnavailable, from_rpc
+from quizglass_client.errors import ClientError, Overloaded, ServerError, ServerUnavailable, from_rpc
 from quizglass_client.session.link import SessionConnection
 from quizglass_client.session.liveness import LinkDead, LinkLiveness, Silence
 from quizglass_client.session.outgoing import OutgoingMessages
@@ -88,6 +88,8 @@ class ReconnectingLink:
         self._opened = asyncio.Event()
         self._lost_at: float | None = None
         self._opened_at = 0.0
+        self._told_s = 0.0
+        """How long the server that refused the last attempt asks to be left alone."""
         self._brought = False
         """Whether the link has brought anything of the session, and not of itself alone."""
         self._closing = False
@@ -144,7 +146,7 @@ class ReconnectingLink:
     async def _keep_linked(self) -> None:
         pause = 0.0
         while not self._ends():
-            links = self.links
+            links, self._told_s = self.links, 0.0
             try:
                 await self._linked()
                 reason = "the server ended it"
@@ -242,17 +244,20 @@ class ReconnectingLink:
 
     async def _pause(self, pause: float, reason: str) -> None:
         """Before the next attempt, unless the session is given up."""
-        patience, lost = self._options.patience, self._lost_at
-        if patience is not None and lost is not None and time.monotonic() - lost + pause > patience:
+        patience, lost, told = self._options.patience, self._lost_at, self._told_s
+        if patience is not None and lost is not None and time.monotonic() - lost + max(pause, told) > patience:
             self._user.fail(ServerUnavailable(f"no link for {patience:g} s: {reason}", status="UNAVAILABLE"))
-        elif pause:
-            await self.liveness.wait(pause * random.uniform(0.5, 1.0))  # many clients lose the same server
+        elif pause or told:
+            share = random.uniform(0.5, 1.0)  # many clients lose the same server, and are told the same
+            await self.liveness.wait(max(pause * share, told * (0.5 + share)))
             self.liveness.hinted = False
 
     def _judge(self, error: ClientError) -> str:
         """Why a link ended; a session that cannot be had is given up."""
         if error.status in _LASTING or (self.limits is None and error.reason != "STOPPING"):
             self._user.fail(error)
+        if isinstance(error, ServerUnavailable | Overloaded):
+            self._told_s = error.retry_after or 0.0
         return error.message
 
 

@@ -8,6 +8,9 @@ from dataclasses import fields
 
 import grpc.aio
 import pytest
+from google.protobuf import any_pb2
+from google.rpc import code_pb2, error_details_pb2, status_pb2
+from grpc_status import rpc_status
 from PIL import Image
 
 from bench.session.cutting_proxy import Cut, cutting_proxy
@@ -216,18 +219,23 @@ async def test_a_session_is_given_up_when_patience_ends(tmp_path):
             await session.ask("Again?")
 
 
+class Brief(session_pb2_grpc.SessionServiceServicer):
+    """Opens every session, and ends every link at once."""
+
+    links = 0
+
+    async def Converse(self, messages, context):
+        await anext(messages)
+        self.links += 1
+        limits = SessionLimits(**{each.name: 1 for each in fields(SessionLimits)})
+        yield server_message(Opened("one", 1, Restored.ALL, "", limits), 0)
+
+
 @asynccontextmanager
-async def brief_links():
-    """The address of a server that opens every session, and ends every link at once."""
-
-    class Brief(session_pb2_grpc.SessionServiceServicer):
-        async def Converse(self, messages, context):
-            await anext(messages)
-            limits = SessionLimits(**{each.name: 1 for each in fields(SessionLimits)})
-            yield server_message(Opened("one", 1, Restored.ALL, "", limits), 0)
-
+async def brief_links(service=None):
+    """The address of a server that has this service, or ends every link at once."""
     server = grpc.aio.server()
-    session_pb2_grpc.add_SessionServiceServicer_to_server(Brief(), server)
+    session_pb2_grpc.add_SessionServiceServicer_to_server(service or Brief(), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     yield f"127.0.0.1:{port}"
@@ -239,6 +247,26 @@ async def test_links_that_bring_nothing_and_break_are_not_made_without_a_pause()
         with pytest.raises(ServerUnavailable, match=r"no link for 0\.3 s: the server ended it"):
             await asyncio.wait_for(session.answer("What?"), WAIT_S)
         assert session.links <= 5
+
+
+async def test_a_server_that_asks_to_be_left_alone_is_left_alone():
+    """For longer than the session's patience, so that it is given up at once."""
+    retry = error_details_pb2.RetryInfo()
+    retry.retry_delay.FromSeconds(3600)
+    full = status_pb2.Status(code=code_pb2.RESOURCE_EXHAUSTED, message="full", details=[any_pb2.Any()])
+    full.details[0].Pack(retry)
+
+    class Full(Brief):
+        async def Converse(self, messages, context):
+            if self.links:
+                await context.abort_with_status(rpc_status.to_status(full))
+            async for said in super().Converse(messages, context):
+                yield said
+
+    async with brief_links(Full()) as target, AsyncSession(target, patience=600) as session:
+        with pytest.raises(ServerUnavailable, match="no link for 600 s: full"):
+            await asyncio.wait_for(session.answer("What?"), WAIT_S)
+        assert session.links == 1
 
 
 async def test_a_question_waits_for_no_pause_between_attempts():

@@ -337,7 +337,7 @@ final class Keeper implements Link.Receiver {
         if (brought || lostAt - openedAt > LONGEST_PAUSE_MS) pause = 0; // else the next one may be of as little use
         owner.lost(reason);
       }
-      retry(reason);
+      retry(error == null ? 0 : error.retryAfter().map(Duration::toMillis).orElse(0L), reason);
     }
   }
 
@@ -345,16 +345,19 @@ final class Keeper implements Link.Receiver {
     return LASTING.contains(error.status()) || (links == 0 && !error.reason().equals("STOPPING"));
   }
 
-  private void retry(String reason) {
+  /** Make the next link after a while; {@code toldMs} is how long the server asks to be left alone. */
+  private void retry(long toldMs, String reason) {
     long most = hinted ? 0 : pause;
+    long least = hinted ? 0 : toldMs;
     hinted = false;
-    if (Duration.ofMillis(now() - lostAt + most).compareTo(options.patience()) > 0) {
+    if (Duration.ofMillis(now() - lostAt + Math.max(most, least)).compareTo(options.patience()) > 0) {
       String told = "no link for " + seconds(options.patience()) + ": " + reason;
       fail(new ClientException.ServerUnavailable(told, Details.NONE));
       return;
     }
-    double share = ThreadLocalRandom.current().nextDouble(0.5, 1.0); // many clients lose the same server
-    retrying = thread.after((long) (most * share), this::connect);
+    // Many clients lose the same server, and are told the same.
+    double share = ThreadLocalRandom.current().nextDouble(0.5, 1.0);
+    retrying = thread.after((long) Math.max(most * share, least * (0.5 + share)), this::connect);
     pause = Math.min(Math.max(2 * pause, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);
   }
 

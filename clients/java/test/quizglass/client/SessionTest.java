@@ -8,12 +8,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import com.google.gson.JsonPrimitive;
+import com.google.protobuf.Any;
 import com.google.protobuf.ByteString;
+import com.google.rpc.RetryInfo;
 import io.grpc.Metadata;
 import io.grpc.Server;
 import io.grpc.ServerBuilder;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
+import io.grpc.protobuf.StatusProto;
 import io.grpc.stub.StreamObserver;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -195,6 +198,41 @@ class SessionTest {
     SessionLimits.Builder limits = SessionLimits.newBuilder().setPingUs(3_600_000_000L).setProgressUs(3_600_000_000L);
     Opened.Builder open = Opened.newBuilder().setSessionId("one").setRestored(Opened.Restored.RESTORED_ALL);
     return ServerMessage.newBuilder().setOpened(open.setLimits(limits)).build();
+  }
+
+  /** It asks for longer than the session's patience, so that the session is given up at once. */
+  @Test
+  void aServerThatAsksToBeLeftAloneIsLeftAlone() throws Exception {
+    var retry = RetryInfo.newBuilder().setRetryDelay(com.google.protobuf.Duration.newBuilder().setSeconds(3_600));
+    var full = com.google.rpc.Status.newBuilder().setCode(Status.Code.RESOURCE_EXHAUSTED.value()).setMessage("full");
+    var error = StatusProto.toStatusRuntimeException(full.addDetails(Any.pack(retry.build())).build());
+    Server server = ServerBuilder.forPort(0).addService(new OnceBrief(error)).build().start();
+    SessionOptions options = Stage.PATIENT.withPatience(Duration.ofMinutes(10));
+    try (Session session = Session.open("127.0.0.1:" + server.getPort(), options, news -> {})) {
+      var given = assertThrows(ClientException.ServerUnavailable.class, () -> session.ask("What?").answer());
+      assertEquals("no link for 600 s: full", given.getMessage());
+      assertEquals(1, session.links());
+    } finally {
+      server.shutdownNow();
+    }
+  }
+
+  /** Opens one session and ends its link at once; refuses whoever comes then. */
+  private static final class OnceBrief extends SessionServiceGrpc.SessionServiceImplBase {
+    private final Brief brief = new Brief();
+    private final StatusRuntimeException error;
+    private boolean begun;
+
+    private OnceBrief(StatusRuntimeException error) {
+      this.error = error;
+    }
+
+    @Override
+    public synchronized StreamObserver<ClientMessage> converse(StreamObserver<ServerMessage> down) {
+      if (begun) return new Refusing(error).converse(down);
+      begun = true;
+      return brief.converse(down);
+    }
   }
 
   /** The pauses alone would be longer than the test. */
