@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from quizglass_export.directory import check_free, fresh_directory, place
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.recipes.questions import PartsOptions, QuestionOptions, inseparable, read_questions
 from quizglass_export.finetuning.shared.progress import Progress
-from quizglass_export.logistic_regression import held_back, regression
+from quizglass_export.logistic_regression import commonest_right, held_back, regression
 
 
 class DomainRouterTraining(QuestionOptions, PartsOptions):
@@ -56,12 +55,11 @@ def fit(options: DomainRouterTraining, progress: Progress) -> dict[str, Any]:
                 place(path, folder / path.name)
         head = {"weight": weights.astype(np.float32), "bias": bias.astype(np.float32)}
         save_file(head, str(folder / CLASSIFIER))
-    commonest = Counter(wanted.tolist()).most_common(1)[0][1] / len(samples)
     return {
         "labels": labels,
         "questions": len(samples),
         "right": float(right.mean()),
-        "always_the_commonest": commonest,
+        "always_the_commonest": commonest_right(wanted[trained], wanted[tested]),
     }
 
 

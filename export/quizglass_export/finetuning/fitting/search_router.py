@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from quizglass_export.finetuning.recipes.qa_dragon import DragonTurn
 from quizglass_export.finetuning.shared.options import Options
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import read_rows
-from quizglass_export.logistic_regression import held_back, regression
+from quizglass_export.logistic_regression import commonest_right, held_back, regression
 from quizglass_export.search_router import BRANCHES, FEATURES, write_router
 
 
@@ -43,10 +42,9 @@ def fit(options: SearchRouterTraining, progress: Progress) -> dict[str, Any]:
     right = (values[tested] @ weights.T + bias).argmax(1) == wanted[tested]
     weights, bias = regression(values, wanted, len(BRANCHES), options.decay)
     write_router(options.out, weights, bias)
-    commonest = Counter(wanted.tolist()).most_common(1)[0][1] / len(turns)
     return {
         "turns": len(turns),
         "right": float(right.mean()),
-        "always_the_commonest": commonest,
+        "always_the_commonest": commonest_right(wanted[trained], wanted[tested]),
         "out": str(options.out),
     }
