@@ -31,6 +31,10 @@ class Library:
         """Every article by its id."""
         return {article.id: article for article in world_articles(self.world)}
 
+    def write_articles(self) -> None:
+        """Write every article now, instead of when one is asked for."""
+        _ = self.articles
+
     @cached_property
     def _holders(self) -> dict[str, list[Article]]:
         """Attribute to the articles that tell it."""

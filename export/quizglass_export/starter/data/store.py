@@ -53,8 +53,9 @@ class Asked:
 Part = tuple[list[Question], Library]
 
 
-def _block(seed: int, number: int, *, unseen_share: float, own: int) -> list[Part]:
-    """`number` is the world's format; the recognised things' own questions are of its format too."""
+def _block(world_of: tuple[int, int], *, unseen_share: float, own: int) -> list[Part]:
+    """A world of this seed and format; the recognised things' own questions are of its format too."""
+    seed, number = world_of
     core = core_world(number)
     world = with_core(make_world(seed, 90, format=number), core)
     lookups, conflicts = (_OF_LOOKUPS, _OF_CONFLICTS) if number == 2 else (0, 0)
@@ -70,15 +71,8 @@ def _block(seed: int, number: int, *, unseen_share: float, own: int) -> list[Par
     if conflicts:
         disputed = with_disputes(world, _CASES)
         parts.append((make_conflicts(disputed, conflicts, seed), Library(disputed)))
-    return parts
-
-
-def _made(job: tuple[int, int, float, int]) -> list[Part]:
-    """The block of a seed, a format, a share of things that have no entry and a number of own questions."""
-    seed, number, unseen_share, own = job
-    parts = _block(seed, number, unseen_share=unseen_share, own=own)
     for _, library in parts:
-        assert library.articles  # written here, where several processes do it
+        library.write_articles()  # here, where several processes do it
     return parts
 
 
@@ -87,8 +81,8 @@ def blocks(
 ) -> Iterator[Part]:
     """`count` blocks of questions, each of its own world; what is in dispute comes with a world of its own."""
     numbers = [1 if index % FIRST_FORMAT == FIRST_FORMAT - 1 else 2 for index in range(count)]
-    jobs = [(first_seed + index, number, unseen_share, own) for index, number in enumerate(numbers)]
-    for parts in in_processes(_made, jobs, workers):
+    make = functools.partial(_block, unseen_share=unseen_share, own=own)
+    for parts in in_processes(make, [(first_seed + index, number) for index, number in enumerate(numbers)], workers):
         yield from parts
 
 

@@ -11,6 +11,7 @@ pytest.importorskip("torch")
 from quizglass_export.starter.data.examples import LETTERS, Encoder
 from quizglass_export.starter.data.pictures import slot_scenes
 from quizglass_export.starter.data.store import Asked, blocks
+from quizglass_export.starter.data.store import asked as asked_of
 from quizglass_export.starter.data.tasks.sorts import SORTS
 from quizglass_export.starter.stages.mixture import SERVING, JointBatches
 
@@ -52,3 +53,11 @@ def test_memory_and_evidence_are_right_about_equally_often(batches: JointBatches
     memory, evidence = counts["weigh-memory"], counts["weigh-evidence"]
     assert 0.6 < memory / evidence < 1.6
     assert counts["weigh-neither"] < 0.3 * (memory + evidence)
+
+
+def test_several_processes_make_the_questions_and_pictures_that_one_makes(tmp_path: Path) -> None:
+    alone, together = (asked_of(tmp_path / str(workers), 3_000_004, 2, own=0, workers=workers) for workers in (1, 2))
+    assert together.questions == alone.questions
+    assert [library.articles for library in together.worlds] == [library.articles for library in alone.worlds]
+    assert np.array_equal(together.pictures, alone.pictures)
+    assert len(together.worlds) == 4  # what is in dispute in a world is of one of its own
