@@ -253,6 +253,21 @@ def test_of_several_things_each_has_its_box_before_any_has_two() -> None:
     assert chosen([bird, other], None, Tuning(boxes=2)) == [left, middle]
 
 
+@pytest.mark.parametrize(("place", "first"), [("left", 0.4), ("middle", 0.45), ("right", 0.5), (None, 0.45)])
+def test_of_things_that_are_not_at_the_place_the_nearest_to_it_comes_first(place: str | None, first: float) -> None:
+    found = [
+        Detection(Region(at - 0.1, 0, at + 0.1, 1), score, "book")
+        for at, score in ((0.45, 0.9), (0.4, 0.8), (0.5, 0.7))
+    ]
+    (region,) = chosen(found, place, Tuning(boxes=1))
+    assert (region.left + region.right) / 2 == pytest.approx(first)
+
+
+def test_what_is_at_the_place_comes_before_what_is_nearer_to_its_edge() -> None:
+    likely, edge = (Detection(Region(at, 0, at + 0.1, 1), score, "book") for at, score in ((0.2, 0.9), (0.0, 0.8)))
+    assert chosen([likely, edge], "left", Tuning(boxes=1)) == [likely.region]
+
+
 async def test_a_turn_goes_on_without_a_role_that_fails() -> None:
     world = World()
     for role in ("domain_router", "coarse_reranker", "detector"):

@@ -10,7 +10,7 @@ from quizglass.values import Region
 from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.turns import Picture, StepDetail
 from quizglass_server.roles.detector import Detector
-from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, place_of
+from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, RIGHT, place_of
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import texts
 from quizglass_server.steps.tuning import Tuning
@@ -33,6 +33,7 @@ _WHERE = re.compile(
     r"|(?:beside|next to|behind|above|below|under|(?:to the )?(?:left|right) of) (?:the|this|that|my|your) [\w'-]+)"
 )
 _FRAMES = (["picture"], ["photo"], ["photograph"], ["image"])
+_SIDES = {LEFT: 0.0, MIDDLE: 0.5, RIGHT: 1.0}
 # What cannot be part of a thing's name ends it.
 _ENDS = frozenset(
     """a about above am an and are as at be been before behind below beside born bottom bred built by called can come
@@ -116,10 +117,13 @@ async def likely_regions(detector: Detector, picture: Picture, tuning: Tuning) -
 def chosen(found: Sequence[Detection], place: str | None, tuning: Tuning) -> list[Region]:
     """The first of the boxes, the likeliest of each phrase before others.
 
-    If the question names a place, of those there, unless there is none.
+    If the question names a place, of those there; where none is, those that come nearest to it are first: of two in the
+    middle, one is "on the left".
     """
     large = [each for each in found if each.region.area >= _SMALLEST]
-    there = [each for each in large if place is not None and _place(each.region) == place] or large
+    there = [each for each in large if place is None or _place(each.region) == place]
+    if place is not None and not there:
+        there = sorted(large, key=lambda each: abs(_middle(each.region) - _SIDES[place]))
     best = {each.phrase: each for each in reversed(there)}
     return [each.region for each in sorted(there, key=lambda each: best[each.phrase] is not each)][: tuning.boxes]
 
@@ -135,6 +139,10 @@ def around(region: Region, picture: Picture) -> Region:
     return Region(max(x - wide, 0.0), max(y - high, 0.0), min(x + wide, 1.0), min(y + high, 1.0))
 
 
+def _middle(region: Region) -> float:
+    return (region.left + region.right) / 2
+
+
 def _place(region: Region) -> str:
-    middle = (region.left + region.right) / 2
-    return LEFT if middle < 1 / 3 else MIDDLE if middle <= 2 / 3 else "right"
+    middle = _middle(region)
+    return LEFT if middle < 1 / 3 else MIDDLE if middle <= 2 / 3 else RIGHT
