@@ -13,11 +13,13 @@ from quizglass_server.steps.generate import write
 from quizglass_server.steps.language.pronouns import points
 from quizglass_server.steps.language.untold import names_untold
 from quizglass_server.steps.language.wording import same_wording
+from quizglass_server.steps.lookup.pointing import names_by_sight
 from quizglass_server.steps.tuning import Tuning
 from quizglass_server.turn.requests import Requests
 from quizglass_server.turn.runner import StepRunner
 
 REWRITE = "rewrite"
+HISTORY = "history"
 OWN_QUERIES = ("query", "queries")
 """Values of prompts that the generator wrote itself: a name in them may be a guess."""
 
@@ -44,13 +46,18 @@ class Rewriting:
 
         It stands where there is no time for a query, and where its writer has nothing to go by but the question, or
         says that it knows nothing. Where the writer guesses a name beside what an image search brought, or names
-        nothing, it writes again without seeing the picture, and so has to go by that.
+        nothing, it writes again without seeing the picture, and so has to go by that. Where it names what was spoken of
+        before and the question points at what is seen ("the car"), it writes again without what was said before.
         """
         request = await self._requests.to(REWRITE, state, {})
         if not self._requests.has_more(request):
             return None
         draft = await self._runner.run(write.named(REWRITE), request)
-        if draft is not None and state.seen and self._requests.sees(request) and self._is_open(draft, request):
+        if draft is not None and state.seen and self._is_carried_over(draft, request):
+            alone = replace(request, values={**request.values, HISTORY: []})
+            again = await self._runner.run(write.named(REWRITE), alone)
+            draft = again if again is not None and self._names_what_is_told(again, alone) else draft
+        elif draft is not None and state.seen and self._requests.sees(request) and self._is_open(draft, request):
             request = replace(request, pictures=())
             again = await self._runner.run(write.named(REWRITE), request)
             draft = draft if again is None or not again.text.strip() or self._abstains(again) else again
@@ -65,12 +72,29 @@ class Rewriting:
         return any(self._guessed.get(query) for query in queries)
 
     def _is_guess(self, query: Draft, request: GenerationRequest) -> bool:
-        told = {name: value for name, value in request.values.items() if name not in OWN_QUERIES}
-        return not self._tuning.remembers(query.p_min) and names_untold(query.text, told)
+        return not self._tuning.remembers(query.p_min) and names_untold(query.text, _told(request))
 
     def _is_open(self, query: Draft, request: GenerationRequest) -> bool:
         unsure, stands = not self._tuning.remembers(query.p_min), same_wording(query.text, self._question)
         return (unsure and stands and points(self._question)) or self._is_guess(query, request)
 
+    def _is_carried_over(self, query: Draft, request: GenerationRequest) -> bool:
+        """Whether it names what only the dialogue told, in place of what the question says by sight."""
+        if not request.values.get(HISTORY) or not names_by_sight(self._question):
+            return False
+        told = _told(request)
+        del told[HISTORY]
+        return names_untold(query.text, told) and not names_untold(query.text, _told(request))
+
+    def _names_what_is_told(self, query: Draft, request: GenerationRequest) -> bool:
+        if not query.text.strip() or self._abstains(query) or same_wording(query.text, self._question):
+            return False
+        return not names_untold(query.text, _told(request))
+
     def _abstains(self, draft: Draft) -> bool:
         return abstains(draft.text, self._tuning.abstain)
+
+
+def _told(request: GenerationRequest) -> dict[str, object]:
+    """What a prompt shows and the generator has not written itself."""
+    return {name: value for name, value in request.values.items() if name not in OWN_QUERIES}

@@ -130,3 +130,40 @@ async def test_a_second_writing_that_says_nothing_leaves_the_first(ask: Any, aga
 
     await ask(world, run)
     assert queries == ["How much does the Ozric cost?"]
+
+
+BEFORE = (Exchange("What is the boat called?", "The Ozric"),)
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "second", "query"),
+    [
+        ("How much does the car cost?", "Ozric", "the Velmora", "the Velmora"),
+        ("How much does the car cost?", "Ozric", "the Zorbul", "the Ozric"),
+        ("How much does the car cost?", "Ozric", "the car", "the Ozric"),
+        ("How much does the car cost?", "Velmora", None, "the Velmora"),
+        ("How much does it cost?", "Ozric", None, "the Ozric"),
+        ("How much does the Ozric cost?", "Ozric", None, "the Ozric"),
+    ],
+)
+async def test_a_name_from_the_dialogue_for_what_is_seen_is_written_again_without_the_dialogue(
+    ask: Any, question: str, first: str, second: str | None, query: str
+) -> None:
+    world = World()
+    world.models.query = [" How much does the", f" {first} cost?"]
+
+    async def without_the_dialogue() -> None:
+        if len(world.models.calls.of("rewrite")) == 2:
+            world.models.query = [" How much does", f" {second} cost?"]
+
+    world.models.before["rewrite"] = without_the_dialogue
+    queries: list[str] = []
+
+    async def run(tools: Tools) -> Draft:
+        queries.extend(await tools.rewrite(tools.start().having(await tools.search_image())))
+        return await tools.answer(tools.start())
+
+    await ask(world, run, asked=turn(question, history=BEFORE))
+    told = [len(request.values["history"]) for request in world.models.calls.of("rewrite")]
+    assert queries == [f"How much does {query} cost?"]
+    assert told == ([1] if second is None else [1, 0])
