@@ -39,8 +39,9 @@ from quizglass_server.models.fields import Size
 from quizglass_server.models.fitting import content_hash
 from quizglass_server.models.vision_inputs import fit
 from quizglass_server.roles.detector import distinct
+from quizglass_server.steps.language.phrases import phrases_of
 from quizglass_server.steps.lookup.crop import Part, place_of, views_of
-from quizglass_server.steps.lookup.detect import around, chosen, phrases_of
+from quizglass_server.steps.lookup.detect import around, chosen
 from quizglass_server.steps.lookup.image_search import embed_views, search_pictures
 from quizglass_server.steps.tuning import Tuning, Views
 

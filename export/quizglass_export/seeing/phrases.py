@@ -19,7 +19,7 @@ from quizglass_export.pocketworld.referring import (
 )
 from quizglass_export.pocketworld.scenes import Scene
 from quizglass_export.pocketworld.world import BODY_COLOURS, COLOURS, KINDS, SHAPES, make_world
-from quizglass_server.steps.lookup.detect import ANYTHING, phrases_of
+from quizglass_server.steps.language.phrases import ANYTHING, phrases_of
 
 ANY = (ANYTHING, "thing")
 """What every thing is."""

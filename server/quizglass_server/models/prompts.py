@@ -196,6 +196,7 @@ EXAMPLE: Mapping[str, PromptValue] = {
     "labels": ["a"],
     "standing": "a",
     "unmatched": ["a"],
+    "stands_alone": "a",
     **NOTES,
 }
 """Something of everything that a prompt may name besides its pictures."""

@@ -13,6 +13,7 @@
 | `queries` | the same as a list |
 | `standing` | of an `answer`, beside its `evidence`: where its words stand, see `standing` |
 | `unmatched` | beside `evidence`: which words of the question stand nowhere in it, see `unmatched` |
+| `stands_alone` | "yes" where the question says itself, by name or by sight, what it is about; else empty |
 
 Besides these the state's notes, and what a policy gives with one call, each under its own name.
 """
@@ -26,6 +27,7 @@ from quizglass_server.domain.turns import Evidence, Turn
 from quizglass_server.models.prompts import Value
 from quizglass_server.steps.language import english
 from quizglass_server.steps.language.lexemes import meaning
+from quizglass_server.steps.language.phrases import says_what
 from quizglass_server.steps.language.wording import stands_in
 from quizglass_server.steps.language.wording import words as words_of
 
@@ -50,6 +52,7 @@ def prompt_values(
         "queries": list(state.queries),
         "standing": standing(noted.get("answer"), noted.get("evidence"), words),
         "unmatched": unmatched(state.question, noted.get("evidence")),
+        "stands_alone": stands_alone(state.question),
         **noted,
     }
 
@@ -76,6 +79,11 @@ def unmatched(question: str, evidence: Value) -> list[str]:
     told = {meaning(word.key) for each in lines for word in words_of(each)}
     asked = [word for word in words_of(question) if lines and word.key not in _STATES_NOTHING]
     return [question[word.start : word.end] for word in asked if meaning(word.key) not in told]
+
+
+def stands_alone(question: str) -> str:
+    """Says "yes" where a question tells itself what it is about: passages suffice, and the dialogue may mislead."""
+    return "yes" if says_what(question) else ""
 
 
 def _lines(evidence: Value) -> list[str]:

@@ -10,10 +10,10 @@ from quizglass_server.models.prompts import clean
 from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.generate import write
+from quizglass_server.steps.language.phrases import says_what
 from quizglass_server.steps.language.pronouns import points
 from quizglass_server.steps.language.untold import names_untold
 from quizglass_server.steps.language.wording import same_wording
-from quizglass_server.steps.lookup.pointing import names_by_sight
 from quizglass_server.steps.tuning import Tuning
 from quizglass_server.turn.requests import Requests
 from quizglass_server.turn.runner import StepRunner
@@ -80,7 +80,7 @@ class Rewriting:
 
     def _is_carried_over(self, query: Draft, request: GenerationRequest) -> bool:
         """Whether it names what only the dialogue told, in place of what the question says by sight."""
-        if not request.values.get(HISTORY) or not names_by_sight(self._question):
+        if not request.values.get(HISTORY) or not says_what(self._question):
             return False
         told = _told(request)
         del told[HISTORY]

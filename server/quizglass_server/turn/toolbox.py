@@ -18,7 +18,7 @@ from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.steps.abstaining import Withholding, abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest, planned
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
-from quizglass_server.steps.lookup.detect import ANYTHING, phrases_of
+from quizglass_server.steps.language.phrases import ANYTHING, phrases_of
 from quizglass_server.steps.lookup.matching import match_odds
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.turn.branches import in_branches, in_rounds

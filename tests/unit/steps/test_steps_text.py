@@ -14,7 +14,7 @@ from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.steps.abstaining import Withholding
 from quizglass_server.steps.generate import lines_of, write
 from quizglass_server.steps.lookup.rerank import choose, rerank
-from quizglass_server.steps.prompt_values import line, prompt_values
+from quizglass_server.steps.prompt_values import line, prompt_values, stands_alone
 from quizglass_server.steps.read import MAX_WORDS_CHARS, read_words
 from quizglass_server.steps.shortening import shorter
 from quizglass_server.steps.tuning import Tuning
@@ -202,6 +202,7 @@ def test_every_prompt_is_filled_with_the_same_values() -> None:
         "queries": [],
         "standing": "",
         "unmatched": [],
+        "stands_alone": "",
         "draft": "d",
         "objects": ["car"],
     }
@@ -262,3 +263,18 @@ def test_a_line_needs_no_colon_when_half_is_missing() -> None:
     assert line(passage("text")) == "Title: text"
     assert line(Evidence("", Origin.IMAGE_SEARCH, "e", "Title", "")) == "Title"
     assert line(Evidence("", Origin.READ_TEXT, "", "", "words")) == "words"
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ("How much does the car cost?", "yes"),
+        ("How much does this car cost?", "yes"),
+        ("How much does the Velmora cost?", "yes"),
+        ("How much does it cost?", ""),
+        ("Which is older, the car or it?", ""),
+        ("How much is that?", ""),
+    ],
+)
+def test_a_question_that_says_what_it_is_about_stands_alone(question: str, says: str) -> None:
+    assert stands_alone(question) == says

@@ -18,7 +18,7 @@ from quizglass_server.models.prompts import (
     Values,
     filled,
 )
-from quizglass_server.steps.prompt_values import standing, unmatched
+from quizglass_server.steps.prompt_values import standing, stands_alone, unmatched
 
 PROMPTS = resources.files("quizglass_export.starter") / "prompts"
 """The starter's templates, one a task, named as the task."""
@@ -57,6 +57,7 @@ class Request:
             "queries": self.query.split("; ") if self.query else [],
             "standing": standing(self.values.get("answer"), self.values.get("evidence"), self.words),
             "unmatched": unmatched(self.question, self.values.get("evidence")),
+            "stands_alone": stands_alone(self.question),
             **self.values,
         }
         return filled(values)

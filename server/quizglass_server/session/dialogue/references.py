@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 
+from quizglass_server.steps.language.phrases import phrases_of
 from quizglass_server.steps.language.pronouns import SPOKEN_OF
 from quizglass_server.steps.language.wording import words
 from quizglass_server.steps.lookup.crop import place_of, with_place
-from quizglass_server.steps.lookup.detect import phrases_of
 
 _SPAN = r"(?:day|night|week|month|year|season|century|time|morning|afternoon|evening)s?"
 # "that" is also a conjunction ("the company that makes"): it points where a sentence begins or ends with it, and after

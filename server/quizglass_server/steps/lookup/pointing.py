@@ -1,6 +1,6 @@
 """Which question of a dialogue says what of the picture is meant: of "How much does it weigh?" an earlier one.
 
-English, by its words, like the names of places (`crop.place_of`) and of things (`detect.phrases_of`).
+English, by its words, like the names of places (`crop.place_of`) and of things (`phrases.phrases_of`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from quizglass.values import Exchange
 from quizglass_server.steps.language.pronouns import SPOKEN_OF, says_this
 from quizglass_server.steps.lookup.crop import place_of
-from quizglass_server.steps.lookup.detect import ANYTHING, phrases_of
 
 
 def pointing(question: str, history: Sequence[Exchange]) -> str:
@@ -22,12 +21,6 @@ def pointing(question: str, history: Sequence[Exchange]) -> str:
     """
     said = (question, *(exchange.question for exchange in reversed(history)))
     return next((each for each in said if not _speaks_of_it(each)), question)
-
-
-def names_by_sight(question: str) -> bool:
-    """Whether the question itself says by sight what it is about ("the car"), and nothing of what was spoken of."""
-    phrases = phrases_of(question)
-    return phrases != [ANYTHING] and SPOKEN_OF.search(question) is None
 
 
 def _speaks_of_it(question: str) -> bool:

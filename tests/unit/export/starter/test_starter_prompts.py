@@ -99,3 +99,23 @@ def test_a_prompt_that_is_too_long_is_left_out(encoder: Encoder) -> None:
     long = Example(Request("answer", "What is it?", found=("Velmora: It is red. " * 200,)), "red", "long")
     short = Example(Request("answer", "What is it?"), "red", "short")
     assert [each.task for each in encoder.encode_all([long, short])] == ["short"]
+
+
+@pytest.mark.parametrize(
+    ("question", "found", "told"),
+    [
+        ("What does the car cost?", True, False),
+        ("What does it cost?", True, True),
+        ("What does the car cost?", False, True),
+    ],
+)
+def test_beside_passages_an_answer_to_what_stands_alone_is_not_shown_the_dialogue(
+    question: str, found: bool, told: bool
+) -> None:
+    path = next(path for path in TEMPLATES if path.stem == "answer")
+    turn = Turn("0" * 32, question, None, (Exchange("How much is the boat?", "67 crowns"),))
+    passages = (evidence(Origin.TEXT_SEARCH, "Velmora", "The Velmora costs 45 crowns."),) if found else ()
+    state = State(question, ("How much does the Velmora cost?",), (), passages)
+    values = filled(prompt_values(turn, "", "", state, {}))
+    shown = "".join(segment.text for segment in load_template(path, sees=True).render(pictures=0, **values))
+    assert ("67 crowns" in shown) is told
