@@ -34,17 +34,25 @@ def check_can_listen(host: str, port: int, setting: str = "port") -> None:
     """Whether an address can be listened on; `setting` is the port's name, `port` or `web_port`.
 
     Raises:
-        SettingsError: it cannot: no address of this machine, a port in use or one that this user may not take.
+        SettingsError: as `cannot_listen`.
     """
     why = refusal(host, port)
-    if why is None:
-        return
-    told = getattr(why, "strerror", None) or why
+    if why is not None:
+        raise cannot_listen(why, host, port, setting) from why
+
+
+def cannot_listen(why: Refusal | None, host: str, port: int, setting: str = "port") -> SettingsError:
+    """What is told where an address cannot be listened on: which setting is wrong, why, and what to do about it.
+
+    It is no address of this machine, or a port that is in use or that this user may not take; None: nobody says why.
+    """
+    told = getattr(why, "strerror", None) or ("it is no name of a host" if isinstance(why, ValueError) else why)
+    because = f" ({told})" if told else ""
     if is_no_address(why):
         named = setting.replace("port", "host")
-        raise SettingsError(f"{named}: there is no address {host} ({told}); {what_to_do(why, setting)}") from why
+        return SettingsError(f"{named}: there is no address {host}{because}; {what_to_do(why, setting)}")
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    raise SettingsError(f"{setting}: cannot listen on {address} ({told}); {what_to_do(why, setting)}") from why
+    return SettingsError(f"{setting}: cannot listen on {address}{because}; {what_to_do(why, setting)}")
 
 
 def is_no_address(error: Refusal | None) -> bool:

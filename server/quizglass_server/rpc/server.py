@@ -31,12 +31,11 @@ from quizglass_server.bundle.files import Bundle
 from quizglass_server.coaching.closer import Closer
 from quizglass_server.coaching.coach import FAULTS, SURE, CaptureCoach
 from quizglass_server.config.address import MilvusAddress
-from quizglass_server.config.listening import check_can_listen, what_to_do
+from quizglass_server.config.listening import cannot_listen, refusal
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.descriptors import connections_allowed
-from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.memory import SightingMemory
 from quizglass_server.rpc.assistant import AssistantServicer
@@ -275,8 +274,7 @@ def _bind(server: grpc.aio.Server, host: str, port: int) -> int:
     try:
         return server.add_insecure_port(address)
     except RuntimeError as error:  # which does not say why
-        check_can_listen(host, port)
-        raise SettingsError(f"port: cannot listen on {address}; {what_to_do(None)}") from error
+        raise cannot_listen(refusal(host, port), host, port) from error
 
 
 def _useful_side(services: Services) -> int:

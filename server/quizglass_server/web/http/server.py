@@ -9,8 +9,7 @@ from contextlib import contextmanager, suppress
 
 import uvicorn
 
-from quizglass_server.config.listening import what_to_do
-from quizglass_server.errors import SettingsError
+from quizglass_server.config.listening import cannot_listen
 from quizglass_server.web.http.asgi import App
 from quizglass_server.web.http.connection import Connection
 
@@ -109,8 +108,7 @@ def _bound(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is no name of a host"
-        raise SettingsError(f"web_host: there is no address {host} ({why}); {what_to_do(error, 'web_port')}") from error
+        raise cannot_listen(error, host, port, "web_port") from error
     try:
         bound = socket.socket(family, kind, protocol)
         try:
@@ -121,6 +119,5 @@ def _bound(host: str, port: int) -> socket.socket:
             bound.close()
             raise
     except OSError as error:
-        told = f"web_port: cannot listen on {host}:{port} ({error.strerror}); {what_to_do(error, 'web_port')}"
-        raise SettingsError(told) from error
+        raise cannot_listen(error, host, port, "web_port") from error
     return bound
