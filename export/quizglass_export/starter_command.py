@@ -24,6 +24,8 @@ SEEING_STAGES = ("detector", "coarse_reranker", "domain_router")
 STAGES = (*BASE_STAGES, *RETRIEVAL_STAGES, *SEEING_STAGES, "thresholds")
 OPTIONAL = ("coarse_reranker", "domain_router")
 """Trained where `--stages` names them: the starter's answers gained nothing by them (docs/training.md)."""
+ON_GPU = ("image_encoder", "detector")
+"""Stages of these two that learn on a GPU where there is one, as the base's do."""
 WHOLE_STAGES = tuple(stage for stage in STAGES if stage not in OPTIONAL)
 """From nothing to a bundle."""
 FURTHER_STAGES = ("pictures", "vision", "grounding", "joint", "annotate", "decider", "search_router")
@@ -90,7 +92,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--device",
         choices=("auto", "cpu", "cuda"),
         default="auto",
-        help="where base and deciders learn; auto is a GPU where torch sees one (default: %(default)s)",
+        help="where base, deciders, image encoder and detector learn; auto is a GPU where torch sees one (default:"
+        " %(default)s)",
     )
     parser.add_argument(
         "--interpolate",
@@ -169,7 +172,8 @@ def _train(
         train(base, given, threads, workdir, device=device, kept=kept)
     for stage in (*RETRIEVAL_STAGES, *SEEING_STAGES):
         if stage in stages:
-            _trainer(stage)(workdir, minutes.get(stage, SHARES[stage]), threads, seed)
+            where = {"device": device} if stage in ON_GPU else {}
+            _trainer(stage)(workdir, minutes.get(stage, SHARES[stage]), threads, seed, **where)
     if "thresholds" in stages:
         work = Workplace(workdir)
         with work.sitting("thresholds"):
@@ -179,7 +183,7 @@ def _train(
         keep_thresholds(workdir, {})
 
 
-def _trainer(stage: str) -> Callable[[Path, float, int, int], object]:
+def _trainer(stage: str) -> Callable[..., object]:
     from quizglass_export.retrieval.image_encoder import train_image_encoder
     from quizglass_export.retrieval.reranker import train_reranker
     from quizglass_export.retrieval.text_encoder import train_text_encoder

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from PIL import Image
+from torch import Tensor
 
 from quizglass.values import Region
 from quizglass_export.pocketworld.arrangement import Box, boxes
@@ -61,6 +63,8 @@ _FREE_COUNTS = (0.3, 0.2, 0.16, 0.14, 0.11, 0.09)
 _SHIFT, _STRETCH = 0.06, 0.12
 """How far a detector's boxes are off: deviations of the centre, in sides, and of the logarithm of a side."""
 _SLOT_SHARE = {"left": (0.0, 0.5), "middle": (0.25, 0.75), "right": (0.5, 1.0)}
+_TRIED = 4
+"""Things that a batch is chosen from, for each of its own: those that look like another one are left out."""
 Shown = Callable[[Sequence[Thing], random.Random], Iterator[tuple[Placed, NDArray[np.uint8]]]]
 """Shows some things together: each with the part of the scene that it would be looked up by."""
 
@@ -180,13 +184,13 @@ def render_chunk(things: Sequence[Thing], seed: int) -> Chunk:
     return Chunk(reference, np.concatenate((views, loose), axis=1), labels)
 
 
-def render_pool(folder: Path, things: int, seed: int, parent: int | None = None) -> None:
-    """Render chunks until the pool holds `things`; existing chunks are kept. The core is chunk 0.
+def render_pool(folder: Path, numbers: Sequence[int], seed: int, parent: int | None = None) -> None:
+    """Render chunks of these numbers; existing ones are kept. The core is chunk 0.
 
     With `parent`, stop when that process is gone.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for i in range(max(things // CHUNK_THINGS, 1)):
+    for i in numbers:
         target = folder / f"chunk-{i:03d}.npz"
         if target.exists():
             continue
@@ -201,58 +205,70 @@ def render_pool(folder: Path, things: int, seed: int, parent: int | None = None)
 
 
 class ImagePool:
-    """The chunks rendered so far, all in memory (190 MB a chunk of 1,000)."""
+    """The chunks rendered so far, all in the memory of the device that learns (190 MB a chunk of 1,000)."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, device: torch.device | str = "cpu") -> None:
         self.folder = folder
-        self.chunks: list[Chunk] = []
+        self._device = device
         self._known: set[Path] = set()
+        self._labels = np.zeros((0, len(ATTRIBUTE_SIZES)), np.int64)
+        self._looks = np.zeros(0, np.int64)
+        self._references = self._views = torch.zeros(0, dtype=torch.uint8)
 
     def refresh(self) -> int:
         """Load chunks that have appeared; returns how many there are."""
-        known = len(self.chunks)
-        for path in sorted(self.folder.glob("chunk-???.npz")):
-            if path not in self._known:
-                self._known.add(path)
-                with np.load(path) as data:
-                    self.chunks.append(Chunk(data["reference"], data["views"], data["labels"]))
-        if len(self.chunks) > known:
-            self._labels = np.concatenate([chunk.labels for chunk in self.chunks])
-            self._places = [(chunk, i) for chunk in self.chunks for i in range(len(chunk.labels))]
-        return len(self.chunks)
+        appeared = [path for path in sorted(self.folder.glob("chunk-???.npz")) if path not in self._known]
+        if appeared:
+            self._known.update(appeared)
+            self._add([_load(path) for path in appeared])
+        return len(self._known)
 
-    def sample(
-        self, count: int, rng: np.random.Generator, alike: str = "nothing"
-    ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int64]]:
-        """`count` distinct things: reference [N,H,W,3], one view each [N,H,W,3], labels [N,5].
+    def _add(self, chunks: Sequence[Chunk]) -> None:
+        self._labels = np.concatenate((self._labels, *(chunk.labels for chunk in chunks)))
+        self._looks = np.asarray(np.ravel_multi_index(tuple(self._labels.T), tuple(ATTRIBUTE_SIZES.values())), np.int64)
+        self._references = self._with(self._references, [chunk.reference for chunk in chunks])
+        self._views = self._with(self._views, [chunk.views for chunk in chunks])
+
+    def _with(self, pictures: Tensor, others: Sequence[NDArray[np.uint8]]) -> Tensor:
+        there = [pictures] if len(pictures) else []
+        return torch.cat([*there, *(torch.from_numpy(each).to(self._device) for each in others)])
+
+    def sample(self, count: int, rng: np.random.Generator, alike: str = "nothing") -> tuple[Tensor, Tensor, Tensor]:
+        """Things that look different: references uint8 [N,H,W,3], one view each [N,H,W,3], labels [N,5].
 
         `alike`: "kind" draws from one kind, "colours" from one pair of colours, and from others with the same body
-        colour once those are used up; "nothing" draws from all.
+        colour once those are used up, "looks" from one kind in one body colour, then from that kind; "nothing" draws
+        from all. N is `count`, or less where the pool has fewer looks that are nearly as much alike.
         """
         order = rng.permutation(len(self._labels))
-        first = self._labels[order[0]]
-        rank = np.zeros(len(order), np.int64)
-        if alike == "kind":
-            rank = (self._labels[order, 0] != first[0]).astype(np.int64)
-        elif alike == "colours":
-            body, accent = (self._labels[order, column] != first[column] for column in (1, 2))
-            rank = 2 * body + accent
-        picks = order[np.argsort(rank, kind="stable")[:count]]
-        views = rng.integers(VIEWS, size=len(picks))
-        places = [self._places[i] for i in picks]
-        reference = np.stack([chunk.reference[i] for chunk, i in places])
-        seen = np.stack([chunk.views[i, view] for (chunk, i), view in zip(places, views, strict=True)])
-        return reference, seen, self._labels[picks]
+        ranked = order[np.argsort(self._unlike(order, alike), kind="stable")[: _TRIED * count]]
+        _, firsts = np.unique(self._looks[ranked], return_index=True)
+        picks = ranked[np.sort(firsts)[:count]]
+        rows, views = torch.from_numpy(picks), torch.from_numpy(rng.integers(VIEWS, size=len(picks)))
+        labels = torch.from_numpy(self._labels[picks]).to(self._device)
+        return self._references[rows], self._views[rows, views], labels
+
+    def _unlike(self, order: NDArray[np.int64], alike: str) -> NDArray[np.int8]:
+        """How unlike the first thing others are in what `alike` says, in this order; 0: alike."""
+        labels = self._labels[order]
+        kind, body, accent = (labels[:, column] != labels[0, column] for column in range(3))
+        ranks = {"nothing": 0 * kind, "kind": kind, "colours": 2 * body + accent, "looks": 2 * kind + body}
+        return np.asarray(ranks[alike], np.int8)
+
+
+def _load(path: Path) -> Chunk:
+    with np.load(path) as data:
+        return Chunk(data["reference"], data["views"], data["labels"])
 
 
 def main() -> None:
     """Command line; see the module."""
     parser = argparse.ArgumentParser(description="Render the image encoder's training pool.")
     parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--things", type=int, default=20_000)
+    parser.add_argument("--chunks", type=int, nargs="+", required=True)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    render_pool(arguments.folder, arguments.things, arguments.seed, os.getppid())
+    render_pool(arguments.folder, arguments.chunks, arguments.seed, os.getppid())
 
 
 if __name__ == "__main__":

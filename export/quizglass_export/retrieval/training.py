@@ -2,8 +2,8 @@
 
 It knows nothing about models or data. The schedule follows the share of the time that has passed, so that a run
 ends annealed on any machine; a run that is interrupted goes on from its last checkpoint and its remaining time.
-Time is the process's processor time per thread: the time on the clock where nothing else runs, and no less training
-where something does.
+On a CPU time is the process's processor time per thread: the time on the clock where nothing else runs, and no less
+training where something does. On a GPU, for which the process waits, it is the time on the clock.
 """
 
 import json
@@ -20,6 +20,8 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import nn
+
+from quizglass_export.starter.model.precision import device_of
 
 logger = logging.getLogger("quizglass.train")
 
@@ -56,11 +58,12 @@ class TimedRun:
     minutes: float  # that it may take
     peak_rate: float
     step: int = 0
-    elapsed: float = 0.0  # seconds of processor time per thread, over all resumed parts
+    elapsed: float = 0.0  # seconds, over all resumed parts
     averages: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.optimizer = adamw(self.model)
+        self.device = device_of(self.model)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._state_file = self.folder / f"{self.name}.state.pt"
         if self._state_file.exists():
@@ -77,13 +80,13 @@ class TimedRun:
         with _progress() as progress:
             bar = progress.add_task(self.name, total=1.0)
             while self.passed < 1.0:
-                started = time.process_time()
+                started = self._clock()
                 for group in self.optimizer.param_groups:
                     group["lr"] = learning_rate(self.peak_rate, self.passed)
                 yield self.step
                 self.step += 1
                 now = time.monotonic()
-                self.elapsed += (time.process_time() - started) / torch.get_num_threads()
+                self.elapsed += self._clock() - started
                 progress.update(bar, completed=self.passed, description=f"{self.name} {self._told()}")
                 if now - told > _LOG_SECONDS:
                     told = now
@@ -122,12 +125,17 @@ class TimedRun:
         part.replace(self._state_file)
 
     def _load(self) -> None:
-        state: dict[str, Any] = torch.load(self._state_file, weights_only=True)
+        state: dict[str, Any] = torch.load(self._state_file, map_location="cpu", weights_only=True)
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.elapsed = state["step"], state["elapsed"]
         self.averages = state.get("averages", {})  # a state written before it held any
         logger.info("%s resumed at step %d, %.0f s", self.name, self.step, self.elapsed)
+
+    def _clock(self) -> float:
+        """Seconds of learning since any moment."""
+        on_cpu = self.device.type == "cpu"
+        return time.process_time() / torch.get_num_threads() if on_cpu else time.monotonic()
 
     def _told(self) -> str:
         return " ".join(f"{key} {value:.3f}" for key, value in self.averages.items())
@@ -141,14 +149,17 @@ def finished(folder: Path) -> bool:
 def finish(folder: Path, measured: Mapping[str, object], *runs: TimedRun) -> None:
     """Mark a stage done.
 
-    Writes `done.json` with what was measured, and `steps` and `minutes` (processor time per thread over all sittings)
-    of its runs together, and `peak_memory_mb` (largest resident memory of the last sitting's process).
+    Writes `done.json` with what was measured, and `steps` and `minutes` (over all sittings, as `TimedRun` counts them)
+    of its runs together, `peak_memory_mb` (largest resident memory of the last sitting's process), and the `device`
+    where that was a GPU.
     """
+    gpu = next((torch.cuda.get_device_name(run.device) for run in runs if run.device.type == "cuda"), None)
     report = {
         **measured,
         "steps": sum(run.step for run in runs),
         "minutes": round(sum(run.elapsed for run in runs) / 60, 2),
         "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        **({"device": gpu} if gpu else {}),
     }
     part = folder / f"{DONE}.part"
     part.write_text(json.dumps(report, indent=2, sort_keys=True) + "\n", encoding="utf-8")

@@ -7,7 +7,6 @@ learns faster; the server tells boxes of one phrase that coincide once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +16,6 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 from torch.nn import functional
 from transformers.image_transforms import center_to_corners_format
-from transformers.loss.loss_for_object_detection import generalized_box_iou
 
 REPEATS = 4
 """Patches for each thing."""
@@ -27,17 +25,32 @@ _ALPHA, _GAMMA = 0.25, 2.0
 
 @dataclass(frozen=True)
 class Targets:
-    """What one picture shows.
+    """What the pictures of a batch show, one thing after the other.
 
     Attributes:
+        pictures: int64 [T]: rows of the batch.
         boxes: float32 [T, 4]: centre x, centre y, width, height, 0 to 1.
-        named: float32 [T, P]: 1 where a phrase names the thing.
+        named: float32 [T, P]: 1 where a phrase of the picture names the thing.
         looks: int64 [T, 5]: class numbers of the things' looks (`image_pool.look_labels`).
     """
 
+    pictures: Tensor
     boxes: Tensor
     named: Tensor
     looks: Tensor
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Patches that answer for things.
+
+    Attributes:
+        patches: int64 [M], of the thing's picture.
+        things: int64 [M]: rows of the targets.
+    """
+
+    patches: Tensor
+    things: Tensor
 
 
 @dataclass(frozen=True)
@@ -70,16 +83,22 @@ def assign(cost: NDArray[np.floating], repeats: int = REPEATS) -> tuple[NDArray[
 
 
 @torch.no_grad()
-def match(answers: Answers, targets: Sequence[Targets]) -> list[tuple[Tensor, Tensor]]:
-    """For each picture, the patches that answer for things, and the numbers of those things."""
-    pairs = []
-    for logits, boxes, target in zip(answers.logits, answers.boxes, targets, strict=True):
-        likely = logits.sigmoid() @ target.named.T / target.named.sum(1).clamp(min=1)
-        sides = torch.cdist(boxes, target.boxes, p=1)
-        overlap = generalized_box_iou(center_to_corners_format(boxes), center_to_corners_format(target.boxes))
-        patches, things = assign((_SIDES * sides - _OVERLAP * overlap - _NAMED * likely).numpy())
-        pairs.append((torch.from_numpy(patches), torch.from_numpy(things)))
-    return pairs
+def match(answers: Answers, targets: Targets) -> Pairs:
+    """The patches that answer for the things of each picture."""
+    boxes, named = answers.boxes[targets.pictures], targets.named
+    likely = torch.einsum("tnp,tp->tn", answers.logits[targets.pictures].sigmoid(), named)
+    likely = likely / named.sum(1, keepdim=True).clamp(min=1)
+    sides = (boxes - targets.boxes[:, None]).abs().sum(2)
+    overlap = _paired_giou(center_to_corners_format(boxes), center_to_corners_format(targets.boxes)[:, None])
+    costs, rows = (_SIDES * sides - _OVERLAP * overlap - _NAMED * likely).cpu().numpy(), targets.pictures.cpu().numpy()
+    patches, things = [], []
+    for picture in np.unique(rows):
+        those = np.flatnonzero(rows == picture)
+        found, numbers = assign(costs[those].T)
+        patches.append(found)
+        things.append(those[numbers])
+    device = answers.boxes.device
+    return Pairs(*(torch.from_numpy(np.concatenate(each)).to(device) for each in (patches, things)))
 
 
 def covering(boxes: Tensor, side: int) -> tuple[Tensor, Tensor]:
@@ -97,40 +116,38 @@ def covering(boxes: Tensor, side: int) -> tuple[Tensor, Tensor]:
     return patches, areas[patches].argmin(1)
 
 
-def detection_loss(answers: Answers, targets: Sequence[Targets]) -> tuple[Tensor, dict[str, float]]:
+def detection_loss(answers: Answers, targets: Targets) -> tuple[Tensor, dict[str, float]]:
     """The loss of a batch, and measures of it.
 
     The classes' focal loss counts by (patch, phrase) that should say yes, boxes by matched patch.
     """
     pairs = match(answers, targets)
-    rows = torch.cat([torch.full_like(patches, row) for row, (patches, _) in enumerate(pairs)])
-    patches = torch.cat([patches for patches, _ in pairs])
-    wanted = torch.zeros_like(answers.logits)
-    named = [target.named[things] for target, (_, things) in zip(targets, pairs, strict=True)]
-    wanted[rows, patches] = torch.cat(named)
-    anything = torch.zeros_like(answers.objectness)
-    anything[rows, patches] = 1
+    at = targets.pictures[pairs.things], pairs.patches
+    wanted, anything = torch.zeros_like(answers.logits), torch.zeros_like(answers.objectness)
+    wanted[at] = targets.named[pairs.things]
+    anything[at] = 1
     classes = _focal(answers.logits, wanted) / wanted.sum().clamp(min=1)
     objectness = functional.binary_cross_entropy_with_logits(answers.objectness, anything)
     places, overlap = box_loss(answers, targets, pairs)
     return _NAMED * classes + places + objectness, {"giou": overlap, "classes": classes.item()}
 
 
-def box_loss(
-    answers: Answers, targets: Sequence[Targets], pairs: Sequence[tuple[Tensor, Tensor]]
-) -> tuple[Tensor, float]:
-    """L1 and GIoU of the boxes that patches give for things, and the mean GIoU; pairs as `match` gives them."""
-    answered = torch.cat([boxes[patches] for boxes, (patches, _) in zip(answers.boxes, pairs, strict=True)])
-    right = torch.cat([target.boxes[things] for target, (_, things) in zip(targets, pairs, strict=True)])
+def box_loss(answers: Answers, targets: Targets, pairs: Pairs) -> tuple[Tensor, float]:
+    """L1 and GIoU of the boxes that patches give for things, and the mean GIoU."""
+    answered = answers.boxes[targets.pictures[pairs.things], pairs.patches]
+    right = targets.boxes[pairs.things]
     overlap = _paired_giou(center_to_corners_format(answered), center_to_corners_format(right))
     return (_SIDES * (answered - right).abs().sum(1) + _OVERLAP * (1 - overlap)).mean(), overlap.mean().item()
 
 
 def _paired_giou(ones: Tensor, others: Tensor) -> Tensor:
-    """Generalised IoU (Rezatofighi et al. 2019) of boxes [N, 4] (left, top, right, bottom), row by row."""
-    inner = (torch.minimum(ones[:, 2:], others[:, 2:]) - torch.maximum(ones[:, :2], others[:, :2])).clamp(min=0).prod(1)
-    outer = (torch.maximum(ones[:, 2:], others[:, 2:]) - torch.minimum(ones[:, :2], others[:, :2])).prod(1)
-    union = sum((each[:, 2:] - each[:, :2]).prod(1) for each in (ones, others)) - inner
+    """Generalised IoU (Rezatofighi et al. 2019) of boxes [..., 4] (left, top, right, bottom), pair by pair."""
+    first, last = (slice(None, 2), slice(2, None))
+    spans = (torch.minimum(ones[..., last], others[..., last]), torch.maximum(ones[..., first], others[..., first]))
+    inner = (spans[0] - spans[1]).clamp(min=0).prod(-1)
+    spans = (torch.maximum(ones[..., last], others[..., last]), torch.minimum(ones[..., first], others[..., first]))
+    outer = (spans[0] - spans[1]).prod(-1)
+    union = sum((each[..., last] - each[..., first]).prod(-1) for each in (ones, others)) - inner
     return inner / union - (outer - union) / outer
 
 

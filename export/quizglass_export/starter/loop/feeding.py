@@ -52,7 +52,7 @@ class Feed(IterableDataset[Batch]):
         """Batches without end, made by `workers` processes; 0 makes them in this one, when they are asked for."""
         if workers == 0:
             return iter(self)
-        _open_many_files()
+        open_many_files()
         gc.freeze()  # a collection would copy the worlds into every process
         loader = DataLoader(
             self,
@@ -72,7 +72,7 @@ class Feed(IterableDataset[Batch]):
             yield from self._source(float(self._standing[0]), float(self._standing[1]))
 
 
-def _open_many_files() -> None:
+def open_many_files() -> None:
     """Raise the limit of open files as far as it goes: every tensor that another process made is one."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -220,21 +220,38 @@ def test_text_models_learn_of_towns():
     assert library.passages[pair.gold[0]].title in pair.query
 
 
-@pytest.mark.parametrize(("alike", "columns"), [("kind", [0]), ("colours", [1, 2]), ("nothing", [])])
+def write_looks(folder, labels):
+    reference = np.arange(len(labels), dtype=np.uint8)[:, None, None, None]
+    views = np.stack([reference] * image_pool.VIEWS, 1)
+    np.savez(folder / "chunk-000.npz", reference=reference, views=views, labels=np.array(labels))
+
+
+@pytest.mark.parametrize(("alike", "columns"), [("kind", [0]), ("colours", [1, 2]), ("looks", [0, 1]), ("nothing", [])])
 def test_batches_hold_distinct_things_that_are_alike_as_asked(tmp_path, alike, columns):
-    labels = np.array([(i % 3, i % 2, i % 2, i % 6, i) for i in range(60)])
-    reference = np.zeros((60, 1, 1, 3), np.uint8)
-    np.savez(
-        tmp_path / "chunk-000.npz",
-        reference=reference,
-        views=np.stack([reference] * image_pool.VIEWS, 1),
-        labels=labels,
-    )
+    labels = [
+        (kind, colour, colour, pattern, shape)
+        for kind in range(3)
+        for colour in range(2)
+        for pattern in range(4)
+        for shape in range(5)
+    ]
+    write_looks(tmp_path, labels)
     pool = image_pool.ImagePool(tmp_path)
     assert pool.refresh() == 1
-    _, views, drawn = pool.sample(20, np.random.default_rng(0), alike)
-    assert len(views) == len(set(drawn[:, 4])) == 20
-    assert all(len(set(drawn[:, column])) == 1 for column in columns)
+    reference, views, drawn = pool.sample(20, np.random.default_rng(0), alike)
+    rows = [tuple(row) for row in drawn.tolist()]
+    assert len(views) == len(set(rows)) == 20
+    assert rows == [labels[i] for i in reference.flatten()]
+    assert all(len({row[column] for row in rows}) == 1 for column in columns)
+
+
+def test_two_things_that_look_the_same_are_not_in_one_batch(tmp_path):
+    write_looks(tmp_path, [(0, 0, 0, 0, i // 5) for i in range(30)])
+    pool = image_pool.ImagePool(tmp_path)
+    pool.refresh()
+    _, views, drawn = pool.sample(10, np.random.default_rng(0))
+    assert sorted(drawn[:, 4].tolist()) == list(range(6))
+    assert len(views) == 6
 
 
 def test_a_position_searches_with_its_half():

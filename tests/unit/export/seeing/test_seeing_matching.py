@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 # ruff: noqa: E402
 
-from quizglass_export.seeing.matching import Answers, Targets, assign, box_loss, covering, detection_loss
+from quizglass_export.seeing.matching import Answers, Pairs, Targets, assign, box_loss, covering, detection_loss, match
 
 COSTS = st.integers(1, 3).flatmap(
     lambda things: st.lists(
@@ -52,18 +52,31 @@ def test_a_patch_tells_of_the_smallest_thing_over_its_middle(rows: list[tuple[fl
             assert float(smallest[2] * smallest[3]) == pytest.approx(min(over)[0])
 
 
-def batch() -> list[Targets]:
+def batch() -> Targets:
     """A picture with two things, and three phrases: one for each, and one for none."""
     boxes = torch.tensor([[0.25, 0.5, 0.3, 0.4], [0.75, 0.5, 0.2, 0.6]])
     named = torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    return [Targets(boxes, named, torch.zeros(2, 5, dtype=torch.int64))]
+    return Targets(torch.zeros(2, dtype=torch.int64), boxes, named, torch.zeros(2, 5, dtype=torch.int64))
+
+
+def test_things_of_several_pictures_are_matched_with_patches_of_their_own() -> None:
+    pictures = torch.tensor([0, 2, 2])
+    boxes = torch.tensor([[0.25, 0.5, 0.3, 0.4], [0.75, 0.5, 0.2, 0.6], [0.3, 0.3, 0.2, 0.2]])
+    targets = Targets(pictures, boxes, torch.eye(3), torch.zeros(3, 5, dtype=torch.int64))
+    answered = torch.full((3, 12, 4), 0.9)
+    right = {0: (0, range(4)), 1: (2, range(2, 6)), 2: (2, range(7, 11))}
+    for thing, (picture, patches) in right.items():
+        answered[picture, list(patches)] = boxes[thing]
+    pairs = match(Answers(torch.zeros(3, 12, 3), answered, torch.zeros(3, 12)), targets)
+    found = {thing: set(pairs.patches[pairs.things == thing].tolist()) for thing in right}
+    assert found == {thing: set(patches) for thing, (_, patches) in right.items()}
 
 
 def test_right_boxes_cost_nothing_and_others_do() -> None:
     targets = batch()
-    pairs = [(torch.tensor([3, 1]), torch.tensor([0, 1]))]
+    pairs = Pairs(torch.tensor([3, 1]), torch.tensor([0, 1]))
     boxes = torch.rand(1, 5, 4) * 0.5 + 0.2
-    boxes[0, [3, 1]] = targets[0].boxes
+    boxes[0, [3, 1]] = targets.boxes
     answers = Answers(torch.zeros(1, 5, 3), boxes, torch.zeros(1, 5))
     loss, overlap = box_loss(answers, targets, pairs)
     assert (loss.item(), overlap) == (pytest.approx(0.0, abs=1e-5), pytest.approx(1.0))
@@ -86,7 +99,7 @@ def test_the_loss_falls_on_one_picture_until_phrases_find_their_things() -> None
         loss.backward()
         optimizer.step()
     assert losses[-1] < 0.1 * losses[0]
-    for phrase, box in enumerate(targets[0].boxes):
+    for phrase, box in enumerate(targets.boxes):
         best = logits[0, :, phrase].argmax()
         assert torch.allclose(sides.sigmoid()[0, best], box, atol=0.05)
     assert logits[0, :, 2].max() < 0

@@ -10,8 +10,7 @@ torch = pytest.importorskip("torch")
 
 from quizglass_export.pocketworld.referring import Reference, fitting
 from quizglass_export.pocketworld.world import make_world
-from quizglass_export.seeing import detector
-from quizglass_export.seeing.detector import repeated
+from quizglass_export.seeing.detector_batches import DetectionBatches, make_batch
 from quizglass_export.seeing.detector_shape import PHRASE_TOKENS, PhraseReader, build_tokenizer
 from quizglass_export.seeing.phrases import groups, other_words, phrases, pointing_at, vocabulary
 from quizglass_export.seeing.scenes import QUICK_SIZE, draw, drawn_scenes, training_scene
@@ -82,11 +81,27 @@ def test_a_phrase_ends_with_the_highest_id_wherever_it_is_cut() -> None:
     assert tokenizer.token_to_id("[UNK]") not in ids[1].tolist()
 
 
-def test_most_of_a_batch_was_drawn_before() -> None:
-    scenes = drawn_scenes(4, 32)
-    batches = repeated(scenes, random.Random(1))
+def test_a_batch_is_the_same_for_the_same_seed_and_most_of_it_was_drawn_before() -> None:
+    tokenizer = build_tokenizer(vocabulary())
+    batches, same = (DetectionBatches(tokenizer, 8, "five").made(0) for _ in range(2))
     first, second = next(batches), next(batches)
-    assert len(first) == len(second) == detector.FULL
-    drawn = {id(scene) for scene in (*first, *second)}
-    assert len(drawn) <= 2 * detector.FRESH
-    assert detector.FRESH < detector.FULL
+    assert torch.equal(first.pixels, next(same).pixels)
+    assert first.pixels.shape == (8, 224, 224, 3)
+    assert len({picture.numpy().tobytes() for picture in (*first.pixels, *second.pixels)}) <= 6
+
+
+def test_what_is_right_of_a_batch_is_told_by_picture() -> None:
+    tokenizer = build_tokenizer(vocabulary())
+    drawn = [scene for _, scene in zip(range(3), drawn_scenes(7, 224), strict=False)]
+    batch = make_batch(drawn, PhraseReader(tokenizer), random.Random(1))
+    counts = [len(scene.boxes) for scene in drawn]
+    assert batch.targets.pictures.tolist() == [row for row, count in enumerate(counts) for _ in range(count)]
+    assert torch.allclose(batch.targets.boxes, torch.tensor([box for scene in drawn for box in scene.boxes]))
+    assert batch.targets.named.shape == (sum(counts), batch.asked.shape[1])
+    assert set(batch.covered.things.tolist()) <= set(range(sum(counts)))
+
+
+def test_several_processes_make_other_batches_each() -> None:
+    batches = DetectionBatches(build_tokenizer(vocabulary()), 2, "five").made(2)
+    made = [next(batches) for _ in range(4)]
+    assert len({batch.pixels.numpy().tobytes() for batch in made}) == 4

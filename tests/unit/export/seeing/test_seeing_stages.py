@@ -20,7 +20,7 @@ from quizglass_export.checkpoints.files import Checkpoints
 from quizglass_export.recipe.read import read_recipe
 from quizglass_export.retrieval.random_checkpoints import write_random_checkpoints
 from quizglass_export.retrieval.text_encoder import load_text_encoder
-from quizglass_export.seeing import asked, coarse_reranker, detector, domain_router, looking, ranking
+from quizglass_export.seeing import asked, coarse_reranker, detector, detector_batches, domain_router, looking, ranking
 from quizglass_export.seeing import scenes as seeing_scenes
 from quizglass_export.seeing.coarse_trainer import CoarseTrainer
 from quizglass_export.seeing.detector_shape import PhraseReader, build_detector, build_tokenizer
@@ -153,7 +153,7 @@ def test_the_detectors_loss_falls_on_the_same_pictures(encoders: Path) -> None:
     encoder = CLIPVisionModelWithProjection.from_pretrained(encoders / "image_encoder")
     model = detector.DetectorTrainer(build_detector(tokenizer.get_vocab_size(), encoder))
     scenes = drawn_scenes(1, 224)
-    batch = detector.make_batch([next(scenes) for _ in range(2)], PhraseReader(tokenizer), random.Random(1))
+    batch = detector_batches.make_batch([next(scenes) for _ in range(2)], PhraseReader(tokenizer), random.Random(1))
     assert falls(model, lambda: model.losses(batch)[0])
 
 
