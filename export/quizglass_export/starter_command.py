@@ -64,6 +64,8 @@ alone that ask it; the world's questions take four lookups, and a round that see
 names is in another."""
 CALIBRATION = (7001, 1000, 400)
 """Seed and size of the world that thresholds are set on, and how many queries."""
+PICTURES = 1200
+"""Questions that the picture is searched for, on the same world: one in two hundred of them sets the line."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -215,7 +217,7 @@ def write_thresholds(workdir: Path) -> dict[str, object]:
     settings = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     settings["evidence"] = EVIDENCE | PLANNED | settings.get("evidence", {})
     path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-    images = evaluate_images(workdir, *CALIBRATION, regions=finder(workdir))
+    images = evaluate_images(workdir, *CALIBRATION[:2], PICTURES, regions=finder(workdir))
     passages = evaluate_reranking(workdir, *CALIBRATION)
     reports: dict[str, Any] = {
         "image_accept": images["accept"] | {name: images[name] for name in ("all", "accepted", "format 1", "format 2")},

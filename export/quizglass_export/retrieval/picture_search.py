@@ -23,7 +23,7 @@ from quizglass_export.pocketworld.questions import Question, make_questions
 from quizglass_export.pocketworld.world import FORMATS, World, make_world
 from quizglass_export.retrieval.image_encoder import embed_images
 from quizglass_export.retrieval.shapes import IMAGE_SIZE
-from quizglass_export.retrieval.thresholds import KEPT_SHARE, Report, keeping_threshold, match_of, recalls
+from quizglass_export.retrieval.thresholds import Report, keeping_threshold, match_of, recalls
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.models.fields import Size
@@ -39,6 +39,8 @@ EVIDENCE: dict[str, Any] = {
     "kind_bonus": 0.2,
 }
 """How the starter bundle searches by picture, chosen on the world of the thresholds."""
+_KEPT_SHARE = 0.995
+"""Of right first hits: a line that turns away twice as many turns away hardly more strangers."""
 _MISSING = 1_000_000
 Regions = Callable[[Picture, str], Awaitable[Sequence[Region]]]
 """From a picture and a question to the regions that the picture is searched for by; none: by the views."""
@@ -131,7 +133,7 @@ def evaluate_images(workdir: Path, seed: int, things: int, queries: int, regions
             ranks[tag].append(one.rank)
     report: Report = {name: recalls(values) for name, values in sorted(ranks.items())}
     firsts = [one.hits[0].score for one in found if one.rank == 0]
-    accept = keeping_threshold(firsts, [hit.score for one in found for hit in one.strangers[:1]], KEPT_SHARE)
+    accept = keeping_threshold(firsts, [hit.score for one in found for hit in one.strangers[:1]], _KEPT_SHARE)
     kept = [replace(one, hits=[hit for hit in one.hits if hit.score >= accept["threshold"]]) for one in found]
     return report | {
         "accept": accept,

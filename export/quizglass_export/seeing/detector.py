@@ -21,7 +21,7 @@ from quizglass_export.seeing.phrases import vocabulary
 from quizglass_export.starter.model.precision import autocast, chosen_device
 
 NAME = "detector"
-FULL, GPU_FULL = 16, 32
+FULL, GPU_FULL = 16, 96
 """Scenes in a batch."""
 _RATE, _FURTHER_RATE = 1e-3, 6e-4
 _DENSE, _LOOKS = 0.5, 1.0
