@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ from quizglass_export.starter.loop.feeding import open_many_files
 _FRESH_SHARE, _KEPT = 3 / 8, 1200
 """Of a batch's scenes, how many are new, and how many are kept for the others."""
 _PHRASES = 10
+Moved = TypeVar("Moved", Targets, Pairs)
 _AHEAD = 4
 """Batches that each process makes ahead."""
 
@@ -53,12 +55,11 @@ class DetectionBatch:
         if device.type == "cpu":
             return self
         pixels, ids, mask, asked = (part.to(device) for part in (self.pixels, self.ids, self.mask, self.asked))
-        targets, covered = Targets(*_moved(self.targets, device)), Pairs(*_moved(self.covered, device))
-        return DetectionBatch(pixels, ids, mask, asked, targets, covered)
+        return DetectionBatch(pixels, ids, mask, asked, _moved(self.targets, device), _moved(self.covered, device))
 
 
-def _moved(part: Targets | Pairs, device: torch.device) -> list[Tensor]:
-    return [getattr(part, name).to(device) for name in part.__dataclass_fields__]
+def _moved(part: Moved, device: torch.device) -> Moved:
+    return replace(part, **{field.name: getattr(part, field.name).to(device) for field in fields(part)})
 
 
 def make_batch(scenes: Sequence[DrawnScene], reader: PhraseReader, rng: random.Random) -> DetectionBatch:

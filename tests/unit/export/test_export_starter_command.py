@@ -51,6 +51,16 @@ def test_too_little_time_is_refused_before_anything_is_trained(
     assert not (tmp_path / "work").exists()
 
 
+@pytest.mark.parametrize("stage", starter_command.ON_GPU)
+def test_a_gpu_that_is_not_there_is_named_before_anything_is_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert cli.main(["starter", "--workdir", str(tmp_path), "--stages", stage, "--device", "cuda"]) == 2
+    assert "device: cuda was asked for, but torch sees no GPU" in capsys.readouterr().err
+    assert not (tmp_path / "image_pool").exists()
+
+
 @pytest.mark.parametrize("stage", starter_command.RETRIEVAL_STAGES)
 def test_a_retrieval_stage_that_is_done_keeps_its_record(tmp_path: Path, stage: str) -> None:
     done = tmp_path / stage / "done.json"
