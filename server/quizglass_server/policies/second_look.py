@@ -7,9 +7,12 @@ that it does not, or its least probable token does, a wearer is better off with 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.policies.tools import Tools
+from quizglass_server.steps.language.phrases import asks_by_name
+from quizglass_server.steps.language.wording import mentions
 
 STEPS = ("image_search", "rewrite", "text_search")
 """What it takes."""
@@ -62,7 +65,14 @@ def _has_more(further: State, state: State) -> bool:
 async def by_text(state: State, tools: Tools) -> State:
     """The state with what texts say of the question, rewritten to stand alone."""
     queries = await tools.rewrite(state)
-    return state.asking(queries).having(await tools.search_text(queries))
+    return _asked_about(state.asking(queries).having(await tools.search_text(queries)))
+
+
+def _asked_about(state: State) -> State:
+    """The state without what the picture shows, where the question asks by name of other things that texts tell of."""
+    if not state.seen or not asks_by_name(state.question, {passage.title for passage in state.found}):
+        return state
+    return replace(state, seen=tuple(entry for entry in state.seen if mentions(state.question, entry.title)))
 
 
 async def by_known_name(state: State, tools: Tools) -> State:

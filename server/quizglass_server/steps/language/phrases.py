@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from itertools import islice
 
-from quizglass_server.steps.language.pronouns import SPOKEN_OF
+from quizglass_server.steps.language.pronouns import SPOKEN_OF, points
+from quizglass_server.steps.language.wording import stands_in, words
 
 ANYTHING = "object"
 """What is looked for when a question names no thing."""
@@ -68,3 +70,12 @@ def says_what(question: str) -> bool:
     """Whether a question says itself what it is about ("the car", "the Velmora"), and nothing of what was spoken of."""
     phrases = phrases_of(question)
     return phrases != [ANYTHING] and SPOKEN_OF.search(question) is None
+
+
+def asks_by_name(question: str, names: Collection[str]) -> bool:
+    """Whether a question has one of these names, and nothing that it asks about by sight: "Who made the Velmora?"."""
+    asked, known = words(question), [words(name) for name in names]
+    if points(question) or not any(stands_in(name, asked) for name in known):
+        return False
+    phrases = [words(phrase) for phrase in phrases_of(question) if phrase != ANYTHING]
+    return all(any(stands_in(name, phrase) or stands_in(phrase, name) for name in known) for phrase in phrases)
