@@ -34,4 +34,5 @@ def faulted_in(how: str) -> int:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the allocator is GNU's on Linux alone")
 def test_freed_memory_is_not_faulted_in_again() -> None:
-    assert faulted_in("kept") < 100 < 20 * 15_000 < faulted_in("left")
+    # A kernel that is short of memory may take back what has lain idle: then some of it is faulted in, once.
+    assert 4 * faulted_in("kept") < 20 * 15_000 < faulted_in("left")
