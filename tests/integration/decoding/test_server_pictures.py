@@ -60,7 +60,8 @@ async def test_a_server_that_decodes_ends_when_it_is_told_to_and_leaves_nothing_
         os.kill(server.pid, signal.SIGTERM)
         async with asyncio.timeout(PATIENCE_S):
             await asyncio.to_thread(os.waitid, os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
-    assert set(sent.became) <= {"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED"}
+    # A fast machine answers some before the end, within the grace.
+    assert set(sent.became) <= {"OK", "UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED"}
     async with asyncio.timeout(PATIENCE_S):
         await _gone(workers)
 
