@@ -2,8 +2,7 @@
 
 First the tower learns to name kind, colours, pattern and shape, with heads that are thrown away; then symmetric
 InfoNCE, in batches that are mostly of one kind, of one pair of colours, or of one kind in one colour, so that none of
-these gives a thing away.
-With weights that were trained before, it begins with the latter.
+these gives a thing away. With weights that were trained before, it begins with the latter.
 """
 
 import subprocess

@@ -25,9 +25,9 @@ from quizglass_export.starter.loop.feeding import open_many_files
 _FRESH_SHARE, _KEPT = 3 / 8, 1200
 """Of a batch's scenes, how many are new, and how many are kept for the others."""
 _PHRASES = 10
-Moved = TypeVar("Moved", Targets, Pairs)
 _AHEAD = 4
 """Batches that each process makes ahead."""
+_Moved = TypeVar("_Moved", Targets, Pairs)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class DetectionBatch:
         return DetectionBatch(pixels, ids, mask, asked, _moved(self.targets, device), _moved(self.covered, device))
 
 
-def _moved(part: Moved, device: torch.device) -> Moved:
+def _moved(part: _Moved, device: torch.device) -> _Moved:
     return replace(part, **{field.name: getattr(part, field.name).to(device) for field in fields(part)})
 
 
