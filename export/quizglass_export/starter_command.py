@@ -55,7 +55,9 @@ _FITTED_BY = {
     "coarse_accept": "coarse_reranker",
     "support_accept": "decider",
     "support_certainty": "decider",
+    "support_colour": "decider",
     "memory_accept": "decider",
+    "direct_accept": "search_router",
 }
 """Thresholds that a stage finds out itself, as its `done.json` has them."""
 PLANNED = {"found": 3, "judged": False, "rounds": 5, "links": 2}

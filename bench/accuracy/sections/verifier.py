@@ -14,7 +14,7 @@ from quizglass_export.pocketworld.questions import make_unknowable
 from quizglass_export.scoring.selective import risk_coverage_area
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.steps.decide import trust
-from quizglass_server.steps.lookup.matching import match_odds
+from quizglass_server.steps.lookup.matching import evidence_odds
 from quizglass_server.steps.tuning import Thresholds
 
 WITH, WITHOUT = "qa-dragon", "qa-dragon-no-verifier"
@@ -96,7 +96,8 @@ def confidence(turns: Turns, thresholds: Thresholds) -> float:
         Evidence("", Origin(origin), entry, "", text, search_score=score, used=used)
         for origin, entry, text, score, _, used in answer["evidence"]
     ]
-    match = match_odds([item for item in evidence if item.used], evidence, thresholds)
+    shown = [item for item in evidence if item.used and item.origin is not Origin.READ_TEXT]
+    match = evidence_odds(turns.question.text, shown, evidence, thresholds)
     return trust(supported, least, thresholds.support_certainty, match)
 
 

@@ -27,6 +27,8 @@ from quizglass_server.steps.language.wording import mentions, same_wording
 TOP_ENTRIES = 5
 RECONCILING = ("weigh", "reconcile")
 """What stage 4 has the generator write."""
+_JOINTLY = "select"
+"""The decision of which entry it is, by pictures and texts."""
 WEIGHED = 2
 """How many passages stage 4 sees: with a third, which mostly tells something else, the starter took the evidence's side
 in one of three disputes in which its memory was right."""
@@ -62,7 +64,7 @@ class CoReMmrag:
 async def from_evidence(state: State, tools: Tools) -> tuple[State, Draft]:
     """Stages 2 and 3; an empty draft where nothing goes with the question."""
     entries = await tools.search_image(limit=TOP_ENTRIES, candidates=True)
-    told = await telling(await select(entries, state, tools, by="select"), state, tools)
+    told = await telling(await select(entries, state, tools, by=_JOINTLY), state, tools)
     return told, await tools.write("answer", told) if told.seen or told.found else Draft()
 
 
@@ -74,10 +76,13 @@ async def select(entries: Sequence[Evidence], state: State, tools: Tools, by: st
         entries: the best first; the first five count.
         state: the question.
         tools: of the turn.
-        by: name of the decision, and so of what the model is shown of the entries.
+        by: name of the decision, and so of what the model is shown of the entries. Where that is pictures and texts,
+            entries with the same picture are told apart by what they say of how it looks.
     """
     if not entries:
         return []
+    if by == _JOINTLY:
+        entries = await tools.told_apart(entries)
     label = await tools.decide(Entry, state.having(entries[:TOP_ENTRIES]), by=by, otherwise=Entry.FIRST)
     place = list(Entry).index(label)
     return [] if label is Entry.NONE else list(entries[place : place + 1])

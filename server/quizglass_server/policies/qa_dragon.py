@@ -213,19 +213,32 @@ class QADragon:
         """Which object is meant, where it is, what it is; the first entry that really is what the picture shows.
 
         A category alone does not tell one plant from another, so where the question has words of its own for what it
-        means, they stand for it, and no objects are listed.
+        means, they stand for it, and no objects are listed. Of several that it names, the first entry of each is asked
+        about, and queries are not fused with one name.
         """
         asked: Sequence[str] = tools.named
+        if len(asked) > 1:
+            return await self._image_agents(len(asked), state, tools)
         if not asked:
             objects = _short(await tools.lines("objects", state))
             state = state.noting(objects=objects)
             asked = (await tools.lines("object", state))[:1] if len(objects) > 1 else objects
-        for entry in await tools.search_image(asked, limit=MOST_ENTITIES, candidates=True):
+        candidates = await tools.search_image(asked, limit=MOST_ENTITIES, candidates=True)
+        for entry in await tools.told_apart(candidates):
             candidate = state.having([entry]).noting(entity=entry.title)
             if await tools.decide(Same, candidate, by="entity", otherwise=Same.YES) is Same.YES:
                 tools.show([entry])
                 return candidate
         return state
+
+    async def _image_agents(self, count: int, state: State, tools: Tools) -> State:
+        """The same for several things at once, which the question compares."""
+        chosen = []
+        for entry in await tools.search_image(limit=count, candidates=True):
+            candidate = state.having([entry]).noting(entity=entry.title)
+            if await tools.decide(Same, candidate, by="entity", otherwise=Same.YES) is Same.YES:
+                chosen.append(entry)
+        return state.having(tools.show(chosen))
 
     async def _text_agent(self, state: State, tools: Tools) -> State:
         """Queries that each stand alone, with the entity's name in them, and what they bring back."""

@@ -134,6 +134,13 @@ class Tools(Protocol):
         """
         ...
 
+    async def told_apart(self, entries: Sequence[Evidence]) -> list[Evidence]:
+        """Candidates, but of those whose pictures match the wearer's alike the ones first that say what is seen.
+
+        As they are where none do, or nothing says what is seen. What is shown at once is told apart so already.
+        """
+        ...
+
     def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:
         """Take some of the candidates of a search: answers are written from them, checked by them and may cite them."""
         ...

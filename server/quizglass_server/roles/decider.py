@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 SUPPORTED = "supported"
 """The verifier's label for an answer that its evidence supports; any other says that it does not."""
+DIRECT = "direct"
+"""A search router's label for a draft that is told without any look."""
 PLANS = tuple(plan.value for plan in Plan)
 VERIFIER = "verifier"
 NAMED = ("planner", "tool_router", VERIFIER)

@@ -6,7 +6,7 @@ model-based verifier of QA-Dragon.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from math import log, tanh
 from string import ascii_uppercase
@@ -15,7 +15,7 @@ from quizglass.values import Plan
 from quizglass_server.domain.turns import Picture, StepDetail
 from quizglass_server.errors import EngineFailed, QuizglassError
 from quizglass_server.models.prompts import Values
-from quizglass_server.roles.decider import SUPPORTED, VERIFIER, Decider
+from quizglass_server.roles.decider import DIRECT, SUPPORTED, VERIFIER, Decider
 from quizglass_server.roles.generator import GenerationRequest, Generator
 from quizglass_server.steps.shortening import TOO_MUCH, may_be_shorter, shorter
 from quizglass_server.steps.step import Telling, step
@@ -87,20 +87,22 @@ async def ask_letter(
 def likeliest(
     weighed: Sequence[tuple[str, float]], thresholds: Thresholds, p_min: float | None = None, match: float = 0.0
 ) -> str:
-    """The label that is chosen: the most probable; with `support_accept`, "supported" from there on and not below.
+    """The label that is chosen: the most probable; with `support_accept`, "supported" from there on and not below; with
+    `direct_accept`, not "direct" below that.
 
     Args:
         weighed: the labels with their probabilities.
         thresholds: of the bundle.
         p_min: of an answer that is judged, the least token probability.
-        match: of the entries it stands on, how well they match the picture, in log odds (`matching.match_odds`).
+        match: of the evidence it stands on, how well that goes with the question, in log odds
+            (`matching.evidence_odds`).
     """
     probabilities = dict(weighed)
     if thresholds.support_accept is not None and SUPPORTED in probabilities:
         trusted = trust(probabilities.pop(SUPPORTED), p_min, thresholds.support_certainty, match)
         if trusted >= thresholds.support_accept or not probabilities:
             return SUPPORTED
-    return max(probabilities, key=probabilities.__getitem__)
+    return _sure(probabilities, DIRECT, thresholds.direct_accept)
 
 
 def trust(supported: float, p_min: float | None, share: float, match: float = 0.0) -> float:
@@ -129,10 +131,15 @@ def planned(weighed: Sequence[tuple[str, float]], none_accept: float | None) -> 
     A small model is as sure of what it knows as of what it thinks it knows. To look up what is known costs time, to
     tell what is not costs the answer.
     """
-    probabilities = dict(weighed)
-    if none_accept is not None and len(probabilities) > 1 and probabilities.get(NONE, 1.0) < none_accept:
-        del probabilities[NONE]
-    return max(probabilities, key=probabilities.__getitem__)
+    return _sure(dict(weighed), NONE, none_accept)
+
+
+def _sure(probabilities: Mapping[str, float], label: str, accept: float | None) -> str:
+    """The most probable label; the one that needs to be sure only from `accept` on, where there is another."""
+    others = {name: probability for name, probability in probabilities.items() if name != label}
+    unsure = accept is not None and probabilities.get(label, 1.0) < accept
+    among = others if unsure and others else probabilities
+    return max(among, key=among.__getitem__)
 
 
 @step("judge", role=VERIFIER, optional=True, after=True, told=_told_judge)

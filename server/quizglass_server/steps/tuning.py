@@ -71,6 +71,9 @@ class Thresholds(ManifestPart):
     support_match: Match | None = None
     """How much the match of the entries that are shown moves what `support_accept` is held against; None: not at all.
     It is 0 for a usual right hit."""
+    support_colour: Annotated[float, Field(ge=0, le=20)] = 0.0
+    """By how many log odds less an answer is trusted whose evidence names colours, and not the one by which the
+    question says what it means."""
     memory_accept: Probability | None = None
     """An answer without passages whose least probable token is less probable is told only after what was not looked up
     is, by policies that choose what is; None: it is told as it is written. A name that only a rewriter says is a guess
@@ -78,6 +81,9 @@ class Thresholds(ManifestPart):
     none_accept: Probability | None = None
     """A plan to look nothing up of a smaller probability gives way to the next likeliest; None: the likeliest plan is
     followed."""
+    direct_accept: Probability | None = None
+    """A draft that a search router would tell directly with a smaller probability goes the next likeliest way; None: it
+    is told where nothing is likelier."""
 
     def remembers(self, p_min: float) -> bool:
         """Whether memory is sure of what it wrote with this least token probability."""

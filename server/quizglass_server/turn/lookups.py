@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -14,15 +14,16 @@ from quizglass_server.roles.detector import DETECTOR
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.at_once import at_once
+from quizglass_server.steps.lookup.alike import by_look, match_alike
 from quizglass_server.steps.lookup.coarse import rerank_coarsely
 from quizglass_server.steps.lookup.crop import Part, squares_of, views_of
 from quizglass_server.steps.lookup.detect import around, find_regions, likely_regions
 from quizglass_server.steps.lookup.entry_pictures import entry_pictures
-from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence, search_pictures
+from quizglass_server.steps.lookup.image_search import embed_views, in_turn, picture_evidence, search_pictures
 from quizglass_server.steps.lookup.links import answered, follow_links, with_links, with_sources
-from quizglass_server.steps.lookup.named import each_first, names_another
+from quizglass_server.steps.lookup.named import each_first, names_another, of_what_is_named
 from quizglass_server.steps.lookup.own_passages import own_passages, with_passages
-from quizglass_server.steps.lookup.pointing import pointing
+from quizglass_server.steps.lookup.pointing import each_meant, pointing
 from quizglass_server.steps.lookup.rerank import best_first, choose, merged, rerank
 from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
 from quizglass_server.steps.tuning import Tuning
@@ -50,15 +51,24 @@ class Lookups:
         runner: runs the steps.
         resources: the store, the vectors of pictures seen before, and how much is looked up.
         journal: takes the evidence.
+        look: says what is seen of what the question is about, a few words or nothing; None: nobody does.
     """
 
-    def __init__(self, turn: Turn, runner: StepRunner, resources: Resources, journal: Journal) -> None:
+    def __init__(
+        self,
+        turn: Turn,
+        runner: StepRunner,
+        resources: Resources,
+        journal: Journal,
+        look: Callable[[], Awaitable[str]] | None = None,
+    ) -> None:
         self._turn = turn
         self._runner = runner
         self._resources = resources
         self._tuning = resources.tuning
         self._journal = journal
-        self._vectors: dict[tuple[str, ...], asyncio.Task[Sought]] = {}
+        self._look = look
+        self._vectors: dict[tuple[str, tuple[str, ...]], asyncio.Task[Sought]] = {}
         self._pictures: dict[tuple[bytes, ...], asyncio.Task[tuple[Picture, ...] | None]] = {}
 
     def embed_if_cheap(self) -> None:
@@ -66,7 +76,7 @@ class Lookups:
         usual, resources = self._resources.costs.usual, self._resources
         cheap = usual(find_regions.name) + usual(embed_views.name) <= CHEAP_S
         if not self._vectors and cheap and resources.models[IMAGE_ENCODER] is not None and resources.knowledge.count():
-            self._embedding(())
+            self._embedding(self._pointing)
 
     async def embed_ahead(self) -> None:
         """Embed what a question is likely to look the picture up by, and keep it for the next turn.
@@ -74,7 +84,7 @@ class Lookups:
         Those are the views of one that names no place, or with a detector the boxes of what was lately asked about.
         """
         if self._resources.models[DETECTOR] is None:
-            await self._embedding(())
+            await self._embedding(self._pointing)
         elif (picture := self._turn.picture) is not None:
             regions = await self._runner.run(likely_regions, picture, self._tuning)
             await self._vectors_of(picture, regions or ())
@@ -86,25 +96,52 @@ class Lookups:
             return []
         if self._is_empty("image_search"):
             return []
-        sought = await self._embedding(tuple(phrases))
-        if not sought.vectors:
-            self._journal.skip("image_search", "BUDGET")
-            return []
         shown = limit or self._tuning.seen
         most = max(limit, self._tuning.image_candidates)
         tuning = self._tuning.model_copy(update={"image_candidates": most})
-        step, other_than = tuning.box_step if sought.boxed else 0.0, self._turn.other_than
-        hits = await self._runner.run(search_pictures, sought.vectors, self._pointing, tuning, other_than, step)
-        if hits == [] and not sought.boxed:
-            hits = await self._in_squares(self._turn.picture, tuning)
-        evidence = picture_evidence(hits or [], 0 if candidates else shown)
+        each = [] if phrases else await self._of_each(tuning)
+        hits = in_turn(each) or await self._of_one(tuple(phrases), tuning)
+        if hits is None:
+            return []
+        evidence = picture_evidence(hits, shown=0)
+        if not candidates:
+            shown = max(shown, len({found[0].entry.id for found in each}))
+            ranked = evidence if each else await self.told_apart(evidence)
+            evidence = [replace(item, used=position < shown) for position, item in enumerate(ranked)]
         if hits and self._tuning.own_passages:
             encoder, most = self._resources.models[TEXT_ENCODER], self._tuning.own_passages
-            entries = [hit.entry.id for hit in hits[:shown]]
+            entries = [item.entry_id for item in evidence[:shown]]
             own = await self._runner.run(own_passages, encoder, self._turn.question, entries, most)
             evidence = with_passages(evidence, own or [])
         told = self._journal.found(evidence)
         return told[:shown] if candidates else _shown(told)
+
+    async def told_apart(self, entries: Sequence[Evidence]) -> list[Evidence]:
+        """See `Tools.told_apart`."""
+        if self._look is None or len(match_alike(entries)) < 2:
+            return list(entries)
+        return by_look(entries, await self._look())
+
+    async def _of_each(self, tuning: Tuning) -> list[list[EntryHit]]:
+        """What is found by the boxes of each thing that a question names by sight, where it names several."""
+        parts = each_meant(self._pointing) if self._resources.models[DETECTOR] is not None else []
+        sought = await at_once([self._embedding(part) for part in parts])
+        found = [await self._search(each, part, tuning) for part, each in zip(parts, sought, strict=True) if each.boxed]
+        return [hits for hits in found if hits]
+
+    async def _of_one(self, phrases: tuple[str, ...], tuning: Tuning) -> list[EntryHit] | None:
+        """What is found by the boxes of what is asked about, or else by views; None where there was no time."""
+        picture = self._turn.picture
+        sought = await self._embedding(self._pointing, phrases)
+        if picture is None or not sought.vectors:
+            self._journal.skip("image_search", "BUDGET")
+            return None
+        hits = await self._search(sought, self._pointing, tuning)
+        return await self._in_squares(picture, tuning) if hits == [] and not sought.boxed else hits or []
+
+    async def _search(self, sought: Sought, question: str, tuning: Tuning) -> list[EntryHit] | None:
+        step, other_than = tuning.box_step if sought.boxed else 0.0, self._turn.other_than
+        return await self._runner.run(search_pictures, sought.vectors, question, tuning, other_than, step)
 
     async def _in_squares(self, picture: Picture, tuning: Tuning) -> list[EntryHit]:
         """What smaller squares show where the views show nothing known; nothing where the bundle has none tried."""
@@ -169,8 +206,10 @@ class Lookups:
         ranked = await self._runner.run(rerank, query, passages) if passages else None
         if ranked is None:
             return passages, dropped, False
-        ranked = each_first(query, await self._followed(query, ranked), self._tuning.rerank_accept)
-        return ranked[:most], dropped, True
+        accept = self._tuning.rerank_accept
+        ranked = each_first(query, await self._followed(query, ranked), accept)
+        ranked, others = of_what_is_named(query, ranked, accept)
+        return ranked[:most], [*dropped, *others[:most]], True
 
     async def _followed(self, query: str, ranked: list[Evidence]) -> list[Evidence]:
         """Ranked passages, where none of them answers with those of entries that the query or the first ones name.
@@ -189,18 +228,18 @@ class Lookups:
         scored = await self._runner.run(rerank, query, linked) if linked else None
         return ranked if scored is None else with_sources(best_first(with_links(ranked, scored)))
 
-    def _embedding(self, phrases: tuple[str, ...]) -> asyncio.Task[Sought]:
-        if phrases not in self._vectors:
-            self._vectors[phrases] = self._runner.begin(self._embed(phrases))
-        return self._vectors[phrases]
+    def _embedding(self, question: str, phrases: tuple[str, ...] = ()) -> asyncio.Task[Sought]:
+        if (question, phrases) not in self._vectors:
+            self._vectors[question, phrases] = self._runner.begin(self._embed(question, phrases))
+        return self._vectors[question, phrases]
 
-    async def _embed(self, phrases: Sequence[str]) -> Sought:
+    async def _embed(self, question: str, phrases: Sequence[str]) -> Sought:
         """What the question is looked up by; no vectors when there is no time for them.
 
         Those are the boxes of what it asks about, and the views where no box is found: beside boxes, views bring what
         nobody asked about.
         """
-        picture, question = self._turn.picture, self._pointing
+        picture = self._turn.picture
         if picture is None:
             return Sought()
         regions = await self._runner.run(find_regions, picture, question, self._tuning, phrases)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from quizglass_server.domain.state import Note, State
 from quizglass_server.domain.turns import Picture, Turn
 from quizglass_server.roles.generator import GenerationRequest, Generator, json_like
+from quizglass_server.steps.language.phrases import asks_by_name
+from quizglass_server.steps.language.wording import mentions
 from quizglass_server.turn.givens import Givens
 from quizglass_server.turn.lookups import Lookups
 
@@ -32,12 +34,15 @@ class Requests:
     ) -> GenerationRequest:
         """The request to do a task, with the wearer's picture, and those of the entries seen where it shows them.
 
-        With `answers` it is as long at most, and of such a form, as the question wants its answer.
+        With `answers` it is as long at most, and of such a form, as the question wants its answer. It is written
+        without the picture where passages tell of what the question names, and nothing says that the picture shows it:
+        a small model tells the colour of what it sees.
         """
         values = await self._givens.values(state, also, self.names(task))
-        shown = await self.pictures(state, entries=self._generator is not None and self._generator.shows_entries(task))
+        entries = self._generator is not None and self._generator.shows_entries(task)
         if not answers:
-            return GenerationRequest(task, values, shown)
+            return GenerationRequest(task, values, await self.pictures(state, entries=entries))
+        shown = () if _is_of_another_thing(state) else await self.pictures(state, entries=entries)
         schema = self._turn.answer_schema
         return GenerationRequest(
             task, values, shown, self._turn.max_answer_tokens, json_like(schema) if schema else None
@@ -63,3 +68,11 @@ class Requests:
         if self._generator is None or self._generator.sees_pictures:
             return True
         return any(request.values.get(name) for name in self.names(request.task) - {"question"})
+
+
+def _is_of_another_thing(state: State) -> bool:
+    """Whether passages tell of what the question asks about by name, and the picture is not known to show that."""
+    titles = {passage.title for passage in state.found}
+    if not asks_by_name(state.question, titles):
+        return False
+    return not any(mentions(state.question, entry.title) for entry in state.seen)

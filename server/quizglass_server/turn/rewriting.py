@@ -10,6 +10,7 @@ from quizglass_server.models.prompts import clean
 from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.generate import write
+from quizglass_server.steps.language.naming import repeats_a_name, with_name
 from quizglass_server.steps.language.phrases import says_what
 from quizglass_server.steps.language.pronouns import points
 from quizglass_server.steps.language.untold import names_untold
@@ -45,9 +46,10 @@ class Rewriting:
         """The query, which may be empty; None where the question stands.
 
         It stands where there is no time for a query, and where its writer has nothing to go by but the question, or
-        says that it knows nothing. Where the writer guesses a name beside what an image search brought, or names
+        says that it knows nothing. Where the writer has a name of its own beside what an image search brought, or names
         nothing, it writes again without seeing the picture, and so has to go by that. Where it names what was spoken of
-        before and the question points at what is seen ("the car"), it writes again without what was said before.
+        before and the question points at what is seen ("the car"), it writes again without what was said before. Where
+        it has a name of its own still, or compares a thing with itself, it is told the name in the question.
         """
         request = await self._requests.to(REWRITE, state, {})
         if not self._requests.has_more(request):
@@ -61,14 +63,28 @@ class Rewriting:
             request = replace(request, pictures=())
             again = await self._runner.run(write.named(REWRITE), request)
             draft = draft if again is None or not again.text.strip() or self._abstains(again) else again
+        if draft is not None and self._is_of_another_thing(draft, request, state):
+            draft = await self._named(draft, request, state)
         if draft is None or (draft.text and self._abstains(draft)):
             return None
         query = clean(draft.text)
-        self._guessed[query] = bool(query) and self._is_guess(draft, request)
+        self._guessed[query] = bool(query) and (repeats_a_name(query) or self._is_guess(draft, request))
         return query
 
+    async def _named(self, draft: Draft, request: GenerationRequest, state: State) -> Draft:
+        """The query written again by the question with what was recognised named; the same where that does not help."""
+        titles = {entry.title for entry in state.seen}
+        asked = with_name(self._question, titles.pop()) if len(titles) == 1 else None
+        if asked is None:
+            return draft
+        named = replace(request, pictures=(), values={**request.values, "question": asked, "seen": []})
+        again = await self._runner.run(write.named(REWRITE), named)
+        if again is None or not again.text.strip() or self._abstains(again):
+            return draft
+        return draft if self._is_of_another_thing(again, named, state) else again
+
     def guessed(self, queries: Sequence[str]) -> bool:
-        """Whether one of the rewritten queries has a name that nothing told and memory is not sure of."""
+        """Whether one of the rewritten queries has a name that nothing told and memory is not sure of, or one twice."""
         return any(self._guessed.get(query) for query in queries)
 
     def _is_guess(self, query: Draft, request: GenerationRequest) -> bool:
@@ -76,7 +92,16 @@ class Rewriting:
 
     def _is_open(self, query: Draft, request: GenerationRequest) -> bool:
         unsure, stands = not self._tuning.remembers(query.p_min), same_wording(query.text, self._question)
-        return (unsure and stands and points(self._question)) or self._is_guess(query, request)
+        return (unsure and stands and points(self._question)) or self._has_a_name_of_its_own(query, request)
+
+    def _is_of_another_thing(self, query: Draft, request: GenerationRequest, state: State) -> bool:
+        """Whether it compares a thing with itself, or names one that nothing told beside what was recognised."""
+        own = bool(state.seen) and self._has_a_name_of_its_own(query, request)
+        return own or repeats_a_name(query.text)
+
+    def _has_a_name_of_its_own(self, query: Draft, request: GenerationRequest) -> bool:
+        """Whether it names what nothing told, where memory has to be sure; beside a hit such names are rarely right."""
+        return self._tuning.memory_accept is not None and names_untold(query.text, _told(request))
 
     def _is_carried_over(self, query: Draft, request: GenerationRequest) -> bool:
         """Whether it names what only the dialogue told, in place of what the question says by sight."""

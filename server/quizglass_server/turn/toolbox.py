@@ -19,7 +19,7 @@ from quizglass_server.steps.abstaining import Withholding, abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest, planned
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
 from quizglass_server.steps.language.phrases import ANYTHING, phrases_of
-from quizglass_server.steps.lookup.matching import match_odds
+from quizglass_server.steps.lookup.matching import evidence_odds
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.turn.branches import in_branches, in_rounds
 from quizglass_server.turn.givens import TAGS, Givens
@@ -38,6 +38,8 @@ _Weighing = Coroutine[Any, Any, list[tuple[str, float]] | None]
 
 ANSWERS = (ANSWER, "draft", "conclude")
 """Prompts whose completion may become the answer: they get its limit of tokens, and its JSON schema if there is one."""
+LOOK = "think"
+"""Prompt whose first line says what is seen."""
 LIST = lines(12)
 """Constraint on what the generator writes as a list."""
 
@@ -68,7 +70,7 @@ class Toolbox:
         self._resources = resources
         self._journal = journal
         self._tasks = tasks
-        self._lookups = Lookups(turn, runner, resources, journal)
+        self._lookups = Lookups(turn, runner, resources, journal, self._look)
         self._looks_ahead = False
         self._verified = False
         self._last_round = 0
@@ -132,7 +134,8 @@ class Toolbox:
         label, decided_by = otherwise, "fixed"
         if weighed is not None:
             tuning = self._resources.tuning
-            matched = match_odds(state.seen, self._journal.evidence, tuning)
+            evidence = (*state.seen, *state.found)
+            matched = evidence_odds(state.question, evidence, self._journal.evidence, tuning)
             chosen = likeliest(weighed, tuning, _p_min(also), matched)
             label = labels(planned(weighed, tuning.none_accept) if labels is Plan else chosen)
             decided_by = "prompt" if decider is None else by
@@ -239,6 +242,21 @@ class Toolbox:
             self._givens.begin_tagging()  # beside the embedding: prompts may show tags where nothing is recognised
         return await self._lookups.image(phrases, limit, candidates=candidates)
 
+    async def told_apart(self, entries: Sequence[Evidence]) -> list[Evidence]:
+        """Entries, but of those whose pictures match alike the ones first that say what the generator sees."""
+        return await self._lookups.told_apart(entries)
+
+    async def _look(self) -> str:
+        """What the generator says first when it thinks about the question: what it sees of what that is about.
+
+        Empty where it does not see, has no such prompt, or there is no time.
+        """
+        request = replace(await self._requests.to(LOOK, self.start(), {}), constraint=lines(1))
+        if not self._requests.names(LOOK) or not self._requests.sees(request):
+            return ""
+        draft = await self._runner.run(write.named("look"), request)
+        return "" if draft is None else draft.text.strip()
+
     def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:
         """Take some of the candidates of a search as what the generator is shown."""
         return self._journal.found([replace(item, used=True) for item in chosen])
@@ -314,7 +332,8 @@ class Toolbox:
         values = await self._givens.values(self.start(), notes, verifier.needs)
         shown_with = await self._requests.pictures(self.start(), entries=False)
         tuning = self._resources.tuning
-        asked = shown_with, values, tuning, draft.p_min, match_odds(used, evidence, tuning)
+        matched = evidence_odds(self._turn.question, used, evidence, tuning)
+        asked = shown_with, values, tuning, draft.p_min, matched
         return replace(draft, supported=await self._runner.run_on(verifier, is_supported, *asked))
 
     async def _weighed(

@@ -232,6 +232,15 @@ async def test_figure_of_qa_dragon_looks_up_the_thing_that_the_question_names_an
     assert tools.of("objects") == tools.of("object") == []
 
 
+async def test_figure_of_qa_dragon_looks_up_each_of_the_things_that_the_question_compares() -> None:
+    tools = dragon(named=("boat", "car on the left"), pictures=seen("Tagrin", "Velmora"), entity=["yes", "no"])
+    await QADragon().answer(tools)
+    assert [call.name for call in tools.of("search_image")] == ["<= 2"]
+    assert [titles(call.state.seen) for call in tools.of("entity")] == [["Tagrin"], ["Velmora"]]
+    assert titles(tools.of("conclude")[0].state.seen) == titles(tools.shown) == ["Tagrin"]
+    assert "entity" not in tools.of("complete")[0].state.notes, "queries have no one name to be fused with"
+
+
 async def test_figure_of_qa_dragon_looks_up_the_one_object_that_is_meant_whatever_else_is_written() -> None:
     tools = dragon(object=[["the red car", "the house behind it", "the road"]])
     await QADragon().answer(tools)

@@ -106,6 +106,18 @@ def test_a_plan_to_look_nothing_up_must_be_as_probable_as_the_bundle_says(
     assert planned([("none", 0.1)], 0.5) == "none", "there is nothing else"
 
 
+@pytest.mark.parametrize(
+    ("direct", "accept", "branch"),
+    [(0.45, None, "direct"), (0.45, 0.5, "rag"), (0.5, 0.5, "direct"), (0.3, 0.1, "rag")],
+)
+def test_a_draft_is_told_directly_where_that_is_as_probable_as_the_bundle_says(
+    direct: float, accept: float | None, branch: str
+) -> None:
+    weighed = [("direct", direct), ("verify", 0.4 * (1 - direct)), ("rag", 0.6 * (1 - direct))]
+    assert likeliest(weighed, Thresholds(direct_accept=accept)) == branch
+    assert likeliest([("direct", 0.1)], Thresholds(direct_accept=accept)) == "direct", "there is nothing else"
+
+
 @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
 def test_a_senseless_bound_for_the_verifier_is_refused(value: float) -> None:
     with pytest.raises(ValidationError, match="support_accept"):

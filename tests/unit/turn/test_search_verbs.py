@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from quizglass.values import Entry, EvidenceFound, Exchange, Region, SkippedStep
-from quizglass_server.domain.entries import ChunkHit, SearchOptions
+from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchOptions
 from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Picture, Vector
@@ -18,7 +19,7 @@ from quizglass_server.policies.tools import Tools
 from quizglass_server.roles.coarse_reranker import COARSE_RERANKER
 from quizglass_server.roles.detector import DETECTOR
 from tests.support.scripted_policy import of
-from tests.support.turn_fakes import CHUNKS, VELMORA, World, done, turn
+from tests.support.turn_fakes import CHUNKS, TAGRIN, VELMORA, World, done, picture, turn
 
 
 async def test_several_queries_are_searched_at_once_each_reranked_by_itself_and_merged(ask: Any) -> None:
@@ -291,6 +292,54 @@ async def test_phrases_are_looked_for_by_the_detector_and_looked_up(ask: Any) ->
     assert world.models.calls.of("image_encoder") == [[(4, 5, 3)]]
 
 
+class Sides:
+    """Finds a boat on the left and a car on the right."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    async def detect(self, picture: Picture, phrases: Sequence[str], least: float) -> list[Detection]:
+        self.asked.append(list(phrases))
+        boxes = {"boat": Region(0.0, 0.0, 0.4, 0.6), "car": Region(0.6, 0.0, 1.0, 0.6)}
+        return [Detection(boxes[phrase], 0.9, phrase) for phrase in phrases if phrase in boxes]
+
+
+@pytest.mark.parametrize(
+    ("question", "looked_for", "shown"),
+    [
+        ("Which is older, the boat or the car?", [["boat"], ["car"]], ["tagrin", "velmora"]),
+        ("Which is older, the car or the boat?", [["car"], ["boat"]], ["velmora", "tagrin"]),
+        ("Which is older, the boat or the tower?", [["boat"], ["tower"]], ["tagrin"]),
+        ("Which is older, the boat or the Velmora?", [["boat"]], ["tagrin"]),
+    ],
+)
+async def test_of_two_things_that_a_question_names_by_sight_the_entry_of_each_is_shown(
+    ask: Any, question: str, looked_for: list[list[str]], shown: list[str]
+) -> None:
+    world, sides, found = World(seen=1), Sides(), list[str]()
+    world.models[DETECTOR] = sides  # type: ignore[assignment]
+    known = world.knowledge.entries
+
+    async def embed(pictures: Sequence[Picture]) -> list[Vector]:
+        return [np.full(4, view.pixels[0, 0, 0], np.float32) for view in pictures]
+
+    async def search_views(vectors: Sequence[Vector], limit: int) -> list[list[EntryHit]]:
+        boats = [vector[0] == picture().pixels[0, 0, 0] for vector in vectors]
+        return [[EntryHit(TAGRIN, 0.9), EntryHit(VELMORA, 0.3)] if boat else known for boat in boats]
+
+    world.models.embed = embed  # type: ignore[method-assign]
+    world.knowledge.search_views = search_views  # type: ignore[method-assign]
+
+    async def run(tools: Tools) -> Draft:
+        found.extend(item.entry_id for item in await tools.search_image())
+        return Draft()
+
+    (told,) = of(EvidenceFound, await ask(world, run, asked=turn(question)))
+    assert sides.asked == looked_for
+    assert found == shown
+    assert sorted(item.entry_id for item in told.items) == ["tagrin", "velmora"], "what is not shown is told of too"
+
+
 async def test_it_is_looked_for_by_the_words_of_the_question_before(ask: Any) -> None:
     world = World()
     looked_for: list[list[str]] = []
@@ -358,3 +407,44 @@ async def test_a_detector_that_fails_takes_nothing_from_the_views(ask: Any) -> N
         return await tools.answer(tools.start())
 
     assert done(await ask(world, run)).skipped == (SkippedStep("detect", "FAILED"),)
+
+
+TWIN = EntryHit(TAGRIN, 0.798)
+"""Of another thing, with a picture as near as that of the Velmora, which has 0.8."""
+
+
+@pytest.mark.parametrize(
+    ("look", "sees", "shown"),
+    [("blue boat", True, "tagrin"), ("red car", True, "velmora"), ("blue boat", False, "velmora")],
+)
+async def test_entries_with_the_same_picture_are_told_apart_by_what_the_generator_sees(
+    ask: Any, look: str, sees: bool, shown: str
+) -> None:
+    world, found = World(seen=1), list[list[str]]()
+    world.knowledge.entries = [EntryHit(VELMORA, 0.8), TWIN]
+    world.models.answer, world.models.sees = [look], sees
+
+    async def run(tools: Tools) -> Draft:
+        found.append([item.entry_id for item in await tools.search_image()])
+        candidates = await tools.search_image(limit=2, candidates=True)
+        found.append([item.entry_id for item in candidates])
+        found.append([item.entry_id for item in await tools.told_apart(candidates)])
+        return Draft()
+
+    (first, *_) = of(EvidenceFound, await ask(world, run))
+    assert found[0] == [shown]
+    assert [item.entry_id for item in first.items if item.used] == [shown]
+    assert found[1] == ["velmora", "tagrin"], "a policy that chooses sees the order of the search"
+    assert found[2][0] == shown
+    assert len(world.models.calls.of("think")) == 2 * sees
+
+
+async def test_entries_that_match_differently_are_not_looked_at_again(ask: Any) -> None:
+    world = World(seen=1)
+
+    async def run(tools: Tools) -> Draft:
+        assert [item.entry_id for item in await tools.search_image()] == ["velmora"]
+        return Draft()
+
+    await ask(world, run)
+    assert world.models.calls.of("think") == []

@@ -49,9 +49,7 @@ async def test_where_the_writer_of_queries_knows_nothing_the_question_stands(ask
 
 
 @pytest.mark.parametrize(("name", "accept"), [("Ozric", 0.6), ("Ozric", 0.4), ("Velmora", 0.6)])
-async def test_a_name_that_is_a_guess_is_written_again_by_what_was_found_alone(
-    ask: Any, name: str, accept: float
-) -> None:
+async def test_a_name_of_its_own_is_written_again_by_what_was_found_alone(ask: Any, name: str, accept: float) -> None:
     world = World(memory_accept=accept)  # the least probable token of a query has 0.5
     world.models.query = [" How much does the", f" {name} cost?"]
     said: list[bool] = []
@@ -64,7 +62,7 @@ async def test_a_name_that_is_a_guess_is_written_again_by_what_was_found_alone(
     await ask(world, run)
     shown = [len(request.pictures) for request in world.models.calls.of("rewrite")]
     guess = accept == 0.6
-    assert shown == ([1, 1, 0] if guess and name == "Ozric" else [1, 1])
+    assert shown == ([1, 1, 0, 0] if name == "Ozric" else [1, 1]), "first by what was found, then by its name as well"
     assert said == [guess, guess and name == "Ozric"]
 
 
@@ -94,10 +92,11 @@ async def test_a_writer_that_does_not_see_is_not_asked_again_to_go_by_what_it_go
         return await tools.answer(tools.start())
 
     await ask(world, run)
-    assert len(world.models.calls.of("rewrite")) == 1
+    questions = [request.values["question"] for request in world.models.calls.of("rewrite")]
+    assert questions == ["How much does this cost?", "How much does the Velmora cost?"], "but it is told the name"
 
 
-@pytest.mark.parametrize(("words", "times"), [("", 2), ("OZRIC", 1)])
+@pytest.mark.parametrize(("words", "times"), [("", 3), ("OZRIC", 1)])
 async def test_a_name_that_only_an_earlier_query_has_is_a_guess_still(ask: Any, words: str, times: int) -> None:
     world = World(memory_accept=0.6)
     world.models.lines = [words] if words else []
@@ -110,6 +109,18 @@ async def test_a_name_that_only_an_earlier_query_has_is_a_guess_still(ask: Any, 
 
     await ask(world, run)
     assert len(world.models.calls.of("rewrite")) == times
+
+
+async def test_a_writer_whose_memory_is_trusted_may_have_a_name_of_its_own(ask: Any) -> None:
+    world = World()
+    world.models.query = [" How much does the", " Ozric cost?"]
+
+    async def run(tools: Tools) -> Draft:
+        await tools.rewrite(tools.start().having(await tools.search_image()))
+        return await tools.answer(tools.start())
+
+    await ask(world, run)
+    assert len(world.models.calls.of("rewrite")) == 1
 
 
 @pytest.mark.parametrize("again", ["", " I don't know"])
@@ -167,3 +178,50 @@ async def test_a_name_from_the_dialogue_for_what_is_seen_is_written_again_withou
     told = [len(request.values["history"]) for request in world.models.calls.of("rewrite")]
     assert queries == [f"How much does {query} cost?"]
     assert told == ([1] if second is None else [1, 0])
+
+
+@pytest.mark.parametrize(
+    ("question", "again", "query", "times"),
+    [
+        ("Is the Ozric older than this?", "the Ozric or the Velmora", "the Ozric or the Velmora", 2),
+        ("Is the Ozric older than this?", "the Velmora or the Velmora", "the Ozric or the Ozric", 2),
+        ("Is the Ozric older than this?", "", "the Ozric or the Ozric", 2),
+        ("Is the boat older than this car?", "the Ozric or the Velmora", "the Ozric or the Ozric", 1),
+    ],
+)
+async def test_a_query_that_compares_a_thing_with_itself_is_written_again_with_what_was_recognised_named(
+    ask: Any, question: str, again: str, query: str, times: int
+) -> None:
+    world, queries = World(seen=1), list[str]()
+    world.models.query = [" Which is older,", " the Ozric or the Ozric?"]
+
+    async def named() -> None:
+        if len(world.models.calls.of("rewrite")) == 2:
+            world.models.query = [f" Which is older, {again}?"] if again else [""]
+
+    world.models.before["rewrite"] = named
+
+    async def run(tools: Tools) -> Draft:
+        queries.extend(await tools.rewrite(tools.start().having(await tools.search_image())))
+        return await tools.answer(tools.start())
+
+    await ask(world, run, asked=turn(question))
+    assert queries == [f"Which is older, {query}?"]
+    asked = world.models.calls.of("rewrite")
+    assert len(asked) == times
+    if times == 2:
+        assert asked[1].values["question"] == "Is the Ozric older than the Velmora?"
+        assert (asked[1].values["seen"], asked[1].pictures) == ([], ())
+
+
+async def test_a_query_that_names_one_thing_twice_is_a_guess(ask: Any) -> None:
+    world = World()
+    world.models.query = [" Which is older,", " the Velmora or the Velmora?"]
+    guesses: list[bool] = []
+
+    async def run(tools: Tools) -> Draft:
+        guesses.append(tools.guessed(await tools.rewrite(tools.start())))
+        return await tools.answer(tools.start())
+
+    await ask(world, run, asked=turn("Is the Velmora older than this?"))
+    assert guesses == [True]

@@ -206,6 +206,10 @@ class OfflineTurn:
         hits = await asyncio.to_thread(self._models.search.image, self._picture, limit or _SEEN)
         return self._keep("image_search", hits)
 
+    async def told_apart(self, entries: Sequence[Evidence]) -> list[Evidence]:
+        """The evidence as it is: nobody is asked what is seen."""
+        return list(entries)
+
     def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:
         """The evidence, unchanged: no event tells of what is shown."""
         return list(chosen)

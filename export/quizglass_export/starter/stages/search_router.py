@@ -27,6 +27,8 @@ from quizglass_server.steps.signs import features, signs
 
 MOST_QUESTIONS = 6000
 _DECAY = 1e-3
+DIRECT_ACCEPT = 0.5
+"""A bundle's `direct_accept`: nobody checks what is told directly; that has to be likelier than all else together."""
 
 
 def table(
@@ -61,4 +63,10 @@ def train_router(model: Model, encoder: Encoder, asked: Asked, tests: Asked, pat
         right: {name: int(((branches == i) & (chosen == j)).sum()) for j, name in enumerate(BRANCHES)}
         for i, right in enumerate(BRANCHES)
     }
-    return {"accuracy": round(float((chosen == branches).mean()), 4), "confusion": confusion, "questions": len(rows)}
+    accuracy = round(float((chosen == branches).mean()), 4)
+    return {
+        "accuracy": accuracy,
+        "confusion": confusion,
+        "direct_accept": DIRECT_ACCEPT,
+        "questions": len(rows),
+    }

@@ -1,4 +1,5 @@
 """Whether a question can be answered by nothing but looking at the picture: how many it shows, and what stands where.
+And whether it says another colour than what was found.
 
 English, by its words. How many legs a thing has notes may tell, so that is no such question: it goes to the model,
 which says whether its notes answer. The colour of what the picture shows notes tell now and then, in words that can be
@@ -8,6 +9,10 @@ found.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+
+from quizglass_server.steps.language.phrases import named_at
+from quizglass_server.steps.language.wording import words
 
 _PICTURE = r"(?:picture|photo(?:graph)?|image|frame)"
 _SEEN = rf"(?:(?:do|can|could) (?:you|I|we) (?:see|count|make out)|in (?:this|the|my) {_PICTURE})"
@@ -42,6 +47,28 @@ _COLOURS = re.compile(
     r"|\w*colou?r\w*)\b",
     re.IGNORECASE,
 )
+
+
+_SPELLINGS = {"gray": "grey", "golden": "gold"}
+_HUES = frozenset(
+    """beige black blue brown crimson cyan gold golden gray green grey indigo magenta maroon olive orange pink purple
+    red scarlet silver teal turquoise violet white yellow""".split()  # noqa: SIM905
+)
+
+
+def tells_other_colours(question: str, texts: Iterable[str]) -> bool:
+    """Whether texts name colours, but not the one by which a question says what it means: "the red car".
+
+    The last word of a phrase says what is meant, or what is asked: "the orange", "is this car red".
+    """
+    by_sight = [each.phrase.rpartition(" ")[0] for each in named_at(question) if not each.by_name]
+    asked = {hue for phrase in by_sight for hue in _hues(phrase)}
+    told = {hue for text in texts for hue in _hues(text)}
+    return bool(told) and not asked <= told
+
+
+def _hues(text: str) -> set[str]:
+    return {_SPELLINGS.get(word.key, word.key) for word in words(text) if word.key in _HUES}
 
 
 def asks_colour(question: str) -> bool:

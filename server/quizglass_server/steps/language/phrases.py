@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 from itertools import islice
 
 from quizglass_server.steps.language.pronouns import SPOKEN_OF, points
@@ -13,6 +14,7 @@ ANYTHING = "object"
 """What is looked for when a question names no thing."""
 _MOST_WORDS = 3
 _HAVING = re.compile(r"\s+of(?=\s+(?:this|that|these|those|the|my|your|it|its|them)\b)")
+_OF_NAME = re.compile(r"\s+of\s+[A-Z0-9]")
 _WHO = re.compile(r"\s+(?:(?:in|at|on|from) )?(?:who|that|which|where)\b")
 _WORD = re.compile(r"[\w'-]+")
 _POINTER = re.compile(r"\b(?:this|that|these|those|the|my|your)\s+")
@@ -21,6 +23,21 @@ _WHERE = re.compile(
     r"\s+(?:(?:at|in|on) the (?:top|bottom|front|back)"
     r"|(?:beside|next to|behind|above|below|under|(?:to the )?(?:left|right) of) (?:the|this|that|my|your) [\w'-]+)"
 )
+_ONES = ("one", "ones")
+_COMPARED = frozenset(
+    """bigger brighter cheaper darker faster heavier higher larger less lighter longer lower more newer older shorter
+    slower smaller taller thicker thinner wider younger""".split()  # noqa: SIM905
+)
+"""What ends a name, and begins one: "is the taller boat older than"."""
+_HAD = frozenset("age colour color height length name price size weight width".split())  # noqa: SIM905
+"""What things have, and so nothing that could be found."""
+_BY_SIGHT = re.compile(
+    r"\b(?:here|see|seen|seeing|looks?|looking|visible|shown?|shows|pictured?|pictures|photo(?:graph)?s?|images?"
+    r"|beside|next to|behind|above|below|under|(?:left|right|front) of"
+    r"|(?:is|are|was|were|does|do|did|than|or|and|of) (?:that|those))\b",
+    re.IGNORECASE,
+)
+"""What asks for a look at the picture, whatever is named."""
 _FRAMES = (["picture"], ["photo"], ["photograph"], ["image"])
 # What cannot be part of a thing's name ends it.
 _ENDS = frozenset(
@@ -40,14 +57,36 @@ def phrases_of(question: str) -> list[str]:
     thing has is left out, such as the maker in "the maker of this car", and what is called by its name where the
     question also names something by sight: "this dish or the Terbindor".
     """
-    text, named, end = question.lower(), list[str](), 0
-    by_name: set[str] = set()
+    named = named_at(question)
+    by_name = {each.phrase for each in named if each.by_name}
+    phrases = list(dict.fromkeys(each.phrase for each in named))
+    return [phrase for phrase in phrases if phrase not in by_name] or phrases or [ANYTHING]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a question names, by sight or by its name, and where that stands, in code points."""
+
+    phrase: str
+    start: int
+    """Of its first word, behind "the" or "this"."""
+    end: int
+    by_name: bool
+    """Whether it begins with a capital."""
+
+
+def named_at(question: str) -> list[Named]:
+    """The same phrases and the names, each as often as it stands there."""
+    text, named, end = question.lower(), list[Named](), 0
     for pointer in _POINTER.finditer(text):
         if pointer.start() < end:
             continue
         name = ""
         for word in islice(_WORD.finditer(text, pointer.end()), _MOST_WORDS):
-            if word[0] in _ENDS:
+            if word[0] in _ONES:
+                name, end = f"{name} {ANYTHING}", word.end()
+                break
+            if word[0] in _ENDS or (name and word[0] in _COMPARED):
                 break
             name, end = f"{name} {word[0]}", word.end()
         if name.split()[:1] in _FRAMES:
@@ -56,14 +95,17 @@ def phrases_of(question: str) -> list[str]:
             end = having.end()
         elif name and (who := _WHO.match(text, end)) and _POINTER.search(text, who.end()):
             end = who.end()
-        elif name:
+        elif name and (question[pointer.end()].isupper() or not _is_had(question, name, end)):
             where, who = _WHERE.match(text, end), _WHO.match(text, end)
-            named.append(" ".join((name + (where[0] if where else "")).split()))
-            if question[pointer.end() : pointer.end() + 1].isupper():
-                by_name.add(named[-1])
+            phrase, stop = " ".join((name + (where[0] if where else "")).split()), where.end() if where else end
+            named.append(Named(phrase, pointer.end(), stop, question[pointer.end()].isupper()))
             end = where.end() if where else who.end() if who else end
-    named = list(dict.fromkeys(named))
-    return [phrase for phrase in named if phrase not in by_name] or named or [ANYTHING]
+    return named
+
+
+def _is_had(question: str, name: str, end: int) -> bool:
+    """Whether something has what a question says up to there: a price, or "the founder of Limawex"."""
+    return name.split()[-1] in _HAD or _OF_NAME.match(question, end) is not None
 
 
 def says_what(question: str) -> bool:
@@ -75,7 +117,7 @@ def says_what(question: str) -> bool:
 def asks_by_name(question: str, names: Collection[str]) -> bool:
     """Whether a question has one of these names, and nothing that it asks about by sight: "Who made the Velmora?"."""
     asked, known = words(question), [words(name) for name in names]
-    if points(question) or not any(stands_in(name, asked) for name in known):
+    if points(question) or _BY_SIGHT.search(question) or not any(stands_in(name, asked) for name in known):
         return False
-    phrases = [words(phrase) for phrase in phrases_of(question) if phrase != ANYTHING]
+    phrases = [words(each.phrase) for each in named_at(question)]
     return all(any(stands_in(name, phrase) or stands_in(phrase, name) for name in known) for phrase in phrases)

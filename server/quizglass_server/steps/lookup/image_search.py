@@ -8,6 +8,7 @@ A picture may show several things, and a question is about one of them. So it is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Protocol
 
 from quizglass.values import Origin
@@ -93,6 +94,14 @@ def fused(
         return placed + (tuning.kind_bonus if stands_in(words(hit.entry.kind), asked) else 0.0)
 
     return [hit for _, hit in sorted(others or found, key=rank, reverse=True)[: tuning.image_candidates]]
+
+
+def in_turn(found: Sequence[Sequence[EntryHit]]) -> list[EntryHit]:
+    """What was found for several things, each entry once: the first of every one, then the second of each, ..."""
+    once: dict[str, EntryHit] = {}
+    for hit in (hit for rank in zip_longest(*found) for hit in rank if hit is not None):
+        once.setdefault(hit.entry.id, hit)
+    return list(once.values())
 
 
 def picture_evidence(hits: Sequence[EntryHit], shown: int) -> list[Evidence]:

@@ -1,15 +1,34 @@
-"""How well the entries that a prompt shows match the picture, told by the search that brought them.
+"""How well the evidence that a prompt shows goes with the question, told by the search that brought it and by colours.
 
 A decider sees the picture and the words of an entry, and not how near the two pictures were, nor whether another entry
-was as near.
+was as near. And a small one overlooks that a blue car is no red one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from quizglass.values import Evidence, Origin
+from quizglass_server.steps.language.appearance import tells_other_colours
 from quizglass_server.steps.tuning import Thresholds
+
+
+def evidence_odds(
+    question: str, shown: Collection[Evidence], brought: Iterable[Evidence], thresholds: Thresholds
+) -> float:
+    """Log odds that evidence is of what the question means, above those of a usual right hit: `match_odds`, less
+    `support_colour` where it tells of other colours than the question says.
+
+    Args:
+        question: as it was asked.
+        shown: the evidence of searches that an answer stands on.
+        brought: all that image searches of the turn brought.
+        thresholds: of the bundle.
+    """
+    other = thresholds.support_colour > 0 and tells_other_colours(
+        question, (f"{item.title} {item.text}" for item in shown)
+    )
+    return match_odds(shown, brought, thresholds) - (thresholds.support_colour if other else 0.0)
 
 
 def match_odds(seen: Iterable[Evidence], brought: Iterable[Evidence], thresholds: Thresholds) -> float:

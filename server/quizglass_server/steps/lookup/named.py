@@ -6,10 +6,12 @@ A passage about one of them may answer half of it so well that it, and others li
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.steps.language.statements import sentences
-from quizglass_server.steps.language.wording import stands_in, words
+from quizglass_server.steps.language.wording import mentions, stands_in, words
+from quizglass_server.steps.lookup.rerank import REJECTED
 
 
 def titles_named(query: str, passages: Sequence[Evidence]) -> list[str]:
@@ -34,13 +36,35 @@ def names_another(query: str, passages: Sequence[Evidence]) -> bool:
 def each_first(query: str, ranked: Sequence[Evidence], accept: float) -> list[Evidence]:
     """Ranked passages, but of several things that the query names the best of each before all others.
 
+    Those count as much as the best of them: each answers a part of the query alone.
+
     Args:
         query: what they were ranked for.
         ranked: the best first.
-        accept: a thing whose best passage is less probable goes without one.
+        accept: where the best of no two things reaches it, and of one that of another `REJECTED`, the order stays.
     """
-    best = {title: next(each for each in ranked if each.title == title) for title in titles_named(query, ranked)}
-    first = [passage for passage in best.values() if passage.rerank_score >= accept]
-    if len(first) < 2:
+    best = [next(each for each in ranked if each.title == title) for title in titles_named(query, ranked)]
+    score = max((passage.rerank_score for passage in best), default=0.0)
+    first = [passage for passage in best if passage.rerank_score >= min(accept, REJECTED)]
+    if len(first) < 2 or score < accept:
         return list(ranked)
-    return [*first, *(passage for passage in ranked if passage not in first)]
+    others = [passage for passage in ranked if passage not in first]
+    return [*(replace(passage, rerank_score=score) for passage in first), *others]
+
+
+def of_what_is_named(query: str, ranked: Sequence[Evidence], accept: float) -> tuple[list[Evidence], list[Evidence]]:
+    """Ranked passages, parted into those that tell of what the query names and others.
+
+    Where a passage that is accepted has its title in the query, another one has to be about that too, or mention it, or
+    stand behind a link: of two names that are spelt alike a reader may take either for the other.
+    """
+    accepted = [passage for passage in ranked if passage.rerank_score >= accept]
+    titles = titles_named(query, accepted)
+    if not titles:
+        return list(ranked), []
+    told = [
+        each.title in titles or each.via is not None or any(mentions(each.text, title) for title in titles)
+        for each in ranked
+    ]
+    parted = list(zip(ranked, told, strict=True))
+    return [each for each, tells in parted if tells], [each for each, tells in parted if not tells]

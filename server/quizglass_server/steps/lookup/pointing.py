@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quizglass.values import Exchange
+from quizglass_server.steps.language.phrases import named_at
 from quizglass_server.steps.language.pronouns import SPOKEN_OF, says_this
 from quizglass_server.steps.lookup.crop import place_of
 
@@ -21,6 +22,21 @@ def pointing(question: str, history: Sequence[Exchange]) -> str:
     """
     said = (question, *(exchange.question for exchange in reversed(history)))
     return next((each for each in said if not _speaks_of_it(each)), question)
+
+
+def each_meant(question: str) -> list[str]:
+    """The parts of a question that name one thing by sight each, where it names several; none where it does not.
+
+    Of "Which is older, the boat at the top or the car on the left?" those are "the boat at the top or the " and "the
+    car on the left?". Two that name the same are one.
+    """
+    seen = [each for each in named_at(question) if not each.by_name]
+    ends = [each.start for each in seen[1:]] + [len(question)]
+    parts: dict[tuple[str, str | None], str] = {}
+    for each, end in zip(seen, ends, strict=False):
+        part = f"the {question[each.start : end]}"
+        parts.setdefault((each.phrase, place_of(part)), part)
+    return list(parts.values()) if len(parts) > 1 else []
 
 
 def _speaks_of_it(question: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quizglass.values import Exchange
-from quizglass_server.steps.lookup.pointing import pointing
+from quizglass_server.steps.lookup.pointing import each_meant, pointing
 
 BOAT, TOWER = "How much does the boat cost?", "How tall is the tower on the left?"
 
@@ -25,3 +25,26 @@ BOAT, TOWER = "How much does the boat cost?", "How tall is the tower on the left
 )
 def test_it_is_what_the_latest_question_before_it_points_at(question: str, earlier: tuple[str, ...], says: str) -> None:
     assert pointing(question, [Exchange(each, "I don't know") for each in earlier]) == says
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        (
+            "Which is older, the boat at the top or this car on the left?",
+            ["the boat at the top or this ", "the car on the left?"],
+        ),
+        (
+            "Which costs more, the one on the left or the one on the right?",
+            ["the one on the left or the ", "the one on the right?"],
+        ),
+        ("Which is newer, the boat, the car or the Velmora?", ["the boat, the ", "the car or the Velmora?"]),
+        ("Which is newer, the boat or the Velmora?", []),
+        ("How much do two of the boat cost?", []),
+        ("What does the dish beside the book cost?", []),
+        ("What is the price of the boat?", []),
+        ("What is this?", []),
+    ],
+)
+def test_things_that_a_question_names_by_sight_are_looked_up_each_by_its_part(question: str, parts: list[str]) -> None:
+    assert each_meant(question) == parts

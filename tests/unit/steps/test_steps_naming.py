@@ -1,0 +1,40 @@
+"""A question with the name of what it points at, and queries that compare a thing with itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from quizglass_server.steps.language.naming import repeats_a_name, with_name
+
+
+@pytest.mark.parametrize(
+    ("text", "repeats"),
+    [
+        ("Which is older, the Velmora or the Velmora?", True),
+        ("How long is the Velmora? How long is the Velmora?", True),
+        ("How long is the Velmora? How wide is the Velmora?", False),
+        ("Which is older, the Velmora or the Tall Tagrin?", False),
+        ("Was it 1990 or 1990?", False),
+        ("Velmora or the Velmora?", False),  # the first word may have its capital from its place
+        ("", False),
+    ],
+)
+def test_a_name_that_stands_twice_is_compared_with_itself(text: str, repeats: bool) -> None:
+    assert repeats_a_name(text) == repeats
+
+
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("How much more does the Tagrin weigh than this?", "How much more does the Tagrin weigh than the Velmora?"),
+        ("Which is newer, the Tagrin or this small boat?", "Which is newer, the Tagrin or the Velmora?"),
+        ("Is my boat older than the Tagrin?", "Is the Velmora older than the Tagrin?"),
+        ("Is the one beside the car older than the Tagrin?", "Is the Velmora older than the Tagrin?"),
+        ("Is this older than the boat?", None),
+        ("Which is older, the car or the boat?", None),
+        ("Which is older, the Tagrin or the Ozric?", None),
+        ("", None),
+    ],
+)
+def test_the_name_stands_for_the_one_thing_that_is_pointed_at(question: str, named: str | None) -> None:
+    assert with_name(question, "Velmora") == named
