@@ -31,7 +31,7 @@ from quizglass_export.retrieval.picture_search import EVIDENCE, Gallery, Regions
 from quizglass_export.retrieval.thresholds import Report, best_threshold, recalls
 from quizglass_export.retrieval.training import DONE, finished
 from quizglass_export.seeing.detector_shape import SIDE, PhraseReader, load_detector
-from quizglass_export.seeing.phrases import other_words
+from quizglass_export.seeing.phrases import NO_THINGS
 from quizglass_export.seeing.scenes import SCENE_SIZE
 from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.turns import RGB, Picture
@@ -139,7 +139,7 @@ async def _evaluate(workdir: Path, world: World, count: int, seed: int) -> Repor
             answers = await detector.detect(picture, phrases, 0.0)
             tally.add(way, sight, answers, place_of(sight.question.text))
         answers = await detector.detect(picture, [sight.question.meant], 0.0)
-        absent = await detector.detect(picture, [rng.choice(other_words())], 0.0)
+        absent = await detector.detect(picture, [rng.choice(NO_THINGS)], 0.0)
         tally.unsure += [each.score for each in absent[:1]]
         for way, rank in (await _ranks(sight, picture, answers, gallery, encoder)).items():
             for tag in sight.tags:

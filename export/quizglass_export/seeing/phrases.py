@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from functools import cache
 
-from quizglass_export.pocketworld.questions import make_questions
 from quizglass_export.pocketworld.referring import (
     PLACES,
     RELATIONS,
@@ -18,14 +16,14 @@ from quizglass_export.pocketworld.referring import (
     references,
 )
 from quizglass_export.pocketworld.scenes import Scene
-from quizglass_export.pocketworld.world import BODY_COLOURS, COLOURS, KINDS, SHAPES, make_world
-from quizglass_server.steps.language.phrases import ANYTHING, phrases_of
+from quizglass_export.pocketworld.world import BODY_COLOURS, COLOURS, KINDS, SHAPES
+from quizglass_server.steps.language.phrases import ANYTHING
 
 ANY = (ANYTHING, "thing")
 """What every thing is."""
 _ABSENT_SHARE, _ONE_SHARE = 0.4, 0.6
-_WORLDS = (4_900_000, 4_900_001)
-"""Whose questions tell what else is named; what only one of them names is a name."""
+NO_THINGS = ("founder", "higher price")
+"""What questions say "the" of and no picture shows."""
 
 Phrase = tuple[str, frozenset[int]]
 """A phrase, and the numbers of the things that it names."""
@@ -84,7 +82,7 @@ def _absent(scene: Scene, rng: random.Random) -> Phrase:
         draw = rng.random()
         look = rng.choice(scene.things).thing.look
         if draw < 0.15:
-            return rng.choice(other_words()), frozenset()
+            return rng.choice(NO_THINGS), frozenset()
         kind = rng.choice(KINDS) if draw < 0.4 else look.kind
         if draw < 0.5:
             shape = rng.choice(SHAPES[kind])
@@ -107,17 +105,8 @@ def _any_reference(kind: str, rng: random.Random) -> Reference:
     return Reference(kind, colour=colour, relation=rng.choice(list(RELATIONS)), anchor=rng.choice(KINDS))
 
 
-@cache
-def other_words() -> tuple[str, ...]:
-    """What questions name with "the" besides things: "founder", "designed", "higher price", ..."""
-    asked = (make_questions(make_world(seed, 40), 1200, seed) for seed in _WORLDS)
-    named = [{phrase for question in questions for phrase in phrases_of(question.text)} for questions in asked]
-    visible = {*KINDS, *ANY, "things", "sign", "one", *PLACES}
-    return tuple(sorted(phrase for phrase in set.intersection(*named) if not visible & set(phrase.split())))
-
-
 def vocabulary() -> list[str]:
     """Words that phrases are made of; other words are read by their letters."""
     shapes = (shape for kind in KINDS for shape in SHAPES[kind])
-    said = " ".join((*ANY, *PLACES.values(), *RELATIONS.values(), *other_words()))
+    said = " ".join((*ANY, *PLACES.values(), *RELATIONS.values(), *NO_THINGS))
     return sorted({*KINDS, *COLOURS, *SIZES, *shapes, *said.split()})

@@ -12,7 +12,7 @@ from quizglass_export.pocketworld.referring import Reference, fitting
 from quizglass_export.pocketworld.world import make_world
 from quizglass_export.seeing.detector_batches import DetectionBatches, make_batch
 from quizglass_export.seeing.detector_shape import PHRASE_TOKENS, PhraseReader, build_tokenizer
-from quizglass_export.seeing.phrases import groups, other_words, phrases, pointing_at, vocabulary
+from quizglass_export.seeing.phrases import NO_THINGS, groups, phrases, pointing_at, vocabulary
 from quizglass_export.seeing.scenes import QUICK_SIZE, draw, drawn_scenes, training_scene
 
 
@@ -63,10 +63,10 @@ def test_boxes_hold_what_is_drawn(things) -> None:
         assert 0 <= y - height / 2 <= y + height / 2 <= 1 + 1e-6
 
 
-def test_words_that_are_no_things_are_asked_for_too() -> None:
-    words = other_words()
-    assert {"founder", "higher price"} <= set(words)
-    assert not any("car" in phrase.split() for phrase in words)
+def test_words_that_are_no_things_are_asked_for_too(things) -> None:
+    rng = random.Random(2)
+    asked = {text for _ in range(20) for text, _ in phrases(training_scene(things, rng), 10, rng)}
+    assert set(NO_THINGS) <= asked
 
 
 def test_a_phrase_ends_with_the_highest_id_wherever_it_is_cut() -> None:
