@@ -264,7 +264,8 @@ class QADragon:
     ) -> tuple[Draft, AbstainReason | None] | None:
         """The same once what may help and the plan left out is looked up; None where that finds nothing, or in no time.
 
-        A text search that knew nothing of what the picture shows is made again.
+        A text search that knew nothing of what the picture shows is made again. Where nothing at all was found, books,
+        logos and plants are looked up by picture too.
 
         Args:
             plan: what was looked up.
@@ -272,6 +273,9 @@ class QADragon:
             state: what was found.
             tools: of the turn.
         """
+        nothing = not (state.seen or state.found)
+        if nothing and useful is not Plan.NONE:
+            useful = self._sources
         if not self._parts.second_look or (useful or self._sources).without(plan) is Plan.NONE:
             return None
         with tools.extra_round(*_SECOND_LOOK) as fits:

@@ -232,6 +232,15 @@ async def test_figure_of_qa_dragon_looks_up_the_thing_that_the_question_names_an
     assert tools.of("objects") == tools.of("object") == []
 
 
+@pytest.mark.parametrize(("subject", "texts", "looks"), [("plant", False, 1), ("plant", True, 0), ("other", False, 1)])
+async def test_figure_of_qa_dragon_looks_a_plant_up_too_where_nothing_was_found(
+    subject: str, texts: bool, looks: int
+) -> None:
+    tools = dragon(subject=[subject], texts=texts, reason=["a", "b"], conclude=["I don't know", "Ana"])
+    await QADragon().answer(tools)
+    assert len(tools.of("search_image")) == looks
+
+
 async def test_figure_of_qa_dragon_looks_up_each_of_the_things_that_the_question_compares() -> None:
     tools = dragon(named=("boat", "car on the left"), pictures=seen("Tagrin", "Velmora"), entity=["yes", "no"])
     await QADragon().answer(tools)
