@@ -70,12 +70,12 @@ def test_the_verifier_is_shown_the_evidence_and_the_answer(monkeypatch: pytest.M
 def test_what_is_trusted_is_given_and_earns() -> None:
     right = [True] * 6 + [False] * 4
     verified = [0.9, 0.8, 0.05, 0.7, 0.9, 0.02, 0.1, 0.02, 0.08, 0.04]
-    certain = [0.6, 0.03, 0.9, 0.6, 0.9, 0.2, 0.04, 0.1, 0.05, 0.1]
+    certain = [0.6, 0.03, 0.9, 0.6, 0.9, 0.2, 0.004, 0.04, 0.005, 0.01]
     fitted = judging.trusted(verified, certain, right)
     measured = fitted["support"]
     assert isinstance(measured, dict)
-    assert (measured["given"], measured["right_of_given"]) == (0.5, 1.0), "neither of the two tells them apart alone"
-    assert trust(0.05, 0.9, judging.CERTAINTY) >= judging.ACCEPT > trust(0.1, 0.04, judging.CERTAINTY)
+    assert (measured["given"], measured["right_of_given"]) == (0.6, 1.0), "neither of the two tells them apart alone"
+    assert trust(0.05, 0.9, judging.CERTAINTY) >= judging.ACCEPT > trust(0.02, 0.04, judging.CERTAINTY)
     assert judging.trusted([], [], []) == {}
 
 
