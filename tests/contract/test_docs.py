@@ -46,7 +46,7 @@ STAGES = {
     "generate",
     "verify",
 }
-STAGES |= {"gate", "recall", "domain", "detect", "coarse_rerank", "judge", "draft", "entry_pictures", "links"}
+STAGES |= {"gate", "recall", "domain", "detect", "coarse_rerank", "judge", "draft", "entry_pictures", "links", "look"}
 SKIPPED = {"BUDGET", "NO_PICTURE", "NO_QUERY", "EMPTY_KNOWLEDGE", "MEMORY_OFF", "FAILED", "NO_FRAME"}
 OTHER_WORDS = {
     "STOPPING",
