@@ -17,6 +17,7 @@ from PIL import Image
 
 from quizglass_server.domain.turns import RGB
 from quizglass_server.engines.cache import BoundedCache
+from quizglass_server.engines.products import product
 from quizglass_server.models.fields import Size
 
 LARGEST_PIXELS = 1 << 20
@@ -89,7 +90,7 @@ def _along_first_axis(picture: RGB, length: int) -> RGB:
         step = max(_PRODUCT // weights.size, 1)
         for start in range(0, pixels.shape[1], step):
             columns = slice(start, start + step)
-            np.matmul(weights, band[:, columns], out=sums[rows, columns])
+            product(weights, band[:, columns], out=sums[rows, columns])
     sums += np.float32(0.5)
     np.clip(sums, 0, 255, out=sums)
     return sums.astype(np.uint8).reshape(length, *picture.shape[1:])

@@ -16,6 +16,7 @@ from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.onnx.providers import InputRange
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
+from quizglass_server.engines.products import product
 from quizglass_server.errors import BundleError
 from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, Size, graphs
 from quizglass_server.models.fitting import CACHE_BYTES, PictureFitter
@@ -228,7 +229,7 @@ class _SeenPicture:
 
     def showing(self, phrases: Sequence[str], vectors: NDArray[np.float32], least_score: float) -> list[Detection]:
         """What shows phrases of these vectors [phrases, D], as `distinct` has it."""
-        return distinct(sigmoid(self.vectors @ vectors.T), self.boxes, phrases, least_score)
+        return distinct(sigmoid(product(self.vectors, vectors.T)), self.boxes, phrases, least_score)
 
 
 class _Halves:

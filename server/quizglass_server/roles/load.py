@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from quizglass_server.config.options import EngineOptions, GeneratorOptions
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
+from quizglass_server.engines.products import take_memory
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading, ModelFiles, RolePart
 from quizglass_server.roles.generator import GENERATOR, GeneratorPart, LlamaGenerator
@@ -97,6 +98,7 @@ async def load_models(
     """
     shares = share_cores(usable_cores(), engines.threads)
     pool = EnginePool(shares.runs)
+    take_memory()
     models = LoadedModels(pool=pool, parts=dict(bundle.roles.filled()))
     how = OnnxOptions(shares.onnx, engines.provider, engines.engine_cache)
     loading = Loading(bundle, pool, PictureFitter(), how)
