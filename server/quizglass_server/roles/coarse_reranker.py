@@ -16,6 +16,7 @@ from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
+from quizglass_server.engines.products import product
 from quizglass_server.models.batching import LIMITS
 from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, graphs
 from quizglass_server.models.grids import Grids
@@ -102,7 +103,7 @@ class OnnxCoarseReranker:
         texts = [clean(passage) for passage in passages]
         vectors = await self._batcher.run(lambda: self._tokenizer.rows(texts))
         queries = await self._encoded(picture, clean(question))
-        return [float((queries @ vector).max()) for vector in vectors]
+        return [float(product(queries, vector).max()) for vector in vectors]
 
     async def _encoded(self, picture: Picture, question: str) -> Queries:
         graph = self._pictures.fitting(picture.width, picture.height)

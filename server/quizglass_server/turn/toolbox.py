@@ -134,8 +134,10 @@ class Toolbox:
         label, decided_by = otherwise, "fixed"
         if weighed is not None:
             tuning = self._resources.tuning
-            evidence = (*state.seen, *state.found)
-            matched = evidence_odds(state.question, evidence, self._journal.evidence, tuning)
+            matched = 0.0
+            if by == VERIFIER:
+                evidence = (*state.seen, *state.found)
+                matched = evidence_odds(state.question, evidence, self._journal.evidence, tuning)
             chosen = likeliest(weighed, tuning, _p_min(also), matched)
             label = labels(planned(weighed, tuning.none_accept) if labels is Plan else chosen)
             decided_by = "prompt" if decider is None else by
@@ -251,10 +253,12 @@ class Toolbox:
 
         Empty where it does not see, has no such prompt, or there is no time.
         """
-        request = replace(await self._requests.to(LOOK, self.start(), {}), constraint=lines(1))
-        if not self._requests.names(LOOK) or not self._requests.sees(request):
+        if not self._requests.names(LOOK):
             return ""
-        draft = await self._runner.run(write.named("look"), request)
+        request = await self._requests.to(LOOK, self.start(), {})
+        if not self._requests.sees(request):
+            return ""
+        draft = await self._runner.run(write.named("look"), replace(request, constraint=lines(1)))
         return "" if draft is None else draft.text.strip()
 
     def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:

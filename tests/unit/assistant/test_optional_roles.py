@@ -313,6 +313,7 @@ async def test_a_turn_goes_on_without_a_role_that_fails() -> None:
         ("Where was the founder of Limawex born?", [ANYTHING]),
         ("Is the founder of Limawex older than the boat?", ["boat"]),
         ("Who designed the Tower of London?", ["tower"]),
+        ("\u0130\u0130\u0130, how old is the car", ["car"]),  # capitals that are two small letters
         ("What is at the top?", [ANYTHING]),
         ("Who made it?", [ANYTHING]),
         ("What is this?", [ANYTHING]),

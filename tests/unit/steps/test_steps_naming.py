@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quizglass_server.steps.language.naming import repeats_a_name, with_name
+from quizglass_server.steps.language.phrases import named_at
 
 
 @pytest.mark.parametrize(
@@ -38,3 +41,16 @@ def test_a_name_that_stands_twice_is_compared_with_itself(text: str, repeats: bo
 )
 def test_the_name_stands_for_the_one_thing_that_is_pointed_at(question: str, named: str | None) -> None:
     assert with_name(question, "Velmora") == named
+
+
+@given(
+    st.lists(
+        st.sampled_from(["the", "This ", "\u0130", "one", "car", "Velmora", "of", "price", "?", " ", "\u00df"])
+    ).map(" ".join)
+)
+def test_what_is_named_stands_within_any_question(question: str) -> None:
+    for each in named_at(question):
+        assert 0 < each.start < each.end <= len(question)
+        assert each.by_name == question[each.start].isupper()
+    named = with_name(question, "Ozric")
+    assert named is None or "the Ozric" in named

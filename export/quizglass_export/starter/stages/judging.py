@@ -35,8 +35,8 @@ _MANNERS = (("right", "wrong", "none"), (0.82, 0.1, 0.08))
 _FOLDS = 5
 CERTAINTY, ACCEPT, COLOUR = 0.8, 0.05, 6.0
 """How much an answer's tokens count beside the verifier, how far an answer must be trusted to be given, and how much
-less it is where its evidence is of another colour. Set by what 900 served answers of three worlds that had been looked
-at make of them. Fitted to the answers here the tokens would have less: these have evidence of the making that the
+less it is where its evidence is of another colour. Set by the served answers to 900 questions of three worlds that had
+been looked at. Fitted to the answers here the tokens would have less: these have evidence of the making that the
 verifier learned from, and no search brought it, so that its match is not known."""
 _FOUND = 0.85
 """Share of the text searches that bring the passage which tells, about as served: they miss what takes several."""

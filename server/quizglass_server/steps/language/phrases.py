@@ -77,7 +77,7 @@ class Named:
 
 def named_at(question: str) -> list[Named]:
     """The same phrases and the names, each as often as it stands there."""
-    text, named, end = question.lower(), list[Named](), 0
+    text, named, end = _lowered(question), list[Named](), 0
     for pointer in _POINTER.finditer(text):
         if pointer.start() < end:
             continue
@@ -101,6 +101,11 @@ def named_at(question: str) -> list[Named]:
             named.append(Named(phrase, pointer.end(), stop, question[pointer.end()].isupper()))
             end = where.end() if where else who.end() if who else end
     return named
+
+
+def _lowered(text: str) -> str:
+    """A text in small letters, each where it stood: a few capitals have more than one."""
+    return "".join(small if len(small := letter.lower()) == 1 else letter for letter in text)
 
 
 def _is_had(question: str, name: str, end: int) -> bool:

@@ -41,7 +41,7 @@ def each_first(query: str, ranked: Sequence[Evidence], accept: float) -> list[Ev
     Args:
         query: what they were ranked for.
         ranked: the best first.
-        accept: where the best of no two things reaches it, and of one that of another `REJECTED`, the order stays.
+        accept: the order stays unless the best passage of one thing reaches this, and that of another `REJECTED`.
     """
     best = [next(each for each in ranked if each.title == title) for title in titles_named(query, ranked)]
     score = max((passage.rerank_score for passage in best), default=0.0)
