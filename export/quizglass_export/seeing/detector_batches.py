@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import resource
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -20,7 +21,6 @@ from quizglass_export.seeing.detector_shape import PATCH, SIDE, PhraseReader
 from quizglass_export.seeing.matching import Pairs, Targets, covering
 from quizglass_export.seeing.phrases import phrases
 from quizglass_export.seeing.scenes import DrawnScene, drawn_scenes
-from quizglass_export.starter.loop.feeding import open_many_files
 
 _FRESH_SHARE, _KEPT = 3 / 8, 1200
 """Of a batch's scenes, how many are new, and how many are kept for the others."""
@@ -102,7 +102,7 @@ class DetectionBatches(IterableDataset[DetectionBatch]):
         """Batches made by `workers` processes; 0 makes them in this one, when they are asked for."""
         if workers == 0:
             return iter(self)
-        open_many_files()
+        _open_many_files()
         loader = DataLoader(
             self,
             batch_size=None,
@@ -121,3 +121,9 @@ class DetectionBatches(IterableDataset[DetectionBatch]):
             fresh = list(islice(drawn, max(1, round(self._scenes * _FRESH_SHARE))))
             recent.extend(fresh)
             yield make_batch([*fresh, *rng.choices(recent, k=self._scenes - len(fresh))], self._reader, rng)
+
+
+def _open_many_files() -> None:
+    """Raise the limit of open files as far as it goes: every tensor that another process made is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

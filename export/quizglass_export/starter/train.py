@@ -97,16 +97,14 @@ def _tokenizer(work: Workplace, minutes: float) -> dict[str, object]:
 
 
 def _pictures(work: Workplace, minutes: float) -> dict[str, object]:
-    shards = work.sizes.shards
-    for sort, count in shards.items():
-        for index in range(count):
-            pictures.make_shard(work.stage("vision"), sort, index, work.sizes.shard, work.workers)
+    shards = [(sort, index) for sort, count in work.sizes.shards.items() for index in range(count)]
+    pictures.make_shards(work.stage("vision"), shards, work.sizes.shard, work.workers)
     asked = {
         "joint": work.joint_questions(),
         "decider": work.decider_questions(),
         "held-out": work.held_out_questions(),
     }
-    scenes = sum(shards.values()) * work.sizes.shard
+    scenes = len(shards) * work.sizes.shard
     return {"scenes": scenes, **{name: len(part.questions) for name, part in asked.items()}}
 
 

@@ -59,9 +59,8 @@ class Sizes:
         return {"slots": self.slots, "free": self.free}
 
 
-ON_GPU = Sizes(free=9, joint=160, scale=8, rate=1.5)
-"""For a GPU. Sixteen cores made 140 batches of two CPU cores' size a second for an H100, whatever the scale; larger
-ones only mean fewer steps."""
+ON_GPU = Sizes(shard=2000, slots=12, free=36, joint=160, scale=8, rate=1.5)
+"""For a GPU and the many cores beside it, each of which makes a shard."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from quizglass_export.starter.data.examples import Encoded, Encoder
+from quizglass_export.starter.model.precision import sent
 from quizglass_export.starter.model.sizes import TOKENS_SIDE
 from quizglass_export.starter.model.vlm import PICTURE_TOKENS
 
@@ -67,19 +68,16 @@ class Batch:
         if device.type == "cpu":
             return self
 
-        def moved(each: Tensor) -> Tensor:
-            return each.pin_memory().to(device, non_blocking=True)  # what is not pinned waits for all work before it
-
         return replace(
             self,
-            ids=moved(self.ids),
-            positions=moved(self.positions),
-            branches=None if self.branches is None else moved(self.branches),
-            rows=moved(self.rows),
-            columns=moved(self.columns),
-            targets=moved(self.targets),
-            slots=moved(self.slots),
-            owners=moved(self.owners),
+            ids=sent(self.ids, device),
+            positions=sent(self.positions, device),
+            branches=None if self.branches is None else sent(self.branches, device),
+            rows=sent(self.rows, device),
+            columns=sent(self.columns, device),
+            targets=sent(self.targets, device),
+            slots=sent(self.slots, device),
+            owners=sent(self.owners, device),
         )
 
 

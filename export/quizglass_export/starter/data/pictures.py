@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -148,8 +149,15 @@ def scenes_of(shards: Sequence[tuple[str, int]], count: int, workers: int = 1) -
     return [scene for scenes in in_processes(_listed, jobs, workers) for scene in scenes]
 
 
-def make_shard(folder: Path, sort: str, index: int, count: int, workers: int = 1) -> None:
-    """Render one shard of labelled scenes, unless it is there already; the same index gives the same shard."""
+def make_shards(folder: Path, shards: Sequence[tuple[str, int]], count: int, workers: int = 1) -> None:
+    """Render shards of `count` labelled scenes each that are not there already; several `workers` make one each."""
+    for _ in in_processes(partial(_make_shard, folder, count), shards, workers):
+        pass
+
+
+def _make_shard(folder: Path, count: int, shard: tuple[str, int]) -> None:
+    """The same index gives the same shard."""
+    sort, index = shard
     path = folder / f"{sort}-{index:03d}.npy"
     if path.is_file():
         return
@@ -157,7 +165,7 @@ def make_shard(folder: Path, sort: str, index: int, count: int, workers: int = 1
     identities = {thing.id: number for number, thing in enumerate(recognised_things())}
     folder.mkdir(parents=True, exist_ok=True)
     np.save(_labels_of(path), np.stack([labels(scene, identities) for scene in scenes]))
-    render_all(scenes, count, path, SORTS[sort][0] + index, workers)
+    render_all(scenes, count, path, SORTS[sort][0] + index)
 
 
 def load_shard(folder: Path, sort: str, index: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
-import resource
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any, Protocol
 
 import torch
+from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from quizglass_export.starter.data.batches import Batch
@@ -52,17 +53,17 @@ class Feed(IterableDataset[Batch]):
         """Batches without end, made by `workers` processes; 0 makes them in this one, when they are asked for."""
         if workers == 0:
             return iter(self)
-        open_many_files()
         gc.freeze()  # a collection would copy the worlds into every process
         loader = DataLoader(
             self,
             batch_size=None,
             num_workers=workers,
+            collate_fn=_sent,
             prefetch_factor=_AHEAD,
             multiprocessing_context="fork",  # worlds are shared, not copied
             in_order=False,
         )
-        return iter(loader)
+        return map(_received, loader)
 
     def __iter__(self) -> Iterator[Batch]:
         worker = get_worker_info()
@@ -72,7 +73,17 @@ class Feed(IterableDataset[Batch]):
             yield from self._source(float(self._standing[0]), float(self._standing[1]))
 
 
-def open_many_files() -> None:
-    """Raise the limit of open files as far as it goes: every tensor that another process made is one."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+def _sent(batch: Any) -> Mapping[str, Any]:
+    """The parts of a `Batch`, tensors as arrays: those go through the pipe by value.
+
+    A tensor would be fetched from the process that made it, which is busy making the next and lets nobody in for
+    milliseconds.
+    """
+    parts = {part.name: getattr(batch, part.name) for part in fields(batch)}
+    return {name: part.numpy() if isinstance(part, Tensor) else part for name, part in parts.items()}
+
+
+def _received(parts: Mapping[str, Any]) -> Batch:
+    """The batch of `_sent`."""
+    arrays = {name: torch.from_numpy(part) for name, part in parts.items() if hasattr(part, "dtype")}
+    return Batch(**{**parts, **arrays})

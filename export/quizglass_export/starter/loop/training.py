@@ -17,7 +17,7 @@ from quizglass_export.starter.data.batches import Batch
 from quizglass_export.starter.data.pictures import Album
 from quizglass_export.starter.loop.feeding import COPYING, BatchSource, Feed
 from quizglass_export.starter.loop.schedule import Schedule, optimiser, resume, save_progress
-from quizglass_export.starter.model.precision import autocast, device_of
+from quizglass_export.starter.model.precision import autocast, device_of, sent
 from quizglass_export.starter.model.vlm import Model, hidden_states, logits, picture_features
 
 logger = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ Pictures = NDArray[np.uint8] | Album | Tensor
 def shown(store: Pictures, rows: NDArray[np.int64] | Sequence[int], device: torch.device) -> Tensor:
     """Rows of a store of pictures, on a device: uint8 [P, 112, 112, 3]."""
     if isinstance(store, Tensor):
-        return store[torch.as_tensor(rows).to(store.device)]
+        return store[sent(torch.as_tensor(rows), store.device)]
     return torch.from_numpy(store[rows]).to(device)
 
 

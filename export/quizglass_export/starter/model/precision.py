@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from quizglass_export.errors import ExportError
 
@@ -45,3 +45,10 @@ def chosen_device(name: str) -> torch.device:
 def device_of(module: nn.Module) -> torch.device:
     """Where a module's weights are."""
     return next(module.parameters()).device
+
+
+def sent(tensor: Tensor, device: torch.device) -> Tensor:
+    """A tensor of the CPU on a device; a GPU need not have it yet when this returns."""
+    if device.type == "cpu":
+        return tensor
+    return tensor.pin_memory().to(device, non_blocking=True)  # what is not pinned waits for all work before it

@@ -6,7 +6,10 @@ same function faster for training: all pictures of a batch at once, no cache obj
 
 from __future__ import annotations
 
+import functools
+from collections.abc import MutableMapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -30,6 +33,8 @@ VISION_HEADS = 4
 VISION_DEPTH = 3
 _SECTIONS = (4, 6, 6)
 _TINY_EPSILON = 1e-8  # llama.cpp reads none for this architecture
+_ANGLES: MutableMapping[nn.Module, dict[torch.device, Tensor]] = WeakKeyDictionary()
+"""Of vision towers, by the device that they are on."""
 
 
 def _vision_config() -> dict[str, object]:
@@ -117,11 +122,19 @@ def patches(pictures: Tensor) -> Tensor:
         processor's 1176 values are these with every channel's 14 x 14 plane repeated for the two time slices.
     """
     batch = pictures.shape[0]
-    mean, std = torch.tensor((CLIP_MEAN, CLIP_STD), device=pictures.device)
+    mean, std = _statistics(pictures.device)
     values: Tensor = (pictures.to(torch.float32) / 255.0 - mean) / std
     side = TOKENS_SIDE
     values = values.view(batch, side, MERGE, PATCH, side, MERGE, PATCH, 3)
     return values.permute(0, 1, 4, 2, 5, 7, 3, 6).reshape(batch, GRID * GRID, 3 * PATCH * PATCH)
+
+
+@functools.cache
+def _statistics(device: torch.device) -> tuple[Tensor, Tensor]:
+    """CLIP's mean and deviation of channels, each [3]; brought to a GPU once, for that waits for all work before it."""
+    with torch.inference_mode(False):
+        mean, std = torch.tensor((CLIP_MEAN, CLIP_STD), device=device)
+    return mean, std
 
 
 def normed(x: Tensor, module: Model) -> Tensor:
@@ -166,9 +179,14 @@ def _attention_bias(mask: Tensor | None, length: int, device: torch.device) -> T
 
 
 def _vision_angles(visual: Model) -> Tensor:
-    """[64, head_dim] rotary angles of the patches in merge order."""
-    angles: Tensor = visual.rot_pos_emb(torch.tensor([[1, GRID, GRID]])).to(visual.patch_embed.proj.weight.device)
-    return torch.cat((angles, angles), dim=-1)
+    """[64, head_dim] rotary angles of the patches in merge order; worked out once for a tower, on each device."""
+    device = visual.patch_embed.proj.weight.device
+    known = _ANGLES.setdefault(visual, {})
+    if device not in known:
+        with torch.inference_mode(False):
+            angles: Tensor = visual.rot_pos_emb(torch.tensor([[1, GRID, GRID]])).to(device)
+            known[device] = torch.cat((angles, angles), dim=-1)
+    return known[device]
 
 
 def picture_features(model: Model, pictures: Tensor) -> Tensor:

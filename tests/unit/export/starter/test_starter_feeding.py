@@ -1,6 +1,7 @@
 """Batches made in this process and in processes beside it, of a training that goes on too, and where models learn."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from quizglass_export.starter.loop.feeding import BatchSource, Feed  # noqa: E40
 from quizglass_export.starter.loop.training import on_device, shown  # noqa: E402
 from quizglass_export.starter.model.checkpoints import load_tokenizer  # noqa: E402
 from quizglass_export.starter.model.precision import chosen_device  # noqa: E402
-from quizglass_export.starter.model.vlm import new_model  # noqa: E402
+from quizglass_export.starter.model.vlm import PICTURE_TOKENS, new_model  # noqa: E402
 from quizglass_export.starter.stages import language  # noqa: E402
 
 torch.set_num_threads(1)
@@ -56,6 +57,34 @@ def test_processes_beside_it_draw_differently_and_are_told_too() -> None:
         if told >= expected:
             break
     assert told == expected
+
+
+class Pictured:
+    """Makes one batch again and again: a row with a picture and two branches, and one without either."""
+
+    def __init__(self) -> None:
+        encoder = Encoder(CHECKPOINT)
+        ids, told = [105, *[encoder.pad] * PICTURE_TOKENS, 106, 107], [-100] * (PICTURE_TOKENS + 1)
+        branches = [0] * (PICTURE_TOKENS + 1) + [1, 2]
+        rows = [
+            Row(ids, positions_of(ids, encoder.pad), branches, [*told, 8, 9], 3, ["one", "two"]),
+            Row([105, 106], positions_of([105, 106], encoder.pad), [0, 1], [-100, 4], None, ["three"]),
+        ]
+        self.batch = collate(rows, encoder)
+
+    def reseed(self, number: int) -> None:
+        pass
+
+    def __call__(self, part: float, copied: float) -> Iterator[Batch]:
+        yield self.batch
+
+
+def test_what_a_process_beside_it_made_arrives_whole() -> None:
+    source = Pictured()
+    arrived = next(Feed(source).batches(1))
+    for part in fields(Batch):
+        sent, got = getattr(source.batch, part.name), getattr(arrived, part.name)
+        assert got == sent if isinstance(sent, list) else torch.equal(got, sent) and got.dtype == sent.dtype
 
 
 def test_a_picture_store_reads_the_same_as_an_array_and_as_a_tensor() -> None:

@@ -27,9 +27,8 @@ COUNTS = {"slots": 2, "free": 2}
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("vision")
-    for sort, count in COUNTS.items():
-        for index in range(count):
-            pictures.make_shard(folder, sort, index, 40)
+    every = [(sort, index) for sort, count in COUNTS.items() for index in range(count)]
+    pictures.make_shards(folder, every, 40, workers=2)
     return folder
 
 
@@ -66,13 +65,13 @@ def test_mirrored_pictures_have_mirrored_cells(shards: Path) -> None:
 
 
 def test_a_shard_is_the_same_again_and_not_made_twice(shards: Path, tmp_path: Path) -> None:
-    pictures.make_shard(tmp_path, "free", 1, 40)
+    pictures.make_shards(tmp_path, [("free", 1)], 40)
     for one, other in zip(
         pictures.load_shard(shards, "free", 1), pictures.load_shard(tmp_path, "free", 1), strict=True
     ):
         assert np.array_equal(one, other)
     before = (tmp_path / "free-001.npy").stat().st_mtime_ns
-    pictures.make_shard(tmp_path, "free", 1, 40)
+    pictures.make_shards(tmp_path, [("free", 1)], 40)
     assert (tmp_path / "free-001.npy").stat().st_mtime_ns == before
 
 
