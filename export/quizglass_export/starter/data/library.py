@@ -8,7 +8,10 @@ from functools import cached_property
 from quizglass_export.pocketworld.articles import Article, maker_id, thing_article, world_articles
 from quizglass_export.pocketworld.question import Hop, Question
 from quizglass_export.pocketworld.world import Thing, World
+from quizglass_server.knowledge.content.chunks import fact
 
+_FACTS = 0.6
+"""Of what a search may bring as a sentence about an attribute, how much is that and no paragraph."""
 _BEST_FIRST = 0.75
 """How often the passage that tells most stands before the others, as a reranker mostly has it."""
 
@@ -81,11 +84,20 @@ class Library:
             return None
         return next((line(article, text) for text in article.paragraphs if hop.answer in text), None)
 
+    def _fact(self, hop: Hop, query: str, rng: random.Random) -> str | None:
+        """What a hop asks for, as the sentence that a search adds where its query names both entry and attribute."""
+        article = self.articles.get(hop.entry)
+        if article is None or article.title not in query or rng.random() >= _FACTS:
+            return None
+        keys = [key for key, value in article.attributes.items() if value == hop.answer and key in query]
+        return line(article, fact(keys[0], article.title, hop.answer)) if keys else None
+
     def found(self, question: Question, rng: random.Random) -> tuple[str, ...]:
         """The best passages for a question's gold query, those of its last hop first; see `vain` where none tells."""
         hops = [hop for hop in question.hops if hop.action == "text"]
         if len(hops) > 1:
-            passages = [passage for hop in reversed(hops) if (passage := self.told(hop))]
+            query = question.gold_query
+            passages = [passage for hop in reversed(hops) if (passage := self._fact(hop, query, rng) or self.told(hop))]
             alike = len({hop.round for hop in hops}) == 1
             return tuple(dict.fromkeys(rng.sample(passages, len(passages)) if alike else passages))
         entries = [self.articles[entry] for entry in question.gold_entries if entry in self.articles]

@@ -271,6 +271,23 @@ def test_what_was_found_does_not_tell_which_side_is_right() -> None:
         assert abs(shares[0] - shares[1]) < 0.2, (part, shares)
 
 
+def test_a_named_entrys_named_attribute_is_found_as_a_sentence_too_as_searches_bring_it() -> None:
+    brought: Counter[str] = Counter()
+    for question in QUESTIONS:
+        hops = [hop for hop in question.hops if hop.action == "text"]
+        maker = next((hop for hop in hops if LIBRARY.articles[hop.entry].attributes.get("maker") == hop.answer), None)
+        if maker is None or len(hops) < 2:
+            continue
+        title = LIBRARY.articles[maker.entry].title
+        sentence = f"{title}: The maker of {title} is {maker.answer}."
+        for seed in range(5):
+            found = LIBRARY.found(question, random.Random(seed))
+            brought["sentence" if sentence in found else "paragraph"] += 1
+            assert any(maker.answer in passage for passage in found)
+            assert sentence not in found or ("maker" in question.gold_query and title in question.gold_query)
+    assert min(brought["sentence"], brought["paragraph"]) > 10
+
+
 def test_what_the_question_tells_is_rewritten_alike_beside_every_hit() -> None:
     situations = Situations(LIBRARY, random.Random(3), picture_stage=True)
     tasks = set()
