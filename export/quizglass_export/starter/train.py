@@ -62,7 +62,7 @@ def train(
     Args:
         stages: names out of STAGES.
         minutes: budgets of those stages that train.
-        threads: CPU threads for torch, processes that draw pictures, and beside a GPU those that make its batches.
+        threads: processes that draw pictures; without a GPU torch's threads, beside one processes that make batches.
         workdir: where progress, checkpoints and measurements go.
         sizes: how much is drawn, and how large batches are; by default what suits the device.
         device: where models learn: `cpu`, `cuda`, or `auto` for a GPU where there is one.
@@ -75,8 +75,8 @@ def train(
     unknown = [name for name in stages if name not in STAGES]
     if unknown:
         raise ValueError(f"stages: no such stage {', '.join(unknown)}; choose from {', '.join(STAGES)}")
-    torch.set_num_threads(threads)
     place = chosen_device(device)
+    torch.set_num_threads(threads if place.type == "cpu" else 1)  # beside a GPU they would only wait for each other
     work = Workplace(workdir, threads, sizes or (Sizes() if place.type == "cpu" else ON_GPU), place, kept)
     if not 0 < kept <= 1:
         raise ValueError(f"interpolate: {kept:g} is not a share above 0 and at most 1")

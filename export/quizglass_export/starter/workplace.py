@@ -59,7 +59,7 @@ class Sizes:
         return {"slots": self.slots, "free": self.free}
 
 
-ON_GPU = Sizes(shard=2000, slots=12, free=36, joint=160, scale=8, rate=1.5)
+ON_GPU = Sizes(shard=2000, slots=12, free=36, joint=160, scale=12, rate=1.5)
 """For a GPU and the many cores beside it, each of which makes a shard."""
 
 

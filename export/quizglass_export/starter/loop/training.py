@@ -21,7 +21,7 @@ from quizglass_export.starter.model.precision import autocast, device_of, sent
 from quizglass_export.starter.model.vlm import Model, hidden_states, logits, picture_features
 
 logger = logging.getLogger(__name__)
-_SAVE_EVERY = 120.0
+_SAVE_EVERY = 60.0
 """Seconds of the budget between two savings of the progress."""
 _LOG_EVERY = 100
 """Steps between two lines of the log."""

@@ -59,6 +59,8 @@ _SHARES = {
 """Of the planned questions, how many are asked about in each other task."""
 _OWN = 0.6
 """Verifications of the base's own answers, as a share of the groups about questions."""
+_MISTAKEN = 0.25
+"""Of those, how many are of wrong answers at least: a base that is right in nine of ten teaches little of mistakes."""
 
 
 def with_adapter(model: Qwen2_5_VLForConditionalGeneration, start: Path | None = None) -> PeftModel:
@@ -171,6 +173,7 @@ class DecisionBatches:
         self._decisions = Decisions(asked, self._rng, drafts=drafts)
         self._labelled = balanced(labelled, self._rng)
         self._concluded = concluded
+        self._weights = _weights([answer.label != SUPPORTED for answer in concluded])
         self._open = [row for row, question in enumerate(asked.questions) if question.group is None]
 
     def reseed(self, number: int) -> None:
@@ -180,7 +183,8 @@ class DecisionBatches:
     def __call__(self, part: float, copied: float) -> Iterator[Batch]:
         """The next pool."""
         chosen = self._rng.choices(range(len(self._labelled) + len(self._open)), k=pool_size(_POOL, self._scale))
-        own = self._rng.choices(self._concluded, k=round(_OWN * len(chosen))) if self._concluded else []
+        count = round(_OWN * len(chosen))
+        own = self._rng.choices(self._concluded, self._weights, k=count) if self._concluded else []
         groups = encode([*map(self._group, chosen), *map(self._own, own)], self._encoder)
         batches = bucketed(groups, self._encoder, _BATCH_TOKENS * self._scale)
         return iter(self._rng.sample(batches, len(batches)))
@@ -193,6 +197,15 @@ class DecisionBatches:
 
     def _own(self, answer: OwnAnswer) -> list[Example]:
         return [answer.example(self._asked.questions[answer.row])]
+
+
+def _weights(mistaken: Sequence[bool]) -> list[float]:
+    """How often to draw each answer, so that at least `_MISTAKEN` of those drawn are mistaken."""
+    wrong = sum(mistaken)
+    if wrong in (0, len(mistaken)) or wrong >= _MISTAKEN * len(mistaken):
+        return [1.0] * len(mistaken)
+    oftener = _MISTAKEN / (1 - _MISTAKEN) * (len(mistaken) - wrong) / wrong
+    return [oftener if each else 1.0 for each in mistaken]
 
 
 def train_decider(

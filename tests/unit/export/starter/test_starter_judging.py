@@ -11,16 +11,18 @@ pytest.importorskip("torch")
 from quizglass_export.pocketworld.question import ABSTAIN
 from quizglass_export.pocketworld.questions import make_questions, make_unknowable
 from quizglass_export.pocketworld.world import core_world, make_world, with_core
-from quizglass_export.starter.data.examples import LETTERS, Request
+from quizglass_export.starter.data.examples import LETTERS, Encoder, Request
 from quizglass_export.starter.data.library import Library
 from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.data.tasks.choices import JUDGEMENTS
 from quizglass_export.starter.loop.decoding import GreedyAnswer
 from quizglass_export.starter.stages import judging
+from quizglass_export.starter.stages.decider import DecisionBatches
 from quizglass_export.starter.stages.records import save_rows
 from quizglass_server.steps.decide import trust
 from quizglass_server.steps.tuning import CertaintyLine
 
+CHECKPOINT = Path(__file__).parents[4] / "models" / "starter" / "checkpoints" / "base"
 WORLD = with_core(make_world(4321, 60, format=2), core_world(2))
 QUESTIONS = make_questions(WORLD, 120, 7, unseen_share=0.5, format=2)
 QUESTIONS += make_unknowable(WORLD, 20, 3, format=2)
@@ -95,3 +97,12 @@ def test_the_line_gives_what_is_more_often_right_than_wrong() -> None:
     assert fitted["truthfulness"] == 0.5
     line = CertaintyLine.model_validate(fitted["line"])
     assert line.p_min * 0.8 + line.p_mean * 0.9 >= line.least > line.p_min * 0.34 + line.p_mean * 0.5
+
+
+@pytest.mark.parametrize(("wrong", "share"), [(2, 0.25), (20, 0.5), (0, 0.0)])
+def test_a_verifier_sees_mistakes_however_seldom_the_base_makes_them(wrong: int, share: float) -> None:
+    labels = ["unsupported"] * wrong + ["supported"] * (40 - wrong)
+    answers = [judging.OwnAnswer(row, (), "a", 0.9, 0.9, label) for row, label in enumerate(labels)]
+    batches = DecisionBatches(Encoder(CHECKPOINT), ASKED, [], answers, [], 1)
+    tasks = [task for batch in batches(0.0, 0.0) for task in batch.tasks if task.startswith("verifier-own")]
+    assert tasks.count("verifier-own-unsupported") / len(tasks) == pytest.approx(share, abs=0.06)
