@@ -131,7 +131,7 @@ class DecoderProcess:
         if status == -signal.SIGXCPU:
             return Refused(f"the picture takes more than {CPU_S} s to decode; save it anew or resize it")
         if status == -signal.SIGKILL:
-            return OutOfMemory()  # the system's own way to say so
+            return OutOfMemory("the system killed its process")
         logger.warning("a decoder process died (status %d); the picture counts as damaged", status)
         return Refused(DAMAGED) if status < 0 else Lost(f"exit status {status}")
 
@@ -170,15 +170,16 @@ async def _readable(link: socket.socket) -> None:
 def _pixels(answer: bytes, files: list[int]) -> Pixels:
     """The pixels of an answer. Raises Refused, OutOfMemory."""
     kind, width, height = ANSWER.unpack_from(answer)
+    words = answer[ANSWER.size :].decode("utf-8", "replace")
     if kind == REFUSED:
-        raise Refused(answer[ANSWER.size :].decode("utf-8", "replace"))
+        raise Refused(words)
     if kind == MEMORY or not files:
-        raise OutOfMemory
+        raise OutOfMemory(words or "no descriptor came with its pixels")
     assert kind == DONE
     (file,) = files
     try:
         return Pixels(width, height, mmap.mmap(file, 3 * width * height, prot=mmap.PROT_READ))
     except (OSError, ValueError, MemoryError) as error:
-        raise OutOfMemory from error
+        raise OutOfMemory(repr(error)) from error
     finally:
         os.close(file)

@@ -57,8 +57,8 @@ def _serve(link: socket.socket, request: bytes, file: int) -> None:
         answer = ANSWER.pack(DONE, width, height)
     except Refused as refusal:
         answer = ANSWER.pack(REFUSED, 0, 0) + str(refusal).encode()[:MOST_WORDS]
-    except (OutOfMemory, MemoryError):
-        answer = ANSWER.pack(MEMORY, 0, 0)
+    except (OutOfMemory, MemoryError) as error:
+        answer = ANSWER.pack(MEMORY, 0, 0) + repr(error.__cause__ or error).encode()[:MOST_WORDS]
     finally:
         os.close(file)
     try:
