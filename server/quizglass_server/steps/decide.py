@@ -23,6 +23,9 @@ from quizglass_server.steps.telling import prompted, weighed
 from quizglass_server.steps.tuning import Thresholds
 
 NONE = Plan.NONE.value
+SELECTING = ("select", "select_by_text")
+"""Decisions that choose an entry, or none."""
+_HALF = 0.5
 _SUREST = 1e-4
 """Probabilities nearer to 0 or 1 count as this near where they are pooled."""
 
@@ -132,6 +135,14 @@ def planned(weighed: Sequence[tuple[str, float]], none_accept: float | None) -> 
     tell what is not costs the answer.
     """
     return _sure(dict(weighed), NONE, none_accept)
+
+
+def entry(weighed: Sequence[tuple[str, float]]) -> str:
+    """The entry that is chosen; "none" only where that is likelier than all entries together.
+
+    Entries that look alike share what speaks for one of them, and the likeliest may then have less than none.
+    """
+    return _sure(dict(weighed), NONE, _HALF)
 
 
 def _sure(probabilities: Mapping[str, float], label: str, accept: float | None) -> str:

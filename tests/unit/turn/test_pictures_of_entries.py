@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from quizglass.values import Entry, Origin, SkippedStep, StepEnded, TurnEvent
+from quizglass.values import Decided, Entry, Origin, SkippedStep, StepEnded, TurnEvent
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.state import State
 from quizglass_server.domain.turns import Evidence, GenerationEnd, Picture, Token
@@ -97,6 +97,7 @@ class Chooser:
     def __init__(self, *, shows_several: bool) -> None:
         self.shows_several = shows_several
         self.asked: list[list[bytes]] = []
+        self.says = [("2", 0.9), ("none", 0.1)]
 
     async def look_at(self, picture: Picture) -> None:
         """There is nothing to do."""
@@ -105,7 +106,7 @@ class Chooser:
         frame, *others = pictures
         assert frame == FRAME
         self.asked.append([other.sha256 for other in others])
-        return [("2", 0.9), ("none", 0.1)]
+        return self.says
 
 
 @pytest.mark.parametrize(("shows_several", "shown"), [(True, 5), (False, 0)])
@@ -118,6 +119,14 @@ async def test_a_decider_is_shown_the_pictures_of_entries_where_its_prompt_shows
     assert chooser.asked == [[digest(number) for number in range(shown)]]
     assert [timing.stage for timing in done(events).timings].count("entry_pictures") == bool(shown)
     assert done(events).skipped == ()
+
+
+async def test_entries_that_share_what_speaks_for_one_of_them_are_not_taken_for_none() -> None:
+    world = Shown("select")
+    world.models.deciders["select"] = chooser = Chooser(shows_several=False)
+    chooser.says = [("1", 0.28), ("2", 0.3), ("none", 0.42)]
+    events = await world.ask(policy="core-mmrag")
+    assert [each.label for each in events if isinstance(each, Decided)] == ["2"]
 
 
 async def test_a_decider_goes_on_without_pictures_that_fail_and_says_how_many_it_was_shown() -> None:
