@@ -28,7 +28,7 @@ ASKED: list[list[Part]] = [
     prompt("What is this?", seed=1),
     prompt("What is this called?", seed=1),
     prompt("Who made it?", seed=2),
-    prompt("Which colour has it?", seed=None),
+    prompt("What is it called?", seed=None),
     # None whose two likeliest tokens have logits a twentieth apart: where in memory a prompt lies, and what is computed
     # beside it, moves them by nearly as much.
     prompt(LONG + "What is red?", seed=None),
