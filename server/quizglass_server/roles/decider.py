@@ -30,6 +30,8 @@ DIRECT = "direct"
 """A search router's label for a draft that is told without any look."""
 PLANS = tuple(plan.value for plan in Plan)
 VERIFIER = "verifier"
+SELECTING = ("select", "select_by_text")
+"""Deciders that select one of several entries, or none of them."""
 NAMED = ("planner", "tool_router", VERIFIER)
 """Deciders with a place of their own in the manifest, because of what their labels must be."""
 

@@ -23,9 +23,6 @@ from quizglass_server.steps.telling import prompted, weighed
 from quizglass_server.steps.tuning import Thresholds
 
 NONE = Plan.NONE.value
-SELECTING = ("select", "select_by_text")
-"""Decisions that choose an entry, or none."""
-_HALF = 0.5
 _SUREST = 1e-4
 """Probabilities nearer to 0 or 1 count as this near where they are pooled."""
 
@@ -137,12 +134,12 @@ def planned(weighed: Sequence[tuple[str, float]], none_accept: float | None) -> 
     return _sure(dict(weighed), NONE, none_accept)
 
 
-def entry(weighed: Sequence[tuple[str, float]]) -> str:
-    """The entry that is chosen; "none" only where that is likelier than all entries together.
+def selected(weighed: Sequence[tuple[str, float]]) -> str:
+    """The entry that is selected; "none" only where that is as likely as all entries together.
 
     Entries that look alike share what speaks for one of them, and the likeliest may then have less than none.
     """
-    return _sure(dict(weighed), NONE, _HALF)
+    return _sure(dict(weighed), NONE, sum(probability for _, probability in weighed) / 2)
 
 
 def _sure(probabilities: Mapping[str, float], label: str, accept: float | None) -> str:

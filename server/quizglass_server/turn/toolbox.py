@@ -12,11 +12,11 @@ from quizglass.values import AbstainReason, AnswerDelta, Decided, Origin, Plan, 
 from quizglass_server.domain.state import Draft, Note, State
 from quizglass_server.domain.turns import Evidence, Picture, Turn
 from quizglass_server.models.prompts import Values
-from quizglass_server.roles.decider import VERIFIER, Decider
+from quizglass_server.roles.decider import SELECTING, VERIFIER, Decider
 from quizglass_server.roles.generator import ANSWER, GENERATOR, GenerationRequest, Generator, lines
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.steps.abstaining import Withholding, abstains
-from quizglass_server.steps.decide import SELECTING, ask_decider, ask_letter, entry, is_supported, likeliest, planned
+from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest, planned, selected
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
 from quizglass_server.steps.language.phrases import ANYTHING, phrases_of
 from quizglass_server.steps.lookup.matching import evidence_odds
@@ -138,7 +138,7 @@ class Toolbox:
             if by == VERIFIER:
                 evidence = (*state.seen, *state.found)
                 matched = evidence_odds(state.question, evidence, self._journal.evidence, tuning)
-            chosen = entry(weighed) if by in SELECTING else likeliest(weighed, tuning, _p_min(also), matched)
+            chosen = selected(weighed) if by in SELECTING else likeliest(weighed, tuning, _p_min(also), matched)
             label = labels(planned(weighed, tuning.none_accept) if labels is Plan else chosen)
             decided_by = "prompt" if decider is None else by
         self._tell_decision(by, label, decided_by, weighed or ())

@@ -24,13 +24,13 @@ start_backend(_LOG)
 Decode = Callable[[TokenBatch | EmbeddingBatch], int]
 
 
+# None whose two likeliest tokens have logits a twentieth apart: where in memory a prompt lies, and what is computed
+# beside it, moves them by nearly as much.
 ASKED: list[list[Part]] = [
     prompt("What is this?", seed=1),
     prompt("What is this called?", seed=1),
     prompt("Who made it?", seed=2),
-    prompt("What is it called?", seed=None),
-    # None whose two likeliest tokens have logits a twentieth apart: where in memory a prompt lies, and what is computed
-    # beside it, moves them by nearly as much.
+    prompt("Who designed it?", seed=None),
     prompt(LONG + "What is red?", seed=None),
     prompt(LONG + "What is it called?", seed=1),
     prompt("What is this?", seed=1),

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from quizglass_server import app
-from quizglass_server.steps.decide import entry, likeliest, planned, trust
+from quizglass_server.steps.decide import likeliest, planned, selected, trust
 from quizglass_server.steps.tuning import CertaintyLine, EvidenceLimits, Thresholds, Tuning, Views
 
 
@@ -91,12 +91,18 @@ def test_an_answers_tokens_have_the_share_in_its_judgement_that_the_bundle_gives
 
 @pytest.mark.parametrize(
     ("first", "second", "none", "chosen"),
-    [(0.3, 0.29, 0.41, "1"), (0.2, 0.28, 0.52, "none"), (0.1, 0.6, 0.3, "2"), (0.0, 0.0, 1.0, "none")],
+    [
+        (0.3, 0.29, 0.41, "1"),
+        (0.2, 0.28, 0.52, "none"),
+        (0.1, 0.6, 0.3, "2"),
+        (0.0, 0.0, 1.0, "none"),
+        (0.1, 0.1, 0.3, "none"),
+    ],
 )
-def test_no_entry_is_chosen_only_where_that_is_likelier_than_all_entries_together(
+def test_no_entry_is_selected_only_where_that_is_likelier_than_all_entries_together(
     first: float, second: float, none: float, chosen: str
 ) -> None:
-    assert entry([("1", first), ("2", second), ("none", none)]) == chosen
+    assert selected([("1", first), ("2", second), ("none", none)]) == chosen
 
 
 @pytest.mark.parametrize(("match", "trusted"), [(-5000.0, 0), (5000.0, 1)])

@@ -202,7 +202,7 @@ class DecisionBatches:
 def _weights(mistaken: Sequence[bool]) -> list[float]:
     """How often to draw each answer, so that at least `_MISTAKEN` of those drawn are mistaken."""
     wrong = sum(mistaken)
-    if wrong in (0, len(mistaken)) or wrong >= _MISTAKEN * len(mistaken):
+    if wrong == 0 or wrong >= _MISTAKEN * len(mistaken):
         return [1.0] * len(mistaken)
     oftener = _MISTAKEN / (1 - _MISTAKEN) * (len(mistaken) - wrong) / wrong
     return [oftener if each else 1.0 for each in mistaken]
