@@ -148,6 +148,9 @@ class ScriptedTools:
     async def write(self, task: str, state: State, **also: Note) -> Draft:
         return self._draft(await self._next("write", task, state, also))
 
+    async def from_memory(self) -> Draft:
+        return await self.write("answer", self.start())
+
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
         return await self._listed("lines", task, state, also) or []
 

@@ -57,7 +57,7 @@ class CoReMmrag:
     async def answer(self, tools: Tools) -> Draft:
         """The four stages."""
         state = tools.start()
-        memory, (chosen, evidence) = await tools.together(tools.write("answer", state), from_evidence(state, tools))
+        memory, (chosen, evidence) = await tools.together(tools.from_memory(), from_evidence(state, tools))
         return await settle(memory, evidence, chosen, tools)
 
 
@@ -159,5 +159,5 @@ async def reconcile(state: State, tools: Tools) -> Draft:
     """Stages 1, 3 and 4 as the last step of another policy: memory against everything that it found."""
     if not (state.seen or state.found):
         return await tools.answer(state)
-    memory, evidence = await tools.together(tools.write("answer", tools.start()), tools.write("answer", state))
+    memory, evidence = await tools.together(tools.from_memory(), tools.write("answer", state))
     return await settle(memory, evidence, state, tools)

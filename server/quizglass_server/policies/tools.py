@@ -68,6 +68,14 @@ class Tools(Protocol):
         """Complete the generator's prompt of that name, telling nobody; empty when there is no time for it."""
         ...
 
+    async def from_memory(self) -> Draft:
+        """The answer with nothing looked up, telling nobody; empty when there is no time for it.
+
+        Where it abstains and the question asks about nothing but what it names, the answer without the picture, which
+        may show another thing; if the model is as sure of that as the bundle asks of what is told from memory.
+        """
+        ...
+
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
         """Complete such a prompt to lines: each once, none empty; none at all when there is no time for it."""
         ...

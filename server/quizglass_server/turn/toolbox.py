@@ -18,7 +18,7 @@ from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.steps.abstaining import Withholding, abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest, planned, selected
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
-from quizglass_server.steps.language.phrases import ANYTHING, phrases_of
+from quizglass_server.steps.language.phrases import ANYTHING, asks_by_its_names, phrases_of
 from quizglass_server.steps.lookup.matching import evidence_odds
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.turn.branches import in_branches, in_rounds
@@ -149,12 +149,27 @@ class Toolbox:
         self._look_ahead()
         answers = task in ANSWERS
         request = await self._requests.to(task, state, also, answers=answers)
+        return replace(await self._written(request, answers=answers), shown=state.shown)
+
+    async def from_memory(self) -> Draft:
+        """The answer with nothing looked up, telling nobody; without the picture where that only stands in its way."""
+        self._look_ahead()
+        request = await self._requests.to(ANSWER, self.start(), {}, answers=True)
+        draft = await self._written(request, answers=True)
+        if not (draft.text and self.abstains(draft) and request.pictures and asks_by_its_names(self._turn.question)):
+            return draft
+        again = await self._written(replace(request, pictures=()), answers=True)
+        return again if self.remembers(again) else draft
+
+    async def _written(self, request: GenerationRequest, *, answers: bool) -> Draft:
+        """What a prompt is completed to; empty when there is no time for it, a refusal where it cannot tell."""
         untold = self._untold(request) if answers else None
         if untold is not None:
             return untold
+        task = request.task
         draft = await self._runner.run(write.named("draft" if task == ANSWER else task), request) or Draft()
         self._runner.has_answer |= answers and bool(draft.text)
-        return replace(draft, shown=state.shown)
+        return draft
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
         """The lines of a completion; none when there is no time for it."""

@@ -24,6 +24,7 @@ from quizglass_server.policies import Policy
 from quizglass_server.policies.tools import Label
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.generate import lines_of
+from quizglass_server.steps.language.phrases import asks_by_its_names
 from quizglass_server.steps.language.wording import same_wording
 from quizglass_server.steps.prompt_values import prompt_values
 from quizglass_server.steps.tuning import Tuning
@@ -158,8 +159,19 @@ class OfflineTurn:
 
     async def write(self, task: str, state: State, **also: Note) -> Draft:
         """Fill the task's prompt from the state, complete it greedily, and note what that cost."""
-        ask = self._ask(self._models.answerer, task, state, also)
-        most = _LONG.get(task, MOST_TOKENS)
+        return await self._written(self._ask(self._models.answerer, task, state, also))
+
+    async def from_memory(self) -> Draft:
+        """The answer with nothing looked up; without the picture where that only stands in its way, as served."""
+        ask = self._ask(self._models.answerer, "answer", self.start(), {})
+        draft = await self._written(ask)
+        if not (ask.pictures and self.abstains(draft) and asks_by_its_names(self._turn.question)):
+            return draft
+        again = await self._written(replace(ask, pictures=()))
+        return again if self.remembers(again) else draft
+
+    async def _written(self, ask: Ask) -> Draft:
+        most = _LONG.get(ask.task, MOST_TOKENS)
         (written,) = await asyncio.to_thread(self._models.answerer.write, [ask], most)
         self._note(ask, written.text)
         self.spent.prompt_tokens += written.prompt_tokens
@@ -167,7 +179,7 @@ class OfflineTurn:
         self.spent.seconds += written.seconds
         counts = written.prompt_tokens, written.answer_tokens
         draft = Draft(written.text, written.probabilities, FinishReason.COMPLETE, *counts)
-        self.drafts[task] = draft
+        self.drafts[ask.task] = draft
         return draft
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:

@@ -126,3 +126,8 @@ def asks_by_name(question: str, names: Collection[str]) -> bool:
         return False
     phrases = [words(each.phrase) for each in named_at(question)]
     return all(any(stands_in(name, phrase) or stands_in(phrase, name) for name in known) for phrase in phrases)
+
+
+def asks_by_its_names(question: str) -> bool:
+    """Whether a question has a name ("the Velmora"), and asks about nothing else: "Who made the Velmora?"."""
+    return asks_by_name(question, {each.phrase for each in named_at(question) if each.by_name})

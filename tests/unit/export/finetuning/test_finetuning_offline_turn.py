@@ -102,3 +102,20 @@ def test_reading_no_entries_searches_nothing() -> None:
     search = Search()
     assert asyncio.run(turn(search).read_entries([], "its price")) == []
     assert search.asked == []
+
+
+class Distracted(Teller):
+    """A model that knows by heart what it says, beside no picture."""
+
+    def write(self, asks: Sequence[Ask], most_tokens: int = MOST_TOKENS) -> list[Written]:
+        super().write(asks, most_tokens)
+        return [Written("I don't know" if ask.pictures else "Tandric", (0.9,), 100, 3, 2.0) for ask in asks]
+
+
+def test_memory_is_asked_without_the_picture_where_that_stands_in_its_way() -> None:
+    for question, recalled in (("Who made the Velmora?", "Tandric"), (QUESTION, "I don't know")):
+        distracted = Distracted()
+        one = OfflineTurn(OfflineModels(distracted, Search()), question, Path("seen.png"))
+        assert asyncio.run(one.from_memory()).text == recalled
+        assert {ask.values["question"] for ask in distracted.asks} == {question}
+        assert one.spent.answer_tokens == 3 * len(distracted.asks)
