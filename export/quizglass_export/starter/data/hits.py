@@ -19,7 +19,7 @@ MANNERS = ("none", "right", "wrong", "several")
 _SHARES = (0.12, 0.5, 0.16, 0.22)
 """Of `MANNERS`: more wrong ones than searches bring, and still mostly right ones. With as many of both a base learned
 to distrust every hit."""
-_FIRST = 0.7
+FIRST = 0.7
 """How often the right one of several is the first: searches put it there more often than elsewhere."""
 _MOST = 5
 _TRIES = 30
@@ -79,7 +79,7 @@ class Hits:
             return self._as_drawn(manner, right, 0)
         rivals = self.rivals(right, self.rng.randint(1, _MOST - len(right)), beside)
         mixed = [*right, *rivals]
-        if self.rng.random() >= _FIRST:
+        if self.rng.random() >= FIRST:
             mixed = self.rng.sample(mixed, len(mixed))
         alike = [self._alike(target)] if self.rng.random() < 0.3 and len(mixed) < _MOST else []
         return self._as_drawn(manner, [*mixed, *alike], mixed.index(target))

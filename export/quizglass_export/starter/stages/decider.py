@@ -50,7 +50,7 @@ _RATE = 4e-4
 _SHARES = {
     "act": 0.9,
     "tool": 0.5,
-    "select": 0.3,
+    "select": 0.5,
     "select_by_text": 0.1,
     "entity": 0.3,
     "verify": 0.5,

@@ -431,6 +431,21 @@ def test_the_right_entry_is_the_targets(seed: int) -> None:
             assert starts[place] if place < 5 else not any(starts)
 
 
+def test_of_two_that_look_alike_a_search_finds_the_right_one_alone_or_both() -> None:
+    library = Library(DISPUTED)
+    choices = Choices(library, random.Random(3))
+    beside = set()
+    for question in DISPUTES * 4:
+        conflict = question.conflict
+        example = choices.select(question, 0) if conflict and conflict.kind == "near-twin" else None
+        if conflict is None or example is None:
+            continue
+        names = [line.partition(":")[0] for line in example.request.seen]
+        assert names[LETTERS.index(example.answer)] == library.things[question.target or ""].name
+        beside.add((library.things[conflict.rival].name in names, len(names)))
+    assert {(False, 1), (True, 2), (True, 5)} <= beside
+
+
 def test_what_is_judged_supported_is_told_or_seen() -> None:
     rng = random.Random(8)
     choices = Choices(LIBRARY, rng)

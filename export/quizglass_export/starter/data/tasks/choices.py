@@ -9,7 +9,7 @@ from dataclasses import replace
 from quizglass_export.pocketworld.question import ABSTAIN, Question
 from quizglass_export.pocketworld.world import Thing
 from quizglass_export.starter.data.examples import LETTERS, Example
-from quizglass_export.starter.data.hits import MANNERS, Drawn, Hits
+from quizglass_export.starter.data.hits import FIRST, MANNERS, Drawn, Hits
 from quizglass_export.starter.data.knowing import Known
 from quizglass_export.starter.data.library import Library
 from quizglass_export.starter.data.situations import base_request
@@ -27,6 +27,8 @@ _NONE = LETTERS[MOST_ENTRIES]
 _RIGHT_ENTITIES = 0.67
 _SELECTED = (0.15, 0.13, 0.72)
 """Of manners: one right, wrong ones, several with the right one."""
+_TOLD_APART = 0.5
+"""Of entries that look alike, how often the search found only the right one."""
 _JUDGED = (0.6, 0.25, 0.15)
 """Of answers that are supported, unsupported, contradicted."""
 
@@ -71,13 +73,18 @@ class Choices:
         return Example(base, letter, f"{template}-{'none' if drawn.place is None else 'entry'}")
 
     def _alike(self, question: Question, target: Thing) -> Drawn | None:
-        """The right entry and the one that is easily taken for it, which their texts tell apart."""
+        """The right entry and the one that is easily taken for it, which their texts tell apart.
+
+        Or the right one without that, as where the search told them apart.
+        """
         conflict = question.conflict
         rival = self.library.things.get(conflict.rival) if conflict and conflict.right == "text" else None
         if rival is None:
             return None
-        others = self.hits.rivals([target, rival], self.rng.randint(0, 2))
-        things = self.rng.sample([target, rival, *others], 2 + len(others))
+        found = [target] if self.rng.random() < _TOLD_APART else [target, rival]
+        things = [*found, *self.hits.rivals([target, rival], self.rng.randint(0, 3))]
+        if self.rng.random() >= FIRST:
+            things = self.rng.sample(things, len(things))
         lines = tuple(self.library.seen(thing) for thing in things)
         return Drawn("several", lines, things.index(target), tuple(things))
 
