@@ -6,6 +6,7 @@
 The upper and the lower branch run at the same time, over the same picture. In stage 2 the model looks at the pictures
 and texts of the first five entries together. The paper asks for all four in one long prompt; here each is a prompt of
 its own, so that they share the picture's prefix, and stage 4 writes which side it believes and why before it answers.
+Memory that knows nothing beside the picture is asked without it, where the question names all that it asks about.
 A caption stands for an entry's text where it is chosen; of the one that is chosen, the text is read, the passages that
 fit the question rewritten with its name; unless they stand behind its caption already. The paper's questions are all
 about what their picture shows; wearers also name things that it does not show, and those are searched for by text.

@@ -19,7 +19,7 @@ MANNERS = ("none", "right", "wrong", "several")
 _SHARES = (0.12, 0.5, 0.16, 0.22)
 """Of `MANNERS`: more wrong ones than searches bring, and still mostly right ones. With as many of both a base learned
 to distrust every hit."""
-FIRST = 0.7
+_FIRST = 0.7
 """How often the right one of several is the first: searches put it there more often than elsewhere."""
 _MOST = 5
 _TRIES = 30
@@ -78,11 +78,13 @@ class Hits:
         if manner == "right":
             return self._as_drawn(manner, right, 0)
         rivals = self.rivals(right, self.rng.randint(1, _MOST - len(right)), beside)
-        mixed = [*right, *rivals]
-        if self.rng.random() >= FIRST:
-            mixed = self.rng.sample(mixed, len(mixed))
+        mixed = self.ordered([*right, *rivals])
         alike = [self._alike(target)] if self.rng.random() < 0.3 and len(mixed) < _MOST else []
         return self._as_drawn(manner, [*mixed, *alike], mixed.index(target))
+
+    def ordered(self, things: Sequence[Thing]) -> list[Thing]:
+        """Things, the right one first, in an order in which a search might bring them."""
+        return list(things) if self.rng.random() < _FIRST else self.rng.sample(things, len(things))
 
     def strangers(self, question: Question, kin: float) -> list[Thing]:
         """One to three findable things besides those asked about, the first of the same kind in a share of `kin`.

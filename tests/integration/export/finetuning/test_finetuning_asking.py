@@ -17,7 +17,7 @@ from quizglass_export.finetuning.models.chat import OWN_PROMPTS, Prompts, chat_m
 from quizglass_export.finetuning.models.checkpoint import load
 from quizglass_server.models.prompts import SegmentKind, load_template
 from tests.support.bundles.tiny_models import write_generator, write_tokenizer
-from tests.support.finetuning import ChatServer, checkpoint, picture
+from tests.support.training.finetuning import ChatServer, checkpoint, picture
 
 torch.set_num_threads(1)
 LETTERS = letters(4)

@@ -20,8 +20,8 @@ from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.training.trainer import train
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.errors import Overloaded
-from tests.support.finetuning import ChatServer, checkpoint, entry, picture, rows, searching_server, text_of
 from tests.support.rpc_fakes import Stage
+from tests.support.training.finetuning import ChatServer, checkpoint, entry, picture, rows, searching_server, text_of
 
 torch.set_num_threads(1)
 

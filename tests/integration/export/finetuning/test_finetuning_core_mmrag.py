@@ -35,8 +35,8 @@ from quizglass_export.scoring.endpoint import ChatEndpoint
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.models.prompts import filled
 from quizglass_server.policies import POLICIES
-from tests.support.finetuning import ChatServer, checkpoint, picture, rows, searching_server
 from tests.support.rpc_fakes import Stage
+from tests.support.training.finetuning import ChatServer, checkpoint, picture, rows, searching_server
 
 torch.set_num_threads(1)
 CASES = {  # letters in the order of the search: together, by picture, by text; answers: from memory, from the entry

@@ -14,8 +14,8 @@ from quizglass_client.local import LocalServer
 from quizglass_export.cli import main
 from tests.support.benchmark_files import infoseek, visual7w
 from tests.support.bundles.tiny_bundle import write_bundle
-from tests.support.finetuning import ChatServer, picture, rows, searching_server
 from tests.support.rpc_fakes import Stage, png
+from tests.support.training.finetuning import ChatServer, picture, rows, searching_server
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from quizglass_export.finetuning.recipes import planner
 from quizglass_export.finetuning.recipes.planner import PLANS, PlannerAnnotation, Probe, annotate, balanced, plan_of
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.roles.shared.entry import GENERAL_PROMPTS
-from tests.support.finetuning import ChatServer, checkpoint, picture, rows
+from tests.support.training.finetuning import ChatServer, checkpoint, picture, rows
 
 torch.set_num_threads(1)
 KEY = "sk-never-to-be-seen"

@@ -48,8 +48,8 @@ from quizglass_server.policies.qa_dragon import Subject
 from quizglass_server.roles.decider import LinearDecider, LinearDeciderPart
 from quizglass_server.steps.signs import SIGNS
 from tests.support.bundles.tiny_checkpoints import bert_tokenizer, blip2
-from tests.support.finetuning import ChatServer, checkpoint, picture, rows, searching_server
 from tests.support.rpc_fakes import Stage
+from tests.support.training.finetuning import ChatServer, checkpoint, picture, rows, searching_server
 
 torch.set_num_threads(1)
 WORDS = {"words": "No. 8"}

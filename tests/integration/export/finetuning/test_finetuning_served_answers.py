@@ -13,7 +13,7 @@ from quizglass import values
 from quizglass_export.finetuning.fitting.verifier_line import VerifierLineTraining, fit
 from quizglass_export.finetuning.recipes.served_answers import ServedAnswersAnnotation, annotate
 from quizglass_export.finetuning.shared.progress import Progress
-from tests.support.finetuning import rows, searching_server
+from tests.support.training.finetuning import rows, searching_server
 
 QUIET = Progress(quiet=True)
 SAID = {

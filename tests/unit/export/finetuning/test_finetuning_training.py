@@ -37,7 +37,7 @@ from quizglass_export.finetuning.training.time_limit import rate_share
 from quizglass_export.finetuning.training.trainer import train
 from quizglass_export.roles.shared.entry import GENERAL_PROMPTS
 from quizglass_server.models.prompts import EMPTY, PromptTemplate
-from tests.support.finetuning import checkpoint, picture, rows
+from tests.support.training.finetuning import checkpoint, picture, rows
 
 torch.set_num_threads(1)
 LETTERS = [" A", " B", " C", " D"]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from quizglass_export.pocketworld.question import ABSTAIN, Question
 from quizglass_export.pocketworld.world import Thing
 from quizglass_export.starter.data.examples import LETTERS, Example
-from quizglass_export.starter.data.hits import FIRST, MANNERS, Drawn, Hits
+from quizglass_export.starter.data.hits import MANNERS, Drawn, Hits
 from quizglass_export.starter.data.knowing import Known
 from quizglass_export.starter.data.library import Library
 from quizglass_export.starter.data.situations import base_request
@@ -82,9 +82,7 @@ class Choices:
         if rival is None:
             return None
         found = [target] if self.rng.random() < _TOLD_APART else [target, rival]
-        things = [*found, *self.hits.rivals([target, rival], self.rng.randint(0, 3))]
-        if self.rng.random() >= FIRST:
-            things = self.rng.sample(things, len(things))
+        things = self.hits.ordered([*found, *self.hits.rivals([target, rival], self.rng.randint(0, 3))])
         lines = tuple(self.library.seen(thing) for thing in things)
         return Drawn("several", lines, things.index(target), tuple(things))
 

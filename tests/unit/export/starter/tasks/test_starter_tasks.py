@@ -9,12 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quizglass.values import Plan
-from quizglass_export.pocketworld.disputes import with_disputes
 from quizglass_export.pocketworld.phrasing import NUMBER_WORDS
 from quizglass_export.pocketworld.question import ABSTAIN, Question
-from quizglass_export.pocketworld.questions import make_conflicts, make_questions, make_unknowable
-from quizglass_export.pocketworld.world import core_world, make_world, with_core
-from quizglass_export.starter.data.examples import LETTERS, Example
+from quizglass_export.starter.data.examples import Example
 from quizglass_export.starter.data.hits import MANNERS, Hits
 from quizglass_export.starter.data.knowing import Known, by_heart, knows, missing_names, names
 from quizglass_export.starter.data.library import Library
@@ -37,13 +34,8 @@ from quizglass_server.policies.core_mmrag import Entry
 from quizglass_server.policies.omnisearch import Next
 from quizglass_server.policies.qa_dragon import Judgement, Same, Subject
 from quizglass_server.steps.calculator import Calculator, worked_out
+from tests.support.training.taught_world import DISPUTED, DISPUTES, LIBRARY, QUESTIONS, UNKNOWABLE
 
-WORLD = with_core(make_world(4321, 60, format=2), core_world(2))
-LIBRARY = Library(WORLD)
-QUESTIONS = make_questions(WORLD, 300, 7, unseen_share=0.5, format=2)
-UNKNOWABLE = make_unknowable(WORLD, 60, 3, format=2)
-DISPUTED = with_disputes(WORLD, 6)
-DISPUTES = make_conflicts(DISPUTED, 72, 5)
 EVERY = QUESTIONS + UNKNOWABLE
 seeds = st.integers(0, 1 << 30)
 _WORD = re.compile(r"\b[A-Z][a-z]+\b")
@@ -413,72 +405,6 @@ def test_an_action_goes_with_its_reformulation(seed: int) -> None:
             queries = {hop.query for hop in question.hops}
             assert set(moment.asked) <= queries
             assert not set(moment.asked) <= set((moment.request.query or "").split("; "))
-
-
-@given(seeds)
-@settings(max_examples=8, deadline=None)
-def test_the_right_entry_is_the_targets(seed: int) -> None:
-    rng = random.Random(seed)
-    choices = Choices(LIBRARY, rng)
-    for question in rng.sample(QUESTIONS, 8):
-        for template in ("select", "select_by_text"):
-            example = choices.select(question, 0, template)
-            if example is None:
-                continue
-            place = LETTERS.index(example.answer)
-            name = LIBRARY.things[question.target or ""].name
-            starts = [line.startswith(f"{name}:") for line in example.request.seen]
-            assert starts[place] if place < 5 else not any(starts)
-
-
-def test_of_two_that_look_alike_a_search_finds_the_right_one_alone_or_both() -> None:
-    library = Library(DISPUTED)
-    choices = Choices(library, random.Random(3))
-    beside = set()
-    for question in DISPUTES * 4:
-        conflict = question.conflict
-        example = choices.select(question, 0) if conflict and conflict.kind == "near-twin" else None
-        if conflict is None or example is None:
-            continue
-        names = [line.partition(":")[0] for line in example.request.seen]
-        assert names[LETTERS.index(example.answer)] == library.things[question.target or ""].name
-        beside.add((library.things[conflict.rival].name in names, len(names)))
-    assert {(False, 1), (True, 2), (True, 5)} <= beside
-
-
-def test_what_is_judged_supported_is_told_or_seen() -> None:
-    rng = random.Random(8)
-    choices = Choices(LIBRARY, rng)
-    labels = set()
-    for question in QUESTIONS:
-        example = choices.verify(question, 0, Known.taught(question, LIBRARY))
-        if example is None or question.claims:
-            continue
-        label = JUDGEMENTS[LETTERS.index(example.answer)]
-        labels.add(label)
-        evidence, answer = str(example.request.values["evidence"]), str(example.request.values["answer"])
-        if label == "supported":
-            assert answer == question.answer
-        elif label == "contradicted":
-            assert answer != question.answer
-        elif question.hops:
-            hop = question.hops[-1]
-            assert (LIBRARY.told(hop) or "?") not in evidence
-    assert labels == {"supported", "unsupported", "contradicted"}
-
-
-def test_what_is_known_of_another_thing_answers_no_question_that_has_no_answer() -> None:
-    choices = Choices(LIBRARY, random.Random(8))
-    judged = [(each, choices.verify(each, 0, Known.taught(each, LIBRARY))) for each in UNKNOWABLE]
-    shown = [(question, example) for question, example in judged if example is not None]
-    assert {question.family for question, _ in shown} >= {"unknowable", "false-premise", "absent"}
-    for question, example in shown:
-        values = example.request.values
-        evidence, answer = str(values["evidence"]), str(values["answer"])
-        assert JUDGEMENTS[LETTERS.index(example.answer)] == "unsupported"
-        assert answer in evidence, "it is told of something, so that its words alone do not give it away"
-        target = LIBRARY.things.get(question.target or "")
-        assert target is None or not LIBRARY.findable(target) or f"{target.name}:" not in evidence
 
 
 @given(seeds)
