@@ -60,10 +60,10 @@ _FITTED_BY = {
     "direct_accept": "search_router",
 }
 """Thresholds that a stage finds out itself, as its `done.json` has them."""
-PLANNED = {"found": 3, "judged": False, "rounds": 5, "links": 2}
-"""Of `evidence`: three passages are shown, as many as the world's articles have; the verifier judges for those policies
-alone that ask it; the world's questions take four lookups, and a round that sees that they are enough; what a passage
-names is in another."""
+PLANNED = {"found": 3, "rerank_first": 3, "judged": False, "rounds": 5, "links": 2}
+"""Of `evidence`: three passages are shown, as many as the world's articles have; where one of the first three answers,
+no others are reranked; the verifier judges for those policies alone that ask it; the world's questions take four
+lookups, and a round that sees that they are enough; what a passage names is in another."""
 CALIBRATION = (7001, 1000, 400)
 """Seed and size of the world that thresholds are set on, and how many queries."""
 PICTURES = 1200

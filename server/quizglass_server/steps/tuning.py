@@ -112,6 +112,8 @@ class EvidenceLimits(ManifestPart):
     """Chunks a text search brings back."""
     coarse_candidates: Count | None = None
     """Of the chunks, how many the coarse reranker leaves to the fine one; None: all."""
+    rerank_first: Count | None = None
+    """Of the chunks, how many are reranked at first, and alone where they tell all that is asked; None: all."""
     links: Annotated[int, Field(ge=0, le=20)] = 0
     """Where no passage answers, how many what they name brings; 0: names are not followed."""
     image_candidates: Count = 5

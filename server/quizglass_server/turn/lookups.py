@@ -33,6 +33,8 @@ from quizglass_server.turn.runner import StepRunner
 
 CHEAP_S = 0.05
 """Seconds; an embedding that usually takes longer is not begun before somebody asks for it."""
+SURE = 0.95
+"""Probability from which a passage answers, whatever the reranker would make of others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,8 @@ class Lookups:
         candidates = max(limit, self._tuning.text_candidates)
         if len(asked) > 1:  # reranking costs by the passage: several queries share what one has
             candidates = max(self._tuning.found, candidates // len(asked))
-        results = await at_once([self._passages(query, candidates, reranked=reranked) for query in asked])
+        few = max(limit, self._tuning.rerank_first or candidates)
+        results = await at_once([self._passages(query, candidates, few, reranked=reranked) for query in asked])
         best = merged([ranked for ranked, _, _ in results])
         kept = {(passage.entry_id, passage.text) for passage in best}
         left = merged([left for _, left, _ in results])
@@ -191,10 +194,16 @@ class Lookups:
         pictures: tuple[Picture, ...] | None = await asyncio.shield(self._pictures[wanted])
         return pictures or ()
 
-    async def _passages(self, query: str, most: int, *, reranked: bool) -> tuple[list[Evidence], list[Evidence], bool]:
-        """Passages for a query, best first; those that do not go with the picture; whether the first were reranked.
+    async def _passages(
+        self, query: str, most: int, few: int, *, reranked: bool
+    ) -> tuple[list[Evidence], list[Evidence], bool]:
+        """Passages for a query, best first; those that are not to be shown; whether the first were reranked.
 
-        Without `reranked` neither reranker sees them, the coarse one as little as the fine one.
+        Args:
+            query: what is searched for.
+            most: how many passages, at most.
+            few: how many are reranked before the others.
+            reranked: without it neither reranker sees them, the coarse one as little as the fine one.
         """
         hits = await self._runner.run(search_texts, self._resources.knowledge, query, most)
         passages, dropped = text_evidence(hits or []), list[Evidence]()
@@ -203,26 +212,46 @@ class Lookups:
         if passages and self._turn.picture is not None:
             parted = await self._runner.run(rerank_coarsely, self._turn.picture, query, passages, self._tuning)
             passages, dropped = parted or (passages, dropped)
-        ranked = await self._runner.run(rerank, query, passages) if passages else None
-        if ranked is None:
+        scored = await self._reranked(query, passages, few) if passages else None
+        if scored is None:
             return passages, dropped, False
+        ranked, spared = scored
         accept = self._tuning.rerank_accept
         ranked = each_first(query, await self._followed(query, ranked), accept)
         ranked, others = of_what_is_named(query, ranked, accept)
-        return ranked[:most], [*dropped, *others[:most]], True
+        return ranked[:most], [*dropped, *others[:most], *spared], True
+
+    async def _reranked(
+        self, query: str, passages: list[Evidence], few: int
+    ) -> tuple[list[Evidence], list[Evidence]] | None:
+        """Passages with the reranker's scores, best first, and those that it was spared; None where it had no time.
+
+        It is spared what the search puts behind the first few where these tell all that the query asks.
+        """
+        first, rest = passages[:few], passages[few:]
+        ranked = await self._runner.run(rerank, query, first)
+        if ranked is None:
+            return None
+        if not rest or self._tells_all(query, ranked, SURE):
+            return ranked, rest
+        others = await self._runner.run(rerank, query, rest)
+        return (ranked, rest) if others is None else (best_first([*ranked, *others]), [])
+
+    def _tells_all(self, query: str, ranked: Sequence[Evidence], least: float = 0.0) -> bool:
+        """Whether one of the ranked passages answers with this probability, and the query names nothing that no
+        accepted one is about."""
+        accept = self._tuning.rerank_accept
+        accepted = [passage for passage in ranked if passage.rerank_score >= accept]
+        return answered(ranked, max(least, accept)) and not names_another(query, accepted)
 
     async def _followed(self, query: str, ranked: list[Evidence]) -> list[Evidence]:
         """Ranked passages, where none of them answers with those of entries that the query or the first ones name.
 
         Where one answers and the query names something besides what they are about, with those of that alone.
         """
-        links, accept = self._tuning.links, self._tuning.rerank_accept
-        if not links:
+        if not self._tuning.links or self._tells_all(query, ranked):
             return ranked
-        if answered(ranked, accept):
-            if not names_another(query, [passage for passage in ranked if passage.rerank_score >= accept]):
-                return ranked
-            links = 0
+        links = 0 if answered(ranked, self._tuning.rerank_accept) else self._tuning.links
         encoder = self._resources.models[TEXT_ENCODER]
         linked = await self._runner.run(follow_links, encoder, query, ranked, links)
         scored = await self._runner.run(rerank, query, linked) if linked else None

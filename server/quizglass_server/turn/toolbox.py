@@ -255,6 +255,7 @@ class Toolbox:
     ) -> list[Evidence]:
         """Look the picture up; the evidence the generator is to be shown, or what the policy chooses that from."""
         self._journal.searched = True
+        self._look_ahead()
         if any(TAGS in self._requests.names(task) for task in self._tasks):
             self._givens.begin_tagging()  # beside the embedding: prompts may show tags where nothing is recognised
         return await self._lookups.image(phrases, limit, candidates=candidates)
@@ -383,11 +384,11 @@ class Toolbox:
             self._journal.emit(Decided(by, str(label.value), decided_by, dict(weighed)))
 
     def _look_ahead(self) -> None:
-        """While something is decided, begin what is likely to be needed whatever is decided; nothing is searched yet.
+        """While something is decided or the picture is looked up, begin what is likely to be needed after that.
 
         The generator prefills the picture when it has nothing else to do and the word gate has ended, whose core it
-        takes: the decider keeps the other. While words are read, which delays decisions for long, views are embedded
-        if that is cheap; without words to read, that would only take a core from the decider.
+        takes: decider or detector keep the other. While words are read, which delays decisions for long, views are
+        embedded if that is cheap; without words to read, that would only take a core from the decider.
         """
         if self._looks_ahead:
             return

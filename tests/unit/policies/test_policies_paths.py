@@ -225,8 +225,17 @@ async def test_the_planner_looks_at_the_picture_while_words_that_are_asked_about
     assert roles.index("planner looks") < roles.index("planner")
 
 
-@pytest.mark.parametrize("policy", ["none", "image", "text", "both"])
-async def test_a_policy_without_a_decision_has_nothing_to_prepare(policy: str) -> None:
+@pytest.mark.parametrize("policy", ["image", "both"])
+async def test_the_generator_looks_at_the_picture_while_that_is_looked_up(policy: str) -> None:
+    world = World()
+    await world.ask(policy=policy)
+    roles = [role for role, _ in world.models.calls.made]
+    assert roles.count("prepare") == 1
+    assert roles.index("prepare") < roles.index("answer")
+
+
+@pytest.mark.parametrize("policy", ["none", "text"])
+async def test_a_policy_that_asks_the_generator_first_has_nothing_to_prepare(policy: str) -> None:
     world = World()
     await world.ask(policy=policy)
     assert world.models.calls.of("prepare") == []
