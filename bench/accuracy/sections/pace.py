@@ -13,7 +13,7 @@ from typing import Any
 from bench.accuracy.ground import BUDGET_S, Ground
 from bench.results import Row, spread
 from bench.sections import Part
-from bench.worlds import in_own_order
+from bench.worlds import Trial, in_own_order
 from quizglass_client import Client
 from quizglass_export.pocketworld.dataset import SCENE_SIZE
 from quizglass_export.pocketworld.draw import draw_scene
@@ -26,19 +26,25 @@ _MOST = 0.85
 
 def run(ground: Ground) -> Part:
     """One question at a time, the policies in another order for each; a pixel tells each picture from all before it."""
-    seed = ground.seeds[0]
-    trial = ground.trial(seed, share=SHARE)
-    tick = ground.ticker("pace", len(trial.questions))
     times: dict[str, list[float]] = {policy: [] for policy in POLICIES}
-    unseen = [question.target in trial.unseen for question in trial.questions]
+    unseen: list[bool] = []
+    for seed in ground.seeds:
+        trial = ground.trial(seed, share=SHARE)
+        _time(ground, trial, times)
+        unseen += [question.target in trial.unseen for question in trial.questions]
+    data = {"questions": len(unseen), "unseen": alone(times[AGENT], times[BOTH], unseen)}
+    return Part([row(times[AGENT], times[BOTH]), adaptive(times[ADAPTIVE], times[BOTH])], data)
+
+
+def _time(ground: Ground, trial: Trial, times: dict[str, list[float]]) -> None:
+    """Add what each policy takes for each question of a world."""
+    tick = ground.ticker("pace", len(trial.questions))
     with ground.server(trial.folder) as target, Client(target, timeout=BUDGET_S) as client:
         client.answer(trial.questions[0].text, fresh(trial.questions[0], len(POLICIES)), policy=BOTH, budget=BUDGET_S)
         for question in trial.questions:
             for place, policy in enumerate(in_own_order(question.id, POLICIES)):
                 times[policy].append(_ms(client, question, fresh(question, place), policy))
             tick()
-    data = {"questions": len(trial.questions), "unseen": alone(times[AGENT], times[BOTH], unseen)}
-    return Part([row(times[AGENT], times[BOTH]), adaptive(times[ADAPTIVE], times[BOTH])], data)
 
 
 def alone(ours: Sequence[float], theirs: Sequence[float], unseen: Sequence[bool]) -> list[dict[str, Any]]:
