@@ -24,7 +24,7 @@ from quizglass_server.steps.lookup.links import answered, follow_links, with_lin
 from quizglass_server.steps.lookup.named import each_first, names_another, of_what_is_named
 from quizglass_server.steps.lookup.own_passages import own_passages, with_passages
 from quizglass_server.steps.lookup.pointing import each_meant, pointing
-from quizglass_server.steps.lookup.rerank import best_first, choose, merged, rerank
+from quizglass_server.steps.lookup.rerank import SURE, best_first, choose, merged, rerank
 from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
 from quizglass_server.steps.tuning import Tuning
 from quizglass_server.turn.journal import Journal
@@ -33,8 +33,6 @@ from quizglass_server.turn.runner import StepRunner
 
 CHEAP_S = 0.05
 """Seconds; an embedding that usually takes longer is not begun before somebody asks for it."""
-SURE = 0.95
-"""Probability from which a passage answers, whatever the reranker would make of others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from quizglass_server.steps.tuning import Tuning
 
 REJECTED = 0.02
 """Among passages less probable than this the reranker has no favourite: they keep the search's order."""
+SURE = 0.95
+"""A passage of this probability answers, whatever the reranker would make of others."""
 
 
 def _told(ranked: list[Evidence] | None, query: str, passages: Sequence[Evidence]) -> Telling:
