@@ -236,8 +236,7 @@ class Lookups:
         return (ranked, rest) if others is None else (best_first([*ranked, *others]), [])
 
     def _tells_all(self, query: str, ranked: Sequence[Evidence], least: float = 0.0) -> bool:
-        """Whether one of the ranked passages answers with this probability, and the query names nothing that no
-        accepted one is about."""
+        """Whether a passage answers this probably, and the query names nothing that no accepted one is about."""
         accept = self._tuning.rerank_accept
         accepted = [passage for passage in ranked if passage.rerank_score >= accept]
         return answered(ranked, max(least, accept)) and not names_another(query, accepted)
