@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 
 import torch
@@ -52,6 +53,10 @@ class Sizes:
     """How many times larger batches are than two CPU cores like them."""
     rate: float = 1.0
     """Factor on the joint stage's rate of learning: larger batches bear a higher one."""
+    decider_scale: int = 1
+    """As `scale`, for the decider, which has fewer questions to learn from."""
+    decider_minutes: float = inf
+    """Of training, at most: in more a fast machine would show the decider the same questions again and again."""
 
     @property
     def shards(self) -> Mapping[str, int]:
@@ -59,7 +64,18 @@ class Sizes:
         return {"slots": self.slots, "free": self.free}
 
 
-ON_GPU = Sizes(shard=2000, slots=12, free=36, joint=160, scale=12, rate=1.5)
+ON_GPU = Sizes(
+    shard=2000,
+    slots=12,
+    free=36,
+    joint=160,
+    decider=120,
+    annotated=42_000,
+    scale=12,
+    rate=1.5,
+    decider_scale=4,
+    decider_minutes=0.8,
+)
 """For a GPU and the many cores beside it, each of which makes a shard."""
 
 

@@ -17,8 +17,8 @@ from quizglass_export.starter.stages.decider import DECISIONS as ROLES  # noqa: 
 from quizglass_export.starter.train import STAGES, train  # noqa: E402
 from quizglass_export.starter.workplace import TRAINED_BEFORE, Sizes, Workplace  # noqa: E402
 
-SIZES = Sizes(shard=40, slots=2, free=2, joint=1, decider=1, annotated=24, held_out=1)
-MINUTES = {"vision": 0.005, "language": 0.005, "grounding": 0.005, "joint": 0.01, "decider": 0.01}
+SIZES = Sizes(shard=40, slots=2, free=2, joint=1, decider=1, annotated=24, held_out=1, decider_minutes=0.01)
+MINUTES = {"vision": 0.005, "language": 0.005, "grounding": 0.005, "joint": 0.01, "decider": 90.0}
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +49,7 @@ def test_every_stage_runs_and_notes_what_it_took(tmp_path: Path) -> None:
         assert isinstance(record["minutes"], float)
         assert isinstance(record["peak_memory_mb"], float)
         assert ("steps" in record) == (stage in MINUTES)
+    assert torch.load(tmp_path / "decider" / "progress.pt")["spent"] < 60  # the sizes allow less than the budget
     measured = done(tmp_path, "joint")
     assert any(task.startswith("rewrite-wrong-hit") for task in measured)
     assert set(done(tmp_path, "decider")) >= {"plan", "act", "tool", "select", "entity", "verifier", "confusion"}
@@ -125,6 +126,7 @@ def test_from_checkpoints_the_joint_stage_needs_neither_vision_nor_grounding(tmp
     work.begin_from(tmp_path / "checkpoints")
     train(["pictures", "joint"], MINUTES, 1, tmp_path, SIZES, kept=0.25)
     assert not work.finished("grounding")
+    assert torch.load(tmp_path / "decider" / "progress.pt")["spent"] < 60  # the sizes allow less than the budget
     measured = done(tmp_path, "joint")
     assert any(task.startswith("free-") for task in measured)
     assert measured["kept"] == 0.25
