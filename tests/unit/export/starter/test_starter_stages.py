@@ -126,7 +126,6 @@ def test_from_checkpoints_the_joint_stage_needs_neither_vision_nor_grounding(tmp
     work.begin_from(tmp_path / "checkpoints")
     train(["pictures", "joint"], MINUTES, 1, tmp_path, SIZES, kept=0.25)
     assert not work.finished("grounding")
-    assert torch.load(tmp_path / "decider" / "progress.pt")["spent"] < 60  # the sizes allow less than the budget
     measured = done(tmp_path, "joint")
     assert any(task.startswith("free-") for task in measured)
     assert measured["kept"] == 0.25
