@@ -57,31 +57,35 @@ class Choices:
 
     def select(self, question: Question, picture: int | None, template: str = "select") -> Example | None:
         """Which of up to five entries the question is about."""
-        hits = self.hits if template == "select" else self.blind
-        drawn = hits.draw(question, self.rng.choices(MANNERS[1:], _SELECTED)[0])
+        manner = self.rng.choices(MANNERS[1:], _SELECTED)[0]
+        # A picture search finds colours: where an entry alone tells another, it is oftener its caption that is wrong.
+        hits = self.blind if template != "select" or manner == "wrong" else self.hits
+        drawn = hits.draw(question, manner)
         target = hits.target(question)
         if target is None or len(hits.targets(question, target)) > 1 or (drawn.place or 0) >= MOST_ENTRIES:
             return None
         if question.conflict is not None:
-            alike = self._alike(question, target)
-            if alike is None or template != "select":
+            disputed = self._disputed(question, target)
+            if disputed is None or template != "select":
                 return None
-            drawn = alike
+            drawn = disputed
         seen = picture if template == "select" else None
         base = replace(base_request(question, seen), template=template, seen=drawn.lines[:MOST_ENTRIES])
         letter = _NONE if drawn.place is None else LETTERS[drawn.place]
         return Example(base, letter, f"{template}-{'none' if drawn.place is None else 'entry'}")
 
-    def _alike(self, question: Question, target: Thing) -> Drawn | None:
-        """The right entry and the one that is easily taken for it, which their texts tell apart.
+    def _disputed(self, question: Question, target: Thing) -> Drawn | None:
+        """The right entry, where its picture and its text, or those of the entry that is taken for it, disagree.
 
-        Or the right one without that, as where the search told them apart.
+        Where texts tell, the other one stands beside it, or not, as where the search told them apart. Where the picture
+        tells, since captions have changed places, the search does not bring the other one.
         """
         conflict = question.conflict
-        rival = self.library.things.get(conflict.rival) if conflict and conflict.right == "text" else None
-        if rival is None:
+        rival = self.library.things.get(conflict.rival) if conflict and conflict.right in ("text", "picture") else None
+        if conflict is None or rival is None:
             return None
-        found = [target] if self.rng.random() < _TOLD_APART else [target, rival]
+        alone = conflict.right == "picture" or self.rng.random() < _TOLD_APART
+        found = [target] if alone else [target, rival]
         things = self.hits.ordered([*found, *self.hits.rivals([target, rival], self.rng.randint(0, 3))])
         lines = tuple(self.library.seen(thing) for thing in things)
         return Drawn("several", lines, things.index(target), tuple(things))

@@ -45,6 +45,35 @@ def test_of_two_that_look_alike_a_search_finds_the_right_one_alone_or_both() -> 
     assert {(False, 1), (True, 2), (True, 5)} <= beside
 
 
+def test_an_entry_found_by_its_picture_is_the_right_one_though_its_caption_is_anothers() -> None:
+    library = Library(DISPUTED)
+    choices = Choices(library, random.Random(3))
+    counts = set()
+    for question in DISPUTES * 4:
+        conflict = question.conflict
+        swapped = conflict is not None and (conflict.kind, conflict.right) == ("telling-caption", "picture")
+        example = choices.select(question, 0) if swapped else None
+        if conflict is None or example is None:
+            continue
+        names = [line.partition(":")[0] for line in example.request.seen]
+        assert names[LETTERS.index(example.answer)] == library.things[question.target or ""].name
+        assert library.things[conflict.rival].name not in names
+        counts.add(len(names))
+    assert {1, 4} <= counts
+
+
+def test_an_entry_of_the_things_kind_that_was_found_alone_is_it() -> None:
+    choices = Choices(LIBRARY, random.Random(4))
+    letters: dict[bool, set[str]] = {True: set(), False: set()}
+    for question in QUESTIONS * 3:
+        example, target = choices.select(question, 0), choices.hits.target(question)
+        if example is None or target is None or len(example.request.seen) != 1:
+            continue
+        found = {thing.name: thing for thing in LIBRARY.world.things}[example.request.seen[0].partition(":")[0]]
+        letters[found.kind == target.kind].add(example.answer)
+    assert letters == {True: {LETTERS[0]}, False: {LETTERS[5]}}
+
+
 def test_what_is_judged_supported_is_told_or_seen() -> None:
     rng = random.Random(8)
     choices = Choices(LIBRARY, rng)
