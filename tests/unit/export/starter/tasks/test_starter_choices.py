@@ -30,36 +30,31 @@ def test_the_right_entry_is_the_targets(seed: int) -> None:
             assert starts[place] if place < 5 else not any(starts)
 
 
-def test_of_two_that_look_alike_a_search_finds_the_right_one_alone_or_both() -> None:
+def brought_beside(kind: str, right: str) -> set[tuple[bool, int]]:
+    """What stands beside the right entry of a kind of dispute: whether the rival does, and how many entries there are."""
     library = Library(DISPUTED)
     choices = Choices(library, random.Random(3))
     beside = set()
     for question in DISPUTES * 4:
         conflict = question.conflict
-        example = choices.select(question, 0) if conflict and conflict.kind == "near-twin" else None
-        if conflict is None or example is None:
+        if conflict is None or (conflict.kind, conflict.right) != (kind, right):
             continue
+        example = choices.select(question, 0)
+        assert example is not None
         names = [line.partition(":")[0] for line in example.request.seen]
         assert names[LETTERS.index(example.answer)] == library.things[question.target or ""].name
         beside.add((library.things[conflict.rival].name in names, len(names)))
-    assert {(False, 1), (True, 2), (True, 5)} <= beside
+    return beside
+
+
+def test_of_two_that_look_alike_a_search_finds_the_right_one_alone_or_both() -> None:
+    assert {(False, 1), (True, 2), (True, 5)} <= brought_beside("near-twin", "text")
 
 
 def test_an_entry_found_by_its_picture_is_the_right_one_though_its_caption_is_anothers() -> None:
-    library = Library(DISPUTED)
-    choices = Choices(library, random.Random(3))
-    counts = set()
-    for question in DISPUTES * 4:
-        conflict = question.conflict
-        swapped = conflict is not None and (conflict.kind, conflict.right) == ("telling-caption", "picture")
-        example = choices.select(question, 0) if swapped else None
-        if conflict is None or example is None:
-            continue
-        names = [line.partition(":")[0] for line in example.request.seen]
-        assert names[LETTERS.index(example.answer)] == library.things[question.target or ""].name
-        assert library.things[conflict.rival].name not in names
-        counts.add(len(names))
-    assert {1, 4} <= counts
+    beside = brought_beside("telling-caption", "picture")
+    assert {(False, 1), (False, 4)} <= beside
+    assert not any(rival for rival, _ in beside)
 
 
 def test_an_entry_of_the_things_kind_that_was_found_alone_is_it() -> None:
