@@ -31,7 +31,7 @@ def test_the_right_entry_is_the_targets(seed: int) -> None:
 
 
 def brought_beside(kind: str, right: str) -> set[tuple[bool, int]]:
-    """What stands beside the right entry of a kind of dispute: whether the rival does, and how many entries there are."""
+    """Of a kind of dispute, beside which the right entry was brought: whether the rival, and how many in all."""
     library = Library(DISPUTED)
     choices = Choices(library, random.Random(3))
     beside = set()
