@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from pathlib import Path
 
 from rich.console import Console
@@ -19,11 +19,13 @@ from quizglass_client.cli.imports.albums import FORMATS, PICTURES, albums
 from quizglass_client.cli.imports.documents import read_documents
 from quizglass_client.cli.imports.entries import FILE_NAME, BadLine, GoodLine, count_lines, entries_file, read_entries
 from quizglass_client.cli.imports.folder import Folder, Outside
+from quizglass_client.cli.imports.report import ImportReport
 from quizglass_client.cli.imports.tables import count_rows, read_csv, read_parquet
 from quizglass_client.cli.imports.wiki import read_wiki
 from quizglass_client.cli.tuning.alike import MOST, Alike, alike
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import FAILED, OK, UsageError, json_line, print_json, say, stdout
+from quizglass_client.terminal.show import plain
 from quizglass_client.types import AddReport, Entry
 
 Lines = Iterator[GoodLine | BadLine]
@@ -35,7 +37,8 @@ class Source:
     """What is imported."""
 
     path: Path
-    read: Callable[[], Lines]
+    read: Callable[[ImportReport], Lines]
+    """Its items; what is passed over, cut or guessed meanwhile goes into the report."""
     total: int | None
     """Items, where that is known without reading everything."""
     compared: bool = False
@@ -79,7 +82,7 @@ def add_command(commands: subcommands.Subcommands) -> None:
     subcommands.file(made.add_argument("path", type=Path, metavar="DIR|FILE", help=what))
     resume = "remembers there how far it got, and goes on from there when it is given again"
     subcommands.file(made.add_argument("--resume", type=Path, metavar="FILE", help=resume))
-    report = "write what was refused there, as JSON lines"
+    report = "write what was refused, passed over, cut or guessed there, as JSON lines"
     subcommands.file(made.add_argument("--report", type=Path, metavar="FILE", help=report))
     outside = "let pictures and documents lie outside of the folder; only for files that you trust"
     made.add_argument("--allow-outside", action="store_true", help=outside)
@@ -88,8 +91,14 @@ def add_command(commands: subcommands.Subcommands) -> None:
 
 
 def import_entries(client: Client, arguments: argparse.Namespace) -> int:
-    """Import, with a progress bar that counts what is on disk."""
+    """Import, with a progress bar that counts what is on disk.
+
+    Returns:
+        0 when all that was there was added as it stands; 1 when something was refused, passed over, cut or guessed, or
+        there was nothing.
+    """
     source = _source(arguments.path, anywhere=arguments.allow_outside)
+    compared = MOST if source.compared and arguments.compare else 0
     memory = _Memory(arguments.resume, _fingerprint(source.path))
     memory.load()
     memory.save()  # that both can be written is seen now, not when entries were added
@@ -97,13 +106,14 @@ def import_entries(client: Client, arguments: argparse.Namespace) -> int:
         arguments.report.write_text("")
     taken: list[GoodLine | BadLine] = []  # since the last batch that the server has acknowledged
     added, settled = 0, 0
+    noted = ImportReport()
     pictured: list[Entry] = []
 
     def good() -> Iterator[Entry]:
-        for line in islice(source.read(), memory.done, None):
+        for line in islice(source.read(noted), memory.done, None):
             taken.append(line)
             if isinstance(line, GoodLine):
-                if line.entry.pictures and len(pictured) < MOST:
+                if line.entry.pictures and len(pictured) < compared:
                     pictured.append(line.entry)
                 yield line.entry
 
@@ -120,10 +130,13 @@ def import_entries(client: Client, arguments: argparse.Namespace) -> int:
         _settle(memory, taken, final, settled, ended=True)
         progress.update(task, completed=memory.done)
         pairs: list[Alike] = []
-        if source.compared and arguments.compare:
+        if compared:
             comparing = progress.add_task("comparing pictures", total=len(pictured))
             pairs = alike(client, pictured, lambda: progress.advance(comparing))
-    return _say_report(source.path, added, memory.refused, pairs, arguments)
+    if not memory.done and noted.complete:
+        noted.passed_over(source.path.name, "there is no entry in it")
+    _say_report(_Done(source.path, added, memory.refused, noted, pairs), arguments)
+    return OK if noted.complete and not memory.refused else FAILED
 
 
 def _settle(
@@ -166,14 +179,14 @@ def _source(path: Path, *, anywhere: bool) -> Source:
         UsageError: nothing that can be imported.
     """
     if path.is_dir() and not (path / FILE_NAME).is_file() and (things := albums(path)):
-        return Source(path, lambda: read_documents(path, anywhere=anywhere), len(things), compared=True)
+        return Source(path, lambda _: read_documents(path, anywhere=anywhere), len(things), compared=True)
     suffix = path.suffix.lower() if path.is_file() else ""
     if suffix == ".csv":
-        return Source(path, lambda: read_csv(path, anywhere=anywhere), None)
+        return Source(path, lambda _: read_csv(path, anywhere=anywhere), None)
     if suffix == ".parquet":
-        return Source(path, lambda: read_parquet(path, anywhere=anywhere), count_rows(path))
+        return Source(path, lambda _: read_parquet(path, anywhere=anywhere), count_rows(path))
     if suffix in _WIKI:
-        return Source(path, lambda: read_wiki(path), None)
+        return Source(path, lambda _: read_wiki(path), None)
     if suffix in (*FORMATS, *PICTURES):
         raise UsageError(f"{path} is one document or picture; give the folder that it lies in")
     file = entries_file(path)
@@ -182,7 +195,7 @@ def _source(path: Path, *, anywhere: bool) -> Source:
             Folder(path, anywhere).file(FILE_NAME)
         except Outside as error:
             raise UsageError(f"{file}: {error}") from error
-    return Source(file, lambda: read_entries(file, anywhere=anywhere), count_lines(file))
+    return Source(file, lambda _: read_entries(file, anywhere=anywhere), count_lines(file))
 
 
 def _fingerprint(path: Path) -> str:
@@ -202,21 +215,31 @@ def _progress(quiet: bool) -> Progress:
     return Progress(*columns, console=Console(stderr=True), disable=quiet)
 
 
-def _say_report(
-    path: Path, added: int, refused: list[dict[str, object]], pairs: list[Alike], arguments: argparse.Namespace
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What came of an import."""
+
+    path: Path
+    added: int
+    refused: list[dict[str, object]]
+    noted: ImportReport
+    pairs: list[Alike]
+
+
+def _say_report(outcome: _Done, arguments: argparse.Namespace) -> None:
+    path, refused, noted = outcome.path, outcome.refused, outcome.noted
     if arguments.report is not None:
-        lines = [json_line(item) + "\n" for item in refused]
+        notes = [{"kind": note.kind, "name": note.name, "message": note.message} for note in noted.notes]
+        lines = [json_line(item) + "\n" for item in (*refused, *notes)]
         arguments.report.write_text("".join(lines), encoding="utf-8")
     if arguments.json:
-        told = {"alike": [asdict(pair) for pair in pairs]} if pairs else {}
-        print_json({"file": str(path), "added": added, "refused": refused, **told})
-    else:
-        for item in refused:
-            field_ = f"{item['field']}: " if item["field"] else ""
-            name = f" ({item['id']})" if item["id"] else ""
-            say(f"{path}:{item['line']}{name}: {field_}{item['message']}")
-        for pair in pairs:
-            say(str(pair))
-        stdout().print(Text(f"{added} entries added, {len(refused)} refused"))
-    return FAILED if refused else OK
+        told = {"alike": [asdict(pair) for pair in outcome.pairs]} if outcome.pairs else {}
+        print_json({"file": str(path), "added": outcome.added, "refused": refused, **noted.as_json(), **told})
+        return
+    for item in refused:
+        field_ = f"{item['field']}: " if item["field"] else ""
+        name = f" ({item['id']})" if item["id"] else ""
+        say(f"{path}:{item['line']}{name}: {field_}{item['message']}")
+    for line in chain(noted.lines(), map(str, outcome.pairs)):
+        say(line)
+    stdout().print(Text(plain(f"{outcome.added} entries added, {len(refused)} refused{noted.summary()}")))
