@@ -352,7 +352,8 @@ class Verdict(TurnEvent):
     min_token_probability: float
     mean_token_probability: float
     notes: Mapping[str, str] = field(default_factory=dict)
-    """How the answer came about, where the policy says so: of core-mmrag memory, external, believed and why."""
+    """How the answer came about: what other sources state instead (`disputed`), what was calculated, and what the
+    policy says, as core-mmrag does of memory, external, believed and why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ OTHER_WORDS = {
     "believed",
     "why",
     "calculated",
+    "disputed",
     "unseen",
     "CANCELLED",
 }

@@ -247,7 +247,7 @@ class Assistant:
                 support = judged(support, draft.supported)
             journal.ended(span, "", lambda: told_check(answer, support))
         journal.close()
-        journal.emit(Verdict(support.outcome, draft.p_min, draft.p_mean, _notes(draft)))
+        journal.emit(Verdict(support.outcome, draft.p_min, draft.p_mean, _notes(draft, support)))
         return Done(
             answer=answer,
             finish_reason=draft.finish,
@@ -263,10 +263,13 @@ class Assistant:
         )
 
 
-def _notes(draft: Draft) -> Mapping[str, str]:
-    """How the answer came about: what the policy says of it, and what was calculated."""
-    calculated = "; ".join(map(str, draft.calculations))
-    return {**draft.notes, "calculated": calculated} if calculated else draft.notes
+def _notes(draft: Draft, support: Support) -> Mapping[str, str]:
+    """How the answer came about: what the policy says of it, what was calculated, and which sources state otherwise."""
+    notes = {
+        "calculated": "; ".join(map(str, draft.calculations)),
+        "disputed": "; ".join(f"{dispute.value} [{dispute.evidence_id}]" for dispute in support.disputes),
+    }
+    return {**draft.notes, **{name: text for name, text in notes.items() if text}}
 
 
 def _abstain_reason(draft: Draft, journal: Journal) -> AbstainReason:

@@ -1,8 +1,10 @@
 """Checks an answer against the evidence it was given: deterministic, no model.
 
 The whole answer must stand in evidence that the generator was shown, or else everything that each of its clauses states
-in one sentence of it; of what was calculated, the numbers that went into it. It says where an answer comes from; it
-does not say that the evidence is true.
+in one sentence of it; of what was calculated, the numbers that went into it. It says where an answer comes from, and
+which sources state otherwise; it does not say which of them is true. Words printed in the picture are a weaker source
+than entries, which anybody may have written: they support nothing that an entry states otherwise, unless the question
+asks what is written.
 """
 
 from __future__ import annotations
@@ -10,18 +12,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
 from itertools import groupby
-from unicodedata import normalize
 
 from quizglass.values import Citation, Origin, VerdictOutcome
-from quizglass_server.domain.calculations import Calculation, Operand
+from quizglass_server.domain.calculations import Calculation
 from quizglass_server.domain.turns import Evidence, StepDetail
-from quizglass_server.steps.language.aligning import Path
-from quizglass_server.steps.language.entailing import entails, paths, statements
-from quizglass_server.steps.language.lexemes import lexemes, meaning
+from quizglass_server.steps.language.disputing import claims
+from quizglass_server.steps.language.entailing import entails, statements
+from quizglass_server.steps.language.lexemes import meaning
 from quizglass_server.steps.language.statements import Content, clauses, sentences
-from quizglass_server.steps.language.wording import Word, stands_in, starts_with, words
+from quizglass_server.steps.language.wording import Word, stands_in, words
+from quizglass_server.steps.read import asks_to_read
+from quizglass_server.steps.sources import Source, numbers
 from quizglass_server.steps.step import Telling
 from quizglass_server.steps.telling import texts
 
@@ -30,72 +32,27 @@ _NO_NAMES = frozenset(
     """a an the it its it's this that these those he she his her they their there is was are were in on at by from to
     of for and or but as with yes no i we you""".split()  # noqa: SIM905, a list of words reads better
 )
-_FEW = 3  # words of an answer that is a name or a measure, and no sentence
 _ORDER = {Origin.TEXT_SEARCH: 0, Origin.IMAGE_SEARCH: 1, Origin.MEMORY: 2, Origin.READ_TEXT: 3}
 
 
 @dataclass(frozen=True, slots=True)
+class Dispute:
+    """Another source that states otherwise."""
+
+    evidence_id: str
+    value: str
+    """What it has in place of the answer's value, as it is written there."""
+
+
+@dataclass(frozen=True, slots=True)
 class Support:
-    """Outcome of the check (never ABSTAINED) and which evidence backs which part of the answer."""
+    """Outcome of the check (never ABSTAINED), which evidence backs which part of the answer, and which disputes it."""
 
     outcome: VerdictOutcome
     citations: tuple[Citation, ...] = ()
-
-
-class _Source:
-    """Shown evidence, composed as the generator was shown it, and read as far as it is asked for."""
-
-    def __init__(self, item: Evidence) -> None:
-        self.item = item
-        self._title, self._text = normalize("NFC", item.title), normalize("NFC", item.text)
-
-    @cached_property
-    def words(self) -> tuple[Word, ...]:
-        """Words of title and text."""
-        return words(f"{self._title}\n{self._text}")
-
-    @cached_property
-    def numbers(self) -> frozenset[str]:
-        """Numbers of title and text, as `meaning` gives them."""
-        return _numbers(f"{self._title}\n{self._text}")
-
-    def has(self, operand: Operand) -> bool:
-        """Whether its number stands there, and the name of what has it."""
-        told = not operand.name or stands_in(words(operand.name), self.words)
-        return told and meaning(operand.number) in self.numbers
-
-    def opens_with(self, part: Sequence[Word]) -> bool:
-        """Whether these words stand there in this order; more than a few from the beginning of a sentence or title.
-
-        What stands inside a sentence need not be stated by it: "the houses are empty" in "half the houses are empty".
-        """
-        if not stands_in(part, self.words):
-            return False
-        if len(part) <= _FEW:
-            return True
-        texts = (self._title, *(self._text[start:] for start, _ in sentences(self._text)))
-        return any(starts_with(words(text), part) for text in texts)
-
-    @cached_property
-    def title(self) -> tuple[Content, ...]:
-        """What it is about."""
-        return tuple(content for clause in clauses(self._title) for content in clause.stating)
-
-    @cached_property
-    def sentences(self) -> tuple[Sequence[Path], ...]:
-        """The text's and the title, in all that can be read in them."""
-        said = (*(sentence for _, sentence in sentences(self._text)), self._title)
-        return tuple(_read(sentence) for sentence in said)
-
-
-@lru_cache(maxsize=512)
-def _read(sentence: str) -> Sequence[Path]:
-    """What can be read in a sentence of evidence, which turns are shown again and again."""
-    return paths(clauses(sentence))
-
-
-def _numbers(text: str) -> frozenset[str]:
-    return frozenset(lexeme.meaning for lexeme in lexemes(text) if lexeme.number)
+    disputes: tuple[Dispute, ...] = ()
+    overruled: bool = False
+    """Whether the answer is from words in the picture alone, and an entry states otherwise."""
 
 
 def verify(
@@ -109,7 +66,7 @@ def verify(
 
     Args:
         answer: trimmed; citations count its code points.
-        evidence: everything found in the turn; only what was shown (`used`) counts. Words read in the picture can
+        evidence: everything found in the turn; only what was shown (`used`) supports. Words read in the picture can
             support an answer but, being no search, never make one unsupported.
         calculations: what was worked out for the answer, whose results stand in it.
         question: may give numbers to calculate with, too.
@@ -117,23 +74,60 @@ def verify(
             none: it is not known.
 
     Returns:
-        SUPPORTED with citations; UNSUPPORTED when search results were shown and do not say all that the answer says
-        (citations of the clauses, names and numbers they do hold); else UNCHECKED.
+        SUPPORTED with citations and disputes; UNSUPPORTED when search results were shown and do not say all that the
+        answer says (citations of the clauses, names and numbers they do hold), or when it is overruled; else UNCHECKED.
     """
+    every = {item.id: Source(item) for item in evidence}
     used = _first_cited([item for item in evidence if item.used], shown)
-    sources = [_Source(item) for item in used]
+    support = _supported(answer, [every[item.id] for item in used], calculations, question)
+    if support.outcome is not VerdictOutcome.SUPPORTED:
+        return support
+    cited = [every[name] for name in dict.fromkeys(citation.evidence_id for citation in support.citations)]
+    values = [operand.number for each in calculations for operand in each.operands]
+    disputes = _disputes(values or [text for _, text in sentences(answer)], question, cited, list(every.values()))
+    entries = [dispute for dispute in disputes if not every[dispute.evidence_id].printed]
+    overruled = bool(entries) and all(source.printed for source in cited) and not asks_to_read(question)
+    outcome = VerdictOutcome.UNSUPPORTED if overruled else support.outcome
+    return replace(support, outcome=outcome, disputes=disputes, overruled=overruled)
+
+
+def _supported(answer: str, sources: Sequence[Source], calculations: Sequence[Calculation], question: str) -> Support:
+    """The outcome by the sources that were shown, whatever they say of each other."""
     spoken = words(answer)
-    outcome = _unsupported(used)
+    outcome = _unsupported(sources)
     if calculations:
         cited = _calculated(answer, calculations, sources, question)
         return Support(outcome) if cited is None else Support(VerdictOutcome.SUPPORTED, cited)
-    numbers = _numbers(answer)  # "5" is not what "5 million" says, nor "-5"
-    if whole := _standing(spoken, [each for each in sources if each.opens_with(spoken) and numbers <= each.numbers]):
+    counted = numbers(answer)  # "5" is not what "5 million" says, nor "-5"
+    if whole := _standing(spoken, [each for each in sources if each.opens_with(spoken) and counted <= each.numbers]):
         return Support(VerdictOutcome.SUPPORTED, (whole,))
     if parts := _stated(answer, sources):
         return Support(VerdictOutcome.SUPPORTED, parts)
     runs = (_standing(run, sources) for run in _named_runs(spoken))
     return Support(outcome, tuple(citation for citation in runs if citation))
+
+
+def _disputes(
+    said: Sequence[str], question: str, cited: Sequence[Source], every: Sequence[Source]
+) -> tuple[Dispute, ...]:
+    """What other sources have in place of what an answer says, each source once.
+
+    Args:
+        said: the answer's sentences, or the numbers that it was calculated from.
+        question: what was asked.
+        cited: sources that the answer stands in.
+        every: all that the turn found, whether it was shown or not.
+    """
+    asked = clauses(question)
+    seen = {each.item.entry_id for each in every if each.item.origin is Origin.IMAGE_SEARCH and each.item.used}
+    found: dict[str, Dispute] = {}
+    for text in said:
+        for source in cited:
+            made = claims(clauses(text), question, source.telling(text))
+            for other in every if made else ():
+                if other.item.id not in found and (value := other.otherwise(made, source, asked, seen)):
+                    found[other.item.id] = Dispute(other.item.id, value)
+    return tuple(found.values())
 
 
 def _first_cited(used: Sequence[Evidence], shown: Sequence[str]) -> list[Evidence]:
@@ -147,13 +141,13 @@ def _first_cited(used: Sequence[Evidence], shown: Sequence[str]) -> list[Evidenc
     return sorted(used, key=order)
 
 
-def _unsupported(used: Sequence[Evidence]) -> VerdictOutcome:
-    searched = any(item.origin is not Origin.READ_TEXT for item in used)
+def _unsupported(shown: Sequence[Source]) -> VerdictOutcome:
+    searched = not all(source.printed for source in shown)
     return VerdictOutcome.UNSUPPORTED if searched else VerdictOutcome.UNCHECKED
 
 
 def _calculated(
-    answer: str, calculations: Sequence[Calculation], sources: Sequence[_Source], question: str
+    answer: str, calculations: Sequence[Calculation], sources: Sequence[Source], question: str
 ) -> tuple[Citation, ...] | None:
     """For each result every source of a number that it comes from; None where one comes from nowhere.
 
@@ -161,7 +155,7 @@ def _calculated(
     evidence, too, or in the question.
     """
     citations: list[Citation] = []
-    asked, spans, end = _numbers(question), [], 0
+    asked, spans, end = numbers(question), [], 0
     for calculation in calculations:
         start = _place(calculation.result, answer, end)
         end = start + len(calculation.result)
@@ -194,8 +188,8 @@ def _place(result: str, answer: str, begin: int) -> int:
 
 
 def judged(support: Support, supported: bool | None) -> Support:
-    """The outcome by a verifier's judgement, where there is one; it reads more than words."""
-    if supported is None:
+    """The outcome by a verifier's judgement, where there is one: it reads more than words, but none in the picture."""
+    if supported is None or support.overruled:
         return support
     return replace(support, outcome=VerdictOutcome.SUPPORTED if supported else VerdictOutcome.UNSUPPORTED)
 
@@ -203,16 +197,18 @@ def judged(support: Support, supported: bool | None) -> Support:
 def told_check(answer: str, support: Support) -> Telling:
     """What the check was given, and what it found."""
     cited = (f"{answer[citation.start : citation.end]} [{citation.evidence_id}]" for citation in support.citations)
-    return texts("answer", answer), [StepDetail("outcome", support.outcome.value), *texts("stands in", *cited)]
+    others = (f"{dispute.value} [{dispute.evidence_id}]" for dispute in support.disputes)
+    found = [StepDetail("outcome", support.outcome.value), *texts("stands in", *cited), *texts("disputed by", *others)]
+    return texts("answer", answer), found
 
 
-def _standing(part: Sequence[Word], sources: Sequence[_Source]) -> Citation | None:
+def _standing(part: Sequence[Word], sources: Sequence[Source]) -> Citation | None:
     """The first source that has these words in this order."""
     having = (source for source in sources if stands_in(part, source.words))
     return next((_cite(source, part[0], part[-1]) for source in having), None)
 
 
-def _stated(answer: str, sources: Sequence[_Source]) -> tuple[Citation, ...]:
+def _stated(answer: str, sources: Sequence[Source]) -> tuple[Citation, ...]:
     """For each clause of an answer the first source of which one sentence states all of it; none where one has none."""
     parts = []
     for start, text in sentences(answer):
@@ -227,7 +223,7 @@ def _stated(answer: str, sources: Sequence[_Source]) -> tuple[Citation, ...]:
     return tuple(parts)
 
 
-def _states(source: _Source, stated: Sequence[tuple[Content, ...]]) -> bool:
+def _states(source: Source, stated: Sequence[tuple[Content, ...]]) -> bool:
     return any(entails(sentence, stated, source.title) for sentence in source.sentences)
 
 
@@ -238,6 +234,6 @@ def _named_runs(spoken: Sequence[Word]) -> Iterator[tuple[Word, ...]]:
             yield tuple(run)
 
 
-def _cite(source: _Source, first: Word, last: Word, start: int = 0) -> Citation:
+def _cite(source: Source, first: Word, last: Word, start: int = 0) -> Citation:
     item = source.item
     return Citation(item.id, item.entry_id, item.title, start + first.start, start + last.end)

@@ -12,6 +12,8 @@ import pytest
 from quizglass.values import (
     AbstainReason,
     AnswerDelta,
+    Entry,
+    EvidenceFound,
     FinishReason,
     Plan,
     PlanMade,
@@ -20,6 +22,7 @@ from quizglass.values import (
     Verdict,
     VerdictOutcome,
 )
+from quizglass_server.domain.entries import ChunkHit
 from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, InvalidInput, Overloaded, RoleMissing
 from quizglass_server.roles.reader import READER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
@@ -60,6 +63,27 @@ def failing(error: Exception):
         raise error
 
     return fail
+
+
+@pytest.mark.parametrize("policy", ["text", "both", "planning-agent", "planning-agent-reconciled", "core-mmrag"])
+async def test_a_source_that_states_otherwise_is_named_under_every_policy(policy: str) -> None:
+    world = World()
+    other = Entry("report", "Velmora", "A report on the Velmora.")
+    world.knowledge.chunks.append(ChunkHit(other, "The price of the Velmora is 3 crowns.", 0.6))
+    events = await world.ask(policy=policy)
+    end, checked = done(events), verdict(events)
+    found = {item.id: item for event in events if isinstance(event, EvidenceFound) for item in event.items}
+    assert (end.answer, checked.outcome) == ("45 crowns", VerdictOutcome.SUPPORTED)
+    value, _, number = checked.notes["disputed"].rpartition(" ")
+    assert (value, found[number.strip("[]")].entry_id) == ("3 crowns", "report")
+
+
+async def test_printed_words_that_an_entry_contradicts_support_no_answer() -> None:
+    world = World()
+    world.models.lines = ["The Velmora", "costs 3 crowns"]
+    world.models.answer = [" 3", " crowns"]
+    checked = verdict(await world.ask())
+    assert (checked.outcome, checked.notes["disputed"]) == (VerdictOutcome.UNSUPPORTED, "45 crowns [4]")
 
 
 async def test_an_answer_streams_and_is_cited() -> None:

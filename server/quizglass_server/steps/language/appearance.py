@@ -71,6 +71,11 @@ def _hues(text: str) -> set[str]:
     return {_SPELLINGS.get(word.key, word.key) for word in words(text) if word.key in _HUES}
 
 
+def is_hue(key: str) -> bool:
+    """Whether a word, as of `Word.key`, is one for a colour and nothing else."""
+    return key in _HUES
+
+
 def asks_colour(question: str) -> bool:
     """Whether it asks for the colour of something that it points at; not of a thing that it names."""
     return _COLOUR_ASKED.search(question) is not None

@@ -20,6 +20,8 @@ export class Turn {
     /** @type {any} the last event, once it has come */
     this.done = null;
     this.verdict = "";
+    /** What other sources state, with the numbers of the evidence. */
+    this.disputed = "";
     this.frame = "";
     this.firstWords = 0;
   }
@@ -50,7 +52,10 @@ export class Turn {
     else if (name === "answerDelta") this.answer = content.text.trimStart();
     else if (name === "provisional") this.draft = content.text;
     else if (name === "withdrawn" || name === "confirmed") this.draft = name === "confirmed" ? this.draft : "";
-    else if (name === "verdict") this.verdict = word(content.outcome, "OUTCOME_");
+    else if (name === "verdict") {
+      this.verdict = word(content.outcome, "OUTCOME_");
+      this.disputed = content.notes?.disputed ?? "";
+    }
     else if (name === "done") {
       this.done = content;
       this.answer = content.answer ?? "";

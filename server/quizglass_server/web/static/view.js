@@ -65,7 +65,8 @@ function piece({ text, ids }) {
 function showVerdict(turn) {
   const why = word(turn.done.abstainReason, "ABSTAIN_REASON_");
   const verdict = byId("verdict");
-  verdict.textContent = /** @type {any} */ (ABSTENTIONS)[why] ?? /** @type {any} */ (VERDICTS)[turn.verdict] ?? "";
+  const outcome = /** @type {any} */ (ABSTENTIONS)[why] ?? /** @type {any} */ (VERDICTS)[turn.verdict] ?? "";
+  verdict.textContent = turn.disputed ? `${outcome} Sources disagree, others say: ${turn.disputed}.` : outcome;
   verdict.hidden = !verdict.textContent;
 }
 

@@ -1,0 +1,162 @@
+"""Evidence as an answer is checked against it: read sentence by sentence, as far as it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from functools import cached_property, lru_cache
+from unicodedata import normalize
+
+from quizglass.values import Origin
+from quizglass_server.domain.calculations import Operand
+from quizglass_server.domain.turns import Evidence
+from quizglass_server.steps.language.aligning import Path
+from quizglass_server.steps.language.disputing import Claim, disputed, restated
+from quizglass_server.steps.language.entailing import paths
+from quizglass_server.steps.language.lexemes import lexemes, meaning
+from quizglass_server.steps.language.statements import Clause, Content, clauses, sentences
+from quizglass_server.steps.language.wording import Word, stands_in, starts_with, words
+
+_FEW = 3  # words of an answer that is a name or a measure, and no sentence
+
+
+class Source:
+    """A piece of evidence. Accents are composed, as the generator was shown them."""
+
+    def __init__(self, item: Evidence) -> None:
+        self.item = item
+        self._title, self._text = normalize("NFC", item.title), normalize("NFC", item.text)
+
+    @cached_property
+    def words(self) -> tuple[Word, ...]:
+        """Words of title and text."""
+        return words(f"{self._title}\n{self._text}")
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """Numbers of title and text, as `meaning` gives them."""
+        return numbers(f"{self._title}\n{self._text}")
+
+    def has(self, operand: Operand) -> bool:
+        """Whether its number stands there, and the name of what has it."""
+        told = not operand.name or stands_in(words(operand.name), self.words)
+        return told and meaning(operand.number) in self.numbers
+
+    def opens_with(self, part: Sequence[Word]) -> bool:
+        """Whether these words stand there in this order; more than a few from the beginning of a sentence or title.
+
+        What stands inside a sentence need not be stated by it: "the houses are empty" in "half the houses are empty".
+        """
+        if not stands_in(part, self.words):
+            return False
+        if len(part) <= _FEW:
+            return True
+        openings = (self._title, *(self._text[start:] for start, _ in sentences(self._text)))
+        return any(starts_with(words(text), part) for text in openings)
+
+    @cached_property
+    def _folded(self) -> str:
+        return f"{self._title}\n{self._text}".casefold()
+
+    @property
+    def printed(self) -> bool:
+        """Whether it was read in the picture."""
+        return self.item.origin is Origin.READ_TEXT
+
+    @cached_property
+    def meanings(self) -> frozenset[str]:
+        """What the words of title and text stand for."""
+        return frozenset[str]().union(*map(_meanings, self.texts))
+
+    @cached_property
+    def title(self) -> tuple[Content, ...]:
+        """What it is about."""
+        return _title(self._title)
+
+    @cached_property
+    def about(self) -> frozenset[str]:
+        """Meanings of the words for what it is about."""
+        return frozenset(content.meaning for content in self.title)
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """The names among them, or all where none is written as one."""
+        return frozenset(content.meaning for content in self.title if content.name) or self.about
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """Its sentences and its title."""
+        return (*(sentence for _, sentence in sentences(self._text)), self._title)
+
+    @cached_property
+    def sentences(self) -> tuple[Sequence[Path], ...]:
+        """The same, in all that can be read in them."""
+        return tuple(_read(sentence) for sentence in self.texts)
+
+    def telling(self, text: str) -> Sequence[Clause]:
+        """The first of its sentences that has all that a text has; none where none has."""
+        wanted = _meanings(text)
+        return clauses(next((each for each in self.texts if wanted <= _meanings(each)), ""))
+
+    def otherwise(
+        self, claims: Sequence[Claim], told_by: Source, asked: Sequence[Clause], recognised: Container[str]
+    ) -> str:
+        """What it has in place of a claim's value; empty where it says the same, or nothing of that.
+
+        Args:
+            claims: of an answer.
+            told_by: the source of the answer.
+            asked: the question.
+            recognised: ids of the entries that the picture was found to show: words printed in it may be about them.
+        """
+        if self.item.entry_id == told_by.item.entry_id:
+            return ""
+        shared = self._subject(told_by, asked, recognised)
+        same = set[tuple[str, ...]]()
+        for claim in claims:
+            value = tuple(content.meaning for content in claim.value)
+            about = shared or frozenset(content.meaning for content in claim.named) or told_by.named
+            if not shared and not any(one.word.key in self._folded for one in claim.named or told_by.title):
+                continue  # it is about something else: most evidence is, and is not read
+            if value in same or not claim.meanings <= self.meanings | about:
+                continue
+            read = [
+                (text, sentence)
+                for text, sentence in zip(self.texts, self.sentences, strict=True)
+                if shared or (about and about <= _meanings(text))
+            ]
+            if any(restated(claim, sentence, about) for _, sentence in read):
+                same.add(value)
+                continue
+            for text, sentence in read:
+                if place := disputed(claim, sentence, about):
+                    return text[slice(*place)]
+        return ""
+
+    def _subject(self, other: Source, asked: Sequence[Clause], recognised: Container[str]) -> frozenset[str]:
+        """Meanings of the words for what both are about as a whole; none where they may be about different things."""
+        if not (self.printed or other.printed):
+            return self.about if self.named == other.named else frozenset()
+        entry, printed = (other, self) if self.printed else (self, other)
+        told = printed.meanings.union(content.meaning for clause in asked for content in clause.stating)
+        return entry.about if entry.about <= told or entry.item.entry_id in recognised else frozenset()
+
+
+@lru_cache(maxsize=512)
+def _title(text: str) -> tuple[Content, ...]:
+    return tuple(content for clause in clauses(text) for content in clause.stating)
+
+
+@lru_cache(maxsize=512)
+def _meanings(text: str) -> frozenset[str]:
+    return frozenset(lexeme.meaning for lexeme in lexemes(text))
+
+
+@lru_cache(maxsize=512)
+def _read(sentence: str) -> Sequence[Path]:
+    """What can be read in a sentence of evidence, which turns are shown again and again."""
+    return paths(clauses(sentence))
+
+
+def numbers(text: str) -> frozenset[str]:
+    """Numbers of a text, as `meaning` gives them."""
+    return frozenset(lexeme.meaning for lexeme in lexemes(text) if lexeme.number)
