@@ -15,15 +15,14 @@ WORKDIR /src
 RUN python3 -m venv /opt/quizglass && /opt/quizglass/bin/pip install --no-cache-dir pip==26.3
 # llama.cpp for every CPU of this architecture and, of cards, Turing to Hopper; others run by the driver's compilation of
 # the newest of these.
-COPY pyproject.toml ./
+COPY server/pyproject.toml ./server/
 COPY server/native ./server/native
 RUN /opt/quizglass/bin/python server/native/wheel.py --install --cache /tmp/wheels \
     --define GGML_CUDA=ON --define "CMAKE_CUDA_ARCHITECTURES=75;80;86;89;90"
-COPY README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE ./
 COPY protos ./protos
 COPY server ./server
 COPY clients/python ./clients/python
-COPY export ./export
 RUN /opt/quizglass/bin/pip install --no-cache-dir '.[gpu,web]'
 
 FROM nvidia/cuda:12.9.1-cudnn-runtime-ubuntu24.04 AS gpu
@@ -52,14 +51,13 @@ RUN apt-get update \
 WORKDIR /src
 RUN python -m venv /opt/quizglass && /opt/quizglass/bin/pip install --no-cache-dir pip==26.3
 # llama.cpp for every CPU of this architecture, not only for that of the machine that builds the image.
-COPY pyproject.toml ./
+COPY server/pyproject.toml ./server/
 COPY server/native ./server/native
 RUN /opt/quizglass/bin/python server/native/wheel.py --install --cache /tmp/wheels
-COPY README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE ./
 COPY protos ./protos
 COPY server ./server
 COPY clients/python ./clients/python
-COPY export ./export
 RUN /opt/quizglass/bin/pip install --no-cache-dir '.[cpu,web]'
 
 FROM python:3.11.13-slim-bookworm AS cpu

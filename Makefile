@@ -48,23 +48,23 @@ $(VENV)/bin/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 # Compiled from source once, for every CPU of this architecture; the wheel stays in the user's cache.
-$(VENV)/.llama: pyproject.toml $(wildcard server/native/*) | $(VENV)/bin/python
+$(VENV)/.llama: server/pyproject.toml $(wildcard server/native/*) | $(VENV)/bin/python
 	@echo "Installing llama.cpp (compiled once, about seven minutes on two cores)"
 	$(BIN)/python server/native/wheel.py --install
 	@touch $@
 
-$(VENV)/.server: pyproject.toml $(VENV)/.llama
+$(VENV)/.server: pyproject.toml server/pyproject.toml $(VENV)/.llama
 	@echo "Installing the server"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,web]'
+	$(BIN)/python -m pip install --quiet --progress-bar on -e . -e './server[cpu,web]'
 	@touch $@
 
 # PyTorch alone, in one attempt of seconds: an index that cannot be reached is tried for every package, many times each.
-$(VENV)/.dev: pyproject.toml $(VENV)/.server
+$(VENV)/.dev: export/pyproject.toml $(VENV)/.server
 	@echo "Installing what tests and export need"
 	@[ -z "$(TORCH_INDEX)" ] || $(BIN)/python -m pip install --quiet --no-deps --retries 1 --timeout 10 \
-		--index-url $(TORCH_INDEX) "$$(sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml)" \
+		--index-url $(TORCH_INDEX) "$$(sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' export/pyproject.toml)" \
 		|| echo "Not from $(TORCH_INDEX): the usual index gives PyTorch, with CUDA where it is PyPI"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,web,export,heic,import,milvus,dev]'
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[heic,import,dev]' -e './server[cpu,web,milvus]' -e ./export
 	@touch $@
 
 demo: $(VENV)/.server ## Start the server on the starter bundle, ask it questions, and print the address of its page

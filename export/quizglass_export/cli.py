@@ -24,7 +24,8 @@ from quizglass_export.pocketworld.dataset import command as pocketworld
 from quizglass_export.reporting import command as reporting
 from quizglass_export.trt import command as trt
 
-_EXTRA = "in the clone: pip install '.[export]'"
+_EXTRAS = {"onnxruntime": "cpu", "pyarrow": "import", "tensorrt": "gpu"}
+"""Extras that bring a package; all others come with `export`."""
 
 
 def build_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
@@ -83,9 +84,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status: int = args.run(args)
     except ModuleNotFoundError as error:
-        if (error.name or "").startswith("quizglass"):
+        package = (error.name or "").partition(".")[0]
+        if package.startswith("quizglass"):
             raise
-        print(f"quizglass-export {args.command}: needs {error.name}; {_EXTRA}", file=sys.stderr)
+        remedy = f"in the clone: pip install '.[{_EXTRAS.get(package, 'export')}]'"
+        print(f"quizglass-export {args.command}: needs {package}; {remedy}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:  # of a command that has nothing to say about what it leaves
         print(f"quizglass-export {args.command}: stopped", file=sys.stderr)

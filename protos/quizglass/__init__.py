@@ -1,1 +1,3 @@
-"""The quizglass contract."""
+"""The quizglass contract: what server and clients share."""
+
+__version__ = "0.1.0"

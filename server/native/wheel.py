@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
-_PROJECT = _HERE.parents[1] / "pyproject.toml"
+_PROJECT = _HERE.parent / "pyproject.toml"
 _OURS = ("variants.cmake", "amx_probe.c")
 _DEFINITIONS = {
     "GGML_NATIVE": "OFF",
@@ -58,15 +58,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def pinned_requirement(project: str) -> str:
-    """The line of pyproject.toml that pins llama-cpp-python.
+    """The line of the server's pyproject.toml that pins llama-cpp-python.
 
     Raises:
         ValueError: there is no such line, or it pins no version.
     """
-    for requirement in tomllib.loads(project)["project"]["optional-dependencies"]["server"]:
+    for requirement in tomllib.loads(project)["project"]["dependencies"]:
         if re.fullmatch(r"llama-cpp-python==[\w.]+", requirement):
             return str(requirement)
-    raise ValueError("pyproject.toml: the extra 'server' does not pin llama-cpp-python==VERSION")
+    raise ValueError("server/pyproject.toml does not pin llama-cpp-python==VERSION")
 
 
 def _key(requirement: str, definitions: Sequence[str]) -> str:

@@ -2,9 +2,10 @@
 
 import os
 
+from quizglass import __version__
 from quizglass_server.offline import stay_offline
 
-__version__ = "0.1.0"
+__all__ = ["__version__"]
 
 stay_offline()
 # Read by gRPC when it is imported, wherever that is. Its handlers for forks crash children of a process that serves;

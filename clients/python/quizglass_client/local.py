@@ -1,7 +1,7 @@
 """Starts a server of one's own on loopback: for demos, notebooks, tests and benchmarks.
 
-The server runs as a child process and is stopped by its own process id. The package's `cpu` or `gpu` extra must be
-installed; the client itself needs neither.
+The server runs as a child process and is stopped by its own process id. It is a package of its own, which the extras
+`cpu` and `gpu` bring.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -56,8 +57,11 @@ class LocalServer:
         """Start, and wait until the server says that it serves.
 
         Raises:
-            ServerUnavailable: the server ended instead; the message has its exit status and where its log is.
+            ServerUnavailable: the server ended instead; the message has its exit status and where its log is. Or no
+                server is installed here.
         """
+        if find_spec("quizglass_server") is None:
+            raise ServerUnavailable("no server is installed here; in the clone: pip install '.[cpu]' (or '.[gpu]')")
         errors: IO[str] | int = self._log.open("a") if self._log else subprocess.DEVNULL
         try:
             # An interrupt is raised in the main thread, where one that came in the middle of this would lose a server

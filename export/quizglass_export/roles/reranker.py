@@ -14,7 +14,7 @@ from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import apply_precision, check_lossy_scorer
 from quizglass_export.onnx.optimum_encoders import write_cross_encoder
 from quizglass_export.parity import as_array, check_scorer
-from quizglass_export.roles.shared.entry import Labels, ReadyOnnx, Scorer, TemplateName, is_ready
+from quizglass_export.roles.shared.entry import RELEVANCE_LABELS, Labels, ReadyOnnx, Scorer, TemplateName, is_ready
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type
 from quizglass_export.roles.shared.samples import long_passage
 from quizglass_export.roles.shared.scorers import (
@@ -34,9 +34,6 @@ CLASSES = {
     "modernbert": "ModernBertForSequenceClassification",
 }
 _POSITIONS = r".*\.position_ids$"
-
-
-RELEVANCE_LABELS = (("yes", " yes"), ("no", " no"))
 
 
 class Reranker(Scorer):

@@ -15,7 +15,7 @@ from quizglass_client.sync import Client
 from quizglass_client.terminal.output import FAILED, UsageError
 
 _MODULE = "quizglass_server.knowledge"
-_NEEDED = ("numpy", "hnswlib")  # of the server's extras
+_NEEDED = ("quizglass_server", "numpy", "hnswlib")
 
 
 def add_commands(commands: subcommands.Subcommands) -> None:
@@ -36,7 +36,7 @@ def run(_client: Client, arguments: argparse.Namespace) -> int:
     """Run the server package's command of the same name. 0 all is well, 1 something is damaged or lost."""
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
-        raise UsageError(f"{arguments.action} needs {missing[0]}; in the clone: pip install '.[cpu]' (or '.[gpu]')")
+        raise UsageError(f"{arguments.action} needs {missing[0]}; in the clone: pip install '.[server]'")
     command = [sys.executable, "-m", _MODULE, arguments.action, *arguments.path]
     status = subprocess.run([*command, *(["--json"] if arguments.json else [])], check=False).returncode  # noqa: S603
     return status if status in (0, FAILED) else FAILED

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
-from safetensors.numpy import save_file
 
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.directory import check_free, fresh_directory, place
@@ -33,7 +32,9 @@ class DomainRouterTraining(QuestionOptions, PartsOptions):
 
 def fit(options: DomainRouterTraining, progress: Progress) -> dict[str, Any]:
     """Fit the head, and write a folder that `roles.domain_router.checkpoint` can name."""
-    from quizglass_export.checkpoints.files import CLASSIFIER  # PyTorch is needed from here on
+    from safetensors.numpy import save_file  # heavy from here on: --help needs none of it
+
+    from quizglass_export.checkpoints.files import CLASSIFIER
     from quizglass_export.finetuning.fitting.q_former_states import q_former_states
 
     samples = [each for each in read_questions(options).values() if each.domain and each.pictures]

@@ -30,7 +30,7 @@ from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import Record, each_kept
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_export.finetuning.training.settings import Training
-from quizglass_export.roles.reranker import RELEVANCE_LABELS
+from quizglass_export.roles.shared.entry import RELEVANCE_LABELS
 from quizglass_export.scoring.answers import normalise, words_of
 from quizglass_server.steps.prompt_values import line
 

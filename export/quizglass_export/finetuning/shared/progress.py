@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from tqdm import tqdm
-
 
 class Progress:
     """Shows how far a command is.
@@ -20,6 +18,8 @@ class Progress:
 
     def phase(self, name: str, total: int) -> Callable[[int], None]:
         """Begin a phase; returns what counts its items."""
+        from tqdm import tqdm  # --help needs none of the exporter's packages
+
         bar: tqdm[None] = tqdm(total=total, desc=name, file=sys.stderr, disable=self.quiet, dynamic_ncols=True)
 
         def tick(count: int) -> None:

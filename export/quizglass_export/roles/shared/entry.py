@@ -29,6 +29,8 @@ def _template(name: str) -> str:
 TemplateName = Annotated[str, AfterValidator(_template)]
 """Name of a file `NAME.jinja` in the recipe's `prompts`."""
 Labels = Annotated[tuple[tuple[str, str], ...], Field(min_length=2)]
+RELEVANCE_LABELS: Labels = (("yes", " yes"), ("no", " no"))
+"""How a text model says whether a passage answers a query."""
 
 
 class Entry(ManifestPart):
