@@ -1,4 +1,4 @@
-# quizglass: `make demo` shows it working, `make test` runs every check, `make help` lists the rest.
+# quizglass: `make demo` shows it working, `make test` checks it, `make help` lists the rest.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -30,8 +30,8 @@ CLIENTS ?= yes
 WEB_PACKAGES := tests/browser/node_modules/.package-lock.json
 TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 
-.PHONY: help demo everyday everyday-test serve doctor test python-tests clients clients-needs clients-packages test-web test-typescript \
-	test-java check lint types unit protos protos-typescript \
+.PHONY: help demo everyday everyday-test serve doctor test test-all python-tests clients clients-needs clients-packages \
+	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
 	client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
 	bench-hostile bench-session bench-everyday bench-recipes clean
@@ -82,11 +82,10 @@ serve: $(VENV)/.server ## Serve the starter bundle on 127.0.0.1:50061, for brows
 doctor: $(VENV)/.server ## What this machine can do, what is slow or wrong on it, and what to do about it
 	$(BIN)/quizglass-server doctor --bundle $(STARTER)/bundle --knowledge .run/knowledge
 
-ifeq ($(CLIENTS),no)
-test: python-tests
-else
-test: clients-needs python-tests clients ## Everything that must pass (CLIENTS=no: without Node, Chromium and Java)
-endif
+test: python-tests ## Every check that this machine has the tools for; names the other clients' tests (CLIENTS=no: Python alone)
+	@[ "$(CLIENTS)" = no ] || clients/test.sh
+
+test-all: clients-needs python-tests clients ## Every check; begins by naming what is missing of Node, Chromium and Java
 
 # Beside each other: tests that wait for a server or a deadline leave time for the types.
 python-tests: $(VENV)/.dev
@@ -97,7 +96,11 @@ clients: test-web test-typescript test-java ## The tests of the page, of the Typ
 clients-needs:
 	@clients/needs.sh
 
-clients-packages: $(WEB_PACKAGES) $(TYPESCRIPT_PACKAGES)
+clients-packages: web-packages
+
+web-packages: $(WEB_PACKAGES) $(TYPESCRIPT_PACKAGES)
+
+typescript-packages: $(TYPESCRIPT_PACKAGES)
 
 test-web: $(VENV)/.dev $(WEB_PACKAGES) $(TYPESCRIPT_PACKAGES) ## Page and TypeScript client in a real Chromium (needs Node 20, npm and Chromium)
 	cd clients/typescript && npm run --silent build

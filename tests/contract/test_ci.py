@@ -102,7 +102,7 @@ def test_all_that_is_missing_is_named_at_once_with_one_line_to_get_it(machine):
     machine.lacks("node", "npm", "chromium", "javac")
     status, said = machine.run("clients/needs.sh")
     assert status == 1
-    for name in ("Node 20 or later", "npm", "Chromium", "javac", "make test CLIENTS=no"):
+    for name in ("Node 20 or later", "npm", "Chromium", "javac"):
         assert name in said
     (line,) = [line.split() for line in said.splitlines() if "apt install" in line]
     assert {"nodejs", "npm", "chromium", "default-jdk-headless", "libgrpc-java", "junit5"} <= set(line)
@@ -115,12 +115,67 @@ def test_a_node_that_is_too_old_is_named(machine):
     assert (status, "this is 18" in said, "apt install nodejs\n" in said) == (1, True, True)
 
 
-def test_make_test_says_so_before_anything_else(machine):
+@pytest.fixture
+def tested(machine):
+    """Runs the clients' tests on a machine whose make does nothing but what the test says; what was said and made."""
+
+    def run(make="true"):
+        machine.has("make", make)
+        status, said = machine.run("clients/test.sh")
+        return status, said, [call.removeprefix("--no-print-directory ") for call in machine.called("make")]
+
+    return run
+
+
+def test_all_clients_are_tested_where_their_tools_are_there(tested):
+    made = ["web-packages", "test-web", "typescript-packages", "test-typescript", "test-java"]
+    assert tested() == (0, "", made)
+
+
+@pytest.mark.parametrize(
+    ("missing", "left", "packages"),
+    [
+        ("node", ("web", "typescript"), "nodejs"),
+        ("chromium", ("web",), "chromium"),
+        ("javac", ("java",), "default-jdk-headless "),
+        ("openssl", ("typescript", "java"), "openssl"),
+    ],
+)
+def test_clients_without_their_tools_are_named_at_the_end_and_nothing_fails(machine, tested, missing, left, packages):
+    machine.lacks(missing)
+    status, said, made = tested()
+    assert status == 0
+    assert {each for each in made if each.startswith("test-")} == {
+        f"test-{each}" for each in ("web", "typescript", "java") if each not in left
+    }
+    named, *clients, install = said.strip().splitlines()
+    assert "make test-all" in named
+    assert clients == [f"  make test-{each}: its tools are not installed" for each in left]
+    assert install.startswith(f"Install their tools: apt install {packages}")
+
+
+def test_clients_whose_packages_cannot_be_had_are_left_out(tested):
+    status, said, made = tested('[[ "$2" != *-packages ]]')
+    assert (status, made) == (0, ["web-packages", "typescript-packages", "test-java"])
+    assert "make test-typescript: its packages cannot be had from npm" in said
+
+
+@pytest.mark.parametrize("client", ["web", "java"])
+def test_a_test_of_a_client_that_fails_fails_them(tested, client):
+    assert tested(f'[ "$2" != test-{client} ]')[0] != 0
+
+
+def test_make_test_needs_no_tools_of_other_clients(machine):
+    machine.lacks("node", "npm", "chromium", "javac")
+    status, said = machine.run("make", "--dry-run", "test", f"VENV={machine.bin}/venv")
+    assert status == 0, said
+    assert said.index("pytest") < said.index("clients/test.sh")
+
+
+def test_make_test_all_names_what_is_missing_before_anything_else(machine):
     machine.lacks("javac")
-    status, said = machine.run("make", "test", f"VENV={machine.bin}/venv")
-    assert status == 2
-    assert "javac" in said
-    assert "make test CLIENTS=no" in said
+    status, said = machine.run("make", "test-all", f"VENV={machine.bin}/venv")
+    assert (status, "javac" in said, "apt install default-jdk-headless" in said) == (2, True, True)
     assert not (machine.bin / "venv").exists()
 
 
@@ -185,7 +240,7 @@ def test_make_clean_removes_what_the_clients_were_built_of(tmp_path):
 
 def test_ci_installs_nothing_where_all_is_there(server):
     assert server.run(".ci/run")[0] == 0
-    assert server.called("make") == ["clients-packages", "test"]
+    assert server.called("make") == ["clients-packages", "test-all"]
     assert not server.called("apt-get")
 
 
@@ -195,18 +250,18 @@ def test_ci_installs_what_is_missing(server):
     assert server.run(".ci/run")[0] == 0
     update, install = server.called("apt-get")
     assert (update, install.endswith("install -y --no-install-recommends nodejs")) == ("update", True)
-    assert server.called("make") == ["clients-packages", "test"]
+    assert server.called("make") == ["clients-packages", "test-all"]
 
 
 def test_ci_uses_the_lists_that_are_there_where_they_cannot_be_brought_up_to_date(server):
     server.lacks("npm")
     server.has("apt-get", f'[ "$1" != update ] || exit 100\n{installs(server, "npm")}')
     assert server.run(".ci/run")[0] == 0
-    assert server.called("make") == ["clients-packages", "test"]
+    assert server.called("make") == ["clients-packages", "test-all"]
 
 
 @pytest.mark.parametrize("how", ["apt fails", "apt has none", "not root", "no apt"])
-def test_ci_tests_the_python_part_alone_where_nothing_can_be_installed(server, how):
+def test_ci_tests_what_it_can_where_nothing_can_be_installed(server, how):
     server.lacks("chromium")
     if how == "apt fails":
         server.has("apt-get", "exit 100")
@@ -216,23 +271,22 @@ def test_ci_tests_the_python_part_alone_where_nothing_can_be_installed(server, h
         server.lacks("apt-get")
     status, said = server.run(".ci/run")
     assert status == 0
-    assert server.called("make") == ["test CLIENTS=no"]
+    assert server.called("make") == ["test"]
     assert "Chromium" in said
-    assert "are left out" in said
     assert how != "not root" or not server.called("apt-get")
 
 
-def test_ci_tests_the_python_part_alone_where_npm_has_no_packages(server):
+def test_ci_tests_what_it_can_where_npm_has_no_packages(server):
     server.has("make", '[ "$1" != clients-packages ]')
     status, said = server.run(".ci/run")
-    assert (status, server.called("make")) == (0, ["clients-packages", "test CLIENTS=no"])
-    assert "are left out" in said
+    assert (status, server.called("make")) == (0, ["clients-packages", "test"])
+    assert "Not all clients can be tested here" in said
 
 
 @pytest.mark.parametrize("there", [True, False])
 def test_a_test_that_fails_fails_ci(server, there):
-    server.has("make", '[ "$1" != test ]')
+    server.has("make", '[[ "$1" != test* ]]')
     if not there:
         server.lacks("javac")
     assert server.run(".ci/run")[0] != 0
-    assert server.called("make")[-1] == ("test" if there else "test CLIENTS=no")
+    assert server.called("make")[-1] == ("test-all" if there else "test")

@@ -1,5 +1,6 @@
 """An older version beside this one: its files, and nothing else that stays behind."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from bench import older
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with one commit."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
     root = tmp_path / "repository"
     for name in ("protos/a.py", "server/b.py", "clients/python/c.py", "bench/d.py"):
         (root / name).parent.mkdir(parents=True)
