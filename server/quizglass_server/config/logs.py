@@ -1,6 +1,7 @@
 """Structured logs on standard error: a message and named fields, for people or as one JSON object a line.
 
-Fields are what callers pass as `extra`. Questions, answers and pictures are never logged: they are the wearer's.
+Fields are what callers pass as `extra`, and `peer` in the work of a call. Questions, answers and pictures are never
+logged: they are the wearer's.
 """
 
 from __future__ import annotations
@@ -11,11 +12,18 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from time import monotonic
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _MAX_FIELD_CHARS = 500
+_PEER: ContextVar[str] = ContextVar("peer", default="")
+
+
+def set_peer(peer: str) -> None:
+    """Name the client, as address:port, in all that the current task logs from now on, and the tasks that it begins."""
+    _PEER.set(peer)
 
 
 def configure(style: str, level: str) -> None:
@@ -86,10 +94,10 @@ class HumanFormatter(logging.Formatter):
 
 
 def fields(record: logging.LogRecord) -> Mapping[str, object]:
-    """The fields of a record, without those that say nothing (None, empty)."""
+    """The fields of a record that is being logged, without those that say nothing (None, empty)."""
     return {
         name: value
-        for name, value in vars(record).items()
+        for name, value in {**vars(record), "peer": _PEER.get()}.items()
         if name not in _OWN and value is not None and value != [] and value != ""
     }
 

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from quizglass_server.config import logs
 from quizglass_server.config.address import MilvusAddress, knowledge_address
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
 from quizglass_server.knowledge.database.lock import DirectoryLock
@@ -20,6 +23,7 @@ from quizglass_server.knowledge.repair.backup import restore, snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import check_repairable, salvage
 
+logger = logging.getLogger("quizglass_server.knowledge")
 _FINE, _FOUND, _FAILED, _INTERRUPTED = 0, 1, 4, 130
 _EVERY = 10_000  # rows between two words on progress
 
@@ -62,6 +66,7 @@ def _repair(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
     check_repairable(options.directory)
     with closing(DirectoryLock(options.directory)):
         done = salvage(options.directory, lambda entries: _rows("entries", entries))
+    _note("store repaired", options.directory, count=done.entries, lost=len(done.lost) + done.nameless)
     said = {
         "directory": str(options.directory),
         "entries kept": done.entries,
@@ -76,12 +81,19 @@ def _repair(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
 
 def _snapshot(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
     state = snapshot(options.directory, options.target)
+    _note("snapshot made", options.directory, target=str(options.target), count=state.count, sequence=state.sequence)
     return {"snapshot": str(options.target), "entries": state.count, "sequence": state.sequence}, _FINE
 
 
 def _restore(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
     kept = restore(options.source, options.directory)
+    _note("snapshot restored", options.directory, source=str(options.source))
     return {"directory": str(options.directory), "the files before": "" if kept is None else str(kept)}, _FINE
+
+
+def _note(done: str, directory: Path, **fields: object) -> None:
+    """Log what was read or written as a whole, and by whom."""
+    logger.info(done, extra={"user": os.geteuid(), "directory": str(directory), **fields})
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -140,4 +152,5 @@ def _print(said: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    logs.configure("json" if "--json" in sys.argv else "human", "info")
     sys.exit(main())

@@ -312,7 +312,9 @@ class KnowledgeBase:
         if not again and not (self._next_expiry and self._clock() >= self._next_expiry):
             return
         try:
-            await self._store.write(lambda writer: writer.expire(self._clock()), self._follow)
+            change = await self._store.write(lambda writer: writer.expire(self._clock()), self._follow)
+            if change.gone:
+                logger.info("expired entries deleted", extra={"count": len(change.gone), "sequence": change.sequence})
         except KnowledgeFailed as error:
             known = bool(self._hidden)
             await self._store.alone(self._hide)

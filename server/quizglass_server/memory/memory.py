@@ -203,15 +203,19 @@ class SightingMemory:
         not expire anything by jumping ahead.
         """
         now = int(min(time.time(), self._store.now()))
-        await self._store.discard(Filter(time_until=max(1, now - self.options.memory_ttl_s)))
+        expired, _ = await self._store.discard(Filter(time_until=max(1, now - self.options.memory_ttl_s)))
+        if expired:
+            logger.info("sightings expired", extra={"count": expired})
 
     async def _make_room(self) -> None:
         """Forget the oldest beyond the options' number and bytes."""
-        store, options = self._store, self.options
+        store, options, gone = self._store, self.options, 0
         if store.count() > options.memory_sightings:
-            await store.discard(keep=options.memory_sightings)
+            gone += (await store.discard(keep=options.memory_sightings))[0]
         while store.count() > 1 and await store.size() > options.memory_bytes:
-            await store.discard(keep=store.count() - max(1, store.count() // _MAKE_ROOM))
+            gone += (await store.discard(keep=store.count() - max(1, store.count() // _MAKE_ROOM)))[0]
+        if gone:
+            logger.info("sightings forgotten for want of room", extra={"count": gone})
 
     async def _tidy(self) -> None:
         """Compact soon after something was told to be forgotten, and now and then after something has expired."""
@@ -223,7 +227,8 @@ class SightingMemory:
             try:
                 await self._forget_old()
                 if self._store.removed != self._store.compacted:
-                    await self.compact()
+                    sequence = await self.compact()
+                    logger.info("memory compacted", extra={"count": self._store.count(), "sequence": sequence})
             except QuizglassError as error:
                 logger.warning("what was forgotten is still in the files", extra={"reason": error.message})
             except Exception:

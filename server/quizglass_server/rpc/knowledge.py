@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from quizglass.convert import to_message, to_value, words
 from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc, types_pb2
-from quizglass.values import Entry, Filter, SearchMode
+from quizglass.values import Deleted, Entry, Filter, SearchMode
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain import checks
 from quizglass_server.domain.entries import PicturedEntry, SearchOptions
 from quizglass_server.errors import InvalidInput, Overloaded, Unfinished
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.rpc.frames import FrameStore
-from quizglass_server.rpc.transport.guard import Context, Guard, due_with
+from quizglass_server.rpc.transport.guard import Context, Guard, due_with, to_its_end
 
+logger = logging.getLogger(__name__)
 _DEFAULT_PAGE, _MAX_PAGE = 100, 1000
 _DEFAULT_RESULTS, _MAX_RESULTS = 5, 100
 _MAX_ID, _MAX_TEXT = 200, 2000
@@ -70,6 +72,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             after = checks.text(request.page_token, "page_token", longest=_MAX_ID, required=False)
             entries = await self._knowledge.list(after, size + 1)
             page = _fitting([to_message(entry, knowledge_pb2.Entry) for entry in entries[:size]])
+            logger.info("entries listed", extra={"count": len(page)})
             return knowledge_pb2.ListEntriesResponse(
                 entries=page,
                 next_page_token=page[-1].id if len(page) < len(entries) else "",
@@ -81,8 +84,13 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     ) -> knowledge_pb2.DeleteEntryResponse:
         """Delete one entry with its chunks and pictures."""
         async with self._guard(context, "DeleteEntry"):
-            gone = await self._knowledge.delete(checks.text(request.id, "id", longest=_MAX_ID))
+            gone = await to_its_end(self._delete(checks.text(request.id, "id", longest=_MAX_ID)))
             return to_message(gone, knowledge_pb2.DeleteEntryResponse)
+
+    async def _delete(self, id: str) -> Deleted:
+        gone = await self._knowledge.delete(id)
+        logger.info("entry deleted", extra={"count": 1, "sequence": gone.sequence})
+        return gone
 
     async def GetPicture(
         self, request: knowledge_pb2.GetPictureRequest, context: Context
@@ -97,7 +105,12 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     ) -> knowledge_pb2.CompactEntriesResponse:
         """Remove what deleted entries have left in the files."""
         async with self._guard(context, "CompactEntries"):
-            return knowledge_pb2.CompactEntriesResponse(sequence=await self._knowledge.compact())
+            return knowledge_pb2.CompactEntriesResponse(sequence=await to_its_end(self._compact()))
+
+    async def _compact(self) -> int:
+        sequence = await self._knowledge.compact()
+        logger.info("knowledge compacted", extra={"count": self._knowledge.count(), "sequence": sequence})
+        return sequence
 
     async def SearchEntries(
         self, request: knowledge_pb2.SearchEntriesRequest, context: Context

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from dataclasses import replace
@@ -16,8 +17,9 @@ from quizglass_server.domain.sightings import SightingFilter, SightingHit, Sight
 from quizglass_server.errors import InvalidInput, MemoryOff
 from quizglass_server.memory import SightingMemory
 from quizglass_server.rpc.frames import FrameStore
-from quizglass_server.rpc.transport.guard import Context, Guard, due_with
+from quizglass_server.rpc.transport.guard import Context, Guard, due_with, to_its_end
 
+logger = logging.getLogger(__name__)
 _DEFAULT_RESULTS, _MAX_RESULTS = 5, 100
 _MAX_ID, _MAX_TEXT = 64, 2000
 _MAX_TIME = 253_402_300_799  # the last second of the year 9999
@@ -49,6 +51,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             async with self._assistant.admission.admit():
                 picture = await self._frames.decode(request.picture, "picture") if request.picture else None
                 hits = await self._assistant.search_memory(text, picture, query)
+            logger.info("sightings read", extra={"count": len(hits)})
             now = int(time.time())
             return memory_pb2.SearchMemoryResponse(sightings=[_message(hit, now) for hit in hits])
 
@@ -58,7 +61,9 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         """The small picture of one sighting."""
         async with self._guard(context, "GetThumbnail"):
             sighting = checks.text(request.id, "id", longest=_MAX_ID)
-            return memory_pb2.GetThumbnailResponse(jpeg=await self._there().thumbnail(sighting))
+            jpeg = await self._there().thumbnail(sighting)
+            logger.info("thumbnail read", extra={"count": 1})
+            return memory_pb2.GetThumbnailResponse(jpeg=jpeg)
 
     async def ForgetMemory(
         self, request: memory_pb2.ForgetMemoryRequest, context: Context
@@ -68,7 +73,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             memory, wanted = self._there(), _filter(request.filter)
             if (wanted == SightingFilter()) is not request.everything:
                 raise InvalidInput("filter", "give what is to be forgotten: times, a session, a frame, or everything")
-            forgotten, sequence = await memory.forget(wanted)
+            forgotten, sequence = await to_its_end(_forget(memory, wanted))
             return memory_pb2.ForgetMemoryResponse(forgotten=forgotten, sequence=sequence)
 
     async def CompactMemory(
@@ -76,7 +81,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     ) -> memory_pb2.CompactMemoryResponse:
         """Remove from the files what is forgotten."""
         async with self._guard(context, "CompactMemory"):
-            return memory_pb2.CompactMemoryResponse(sequence=await self._there().compact())
+            return memory_pb2.CompactMemoryResponse(sequence=await to_its_end(_compact(self._there())))
 
     async def GetMemoryStats(
         self, request: memory_pb2.GetMemoryStatsRequest, context: Context
@@ -89,6 +94,18 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         if self._memory is None:
             raise MemoryOff
         return self._memory
+
+
+async def _forget(memory: SightingMemory, wanted: SightingFilter) -> tuple[int, int]:
+    forgotten, sequence = await memory.forget(wanted)
+    logger.info("sightings forgotten", extra={"count": forgotten, "sequence": sequence})
+    return forgotten, sequence
+
+
+async def _compact(memory: SightingMemory) -> int:
+    sequence = await memory.compact()
+    logger.info("memory compacted", extra={"count": (await memory.stats()).sightings, "sequence": sequence})
+    return sequence
 
 
 def _query(request: memory_pb2.SearchMemoryRequest) -> SightingQuery:

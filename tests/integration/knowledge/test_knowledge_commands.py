@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -289,6 +291,21 @@ def test_an_interruption_has_no_traceback_and_a_failure_without_a_file_names_the
     monkeypatch.setattr(command, "snapshot", fails)
     assert command.main(["snapshot", "store", "copy"]) == status
     assert capsys.readouterr().err == said
+
+
+def test_what_is_copied_and_put_back_is_logged_with_its_user(tmp_path: Path) -> None:
+    asyncio.run(filled(tmp_path / "store", 2))
+    done = []
+    for words in (
+        ["snapshot", tmp_path / "store", tmp_path / "copy"],
+        ["restore", tmp_path / "copy", tmp_path / "new"],
+    ):
+        run = [sys.executable, "-m", "quizglass_server.knowledge", *map(str, words), "--json"]
+        done.append(json.loads(subprocess.run(run, capture_output=True, check=True, text=True).stderr))
+    assert [(line["message"], line["user"], line.get("count")) for line in done] == [
+        ("snapshot made", os.geteuid(), 2),
+        ("snapshot restored", os.geteuid(), None),
+    ]
 
 
 async def test_the_client_command_runs_them(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from dataclasses import replace
 
@@ -23,6 +24,7 @@ from quizglass_server.markup.converter import Converter, is_long_markup
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
 
+logger = logging.getLogger(__name__)
 _COMMIT_ENTRIES = 128  # entries a commit: the wait for the disk is shared
 _COMMIT_WHILE_BUSY = 32
 _COMMIT_BYTES = 32 << 20  # encoded pictures a commit, which wait in memory
@@ -47,6 +49,8 @@ class Ingest:
         self._converter = converter
         self._embedders = Embedders(text_encoder, image_encoder)
         self._decode = decode
+        self._begun = 0
+        """Entries that were handed over to be written."""
 
     async def all_of(
         self,
@@ -61,7 +65,24 @@ class Ingest:
         Raises:
             RoleMissing: the bundle has no encoder for what an entry holds. Entries before it may have been added.
         """
-        report, drafts, number = AddReport(), list[EntryDraft](), 0
+        report = AddReport()
+        try:
+            await self._add(entries, commit, idle_window, report)
+        finally:  # also where it failed or its client left: what was committed stays
+            if self._begun or report.refused:
+                uncertain = self._begun - report.added or None  # of a commit that nobody waited for
+                counts = {"count": report.added, "uncertain": uncertain, "refused": len(report.refused)}
+                logger.info("entries added", extra=counts)
+        return report
+
+    async def _add(
+        self,
+        entries: AsyncIterable[PicturedEntry],
+        commit: Callable[[list[EntryDraft]], Awaitable[None]],
+        idle_window: IdleWindow,
+        report: AddReport,
+    ) -> None:
+        drafts, number = list[EntryDraft](), 0
         async for pictured in entries:
             try:
                 drafts.append(await self._prepared(pictured))
@@ -75,11 +96,11 @@ class Ingest:
                 report.added += await self._committed(drafts, commit)
                 drafts = []
         report.added += await self._committed(drafts, commit)
-        return report
 
     async def _committed(self, drafts: list[EntryDraft], commit: Callable[[list[EntryDraft]], Awaitable[None]]) -> int:
         if drafts:
             await self._embedders.flush()
+            self._begun += len(drafts)
             await commit(drafts)
         return len(drafts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -31,6 +32,7 @@ from quizglass_server.knowledge.milvus.rows import (
 NO_RECEIPT = 0
 """Sequence number of a deletion that no compaction answers for."""
 
+logger = logging.getLogger(__name__)
 _ROWS, _BYTES = 1_000, 8 << 20  # of one message; a Milvus proxy takes 64 MiB
 _PAGE = 100  # entries read together
 _TOGETHER = 200  # ids in one expression
@@ -84,9 +86,12 @@ class MilvusStore:
     def expire(self) -> None:
         """Delete entries whose time has come."""
         now = int(self._clock())
-        gone = every([_HEADS, "expires > 0", f"expires <= {now}"])
+        gone, count = every([_HEADS, "expires > 0", f"expires <= {now}"]), 0
         while rows := self._query(self.collections.entries, gone, Head.FIELDS, limit=_TOGETHER):
             self._drop([Head.of(row) for row in rows])
+            count += len(rows)
+        if count:
+            logger.info("expired entries deleted", extra={"count": count})
 
     def get(self, entry_id: str) -> Entry:
         """One entry. Raises NotFound."""

@@ -1,21 +1,26 @@
-"""Stands before every handler: turns what it raises into a status, once, and lets it finish before the server stops."""
+"""Stands before every handler: names its client in the log, turns what it raises into a status, once, and lets it
+finish before the server stops."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 
+from quizglass_server.config.logs import set_peer
 from quizglass_server.errors import Overloaded, Stopping, reported
+from quizglass_server.rpc.transport.sockets import name_of
 from quizglass_server.rpc.transport.status import to_status
 from quizglass_server.scheduling.deadline import due_within
 
 _RETRY_S = 1.0
 
+Result = TypeVar("Result")
+_GOING_ON: set[asyncio.Task[Any]] = set()
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
@@ -25,6 +30,20 @@ def due_with(context: Context) -> Iterator[None]:
     left: float | None = context.time_remaining()  # its stub says that there is always one
     with nullcontext() if left is None else due_within(left):
         yield
+
+
+async def to_its_end(work: Coroutine[Any, Any, Result]) -> Result:
+    """Wait for work that changes what is kept: it goes on, and is logged, though its client may leave meanwhile."""
+    task = asyncio.create_task(work, name="goes on without its client")
+    _GOING_ON.add(task)
+    task.add_done_callback(_over)
+    return await asyncio.shield(task)
+
+
+def _over(task: asyncio.Task[Any]) -> None:
+    _GOING_ON.discard(task)
+    if not task.cancelled():
+        task.exception()  # if nobody waits, nobody hears of it
 
 
 class Guard:
@@ -47,6 +66,7 @@ class Guard:
 
         CancelledError passes through untouched: a handler that swallows it leaks native memory (grpc#43360).
         """
+        set_peer(name_of(context.peer()))
         with self._counted(method):
             try:
                 self._check_room(method)

@@ -89,6 +89,15 @@ def address_of(peer: str) -> Address | None:
     return _plain(host.strip("[]"), int(port))
 
 
+def name_of(peer: str) -> str:
+    """A peer as address:port, "127.0.0.1:50123" or "[::1]:50123"; as it is where it has neither."""
+    address = address_of(peer)
+    if address is None:
+        return peer
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def _plain(host: str, port: int) -> Address | None:
     try:
         address = ip_address(host)
