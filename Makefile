@@ -118,7 +118,7 @@ test-typescript: $(VENV)/.dev $(TYPESCRIPT_PACKAGES) ## The TypeScript client un
 
 $(TYPESCRIPT_PACKAGES): clients/typescript/package.json clients/typescript/package-lock.json
 	@command -v npm >/dev/null || { echo "The TypeScript client needs Node 20 or later with npm: apt install nodejs npm (Debian 12 has 18; newer ones are at https://nodejs.org)"; exit 1; }
-	cd clients/typescript && npm ci --silent --no-audit --no-fund
+	cd clients/typescript && npm ci --silent --ignore-scripts --no-audit --no-fund
 	@touch $@
 
 test-java: $(VENV)/.dev ## The Java client (needs Debian's Java, gRPC and JUnit; says what to install)
