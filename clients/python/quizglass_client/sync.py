@@ -40,8 +40,9 @@ class Client:
 
     Args:
         target: "host:port", "[host]:port" or "unix:path".
-        timeout: seconds each call may take, None for no limit of the client's own. A question's budget takes its place
-            when one is given; adding entries and compacting, which take as long as they take, are not bound by it.
+        timeout: seconds each call may take, None for no limit of the client's own. A question with a budget may take a
+            little longer than its budget instead; adding entries and compacting, which take as long as they take, are
+            not bound by it.
         credentials: TLS credentials, such as `grpc.ssl_channel_credentials()`, for a proxy in front of the server that
             ends TLS; None: the connection is not encrypted.
         metadata: goes with every call, such as `[("authorization", "Bearer …")]` for a proxy that checks who calls.

@@ -47,5 +47,5 @@ class Limits:
         return _HEALTH_S if self.call is None else min(_HEALTH_S, self.call)
 
     def turn(self, budget: float | None) -> float | None:
-        """Deadline of a turn. The server takes its deadline as its budget unless it was given one."""
+        """Deadline of a turn: later than its budget, so that the best answer so far arrives."""
         return self.call if budget is None else budget + _GRACE_S

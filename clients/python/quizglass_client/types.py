@@ -37,7 +37,7 @@ class AskOptions(TypedDict, total=False):
     """One of `capabilities().policies`; empty: the server's default."""
     budget: float | None
     """Seconds to answer in; steps that no longer fit are skipped. In a session they begin once its turn has come and
-    its picture is there. None: those of the client's `timeout`, in a session the server's."""
+    its picture is there. None: the server's `default_budget_s`."""
     max_answer_tokens: int
     """The answer has no more than these, 1 to `capabilities().limits["max_answer_tokens"]`; it is cut there. 0: the
     bundle's own limit."""

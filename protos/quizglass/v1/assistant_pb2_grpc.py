@@ -65,7 +65,7 @@ class AssistantServiceServicer:
         out, and words read in the picture are evidence that comes at any point after the first decision. Policies that decide
         or look up several times tell of that between accepted and verdict, in the order in which it happens.
         With `explain`, `step` comes between any two events before `done`.
-        The RPC deadline is the turn's budget: steps that no longer fit are skipped and named in `done.skipped`.
+        Steps that no longer fit into the turn's budget, or into the RPC's deadline, are skipped and named in `done.skipped`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

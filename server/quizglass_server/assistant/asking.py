@@ -141,8 +141,8 @@ class Asking:
         """The time that a question gets.
 
         Args:
-            wish_s: seconds that were asked for; 0 for the default.
-            left_s: seconds until nobody waits for it any more.
+            wish_s: seconds that were asked for; 0 for the server's default.
+            left_s: seconds until the call's deadline, which bounds either; None: it has none.
 
         Raises:
             InvalidInput: the wish is negative.
@@ -150,8 +150,8 @@ class Asking:
         if wish_s < 0:
             us = round(wish_s * 1e6)
             raise InvalidInput("budget_us", f"{us} is negative; give microseconds, or 0 for the default")
-        wishes = [wish for wish in (wish_s or None, left_s) if wish is not None]
-        return Budget(min(*wishes, _LONGEST_BUDGET_S) if wishes else self._default_budget_s)
+        longest = _LONGEST_BUDGET_S if left_s is None else min(left_s, _LONGEST_BUDGET_S)
+        return Budget(min(wish_s or self._default_budget_s, longest))
 
     @asynccontextmanager
     async def events(

@@ -217,8 +217,8 @@ class TurnOptions(Options):
     One that the bundle cannot serve refuses to start. Without one the best that it can serve is taken, in the order
     adaptive, planning-agent, draft-first, both, image, text, none."""
     default_budget_s: Seconds = 10.0
-    """Seconds a turn may take when the request has no deadline. Shorter answers sooner with fewer lookups: steps that
-    no longer fit are skipped."""
+    """Seconds a turn may take when its request names no budget; a deadline that is sooner ends it sooner. Shorter
+    answers sooner with fewer lookups: steps that no longer fit are skipped."""
     max_turns: Annotated[int, Ge(1), Le(1024)] = 8
     """Turns and searches that run at once. More keep the engines busy, and make each slower."""
     queue: Annotated[int, Ge(0), Le(65536)] = 16

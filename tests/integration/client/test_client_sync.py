@@ -48,6 +48,11 @@ def test_a_question_streams_its_events(stage, client):
     assert (policy, budget.total_s) == ("both", 5.0)
 
 
+def test_without_a_budget_the_servers_own_counts(stage, client):
+    client.answer("How much?")
+    assert stage.assistant.asked[0][1].total_s == 10.0  # and not the client's 30 s, which bound it
+
+
 @pytest.mark.parametrize("wrong", [0, -1.0, math.nan])
 def test_a_timeout_that_is_no_time_is_named_before_anything_is_asked(wrong):
     with pytest.raises(InvalidRequest, match=f"timeout: {wrong} is not above 0 seconds"):

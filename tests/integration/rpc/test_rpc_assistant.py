@@ -84,9 +84,16 @@ async def test_a_budget_beyond_measure_is_an_hour(assistant):
 
 @pytest.mark.parametrize(
     ("budget_us", "deadline", "low", "high"),
-    [(0, None, 10, 10), (3_000_000, None, 3, 3), (0, 60, 40, 60), (90_000_000, 60, 40, 60), (2_000_000, 60, 2, 2)],
+    [
+        (0, None, 10, 10),
+        (3_000_000, None, 3, 3),
+        (0, 60, 10, 10),
+        (0, 9, 6, 9),
+        (90_000_000, 60, 40, 60),
+        (2_000_000, 60, 2, 2),
+    ],
 )
-async def test_the_budget_is_the_shorter_of_wish_and_deadline(stage, assistant, budget_us, deadline, low, high):
+async def test_a_deadline_bounds_the_budget(stage, assistant, budget_us, deadline, low, high):
     events = await collect(assistant.Ask(request(budget_us=budget_us), timeout=deadline))
     assert low <= stage.assistant.asked[0][1].total_s <= high
     assert events[0].accepted.budget_us == round(stage.assistant.asked[0][1].total_s * 1e6)

@@ -30,7 +30,7 @@ def add_command(commands: subcommands.Subcommands) -> None:
     subcommands.file(made.add_argument("picture", metavar="PICTURE", help='JPEG, PNG, WebP or HEIC file; "-" for none'))
     made.add_argument("question", metavar="QUESTION")
     made.add_argument("--policy", default="", help="one that `quizglass capabilities` lists (default: the server's)")
-    made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in (default: 30)")
+    made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in (default: the server's)")
     subcommands.max_tokens(made)
     subcommands.file(
         made.add_argument(

@@ -51,7 +51,7 @@ def add_command(commands: subcommands.Subcommands) -> None:
         made.add_argument("pictures", metavar="PICTURE", nargs="*", help="shown before the first question")
     )
     made.add_argument("--policy", default="", help="one that `quizglass capabilities` lists (default: the server's)")
-    made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in")
+    made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in (default: the server's)")
     subcommands.max_tokens(made)
     made.add_argument("--local-only", action="store_true", help="ask only what stays on the server's machine")
     words = 'of an answer, at most; "Go on" says the rest'

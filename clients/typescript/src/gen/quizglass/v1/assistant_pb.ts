@@ -80,7 +80,7 @@ export type AskRequest = Message<"quizglass.v1.AskRequest"> & {
   policy: string;
 
   /**
-   * Time to answer in, in microseconds, 1 or more. 0 (default): the RPC deadline, else the server's default budget.
+   * Time to answer in, in microseconds, 1 or more. 0 (default): the server's default budget.
    * The shorter of this and the RPC deadline counts, at most an hour.
    *
    * @generated from field: int64 budget_us = 5;
@@ -1570,7 +1570,7 @@ export const AssistantService: GenService<{
    * out, and words read in the picture are evidence that comes at any point after the first decision. Policies that decide
    * or look up several times tell of that between accepted and verdict, in the order in which it happens.
    * With `explain`, `step` comes between any two events before `done`.
-   * The RPC deadline is the turn's budget: steps that no longer fit are skipped and named in `done.skipped`.
+   * Steps that no longer fit into the turn's budget, or into the RPC's deadline, are skipped and named in `done.skipped`.
    *
    * @generated from rpc quizglass.v1.AssistantService.Ask
    */
