@@ -22,10 +22,15 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 FORMATS = ("markdown", "html")
 """Formats that have a structure."""
 
-_LEFT_OUT = "script, style, noscript, template, nav, header, footer, aside, form, svg, math, iframe, button, select"
+_LEFT_OUT = """
+    script, style, noscript, template, nav, aside, svg, math, iframe, button, select, textarea, datalist, label,
+    header, footer
+"""
+_OF_ARTICLES = ("article", "main", "section")  # whose headers and footers are content, as those of a site are not
 _BLOCK_TAGS = """
-    address article blockquote body caption dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 hr html li main ol
-    p pre section summary table tbody tfoot thead tr ul
+    address article blockquote body caption center dd details dir div dl dt fieldset figcaption figure footer form
+    h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu ol p pre search section summary table tbody tfoot
+    thead tr ul
 """
 _BLOCKS = frozenset(_BLOCK_TAGS.split())
 _HEADING = re.compile(r"h([1-6])")
@@ -38,10 +43,12 @@ _CLOSED_BY_THE_NEXT = """
 _NEVER_DEEP = frozenset(_CLOSED_BY_THE_NEXT.split())
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
 _ITEMS = "; "  # between the items of a list and the cells of a row
-_LONGEST_HEADING = 241  # characters; longer ones are never put in front of a chunk, so that more need not be kept
+_LONGEST_HEADING = 240  # characters; longer ones are never put in front of a chunk, and are blocks themselves
 _LONGEST_COLUMN = 100  # characters of a column's name, which is repeated in every row
 _MOST_BLOCKS = 5_000  # a block is a chunk at least
 _MOST_CHARACTERS = 1_000_000  # of all blocks: five times the longest text of an entry
+_LONGEST_FRONT_MATTER = 16_384  # characters
+_KEY = re.compile(r"[\w\"'][^:]*:\s")
 _LONG_NUMBER = re.compile(r"&#[0-9]{8,}|&#[xX][0-9a-fA-F]{7,}")  # no character; Python refuses numbers of 4,300 digits
 
 
@@ -59,7 +66,7 @@ def blocks(text: str, text_format: str) -> list[Block]:
     if text_format not in FORMATS:
         return [Block((), text)]
     collected, characters = list[Block](), 0
-    for block in _html(_MARKDOWN.render(text) if text_format == "markdown" else text):
+    for block in _markdown(text) if text_format == "markdown" else _html(text):
         collected.append(block)
         characters += len(block.text)
         if characters > _MOST_CHARACTERS:
@@ -80,7 +87,14 @@ def _joined(collected: list[Block]) -> list[Block]:
         Block(headings, "\n\n".join(block.text for block in group))
         for headings, group in groupby(collected, key=lambda block: block.headings)
     ]
-    return under if len(under) <= _MOST_BLOCKS else [Block((), "\n\n".join(block.text for block in collected))]
+    if len(under) <= _MOST_BLOCKS:
+        return under
+    texts, above = list[str](), tuple[str, ...]()
+    for block in under:
+        texts += [heading for at, heading in enumerate(block.headings) if above[: at + 1] != block.headings[: at + 1]]
+        texts.append(block.text)
+        above = block.headings
+    return [Block((), "\n\n".join(texts))]
 
 
 def _is_parsed_soon(text: str) -> bool:
@@ -106,20 +120,52 @@ def _is_parsed_soon(text: str) -> bool:
 
 
 class _Outline:
-    """The headings above the place that is read."""
+    """The headings above the place that is read; one that nothing stands under is a block itself."""
 
     def __init__(self) -> None:
         self._open: list[tuple[int, str]] = []
+        self._bare = False  # whether nothing has come since the last heading
 
-    def enter(self, level: int, heading: str) -> None:
-        """A heading of this level (1 is the highest) begins."""
+    def enter(self, level: int, heading: str) -> Iterator[Block]:
+        """A heading of this level (1 is the highest) begins. Gives the one before it, where that is a block."""
+        if self._open and level <= self._open[-1][0]:
+            yield from self.end()
         self._open = [(above, words) for above, words in self._open if above < level]
-        if heading:
-            self._open.append((level, heading[:_LONGEST_HEADING]))
+        if len(heading) > _LONGEST_HEADING:
+            yield self.block(heading)
+        elif heading:
+            self._open.append((level, heading))
+            self._bare = True
 
     def block(self, text: str) -> Block:
         """A block below the headings."""
+        self._bare = False
         return Block(tuple(words for _, words in self._open), text)
+
+    def end(self) -> Iterator[Block]:
+        """Nothing more comes under the last heading."""
+        if self._bare:
+            self._bare = False
+            *above, (_, heading) = self._open
+            yield Block(tuple(words for _, words in above), heading)
+
+
+def _markdown(text: str) -> Iterator[Block]:
+    """Blocks of Markdown, and at last what stands in front of it as YAML: that is no heading, as Markdown has it."""
+    text = text.removeprefix("\ufeff")
+    front = _front_matter(text)
+    yield from _html(_MARKDOWN.render(text[sum(map(len, front)) :]))
+    if said := [" ".join(line.split()) for line in front[1:-1] if line.strip()]:
+        yield Block((), _ITEMS.join(said))
+
+
+def _front_matter(text: str) -> list[str]:
+    """Lines in front of a text that say what it is, from "---" to "---"; empty if there are none."""
+    lines = text[:_LONGEST_FRONT_MATTER].splitlines(keepends=True)
+    if len(lines) < 2 or lines[0].rstrip() != "---" or not _KEY.match(lines[1]):
+        return []
+    end = next((at for at, line in enumerate(lines) if at and line.rstrip() in ("---", "...")), -1)
+    return lines[: end + 1]
 
 
 def _html(text: str) -> Iterator[Block]:
@@ -127,8 +173,9 @@ def _html(text: str) -> Iterator[Block]:
         yield from plain(text, "html")
         return
     parsed = LexborHTMLParser(text)
-    for node in parsed.css(_LEFT_OUT):
-        node.decompose()
+    for node in reversed(parsed.css(_LEFT_OUT)):  # those within others first, while all stand where they stood
+        if node.tag not in ("header", "footer") or not _is_of_an_article(node):
+            node.decompose()
     if parsed.body is None:
         return
     outline, words = _Outline(), list[str]()
@@ -138,12 +185,22 @@ def _html(text: str) -> Iterator[Block]:
             continue
         paragraph, words = " ".join("".join(words).split()), []
         if kind.startswith("/h") and _HEADING.fullmatch(kind[1:]):
-            outline.enter(int(kind[2]), paragraph)
+            yield from outline.enter(int(kind[2]), paragraph)
         elif paragraph:
             yield outline.block(paragraph)
     rest = " ".join("".join(words).split())
     if rest:
         yield outline.block(rest)
+    yield from outline.end()
+
+
+def _is_of_an_article(node: LexborNode) -> bool:
+    above, steps = node.parent, 0
+    while above is not None and steps < _DEEPEST:
+        if above.tag in _OF_ARTICLES:
+            return True
+        above, steps = above.parent, steps + 1
+    return False
 
 
 def _walk(node: LexborNode, depth: int = 0) -> Iterator[tuple[str, str]]:

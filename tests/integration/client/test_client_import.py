@@ -104,10 +104,13 @@ def test_a_folder_of_documents(stage, quizglass, tmp_path: Path) -> None:
     (folder / "bad.txt").write_bytes(b"\xff\xfe\xff")
     status, report, _ = quizglass("import", folder)
     assert (status, report["added"]) == (1, 3)
-    assert report["refused"][0]["message"] == "bad.txt: is not UTF-8"
+    assert (
+        report["refused"][0]["message"]
+        == "bad.txt: is not UTF-8, nor the UTF-16 that its first bytes announce; save it as UTF-8"
+    )
     entries = stage.knowledge.entries
     assert {id: (e.title, e.text_format) for id, e in entries.items()} == {
-        "cars/velmora-one.md-590e7ffa34a4": ("The *Velmora*", "markdown"),
+        "cars/velmora-one.md-590e7ffa34a4": ("The Velmora", "markdown"),
         "page.html": ("A & B", "html"),
         "some_notes.txt": ("some notes", ""),
     }

@@ -101,8 +101,9 @@ def test_headings_that_are_too_long_to_be_repeated_are_not_measured_for_every_bl
         measured.append(len(text))
         return len(text.split())
 
-    assert len(chunk_entry(Entry("v", "V", text=text, text_format="markdown"), count)) == 300
-    assert sum(measured) < len(text)
+    chunks = chunk_entry(Entry("v", "V", text=text, text_format="markdown"), count)
+    assert chunks[-300:] == ["Some words."] * 300
+    assert max(measured) < len(text) / 10
 
 
 def test_a_caption_that_the_text_does_not_hold_is_a_chunk() -> None:

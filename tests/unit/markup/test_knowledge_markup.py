@@ -151,8 +151,76 @@ def test_chunks_under_headings_fit_like_others() -> None:
     assert len(chunks) > 3
     assert all(words(chunk) <= MAX_TOKENS for chunk in chunks)
     assert all(chunk.startswith("A heading of some words: ") for chunk in chunks)
-    long = "# " + "heading " * 80 + "\n\nText."
-    assert chunk_entry(Entry("v", "V", text=long, text_format="markdown"), words) == ["Text."]
+
+
+def found(text: str, text_format: str = "markdown") -> list[str]:
+    return chunk_entry(Entry("v", "V", text=text, text_format=text_format), words)
+
+
+def test_headings_with_nothing_under_them_are_blocks() -> None:
+    text = "# Ulmo drill\n\n## Price: 64 crowns\n\n## Weight: 2 kg\n\n### Box\n\n## \n\n# End"
+    assert blocks(text, "markdown") == [
+        Block(("Ulmo drill",), "Price: 64 crowns"),
+        Block(("Ulmo drill", "Weight: 2 kg"), "Box"),
+        Block((), "End"),
+    ]
+    assert found("# Ulmo drill") == ["Ulmo drill"]
+    assert found("<h2>Price</h2><script>x</script><h2>Colour</h2><p>Red.", "html") == ["Price", "Colour: Red."]
+
+
+@pytest.mark.parametrize("length", [31, 80, 300])
+def test_headings_that_are_too_long_to_be_repeated_are_found_by_themselves(length: int) -> None:
+    heading = " ".join(f"word{number}" for number in range(length))
+    chunks = found(f"# {heading}\n\nText.\n\n## Short\n\nMore.\n")
+    assert " ".join(chunks[:-2]).split() == heading.split()
+    assert chunks[-2:] == ["Text.", "Short: More."]
+
+
+def test_headings_that_are_too_long_together_are_each_found() -> None:
+    one, other = "one " * 20, "other " * 20
+    chunks = found(f"# {one}\n\n## {other}\n\nText.\n")
+    assert chunks == [one.strip(), f"{other.strip()}: Text."]
+
+
+def test_headings_of_very_many_blocks_are_kept() -> None:
+    text = "".join(f"# Heading {number}\n\nText.\n\n" for number in range(6_000))
+    (block,) = blocks(text, "markdown")
+    assert block.text.split("\n\n")[-2:] == ["Heading 5999", "Text."]
+
+
+def test_front_matter_is_no_heading_and_can_be_found() -> None:
+    text = "\ufeff---\ntitle: Velmira\naliases: [the red kettle]\n---\n\nThe Velmira costs 45 crowns.\n"
+    assert blocks(text, "markdown") == [
+        Block((), "The Velmira costs 45 crowns."),
+        Block((), "title: Velmira; aliases: [the red kettle]"),
+    ]
+    assert blocks("---\ntitle: [no YAML\n...\nText", "markdown")[1] == Block((), "title: [no YAML")
+
+
+@pytest.mark.parametrize("text", ["---\n\nText.\n\n---\n\nMore.", "---\ntitle: Velmira\n\nIt has no end."])
+def test_what_is_no_front_matter_stays_where_it_is(text: str) -> None:
+    assert blocks(text, "markdown")[-1].text in ("More.", "It has no end.")
+
+
+def test_a_header_of_an_article_and_a_form_around_a_page_are_content() -> None:
+    page = """<header><h1>The site</h1></header><form><article><header><h2>Hollis chair</h2><p>By Ida.</header>
+        <p>It costs 55 crowns.<footer>Seen in Saltash.</footer></article>
+        <label>Search</label><textarea>x</textarea><select><option>y</select></form><footer>Imprint</footer>"""
+    assert blocks(page, "html") == [
+        Block(("Hollis chair",), "By Ida."),
+        Block(("Hollis chair",), "It costs 55 crowns."),
+        Block(("Hollis chair",), "Seen in Saltash."),
+    ]
+
+
+HEADINGS = st.lists(st.tuples(st.integers(1, 6), st.text("abc ", min_size=1, max_size=400)), max_size=12)
+
+
+@given(HEADINGS, st.booleans())
+def test_whatever_a_heading_says_is_in_a_passage(headings: list[tuple[int, str]], filled: bool) -> None:
+    text = "\n".join(f"<h{level}>{words}</h{level}>{'<p>Text.' if filled else ''}" for level, words in headings)
+    said = " ".join(found(text, "html"))
+    assert all(word in said for _, heading in headings for word in heading.split() if len(word) < 100)
 
 
 def words(text: str) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import chain, islice, takewhile
 from pathlib import Path
 
@@ -15,10 +16,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from quizglass_client.cli import subcommands
-from quizglass_client.cli.imports.albums import FORMATS, PICTURES, albums
-from quizglass_client.cli.imports.documents import read_documents
+from quizglass_client.cli.imports.albums import Album, albums
+from quizglass_client.cli.imports.documents import read_documents, read_file_alone
 from quizglass_client.cli.imports.entries import FILE_NAME, BadLine, GoodLine, count_lines, entries_file, read_entries
 from quizglass_client.cli.imports.folder import Folder, Outside
+from quizglass_client.cli.imports.names.kinds import is_document, is_picture
 from quizglass_client.cli.imports.report import ImportReport
 from quizglass_client.cli.imports.tables import count_rows, read_csv, read_parquet
 from quizglass_client.cli.imports.wiki import read_wiki
@@ -41,6 +43,8 @@ class Source:
     """Its items; what is passed over, cut or guessed meanwhile goes into the report."""
     total: int | None
     """Items, where that is known without reading everything."""
+    files: Sequence[Path] = ()
+    """Of a folder: what is read of it."""
     compared: bool = False
     """Whether the pictures of its entries are compared afterwards."""
 
@@ -99,7 +103,7 @@ def import_entries(client: Client, arguments: argparse.Namespace) -> int:
     """
     source = _source(arguments.path, anywhere=arguments.allow_outside)
     compared = MOST if source.compared and arguments.compare else 0
-    memory = _Memory(arguments.resume, _fingerprint(source.path))
+    memory = _Memory(arguments.resume, _fingerprint(source))
     memory.load()
     memory.save()  # that both can be written is seen now, not when entries were added
     if arguments.report is not None:
@@ -178,8 +182,13 @@ def _source(path: Path, *, anywhere: bool) -> Source:
     Raises:
         UsageError: nothing that can be imported.
     """
-    if path.is_dir() and not (path / FILE_NAME).is_file() and (things := albums(path)):
-        return Source(path, lambda _: read_documents(path, anywhere=anywhere), len(things), compared=True)
+    if path.is_dir() and not (path / FILE_NAME).is_file():
+        seen = ImportReport()
+        if (found := albums(path, seen)) or not seen.complete:
+            read = partial(read_documents, path, anywhere=anywhere)
+            return Source(path, read, len(found), files=_files(found), compared=True)
+    if path.is_file() and (is_document(path) or is_picture(path)):
+        return Source(path, partial(read_file_alone, path, anywhere=anywhere), 1, compared=True)
     suffix = path.suffix.lower() if path.is_file() else ""
     if suffix == ".csv":
         return Source(path, lambda _: read_csv(path, anywhere=anywhere), None)
@@ -187,8 +196,6 @@ def _source(path: Path, *, anywhere: bool) -> Source:
         return Source(path, lambda _: read_parquet(path, anywhere=anywhere), count_rows(path))
     if suffix in _WIKI:
         return Source(path, lambda _: read_wiki(path), None)
-    if suffix in (*FORMATS, *PICTURES):
-        raise UsageError(f"{path} is one document or picture; give the folder that it lies in")
     file = entries_file(path)
     if file != path:
         try:
@@ -198,16 +205,17 @@ def _source(path: Path, *, anywhere: bool) -> Source:
     return Source(file, lambda _: read_entries(file, anywhere=anywhere), count_lines(file))
 
 
-def _fingerprint(path: Path) -> str:
+def _files(found: Sequence[Album]) -> list[Path]:
+    return [file for album in found for file in (album.document, *album.pictures) if file is not None]
+
+
+def _fingerprint(source: Source) -> str:
     """Tells whether a file, or each of a folder's documents and pictures, is the same as before."""
     told = hashlib.sha256()
-    files = [path]
-    if path.is_dir():
-        files = [file for album in albums(path) for file in (album.document, *album.pictures) if file is not None]
-    for file in files:
+    for file in source.files or (source.path,):
         about = file.stat()
         told.update(f"{file} {about.st_size} {about.st_mtime_ns}\n".encode(errors="surrogateescape"))
-    return f"{path.resolve()} {told.hexdigest()}"
+    return f"{source.path.resolve()} {told.hexdigest()}"
 
 
 def _progress(quiet: bool) -> Progress:

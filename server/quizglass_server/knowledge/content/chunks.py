@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from quizglass.values import Entry
 from quizglass_server.markup.blocks import Block, blocks
 
-CHUNKING = "chunks-2"
+CHUNKING = "chunks-3"
 """Version of the rules below and of `markup/blocks.py`; part of the space of chunk vectors, so that others' chunks are
 cut anew.
 """
@@ -21,7 +21,6 @@ _HEADING_TOKENS = 12  # a paragraph shorter than this joins the one that follows
 _CHARACTERS_A_TOKEN = 8  # WordPiece counts a word of any length above 100 characters as one token: bound it ourselves
 _MOST_PLACES = 100  # where a value may stand in a text, of which it is looked whether it stands there as a word
 _SHORTEST_TELLING_VALUE = 3  # "7" found somewhere in a text does not tell that the text states the attribute
-_LONGEST_HEADINGS = _HEADINGS_TOKENS * _CHARACTERS_A_TOKEN
 
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _SENTENCE_END = re.compile(
@@ -40,7 +39,7 @@ def chunk_entry(entry: Entry, count_tokens: CountTokens, content: Sequence[Block
     """
     if content is None:
         content = blocks(entry.text, entry.text_format)
-    chunks = [chunk for block in content for chunk in _chunk_block(block, count_tokens)]
+    chunks = list(_chunk_blocks(content, count_tokens))
     said = "\n".join(block.text for block in content).casefold()
     if entry.caption and not _says(said, entry.caption):
         chunks.append(entry.caption)
@@ -55,17 +54,36 @@ def fact(key: str, title: str, value: str) -> str:
     return f"The {key.replace('_', ' ')} of {title} is {value}."
 
 
-def _chunk_block(block: Block, count_tokens: CountTokens) -> Iterator[str]:
-    """Chunks of a block, each under the headings above it as far as these leave most of the room to the text."""
-    above = ": ".join(block.headings)
-    if len(above) > _LONGEST_HEADINGS or _length(above, count_tokens) > _HEADINGS_TOKENS:
-        above = block.headings[-1]
-    if not above or len(above) > _LONGEST_HEADINGS or _length(above, count_tokens) > _HEADINGS_TOKENS:
-        yield from chunk_text(block.text, count_tokens)
-        return
-    room = MAX_TOKENS - _length(above, count_tokens)
-    for chunk in chunk_text(block.text, count_tokens, room):
-        yield f"{above}: {chunk}"
+def _chunk_blocks(content: Sequence[Block], count_tokens: CountTokens) -> Iterator[str]:
+    """Chunks of blocks, each under the headings above it as far as these leave most of the room to the text.
+
+    A heading that is too long to stand in front of any chunk is one before them.
+    """
+    lengths: dict[str, int | None] = {}
+
+    def length(words: str) -> int | None:
+        if words not in lengths:
+            lengths[words] = _within(_HEADINGS_TOKENS, words, count_tokens)
+        return lengths[words]
+
+    shown = [_shown(block.headings, length) for block in content]
+    said = {heading for headings in shown for heading in headings}
+    for block, headings in zip(content, shown, strict=True):
+        for heading in block.headings:
+            if heading not in said:
+                said.add(heading)
+                yield from chunk_text(heading, count_tokens)
+        above = ": ".join(headings)
+        for chunk in chunk_text(block.text, count_tokens, MAX_TOKENS - (length(above) or 0)):
+            yield f"{above}: {chunk}" if above else chunk
+
+
+def _shown(headings: tuple[str, ...], length: Callable[[str], int | None]) -> tuple[str, ...]:
+    """The headings that are put in front of the chunks of a block: all of them, the nearest, or none."""
+    for some in (headings, headings[-1:]):
+        if some and length(": ".join(some)) is not None:
+            return some
+    return ()
 
 
 def passage(title: str, chunk: str) -> str:

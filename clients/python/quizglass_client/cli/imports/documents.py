@@ -5,62 +5,83 @@ from __future__ import annotations
 import hashlib
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from quizglass_client.cli.imports.albums import FORMATS, Album, albums, is_named, title_of
+from quizglass_client.cli.imports.albums import Album, album_of, albums, is_named, title_of
+from quizglass_client.cli.imports.encodings import decoded
 from quizglass_client.cli.imports.entries import BadLine, GoodLine
 from quizglass_client.cli.imports.folder import Folder, Outside
+from quizglass_client.cli.imports.names.kinds import FORMATS, is_document
+from quizglass_client.cli.imports.report import ImportReport
+from quizglass_client.cli.imports.texts.front_matter import front_matter
+from quizglass_client.cli.imports.texts.html_pages import declared_encoding, outline
+from quizglass_client.cli.imports.texts.titles import first_words, title_of_markup
 from quizglass_client.files import read_file
 from quizglass_client.types import Entry
 
-_TITLE = {
-    "markdown": re.compile(r"^#[ \t]+(.+)$", re.MULTILINE),
-    "html": re.compile(r"<(title|h1)\b[^>]*>(.*?)</\1>", re.IGNORECASE | re.DOTALL),
-}
-_TAG, _NOT_OF_AN_ID = re.compile(r"<[^<>]*>"), re.compile(r"[^A-Za-z0-9._:/-]+")
-_LONG_NUMBER = re.compile(r"&#[0-9]{8,}|&#[xX][0-9a-fA-F]{7,}")  # no character; Python refuses numbers of 4,300 digits
+_NOT_OF_AN_ID = re.compile(r"[^A-Za-z0-9._:/-]+")
 _LARGEST = 4 << 20  # bytes; a text of 200,000 characters has a fifth of that at most
-_TITLE_WITHIN = 10_000  # characters in which a title is looked for
-_LONGEST_TITLE, _LONGEST_ID, _DIGEST = 200, 200, 12
+_LONGEST_TITLE, _LONGEST_SOURCE, _LONGEST_ID, _DIGEST = 200, 500, 200, 12
+_LONGEST_KEY, _LONGEST_VALUE, _MOST_FACTS = 60, 500, 200
 
 
-def read_documents(folder: Path, *, anywhere: bool = False) -> Iterator[GoodLine | BadLine]:
-    """Albums, numbered from 1 in their order. Links lead to files in the folder, or `anywhere`."""
-    for number, album in enumerate(albums(folder), 1):
-        name = album.path.relative_to(folder)
+def read_documents(
+    folder: Path, report: ImportReport | None = None, *, anywhere: bool = False
+) -> Iterator[GoodLine | BadLine]:
+    """Albums, numbered from 1 in their order. Links lead to files in the folder, or `anywhere`.
+
+    `report` gets what is passed over, cut and guessed.
+    """
+    noted = report if report is not None else ImportReport()
+    yield from _lines(albums(folder, noted), Folder(folder, anywhere), noted)
+
+
+def read_file_alone(path: Path, report: ImportReport, *, anywhere: bool = False) -> Iterator[GoodLine | BadLine]:
+    """A picture, or a document with its pictures, as the import of its folder has it."""
+    album = album_of(path, report) if is_document(path) else Album(None, (path,))
+    yield from _lines([album], Folder(path.parent, anywhere), report)
+
+
+def _lines(found: Sequence[Album], within: Folder, report: ImportReport) -> Iterator[GoodLine | BadLine]:
+    for number, album in enumerate(found, 1):
+        name = album.path.relative_to(within.path).as_posix()
         try:
-            yield GoodLine(number, _entry(album, Folder(folder, anywhere)))
+            yield GoodLine(number, _entry(album, within, report))
         except Outside as error:
             yield BadLine(number, str(error))
-        except UnicodeDecodeError:
-            yield BadLine(number, f"{name}: is not UTF-8")
         except OSError as error:
             yield BadLine(number, f"{name}: cannot be read ({error.strerror})")
         except ValueError as error:
             yield BadLine(number, f"{name}: {error}")
 
 
-def _entry(album: Album, within: Folder) -> Entry:
+def _entry(album: Album, within: Folder, report: ImportReport) -> Entry:
     relative = album.path.relative_to(within.path)
     name = relative.as_posix()
     pictures = tuple(within.file(picture.relative_to(within.path)) for picture in album.pictures)
-    text, text_format = "", ""
-    if album.document is not None:
-        text = read_file(within.file(relative), _LARGEST).decode("utf-8-sig")
-        text_format = FORMATS[album.document.suffix.lower()]
-    elif not is_named(album.path):
-        advice = f"rename it, or put what it shows into {relative.stem}.md beside it"
-        raise ValueError(f"a camera gave it this name; {advice}")
-    return Entry(
-        id=_id(name),
-        title=(_title(text, text_format) or title_of(album.path))[:_LONGEST_TITLE],
-        text=text,
-        text_format=text_format,
-        source=name[:500],
-        time=max(0, int(album.path.stat().st_mtime)),
-        pictures=pictures,
-    )
+    if album.document is None:
+        if not is_named(album.path):
+            advice = f"rename it, or put what it shows into {relative.stem}.md beside it"
+            raise ValueError(f"a camera or a program gave it this name; {advice}")
+        return _made(album, name, title_of(album.path), pictures, report)
+    text_format = FORMATS[album.document.suffix.lower()]
+    raw = read_file(within.file(relative), _LARGEST)
+    text, guess = decoded(raw, declared_encoding(raw) if text_format == "html" else "")
+    if guess:
+        report.guessed(name, guess)
+    said = front_matter(text)
+    if said.problem:
+        report.noted(name, said.problem)
+    if not pictures and not said.facts and not _says_something(said.text, text_format):
+        report.noted(name, "has no text")
+    title = title_of_markup(said.behind if said.problem else said.text, text_format)
+    facts = said.facts if said.title in (title, "") or not title else {"title": said.title, **said.facts}
+    title = title or said.title or _by_name(album.document, said.text, text_format, report, name)
+    attributes, rest = _sorted_facts(facts)
+    entry = _made(album, name, title, pictures, report)
+    return replace(entry, text=said.text + _as_text(rest, text_format), text_format=text_format, attributes=attributes)
 
 
 def _id(name: str) -> str:
@@ -72,13 +93,44 @@ def _id(name: str) -> str:
     return f"{like[: _LONGEST_ID - _DIGEST - 1]}-{digest}"
 
 
-def _title(text: str, text_format: str) -> str:
-    pattern = _TITLE.get(text_format)
-    match = pattern.search(text, 0, _TITLE_WITHIN) if pattern is not None else None
-    if match is None:
-        return ""
-    title = match[match.lastindex or 0]
-    if text_format == "markdown":
-        closed = title.rstrip().rstrip("#")  # "# Title #", but not "# About C#"
-        title = closed if not closed or closed[-1] in " \t" else title
-    return " ".join(html.unescape(_LONG_NUMBER.sub(" ", _TAG.sub(" ", title))).split())
+def _made(album: Album, name: str, title: str, pictures: tuple[Path, ...], report: ImportReport) -> Entry:
+    """An entry without its text."""
+    if len(title) > _LONGEST_TITLE:
+        report.noted(name, f"has the first {_LONGEST_TITLE} characters of its title as a title")
+    if len(name) > _LONGEST_SOURCE:
+        report.cut(name, f"its path has more than {_LONGEST_SOURCE} characters; the source is the beginning")
+    return Entry(
+        id=_id(name),
+        title=title[:_LONGEST_TITLE],
+        source=name[:_LONGEST_SOURCE],
+        time=max(0, int(album.path.stat().st_mtime)),
+        pictures=pictures,
+    )
+
+
+def _by_name(document: Path, text: str, text_format: str, report: ImportReport, name: str) -> str:
+    """The title of a document that has none: its file's name, or its first words where that says nothing."""
+    if is_named(document):
+        return title_of(document)
+    words = first_words(text, text_format)
+    if words:
+        report.guessed(name, f"a camera or a program gave it this name, so that its first words are its title: {words}")
+    return words or title_of(document)
+
+
+def _sorted_facts(facts: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """What can be attributes of an entry, and what is too long or too much for that."""
+    fits = [key for key, value in facts.items() if 0 < len(key) <= _LONGEST_KEY and len(value) <= _LONGEST_VALUE]
+    attributes = {key: facts[key] for key in fits[:_MOST_FACTS]}
+    return attributes, {key: value for key, value in facts.items() if key not in attributes}
+
+
+def _as_text(facts: Mapping[str, str], text_format: str) -> str:
+    lines = [f"{key}: {value}" if key else value for key, value in facts.items()]
+    if text_format == "html":
+        return "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+    return "".join(f"\n\n{line}" for line in lines)
+
+
+def _says_something(text: str, text_format: str) -> bool:
+    return outline(text).has_text if text_format == "html" else bool(text.strip())

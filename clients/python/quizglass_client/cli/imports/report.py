@@ -56,19 +56,25 @@ class ImportReport:
 
     def passed_over(self, name: str, message: str) -> None:
         """Something is not imported; the message says why, and what can be done."""
-        self._add(Outcome.PASSED_OVER, name, message)
+        self.add(Note(Outcome.PASSED_OVER, name, message))
 
     def cut(self, name: str, message: str) -> None:
         """Something is imported in part."""
-        self._add(Outcome.CUT, name, message)
+        self.add(Note(Outcome.CUT, name, message))
 
     def guessed(self, name: str, message: str) -> None:
         """Something is imported by an assumption; the message says which."""
-        self._add(Outcome.GUESSED, name, message)
+        self.add(Note(Outcome.GUESSED, name, message))
 
     def noted(self, name: str, message: str) -> None:
         """Something is imported as documented, in a way that may surprise."""
-        self._add(Outcome.NOTED, name, message)
+        self.add(Note(Outcome.NOTED, name, message))
+
+    def add(self, note: Note) -> None:
+        """Count a note, and keep it if there are not too many of its kind."""
+        self.counts[note.kind] += 1
+        if self.counts[note.kind] <= _MOST_NAMED:
+            self.notes.append(note)
 
     def leave_out(self, what: str, count: int = 1) -> None:
         """Count what is left out by rule; `what` in the plural ("redirects")."""
@@ -99,11 +105,8 @@ class ImportReport:
             for note in self._of(kind):
                 shown[note.message] += 1
                 if shown[note.message] <= _MOST_ALIKE:
-                    yield (
-                        f"{note.name}: {kind}: {note.message}"
-                        if kind != Outcome.NOTED
-                        else f"{note.name}: {note.message}"
-                    )
+                    said = f" {note.message}" if kind == Outcome.NOTED else f": {kind}: {note.message}"
+                    yield f"{note.name}{said}"
                 elif shown[note.message] == alike[note.message]:
                     yield f"and {alike[note.message] - _MOST_ALIKE} more {kind}: {note.message}"
             if (unnamed := self.counts[kind] - alike.total()) > 0:
@@ -122,8 +125,3 @@ class ImportReport:
 
     def _of(self, kind: Outcome) -> list[Note]:
         return [note for note in self.notes if note.kind == kind]
-
-    def _add(self, kind: Outcome, name: str, message: str) -> None:
-        self.counts[kind] += 1
-        if self.counts[kind] <= _MOST_NAMED:
-            self.notes.append(Note(kind, name, message))

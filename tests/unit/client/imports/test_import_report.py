@@ -30,7 +30,7 @@ def test_what_a_rule_leaves_out_is_counted_and_expected() -> None:
     report.noted("kettle.md", "took IMG_2041.jpg")
     assert report.complete
     assert report.as_json()["left_out"] == {"redirects": 3}
-    assert list(report.lines()) == ["kettle.md: took IMG_2041.jpg"]
+    assert list(report.lines()) == ["kettle.md took IMG_2041.jpg"]
     assert report.summary() == "; left out: 3 redirects"
 
 

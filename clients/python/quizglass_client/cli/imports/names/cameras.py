@@ -1,0 +1,95 @@
+"""Which names of pictures are given by cameras and programs, and so say nothing of what a picture shows."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_WORDS_THAT_SAY_NOTHING = """
+    attachment bild bildschirmfoto bitmap captura capture clipboard download downloads foto fullsizeoutput
+    fullsizerender giphy image images imagem imagen immagine img maxresdefault mpv obraz pasted photo photos pic
+    picture pictures scan scanned schermata screen screencap screengrab screenshot skärmavbild skärmbild skjermbilde
+    snapshot tempimage thumb thumbnail unbenannt unknown unnamed untitled vlcsnap
+    изображение скриншот снимок фото 사진 스크린샷 이미지 スクリーンショット 写真
+    名称未設定 無題 画像 qq图片 图像 图片 屏幕快照 屏幕截图 微信图片 截图 截屏 无标题 未命名 照片
+"""
+_SAY_NOTHING = frozenset(_WORDS_THAT_SAY_NOTHING.split())
+"""Words that programs begin names with, which by themselves name no thing."""
+_WORDS_OF_CAMERAS = """
+    adobestock camphoto cimg crw csc dcim dcp dji dsc dscf dsch dsci dscn dscpdc dscs dscx dsf frame gettyimages
+    gh gopr gp gx hni hpim igp imag imga imgp inbound istockphoto kakaotalk kif mg mmexport mov mvi mvimg pana
+    pano pict pxl received rimg rpreplay sam sany sdc shutterstock sti vid wa win wp ydxj
+"""
+_CAMERAS = frozenset(_WORDS_OF_CAMERAS.split())
+"""Words that cameras and programs put before a number of three digits or more."""
+_WORDS_BESIDE_THEM = """
+    adobe after album animation asset auto back beauty bokeh bracketed burst camera camscanner canon chatgpt clip
+    collage com copia copie copy cover crop cropped dall depth doc edit edited effect effects eos enhanced exported
+    exposure fb file film final front full fuji gemini generated google graphic hd hdr hero high insta instagram ios
+    ipad iphone kopie kopia large lens line live long main medium messenger midjourney mp new night nightsight nikon
+    notes olympus orig original panorama portrait preview pro raw resized rotated samsung scaled selfie shot shots
+    signal slow small snap snapchat sony story super telegram timeburst top trim twitter uhr ultra unsplash upscaled
+    version viber video webcam wechat weixin whatsapp wide zoom
+    an and at am by da de del der di do du from in of on pm to um vom von à
+    ekranu pantalla tela zrzut écran экрана 복사본 화면 캡처 コピー のコピー 副本 拷贝
+    jan feb mar apr may jun jul aug sep oct nov dec january february march april june july august september october
+    november december januar februar märz mai juni juli oktober dezember
+"""
+_BESIDE = frozenset(_WORDS_BESIDE_THEM.split())
+"""Words that stand beside those, as in "Screenshot 2024-05-01 at 10.22.33"."""
+_WITHOUT_NUMBERS = frozenset(("asset", "copy", "design", "edited", "final", "from", "graphic", "ios", "of"))
+"""Those that may stand there without a number: "Image from iOS", but not "photo album"."""
+
+_WORD, _NUMBER = re.compile(r"[^\W\d_]+"), re.compile(r"\d+")
+_PICTURE_ENDINGS = re.compile(
+    r"(?:\.(?:jpe?g|jpe|jfif|png|webp|gif|bmp|tiff?|avif|hei[cf]|dng|jpg_large))+$", re.IGNORECASE
+)
+_UUID = re.compile(r"\{?[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}\}?")
+_DIGEST = re.compile(r"(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{10,}")
+_DCF = re.compile(r"(?=[A-Z0-9_]*[A-Z])[A-Z0-9_]{4}(?P<number>\d{4})(?!\d)")
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_TIME = re.compile(r"(?<!\d)1[4-9]\d{8}(?:\d{3})?(?!\d)|(?:19|20)\d{6}\D{0,3}\d{4}|(?:19|20)\d\d(?:\D{1,3}\d\d){4}")
+"""A time of day on a date, or in seconds or milliseconds since 1970."""
+_FEWEST_DIGITS, _FEWEST_ALONE = 3, 6
+"""Digits behind a camera's word, and behind one that names other things too: "IMG_204", "Signal 20240501"."""
+
+
+def is_of_a_camera(stem: str) -> bool:
+    """Whether a camera or a program has given this name, without its ending: "IMG_2041", "Screenshot (3)".
+
+    A name that has one more word beside such words and numbers is given by somebody: "IMG_2041 koala", "koala 2".
+    """
+    name = unicodedata.normalize("NFKC", stem).strip()
+    name = _PICTURE_ENDINGS.sub("", name)
+    if _is_of_the_standard(name):
+        return True
+    spoken = _DIGEST.sub("0", _UUID.sub("0", name.casefold()))
+    words, digits = _WORD.findall(spoken), "".join(_NUMBER.findall(spoken))
+    unknown = [word for word in words if not _is_known(word)]
+    if len(unknown) == 1 and _TIME.search(spoken):
+        return True  # of a program that is not known here: nobody else writes the time of day into a name
+    if unknown or not (words or digits):
+        return False
+    if not words or spoken != name.casefold():
+        return True
+    if any(_says_nothing(word) for word in words):
+        return bool(digits) or all(_says_nothing(word) or word in _WITHOUT_NUMBERS for word in words)
+    named = any(word in _CAMERAS for word in words)
+    return len(digits) >= (_FEWEST_DIGITS if named else _FEWEST_ALONE)
+
+
+def _is_known(word: str) -> bool:
+    return len(word) == 1 or word in _CAMERAS or word in _BESIDE or _says_nothing(word)
+
+
+def _is_of_the_standard(name: str) -> bool:
+    """Whether a name is as JEITA CP-3461 has cameras write it: "_MG_1234", not "BMW_2002"."""
+    match = _DCF.match(name)
+    if match is None or not all(_is_known(word) for word in _WORD.findall(name[match.end() :].casefold())):
+        return False
+    letters = name[:4].strip("_")
+    return _is_known(letters.casefold()) or not (letters.isalpha() and _YEAR.fullmatch(match["number"]))
+
+
+def _says_nothing(word: str) -> bool:
+    return word in _SAY_NOTHING or word.startswith("tempimage")

@@ -1,0 +1,134 @@
+"""`quizglass knowledge import` of folders as people have them: what arrives, what is said, and the exit status."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from quizglass_client.cli import main
+from tests.support.client_runs import knowledge_command
+from tests.support.rpc_fakes import png
+
+
+@pytest.fixture
+def imported(stage, capsys):
+    return partial(knowledge_command(stage.target, capsys), "import")
+
+
+def titles(stage) -> dict[str, str]:
+    return {id_: entry.title for id_, entry in stage.knowledge.entries.items()}
+
+
+def test_front_matter_becomes_title_and_attributes(stage, imported, tmp_path: Path) -> None:
+    (tmp_path / "Velmira.md").write_text(
+        "---\ntitle: Velmira\naliases: [the red kettle]\n---\n\nThe Velmira costs 45 crowns.\n"
+    )
+    (tmp_path / "Korbane.md").write_bytes(
+        b'---\r\ntitle: "The shop"\r\n---\r\n# Korbane\r\n\r\nIt costs 71 crowns.\r\n'
+    )
+    (tmp_path / "long.md").write_text(f"---\nabout: {'word ' * 200}\n---\nText.\n")
+    (tmp_path / "bad.md").write_text("---\ntitle: [no YAML\n---\nText.\n")
+    status, report, _ = imported(tmp_path)
+    assert (status, report["added"]) == (0, 4)
+    entries = stage.knowledge.entries
+    assert titles(stage) == {"Velmira.md": "Velmira", "Korbane.md": "Korbane", "long.md": "long", "bad.md": "bad"}
+    assert entries["Velmira.md"].attributes == {"aliases": "the red kettle"}
+    assert entries["Velmira.md"].text.strip() == "The Velmira costs 45 crowns."
+    assert entries["Korbane.md"].attributes == {"title": "The shop"}
+    assert entries["long.md"].text.startswith("Text.\n\n\nabout: word word")
+    assert entries["bad.md"].text.startswith("---\n")
+    assert [note["name"] for note in report["noted"]] == ["bad.md"]
+
+
+def test_encodings_are_read_as_declared_and_guesses_are_named(stage, imported, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_bytes("<meta charset=Shift_JIS><h1>がっこう</h1>".encode("shift_jis"))
+    (tmp_path / "b.xhtml").write_bytes("<?xml version='1.0' encoding='koi8-r'?><h1>Коала</h1>".encode("koi8-r"))
+    (tmp_path / "c.txt").write_text("Zürich", encoding="utf-16")
+    (tmp_path / "d.md").write_text("# Zürich\n\nDas kostet 5 €.\n", encoding="cp1252")
+    (tmp_path / "e.txt").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\xff")
+    status, report, _ = imported(tmp_path)
+    assert (status, report["added"], [item["line"] for item in report["refused"]]) == (1, 4, [5])
+    assert titles(stage) == {"a.html": "がっこう", "b.xhtml": "Коала", "c.txt": "c", "d.md": "Zürich"}
+    assert stage.knowledge.entries["c.txt"].text == "Zürich"
+    assert "5 €" in stage.knowledge.entries["d.md"].text
+    assert [(note["name"], "Windows-1252" in note["message"]) for note in report["guessed"]] == [("d.md", True)]
+
+
+def test_what_is_passed_over_is_named_and_the_status_tells(stage, imported, tmp_path: Path) -> None:
+    (tmp_path / "koala.md").write_text("# Koala\n\nIt eats leaves.\n")
+    (tmp_path / "empty.md").write_text(" \n")
+    (tmp_path / "script.html").write_text("<title>App</title><script>run()</script>")
+    for name in ("Mu.pdf", "Nu.docx", "Xi"):
+        (tmp_path / name).write_bytes(b"x")
+    report_file = tmp_path.parent / "report.jsonl"
+    status, report, _ = imported(tmp_path, "--report", report_file)
+    assert (status, report["added"], report["refused"]) == (1, 3, [])
+    assert [note["name"] for note in report["noted"]] == ["empty.md", "script.html"]
+    assert [note["name"] for note in report["passed_over"]] == ["Mu.pdf", "Nu.docx", "Xi"]
+    assert report["counts"] == {"passed_over": 3, "noted": 2}
+    assert report_file.read_text().count('"kind": "passed over"') == 3
+
+
+def test_a_folder_of_nothing_that_is_read_names_what_is_there(imported, tmp_path: Path) -> None:
+    (tmp_path / "Mu.pdf").write_bytes(b"%PDF")
+    status, report, _ = imported(tmp_path)
+    assert (status, report["added"], report["passed_over"][0]["name"]) == (1, 0, "Mu.pdf")
+
+
+def test_people_read_what_was_taken_and_what_was_not(stage, tmp_path: Path, capsys) -> None:
+    (tmp_path / "kettle.md").write_text("# Kettle\n\nIt is red.\n")
+    (tmp_path / "IMG_2041.png").write_bytes(png(20))
+    (tmp_path / "IMG_2042.png").write_bytes(png(24))
+    (tmp_path / "notes.odt").write_bytes(b"PK")
+    (tmp_path / "Thumbs.db").write_bytes(b"")
+    assert main(["--server", stage.target, "knowledge", "import", "--no-compare", str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert "kettle.md took IMG_2041.png and IMG_2042.png" in err
+    assert "notes.odt: passed over: " in err
+    assert out.startswith("1 entries added, 0 refused; 1 passed over; left out: 1 ")
+    assert len(stage.knowledge.pictures["kettle.md"]) == 2
+
+
+def test_a_picture_by_itself_is_an_entry_called_as_its_file(stage, imported, tmp_path: Path) -> None:
+    (tmp_path / "red_kettle.png").write_bytes(png())
+    (tmp_path / "IMG_2041.png").write_bytes(png())
+    assert imported(tmp_path / "red_kettle.png", "--no-compare")[:2] == (
+        0,
+        {"file": str(tmp_path / "red_kettle.png"), "added": 1, "refused": []},
+    )
+    assert titles(stage) == {"red_kettle.png": "red kettle"}
+    status, report, _ = imported(tmp_path / "IMG_2041.png")
+    assert (status, report["added"]) == (1, 0)
+    assert "a camera or a program gave it this name; rename it" in report["refused"][0]["message"]
+
+
+def test_a_document_by_itself_brings_its_pictures(stage, imported, tmp_path: Path) -> None:
+    (tmp_path / "koala.md").write_text("# Koala\n\nIt eats leaves.\n")
+    (tmp_path / "koala 2.png").write_bytes(png())
+    (tmp_path / "panda.md").write_text("# Panda\n")
+    assert imported(tmp_path / "koala.md", "--no-compare")[0] == 0
+    assert titles(stage) == {"koala.md": "Koala"}
+    assert stage.knowledge.pictures["koala.md"] == (png(),)
+
+
+def test_a_document_that_a_camera_named_is_called_by_its_first_words(stage, imported, tmp_path: Path) -> None:
+    (tmp_path / "IMG_2041.md").write_text("A red *kettle*. It is old.\n")
+    (tmp_path / "IMG_2041.png").write_bytes(png())
+    status, report, _ = imported(tmp_path, "--no-compare")
+    assert titles(stage) == {"IMG_2041.md": "A red kettle."}
+    assert (status, report["guessed"][0]["name"]) == (1, "IMG_2041.md")
+
+
+def test_pictures_are_found_by_names_whose_accents_are_written_otherwise(stage, imported, tmp_path: Path) -> None:
+    (tmp_path / "Cafe\u0301").mkdir()
+    (tmp_path / "Cafe\u0301" / "Zu\u0308rich.png").write_bytes(png())
+    (tmp_path / "e.csv").write_text("id,title,pictures\na,A,Café/Zürich.png\n")
+    assert imported(tmp_path / "e.csv")[1]["added"] == 1
+    assert stage.knowledge.pictures["a"] == (png(),)
+
+
+def test_an_import_of_nothing_says_so(imported, tmp_path: Path) -> None:
+    (tmp_path / "e.jsonl").write_text("\n\n")
+    status, report, _ = imported(tmp_path / "e.jsonl")
+    assert (status, report["added"]) == (1, 0)
+    assert "no entry" in report["passed_over"][0]["message"]

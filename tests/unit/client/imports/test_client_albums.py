@@ -1,0 +1,139 @@
+"""Which pictures of a folder go with which document."""
+
+from pathlib import Path
+
+from PIL import Image
+
+from quizglass_client.cli.imports.albums import MOST_PICTURES, album_of, albums, title_of
+from quizglass_client.cli.imports.report import ImportReport
+
+
+def laid_out(folder: Path, *names: str) -> list[tuple[str, list[str]]]:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"")
+
+    def of(path: Path) -> str:
+        return path.relative_to(folder).as_posix()
+
+    return [(of(album.path), [of(picture) for picture in album.pictures]) for album in albums(folder)]
+
+
+def test_pictures_of_the_same_name_go_with_a_document(tmp_path: Path) -> None:
+    names = ("koala.md", "koala.jpg", "koala 10.jpg", "koala-2.HEIC", "Koala_(3).png", "panda.txt", "panda.webp")
+    assert laid_out(tmp_path, *names) == [
+        ("koala.md", ["koala.jpg", "koala-2.HEIC", "koala 10.jpg", "Koala_(3).png"]),
+        ("panda.txt", ["panda.webp"]),
+    ]
+
+
+def test_a_folder_of_pictures_goes_with_the_document_of_its_name(tmp_path: Path) -> None:
+    assert laid_out(tmp_path, "koala.md", "koala/IMG_0001.jpg", "koala/IMG_0002.jpg", "bear/a bear.jpg") == [
+        ("bear/a bear.jpg", ["bear/a bear.jpg"]),
+        ("koala.md", ["koala/IMG_0001.jpg", "koala/IMG_0002.jpg"]),
+    ]
+
+
+def test_what_is_hidden_is_passed_over(tmp_path: Path) -> None:
+    assert laid_out(tmp_path, "koala.md", ".koala.jpg", ".thumbnails/IMG_0001.jpg", "zoo/.trash/panda.md") == [
+        ("koala.md", [])
+    ]
+
+
+def test_pictures_that_a_camera_named_go_with_the_only_document_of_their_folder(tmp_path: Path) -> None:
+    assert laid_out(tmp_path, "zoo/koala.md", "zoo/IMG_2041.jpg", "zoo/panda.jpg") == [
+        ("zoo/koala.md", ["zoo/IMG_2041.jpg"]),
+        ("zoo/panda.jpg", ["zoo/panda.jpg"]),
+    ]
+    assert laid_out(tmp_path, "zoo/lion.md")[0] == ("zoo/IMG_2041.jpg", ["zoo/IMG_2041.jpg"])
+
+
+def test_an_entry_has_no_more_pictures_than_it_may(tmp_path: Path) -> None:
+    ((_, pictures),) = laid_out(tmp_path, "a.md", *(f"a {number}.jpg" for number in range(30)))
+    assert len(pictures) == MOST_PICTURES
+    report = ImportReport()
+    albums(tmp_path, report)
+    (note,) = report.notes
+    assert (note.kind, note.name, "30 pictures" in note.message, "a 29.jpg" in note.message) == (
+        "cut",
+        "a.md",
+        True,
+        True,
+    )
+
+
+def test_a_title_is_the_name_with_spaces() -> None:
+    assert title_of(Path("zoo/a_grey__koala.jpg")) == "a grey koala"
+    assert title_of(Path("zoo/koala.jpg.webp")) == "koala"
+    assert title_of(Path("Cafe\u0301.md")) == "Café"
+    assert title_of(Path("zoo/koala/index.md")) == "koala"
+
+
+def test_names_belong_together_however_their_accents_are_written(tmp_path: Path) -> None:
+    names = (
+        "Café Zu\u0308rich.md",
+        "Cafe\u0301 Zürich.jpg",
+        "\u1112\u1161\u11ab.jpg",
+        "한.md",
+        "が/1.jpg",
+        "か\u3099.txt",
+    )
+    assert [pictures for _, pictures in laid_out(tmp_path, *names)] == [
+        ["Cafe\u0301 Zürich.jpg"],
+        ["が/1.jpg"],
+        ["\u1112\u1161\u11ab.jpg"],
+    ]
+
+
+def test_what_systems_and_network_storage_leave_is_counted(tmp_path: Path) -> None:
+    names = ["koala.md", "Thumbs.db", "._koala.jpg", "@eaDir/koala.jpg/SYNOPHOTO_THUMB_M.jpg", "#recycle/old.md"]
+    assert laid_out(tmp_path, *names) == [("koala.md", [])]
+    report = ImportReport()
+    albums(tmp_path, report)
+    assert (report.complete, sum(report.left_out.values())) == (True, 4)
+
+
+def test_what_is_neither_text_nor_picture_is_named(tmp_path: Path) -> None:
+    (tmp_path / "linked").symlink_to(tmp_path)
+    (tmp_path / "gone.jpg").symlink_to("nothing")
+    assert laid_out(tmp_path, "koala.md", "a/Mu.pdf", "Nu.docx", "Xi") == [("koala.md", [])]
+    report = ImportReport()
+    albums(tmp_path, report)
+    assert sorted(note.name for note in report.notes) == ["Nu.docx", "Xi", "a/Mu.pdf", "gone.jpg", "linked"]
+    assert {note.kind for note in report.notes} == {"passed over"}
+
+
+def test_pictures_of_a_saved_page_go_with_it_but_for_its_buttons(tmp_path: Path) -> None:
+    (tmp_path / "Koala_files" / "deep").mkdir(parents=True)
+    (tmp_path / "Koala.html").write_text("<h1>Koala</h1>")
+    for name, side in (("small.png", 16), ("one.png", 120), ("deep/two.jpg", 640)):
+        Image.new("RGB", (side, side), "grey").save(tmp_path / "Koala_files" / name)
+    (tmp_path / "Koala_files" / "main.css").write_text("p {}")
+    (tmp_path / "Koala_files" / "frame.html").write_text("<p>Advertisement")
+    report = ImportReport()
+    (album,) = albums(tmp_path, report)
+    assert [picture.name for picture in album.pictures] == ["two.jpg", "one.png"]
+    assert (report.complete, report.left_out["files that belong to saved pages"]) == (True, 3)
+    assert album_of(tmp_path / "Koala.html", ImportReport()) == album
+
+
+def test_a_folder_of_that_name_without_a_page_is_one_like_others(tmp_path: Path) -> None:
+    assert laid_out(tmp_path, "my_files/koala.jpg") == [("my_files/koala.jpg", ["my_files/koala.jpg"])]
+
+
+def test_which_pictures_a_text_took_is_said(tmp_path: Path) -> None:
+    laid_out(tmp_path, "kettle.md", "kettle.jpg", "IMG_2041.jpg", "IMG_2042.jpg")
+    report = ImportReport()
+    albums(tmp_path, report)
+    (line,) = report.lines()
+    assert line.startswith("kettle.md took IMG_2041.jpg and IMG_2042.jpg, ")
+    assert report.complete
+
+
+def test_a_document_by_itself_has_the_pictures_that_it_has_in_its_folder(tmp_path: Path) -> None:
+    laid_out(tmp_path, "koala.md", "koala 2.jpg", "koala/IMG_1.jpg", "panda.md", "panda.jpg", "bear/a.md")
+    report = ImportReport()
+    album = album_of(tmp_path / "koala.md", report)
+    assert album in albums(tmp_path)
+    assert len(album.pictures) == 2
+    assert report.notes == []
