@@ -186,6 +186,10 @@ class GivenGenerator:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._generator, name)
 
+    async def forget(self) -> None:
+        """As the generator does."""
+        await self._generator.forget()
+
     @property
     def needs(self) -> frozenset[str]:
         """As the prompts that are written."""

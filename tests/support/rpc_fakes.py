@@ -114,6 +114,8 @@ class Assistant:
         self.wordy: list[Region] | None = None
         self.gated: list[bytes] = []
         self.things: list[Region] = []
+        self.forgotten = 0
+        """How often the generator was to keep nothing of prompts."""
 
     async def usual(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[values.TurnEvent, None]:
         for event in EVENTS:
@@ -141,6 +143,9 @@ class Assistant:
 
     async def things_in(self, picture: domain.Picture, question: str) -> list[Region]:
         return self.things
+
+    async def forget_prompts(self) -> None:
+        self.forgotten += 1
 
     def usual_s(self, stage: str) -> float:
         return 0.0

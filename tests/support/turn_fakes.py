@@ -163,6 +163,9 @@ class Models(table.Models):
         self.prepared_with = known
         await self._enter("prepare", picture.sha256)
 
+    async def forget(self) -> None:
+        await self._enter("forget", None)
+
     async def generate(self, request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:
         await self._enter(request.task, request)
         pieces = self.query if request.task == "rewrite" else self.answer

@@ -7,6 +7,7 @@ picture comes from (`FrameSource`).
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 import uuid
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
@@ -22,12 +23,13 @@ from quizglass_server.config.options import RequestLimits
 from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain import checks
 from quizglass_server.domain.turns import Picture, Turn
-from quizglass_server.errors import InvalidInput
+from quizglass_server.errors import InvalidInput, QuizglassError
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
 from quizglass_server.turn.outbox import followed
 
+logger = logging.getLogger(__name__)
 MAX_EXCHANGE_CHARS = 2000
 MAX_SESSION_CHARS = 64
 MAX_ANSWER_TOKENS = 512
@@ -99,6 +101,22 @@ class Asking:
         self.pictures = pictures
         self._limits = limits
         self._default_budget_s = default_budget_s
+        self._forgetting: set[asyncio.Task[None]] = set()
+
+    def forget_prompts(self) -> None:
+        """Have the generator keep nothing of prompts and pictures so far; returns at once, and it comes within a step.
+
+        Whatever it would write to files when the server stops is asked for after that.
+        """
+        task = asyncio.create_task(self._forget_prompts(), name="forget prompts")
+        self._forgetting.add(task)
+        task.add_done_callback(self._forgetting.discard)
+
+    async def _forget_prompts(self) -> None:
+        try:
+            await self.assistant.forget_prompts()
+        except QuizglassError as error:
+            logger.warning("the generator may still have prompts that were forgotten", extra={"reason": error.message})
 
     @property
     def max_history(self) -> int:

@@ -157,6 +157,12 @@ class Assistant:
         boxes = await find_regions(detector, picture, question, self._resources.tuning)
         return [around(box, picture) for box in boxes]
 
+    async def forget_prompts(self) -> None:
+        """Have the generator keep nothing of prompts and pictures so far, whoever's, in memory or in files."""
+        generator = self._resources.models[GENERATOR]
+        if generator is not None:
+            await generator.forget()
+
     def usual_s(self, stage: str) -> float:
         """Seconds that a stage of a turn usually takes; 0: that is not known."""
         return self._resources.costs.usual(stage)

@@ -39,6 +39,11 @@ class BoundedCache(Generic[K, V]):
             keys = list(self._values)[-most:]
             return {key: self._values[key] for key in keys}
 
+    def clear(self) -> None:
+        """Keep nothing."""
+        with self._lock:
+            self._values.clear()
+
     def put(self, key: K, value: V) -> None:
         """Keep a value; one that costs more than the limit is not kept."""
         with self._lock:

@@ -139,12 +139,17 @@ class SightingMemory:
     async def forget(self, wanted: SightingFilter) -> tuple[int, int]:
         """Forget sightings, durably, those included that wait to be written.
 
+        The database and its log have nothing of them on return, unless the log is being read; the indexes' files may
+        until the next compaction, which follows.
+
         Returns:
             How many, and the number of the commit: a compaction up to it has removed the bytes.
         """
         await self._queue.settle()
         forgotten = await self._store.discard(filter_of(wanted))
         self._forgotten.set()
+        with suppress(KnowledgeFailed):
+            await self._store.empty_log()
         return forgotten
 
     async def compact(self) -> int:

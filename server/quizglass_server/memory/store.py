@@ -55,6 +55,14 @@ class SightingStore(KnowledgeBase):
         self._indexes.look_after()
         return len(change.gone), change.sequence
 
+    async def empty_log(self) -> None:
+        """Leave no page of what was deleted in the database or its log.
+
+        Raises:
+            KnowledgeFailed: the log is being read; a later compaction does it.
+        """
+        await self._store.alone(lambda writer: writer.shrink())
+
     async def size(self) -> int:
         """Bytes that the entries take on the disk, without indexes."""
         return await self._store.read(DatabaseReader.size)

@@ -120,6 +120,10 @@ class Generator(Protocol):
         """
         ...
 
+    async def forget(self) -> None:
+        """Keep nothing of the prompts and pictures so far, whoever's they were, in memory or in files."""
+        ...
+
 
 GENERATOR = RoleKey[Generator]("generator")
 
@@ -290,6 +294,10 @@ class LlamaGenerator:
                 await client.prefill(prompt[:length], BACKGROUND)
         except (QuizglassError, PromptError) as error:
             logger.debug("a picture could not be prepared: %s", error)
+
+    async def forget(self) -> None:
+        """Keep nothing of the prompts and pictures so far, in memory or in files. Raises EngineFailed."""
+        await self._process.forget()
 
     async def close(self) -> None:
         """End the process."""

@@ -73,8 +73,14 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             memory, wanted = self._there(), _filter(request.filter)
             if (wanted == SightingFilter()) is not request.everything:
                 raise InvalidInput("filter", "give what is to be forgotten: times, a session, a frame, or everything")
-            forgotten, sequence = await to_its_end(_forget(memory, wanted))
+            forgotten, sequence = await to_its_end(self._forget(memory, wanted))
             return memory_pb2.ForgetMemoryResponse(forgotten=forgotten, sequence=sequence)
+
+    async def _forget(self, memory: SightingMemory, wanted: SightingFilter) -> tuple[int, int]:
+        forgotten, sequence = await memory.forget(wanted)
+        logger.info("sightings forgotten", extra={"count": forgotten, "sequence": sequence})
+        await self._assistant.forget_prompts()  # which had the questions and answers, too
+        return forgotten, sequence
 
     async def CompactMemory(
         self, request: memory_pb2.CompactMemoryRequest, context: Context
@@ -94,12 +100,6 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         if self._memory is None:
             raise MemoryOff
         return self._memory
-
-
-async def _forget(memory: SightingMemory, wanted: SightingFilter) -> tuple[int, int]:
-    forgotten, sequence = await memory.forget(wanted)
-    logger.info("sightings forgotten", extra={"count": forgotten, "sequence": sequence})
-    return forgotten, sequence
 
 
 async def _compact(memory: SightingMemory) -> int:

@@ -387,6 +387,7 @@ class Session:
         frames, names = self._shelf.clear()
         pictures = sum(map(self._resources.asking.pictures.forget, names))
         exchanges = self._conversation.forget()
+        self._resources.asking.forget_prompts()
         self._changed_state = False
         kept = [Kept("caches")]
         if memory_s := self._resources.asking.memory_s:

@@ -58,3 +58,26 @@ def test_what_was_seen_and_forgotten_survives_a_kill(starter_bundle: Path, tmp_p
         assert seen.done.citations
         forgotten = client.answer("When did I last see this?", shown(1, 2), recall=True)
         assert forgotten.done.abstain_reason == "no_evidence"
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_what_was_forgotten_is_in_no_file_below_the_servers_directories(
+    starter_bundle: Path, tmp_path: Path, end: signal.Signals
+) -> None:
+    places = {name: tmp_path / name for name in ("knowledge", "memory", "state")}
+    flags = ("--memory-directory", str(places["memory"]), "--state-directory", str(places["state"]))
+    with LocalServer(starter_bundle, places["knowledge"], flags=flags) as server, Client(server.target) as client:
+        told = client.answer("Is this a zebracanary?", shown(0, 1), policy="image", remember=True)
+        assert settled(client, 1)
+        assert client.memory.search()[0].question == "Is this a zebracanary?"
+        assert any(b"zebracanary" in file.read_bytes() for file in _files(places["memory"]))
+        assert client.memory.forget(everything=True).sightings == 1
+        assert told.text
+        if end is signal.SIGKILL:
+            os.kill(server.pid, end)
+    assert [file.name for file in _files(tmp_path) if b"zebracanary" in file.read_bytes()] == []
+    assert [file.name for file in _files(places["state"])] == []  # the generator's prompts, as numbers of tokens
+
+
+def _files(place: Path) -> list[Path]:
+    return [file for file in place.rglob("*") if file.is_file()]

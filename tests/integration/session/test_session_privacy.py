@@ -33,7 +33,7 @@ from quizglass_server.errors import SettingsError
 from quizglass_server.scheduling.ledger import handed
 from tests.support.gate import Gate
 from tests.support.rpc_fakes import EVENTS, Stage, png, serve_stage, serving, serving_on_a_thread
-from tests.support.sessions.session_links import HOLDER, link, opened, question, words
+from tests.support.sessions.session_links import HOLDER, eventually, link, opened, question, words
 
 ROOT = Path(__file__).parents[3]
 
@@ -285,6 +285,7 @@ async def test_forgetting_ends_what_runs_and_gives_a_receipt(tmp_path):
         assert (receipt.frames, receipt.frame_bytes, receipt.pictures, receipt.ended) == (1, len(data), 1, 1)
         assert receipt.exchanges == 2
         assert Kept("caches") in receipt.kept
+        await eventually(lambda: stage.assistant.forgotten)
         stage.assistant.script = words(1)
         await made.say(question("c", "And what did I ask?"))
         await made.done("c")

@@ -65,6 +65,9 @@ class Generator:
         self.tasks.append(request.task)
         return [1.0 / len(labels)] * len(labels)
 
+    async def forget(self) -> None:
+        self.tasks.clear()
+
     async def score(self, request: GenerationRequest, answer: str) -> list[float]:
         return []
 

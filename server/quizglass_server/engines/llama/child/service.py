@@ -52,6 +52,9 @@ class GeneratorService:
                 return _only(worker.prefill(whole(prompt), urgency))
             case "watch", [interval_s]:
                 return self._heartbeats(interval_s)
+            case "forget", []:
+                self._pixels.clear()
+                return _only(worker.forget())
             case "save", [directory]:
                 return _only(worker.files.save(Path(directory)))
         raise RequestRefused(f"{method[:40]!r} is no method, or takes other arguments")

@@ -117,6 +117,10 @@ class EngineWorker:
         usage: Usage = await self._only(prompt, partial(self.engine.builder.prefill, prompt, urgency))
         return usage
 
+    async def forget(self) -> int:
+        """Keep nothing of the prompts and pictures so far, those of running requests included: how many went."""
+        return await self._called(self.engine.forget)
+
     async def _only(self, prompt: Sequence[Part], make: Callable[..., Request]) -> Any:
         """Submit a request that gives one thing, and wait for it."""
         mailbox: Mailbox[Any] = Mailbox(self._outbox)

@@ -106,6 +106,10 @@ class PictureEncoder:
         """Whether an embedding is in the cache; may be asked by any thread."""
         return self._cache.get(sha256) is not None
 
+    def forget(self) -> None:
+        """Keep no embedding of the pictures so far."""
+        self._cache.clear()
+
     def receive(self, encoding: Encoding) -> list[Request]:
         """Hand an encoding to those who wait for it, and return them; with an error they have no embedding."""
         if encoding.embedding is None and encoding.error is None and encoding.waiting:

@@ -103,6 +103,11 @@ class Engine:
         """Run a function on the engine's thread between two steps; for any thread."""
         self._inbox.put(action)
 
+    def forget(self) -> int:
+        """Keep nothing of the prompts and pictures so far: how many prefixes went. On the engine's thread."""
+        self.encoder.forget()
+        return self.prefixes.forget()
+
     def stats(self) -> EngineStats:
         """Statistics of the engine; for any thread, so that some numbers may be a step older than others."""
         costs, ledger, encoder = self.scheduler.costs, self.prefixes.ledger, self.encoder

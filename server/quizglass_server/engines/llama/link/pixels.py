@@ -35,7 +35,7 @@ class Sent:
 
     def clear(self) -> None:
         """Forget everything, so that all pixels are sent again."""
-        self._hashes = BoundedCache[bytes, bool](SENT_PICTURES)
+        self._hashes.clear()
 
     def _once(self, part: PicturePart) -> PicturePart:
         if self._hashes.get(part.sha256):
@@ -53,6 +53,10 @@ class PixelStore:
 
     def __init__(self, limit: int = KEPT_BYTES) -> None:
         self._pixels = BoundedCache[bytes, bytes](limit, len)
+
+    def clear(self) -> None:
+        """Keep none."""
+        self._pixels.clear()
 
     def complete(self, prompt: Iterable[Part]) -> list[Part]:
         """The prompt with its pixels.

@@ -34,6 +34,8 @@ class Lease:
     """Its cells: first those of the units in memory, then those that are reserved."""
     used: int = 0
     """When it was last used, as a count of uses."""
+    passing: bool = False
+    """Whether nothing of it is kept when its request ends: it was forgotten meanwhile."""
 
     @property
     def position(self) -> int:
@@ -166,10 +168,13 @@ class Prefixes:
         self._memory.forget(lease.sequence, lease.position)
 
     def keep(self, lease: Lease, *, unasked: bool = False) -> None:
-        """A request ended: keep what it leaves, unless another sequence holds it as well.
+        """A request ended: keep what it leaves, unless that was forgotten, or another sequence holds it as well.
 
         What is `unasked` for goes before anything else does, the oldest of it first.
         """
+        if lease.passing:
+            self.drop(lease)
+            return
         self._active.remove(lease)
         used = lease.units.cells(lease.length)
         self.ledger.drop(lease.cells[used:])
@@ -202,6 +207,14 @@ class Prefixes:
         for lease in tuple(self.kept):
             self.evict(lease)
         self.offloaded.clear()
+
+    def forget(self) -> int:
+        """Forget all that is kept, and running requests when they end; how many are forgotten at once."""
+        count = len(self)
+        self.forget_kept()
+        for lease in self._active:
+            lease.passing = True
+        return count
 
     def state(self, units: PromptUnits) -> bytes | None:
         """A copy of the state of a kept prefix, found by the very units that it has; None when it has gone since."""

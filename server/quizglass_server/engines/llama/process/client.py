@@ -127,6 +127,11 @@ class GeneratorClient:
         async with aclosing(self.watch(0.0)) as heartbeats:
             return await anext(heartbeats)
 
+    async def forget(self) -> int:
+        """Have it keep nothing of prompts and pictures so far: how many prefixes went; errors as `generate`."""
+        self._sent.clear()
+        return int(await self._only(TURN, "forget"))
+
     async def save(self, directory: Path) -> int:
         """Write kept prefixes to an existing, empty directory: how many; errors as `generate`."""
         return int(await self._only(TURN, "save", str(directory)))

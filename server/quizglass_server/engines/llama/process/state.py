@@ -58,6 +58,11 @@ class StateDirectory:
         """What `take` gave is not needed any more."""
         _remove(self._reading)
 
+    def clear(self) -> None:
+        """Remove what is saved, of other models too."""
+        for saved in self._root.glob(f"{_PREFIX}*"):
+            _remove(saved)
+
     def begin(self) -> Path:
         """An empty directory to save to; `commit` makes it the state.
 

@@ -123,6 +123,18 @@ class GeneratorProcess:
             raise EngineLost("the generator process is being restarted; ask again in a moment") from None
         return self._life.client
 
+    async def forget(self) -> None:
+        """Keep nothing of prompts and pictures so far, in memory or in files; a process that dies keeps nothing.
+
+        Raises:
+            EngineFailed: llama.cpp failed.
+        """
+        if self._life is not None:
+            with suppress(EngineLost):
+                await self._life.client.forget()
+        if self._state is not None:
+            await asyncio.to_thread(self._state.clear)
+
     async def close(self) -> None:
         """End supervision and process. What still runs on it, or waits for the next one, gets EngineLost."""
         if self._supervision is not None:

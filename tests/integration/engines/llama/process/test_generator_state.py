@@ -131,3 +131,31 @@ async def test_a_state_that_cannot_be_written_does_not_keep_the_server_from_stop
         (tmp_path / "state").write_text("a file in its place")
     assert "state is not saved" in caplog.text
     assert not process.ready
+
+
+async def test_what_was_forgotten_is_in_no_file_and_is_read_again(options: ProcessOptions, tmp_path: Path) -> None:
+    async with run(options, tmp_path) as process:
+        await answer(process)
+    async with run(options, tmp_path) as process:
+        await answer(process)
+        writing = (await process.client()).generate([*PROMPT, TextPart(" And what else?", trusted=False)], 64)
+        await anext(writing)  # what is under way is forgotten, too
+        await process.forget()
+        async for _ in writing:
+            pass
+        _, end = await answer(process)
+        assert end.usage.reused_tokens == 0
+        assert end.usage.encoded_picture
+        await process.forget()
+    assert not files(tmp_path)
+
+
+async def test_forgetting_without_a_process_leaves_no_file_either(options: ProcessOptions, tmp_path: Path) -> None:
+    (tmp_path / "generator-of-another-model").mkdir()
+    (tmp_path / "generator-of-another-model" / "0000.prefix").write_bytes(b"prompts")
+    async with run(options, tmp_path) as process:
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        await until(process, False)
+        await process.forget()
+        assert not files(tmp_path)
