@@ -34,7 +34,7 @@ def test_csv(stage, quizglass, tmp_path: Path) -> None:
     assert (status, report["added"]) == (1, 2)
     assert [(item["line"], item["message"]) for item in report["refused"]] == [
         (5, "has more or fewer cells than the header"),
-        (6, "time: must be a whole number of seconds"),
+        (6, "time: must be seconds since 1970, or a date and time as 2024-05-01 12:00:00"),
     ]
     first = stage.knowledge.entries["a"]
     assert (first.title, first.kind, first.attributes, first.time) == ("Velmora, the", "car", {"price": "45 crowns"}, 5)

@@ -208,7 +208,7 @@ def test_a_csv_line_that_has_no_end_ends_the_import_with_a_word(imported, tmp_pa
         file.truncate(100 << 20)
     status, report, _ = imported(tmp_path / "e.csv")
     assert (status, report["added"]) == (1, 1)
-    assert "a line has more than" in report["refused"][0]["message"]
+    assert "a row has more than" in report["refused"][0]["message"]
 
 
 SLOW = "<b>" * 30_000  # minutes

@@ -22,7 +22,8 @@ from quizglass_client.cli.imports.entries import FILE_NAME, BadLine, GoodLine, c
 from quizglass_client.cli.imports.folder import Folder, Outside
 from quizglass_client.cli.imports.names.kinds import is_document, is_picture
 from quizglass_client.cli.imports.report import ImportReport
-from quizglass_client.cli.imports.tables import count_rows, read_csv, read_parquet
+from quizglass_client.cli.imports.tables.parquet import ParquetFile
+from quizglass_client.cli.imports.tables.text import TABLES, read_csv
 from quizglass_client.cli.imports.wiki import read_wiki
 from quizglass_client.cli.tuning.alike import MOST, Alike, alike
 from quizglass_client.sync import Client
@@ -190,10 +191,11 @@ def _source(path: Path, *, anywhere: bool) -> Source:
     if path.is_file() and (is_document(path) or is_picture(path)):
         return Source(path, partial(read_file_alone, path, anywhere=anywhere), 1, compared=True)
     suffix = path.suffix.lower() if path.is_file() else ""
-    if suffix == ".csv":
-        return Source(path, lambda _: read_csv(path, anywhere=anywhere), None)
+    if suffix in TABLES:
+        return Source(path, lambda report: read_csv(path, report, anywhere=anywhere), None)
     if suffix == ".parquet":
-        return Source(path, lambda _: read_parquet(path, anywhere=anywhere), count_rows(path))
+        table = ParquetFile(path)
+        return Source(path, lambda report: table.read(report, anywhere=anywhere), table.rows)
     if suffix in _WIKI:
         return Source(path, lambda _: read_wiki(path), None)
     file = entries_file(path)

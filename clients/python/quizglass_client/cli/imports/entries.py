@@ -102,9 +102,10 @@ def _why(error: Exception) -> str:
 
 
 def picture_within(folder: Folder, number: int, name: str) -> Path:
-    """File of a picture that an entry names as one of several. Raises PictureOutside."""
+    """File of a picture that an entry names as one of several, also as Windows does. Raises PictureOutside."""
     try:
-        return folder.file(name)
+        path = folder.file(name)
+        return folder.file(name.replace("\\", "/")) if "\\" in name and not path.exists() else path
     except Outside as error:
         raise PictureOutside(f"pictures[{number}]", str(error)) from error
 
