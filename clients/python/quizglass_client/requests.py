@@ -11,9 +11,10 @@ from google.protobuf.descriptor import EnumDescriptor
 from quizglass.convert import words
 from quizglass.v1 import assistant_pb2, knowledge_pb2, memory_pb2, types_pb2
 from quizglass.values import Filter
+from quizglass_client.channel import MAX_SENT_BYTES
 from quizglass_client.errors import InvalidRequest
 from quizglass_client.pictures import encode
-from quizglass_client.types import Entry
+from quizglass_client.types import Entry, PictureLike
 
 Moment = int | datetime
 """Seconds since 1970, or a time; one without a time zone is in this machine's."""
@@ -107,9 +108,21 @@ def add(value: Entry, side: int) -> knowledge_pb2.AddEntriesRequest:
             text_format=_number(value.text_format, "text_format", knowledge_pb2.TextFormat.DESCRIPTOR),
             time=seconds(value.time, "time"),
             expires_after_s=seconds(value.expires_after, "expires_after_s"),
-            pictures=[encode(picture, side, f"pictures[{i}]") for i, picture in enumerate(value.pictures)],
+            pictures=list(_pictures(value.pictures, side)),
         )
     )
+
+
+def _pictures(pictures: Sequence[PictureLike], side: int) -> Iterator[bytes]:
+    """Encoded one after the other, and no more of them than can be sent. Raises InvalidRequest."""
+    size = 0
+    for number, picture in enumerate(pictures):
+        encoded = encode(picture, side, f"pictures[{number}]")
+        size += len(encoded)
+        if size > MAX_SENT_BYTES:
+            much = f"pictures[0] to pictures[{number}] have {size} bytes, an entry {MAX_SENT_BYTES} at most; send fewer"
+            raise InvalidRequest.of("pictures", much)
+        yield encoded
 
 
 def _attributes(attributes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
