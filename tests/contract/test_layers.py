@@ -19,6 +19,7 @@ LAYERS = {
     "hashes": "",
     "offline": "",
     "parent_death": "",
+    "schemas": "",
     "descriptors": "errors",
     "domain": "errors",
     "config": "errors",
@@ -81,7 +82,7 @@ LAYERS = {
         "rpc.transport scheduling session session.dialogue"
     ),
     "web.http": "config errors rpc.transport scheduling",
-    "web.chat": "assistant decoding domain errors rpc.transport web.http",
+    "web.chat": "assistant decoding domain errors rpc.transport scheduling schemas web.http",
     "web": "config rpc web.chat web.http",
     "app": (
         "assistant bundle config decoding descriptors errors knowledge memory policies roles rpc scheduling "

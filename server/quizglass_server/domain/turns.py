@@ -73,8 +73,8 @@ class Turn:
     """Texts that name things which the question is not about ("the other one")."""
     explain: bool = False
     """Whether every step is told to the client, with what it was given and what it returned."""
-    answer_schema: str = ""
-    """JSON schema that the answer has to follow; empty: it is plain text."""
+    answer_grammar: str = ""
+    """Grammar (GBNF) that the answer has to follow; empty: it is plain text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,12 +74,12 @@ class GenerationRequest:
 def lines(most: int) -> Constraint:
     """A constraint to at least one and at most `most` lines, none of them empty."""
     further = f'("\\n" line){{0,{most - 1}}}' if most > 1 else ""
-    return Constraint("grammar", f"root ::= line {further}\nline ::= [ ]? [^ \\t\\r\\n] [^\\r\\n]*")
+    return Constraint(f"root ::= line {further}\nline ::= [ ]? [^ \\t\\r\\n] [^\\r\\n]*")
 
 
-def json_like(schema: str) -> Constraint:
-    """A constraint to JSON that follows a schema, given as JSON."""
-    return Constraint("json_schema", schema)
+def following(grammar: str) -> Constraint:
+    """A constraint to what a grammar (GBNF) allows."""
+    return Constraint(grammar)
 
 
 class Generator(Protocol):
@@ -244,7 +244,7 @@ class LlamaGenerator:
         """Stream tokens, then one end. White space before the first word is left out.
 
         Raises:
-            InvalidInput: the prompt does not fit the model's context, or a schema cannot be used.
+            InvalidInput: the prompt does not fit the model's context, or a grammar cannot be used.
             Overloaded: the engine's queue is full, or what is ahead leaves the work no time before it is due.
             BudgetExceeded: the work would not be done before it is due even if nothing else were.
             EngineLost: the process died or hangs, or is being restarted for too long.
@@ -375,13 +375,13 @@ def _urgency() -> Urgency:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """A prompt that the engine refuses is too long, as far as the question is concerned; of what it is constrained to,
-    clients have a say in the schema alone.
+    """A prompt that the engine refuses is too long, as far as the question is concerned; the only grammar that clients
+    have a say in is that of the answer.
     """
     try:
         yield
     except ConstraintUnusable as error:
-        raise InvalidInput("answer_schema", error.message) from None
+        raise InvalidInput("answer_grammar", error.message) from None
     except PromptRefused as error:
         raise InvalidInput(
             "question", f"cannot be put to the generator with its history and evidence: {error.message}"

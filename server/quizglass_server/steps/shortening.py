@@ -44,7 +44,7 @@ def shorter(request: GenerationRequest) -> Iterator[tuple[GenerationRequest, int
 
 
 def may_be_shorter(request: GenerationRequest, error: Exception) -> bool:
-    """Whether the next request of `shorter` is worth a try: pictures take time, text little; a schema that cannot be
+    """Whether the next request of `shorter` is worth a try: pictures take time, text little; a grammar that cannot be
     used stays one."""
     if isinstance(error, InvalidInput):
         return error.field == "question"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from quizglass_server.domain.state import Note, State
 from quizglass_server.domain.turns import Picture, Turn
-from quizglass_server.roles.generator import GenerationRequest, Generator, json_like
+from quizglass_server.roles.generator import GenerationRequest, Generator, following
 from quizglass_server.steps.language.phrases import asks_by_name
 from quizglass_server.steps.language.wording import mentions
 from quizglass_server.turn.givens import Givens
@@ -43,9 +43,9 @@ class Requests:
         if not answers:
             return GenerationRequest(task, values, await self.pictures(state, entries=entries))
         shown = () if _is_of_another_thing(state) else await self.pictures(state, entries=entries)
-        schema = self._turn.answer_schema
+        grammar = self._turn.answer_grammar
         return GenerationRequest(
-            task, values, shown, self._turn.max_answer_tokens, json_like(schema) if schema else None
+            task, values, shown, self._turn.max_answer_tokens, following(grammar) if grammar else None
         )
 
     async def pictures(self, state: State, *, entries: bool) -> tuple[Picture, ...]:

@@ -37,7 +37,7 @@ Two = TypeVar("Two")
 _Weighing = Coroutine[Any, Any, list[tuple[str, float]] | None]
 
 ANSWERS = (ANSWER, "draft", "conclude")
-"""Prompts whose completion may become the answer: they get its limit of tokens, and its JSON schema if there is one."""
+"""Prompts whose completion may become the answer: they get its limit of tokens, and its grammar if there is one."""
 LOOK = "think"
 """Prompt whose first line says what is seen."""
 LIST = lines(12)

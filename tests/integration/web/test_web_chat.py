@@ -3,6 +3,8 @@
 import asyncio
 import base64
 import json
+import threading
+from urllib.parse import quote
 
 import openai
 import pytest
@@ -10,6 +12,9 @@ import pytest
 from quizglass import values
 from quizglass_server import errors
 from quizglass_server.domain import turns as domain
+from quizglass_server.schemas.conversion import schema_grammar
+from quizglass_server.web.chat import reading
+from tests.support.engines.gbnf import Gbnf
 from tests.support.gate import Gate
 from tests.support.rpc_fakes import EVENTS, HeldScript, png
 from tests.support.web import CHAT, JSON, Wire, ask
@@ -126,13 +131,46 @@ async def test_a_schema_reaches_the_engine_and_what_is_not_known_is_a_refusal(cl
     served.stage.assistant.script = says(values.AnswerDelta('{"price": 45}'), done)
     answer = await client.chat.completions.create(model="both", messages=[user("What?")], response_format=wanted)
     assert json.loads(answer.choices[0].message.content) == {"price": 45}
-    assert json.loads(served.stage.assistant.turns[0].answer_schema) == SCHEMA
+    assert Gbnf(served.stage.assistant.turns[0].answer_grammar).allows('{"price": 45}')
     refusing = values.Done("I don't know", values.FinishReason.COMPLETE, abstain_reason=values.AbstainReason.UNSURE)
     served.stage.assistant.script = says(values.AnswerDelta("I don't know"), refusing)
     answer = await client.chat.completions.create(model="both", messages=[user("What?")], response_format=wanted)
     message = answer.choices[0].message
     assert (message.content, message.refusal) == (None, "I don't know")
     assert answer.quizglass["abstain_reason"] == "unsure"
+
+
+async def test_keywords_without_effect_are_named_and_those_that_cannot_be_followed_refused_at_their_place(client):
+    def of(schema):
+        return {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+
+    loose = of({"type": "object", "properties": {"a": {"type": "string", "format": "email"}}, "x-order": 1})
+    answer = await client.chat.completions.create(model="both", messages=[user("What?")], response_format=loose)
+    where = "response_format.json_schema.schema"
+    assert answer.quizglass["ignored"] == [f"{where}.x-order", f"{where}.properties.a.format"]
+    again = await client.chat.completions.create(model="both", messages=[user("What?")], response_format=loose)
+    assert again.quizglass["ignored"] == answer.quizglass["ignored"]
+    error = await refused(client, user("What?"), response_format=of({"items": {"uniqueItems": True}}))
+    assert (error.status_code, error.param) == (400, f"{where}.items.uniqueItems")
+
+
+async def test_what_else_is_asked_goes_on_while_a_schema_is_worked_out(client, served, monkeypatch):
+    begun, release = threading.Event(), threading.Event()
+
+    def slow(schema):
+        begun.set()
+        assert release.wait(60)
+        return schema_grammar(schema)
+
+    monkeypatch.setattr(reading, "schema_grammar", slow)
+    wanted = {"type": "json_schema", "json_schema": {"name": "price", "schema": SCHEMA}}
+    asking = client.chat.completions.create(model="both", messages=[user("What?")], response_format=wanted)
+    async with asyncio.timeout(60):
+        waiting = asyncio.create_task(asking)
+        await asyncio.to_thread(begun.wait)
+        assert (await client.chat.completions.create(model="both", messages=[user("And this?")])).choices
+        release.set()
+        assert (await waiting).choices
 
 
 async def test_a_dialogue_comes_with_its_history_and_its_latest_picture(client, served):
@@ -190,6 +228,9 @@ async def test_an_unknown_model_is_not_found(client):
         (data_uri(b"<html>", "text/html"), "no picture in base64"),
         ("data:image/png,plain", "no picture in base64"),
         ("data:image/png;base64,%%%%", "not base64"),
+        ("data:image/png;base64,aGVs=bG8=", "not base64"),
+        ("data:image/png;base64,aGVsb", "not base64"),
+        ("data:image/png;charset=utf-8,aGVsbA==", "no picture in base64"),
         (data_uri(b"no picture at all"), "not a picture"),
         (data_uri(png()[:60]), ""),
         ("data:image/png;base64,", ""),
@@ -202,6 +243,33 @@ async def test_what_is_no_picture_is_refused_and_nothing_is_fetched(client, serv
     assert error.param == "messages[0].content[1].image_url.url"
     assert why in error.message
     assert served.stage.assistant.turns == []
+
+
+def in_lines(encoded, end):
+    text = base64.b64encode(encoded).decode()
+    return end.join(text[start : start + 76] for start in range(0, len(text), 76))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "data:image/png;base64," + in_lines(png(), "\n"),
+        "data:image/png;base64," + in_lines(png(), "\r\n") + "\r\n",
+        "data:image/png;base64,\n" + base64.b64encode(png()).decode(),
+        data_uri().rstrip("="),
+        "data:image/png;base64," + base64.urlsafe_b64encode(png()).decode(),
+        "data:image/png;name=photo.png;charset=utf-8;base64," + base64.b64encode(png()).decode(),
+        "DATA:IMAGE/PNG;BASE64," + base64.b64encode(png()).decode(),
+        "data:image/png;base64," + quote(base64.b64encode(png()).decode(), safe=""),
+        "data:;base64," + base64.b64encode(png()).decode(),
+        data_uri(kind="application/octet-stream"),
+        "  " + data_uri() + "\n",
+    ],
+)
+async def test_base64_is_taken_as_programs_write_it(client, served, url):
+    assert (await client.chat.completions.create(model="both", messages=[user("What?", url)])).choices
+    (turn,) = served.stage.assistant.turns
+    assert (turn.picture.width, turn.picture.height) == (64, 48)
 
 
 @pytest.mark.parametrize(
@@ -227,6 +295,9 @@ async def test_what_is_no_picture_is_refused_and_nothing_is_fetched(client, serv
         ({"stop": ["x"]}, "stop"),
         ({"response_format": {"type": "json_schema"}}, "response_format.json_schema"),
         ({"response_format": {"type": "xml"}}, "response_format.type"),
+        ({"extra_body": {f"unknown{number}": 1 for number in range(65)}}, "body"),
+        ({"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}] * 65}]}, "messages[0].content"),
+        ({"extra_body": {"x": [{}] * 50_000}}, "body"),
     ],
 )
 async def test_what_cannot_be_done_is_refused_by_its_name(client, change, param):

@@ -310,9 +310,9 @@ async def test_a_prompt_that_is_too_much_with_the_pictures_of_entries_goes_witho
         assert models.tried == [(2, 1), (1, 1), (1, 0)] if isinstance(error, InvalidInput) else [(2, 1), (1, 1)]
 
 
-async def test_a_schema_that_cannot_be_used_is_not_tried_with_a_shorter_prompt() -> None:
-    models = Small(0, InvalidInput("answer_schema", "no schema"))
-    with pytest.raises(InvalidInput, match="no schema"):
+async def test_a_grammar_that_cannot_be_used_is_not_tried_with_a_shorter_prompt() -> None:
+    models = Small(0, InvalidInput("answer_grammar", "no grammar"))
+    with pytest.raises(InvalidInput, match="no grammar"):
         await write(models, REQUEST)
     assert models.tried == [(2, 1)]
 

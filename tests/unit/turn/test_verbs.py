@@ -161,7 +161,7 @@ async def test_what_is_written_to_be_the_answer_is_as_long_and_of_the_form_that_
             await tools.write(task, tools.start())
         return await tools.answer(tools.start(), "reconcile")
 
-    await ask(world, run, asked=replace(turn(), max_answer_tokens=7, answer_schema='{"type": "object"}'))
+    await ask(world, run, asked=replace(turn(), max_answer_tokens=7, answer_grammar='root ::= "a"'))
     requests = {task: request for task, request in world.models.calls.made if isinstance(request, GenerationRequest)}
     bounded = {task for task, request in requests.items() if request.max_tokens == 7}
     formed = {task for task, request in requests.items() if request.constraint is not None}

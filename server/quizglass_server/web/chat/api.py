@@ -15,7 +15,8 @@ from quizglass_server.assistant.asking import Asking, TurnRequest
 from quizglass_server.errors import InvalidInput, QuizglassError, reported
 from quizglass_server.rpc.transport.status import http_status
 from quizglass_server.web.chat.completion import Completion
-from quizglass_server.web.chat.request import DEFAULT_MODEL, Chat, read_chat
+from quizglass_server.web.chat.reading import ChatReader
+from quizglass_server.web.chat.request import DEFAULT_MODEL, Chat
 from quizglass_server.web.http.asgi import Receive, Scope, Send, body_of, respond_json, while_connected
 from quizglass_server.web.http.gate import Route
 
@@ -48,6 +49,7 @@ class ChatApi:
         self._running = running
         self._bundle = bundle
         self._most_bytes = most_bytes
+        self._reader = ChatReader(asking.max_history, asking.pictures)
         about = {"object": "model", "created": int(time.time()), "owned_by": "quizglass"}
         self._models = {name: {"id": name, **about} for name in (DEFAULT_MODEL, *policies)}
 
@@ -62,15 +64,14 @@ class ChatApi:
 
     async def complete(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one chat; a client that goes away ends its turn."""
-        body = await body_of(receive)
-        await while_connected(receive, self._complete(body, _Sending(send)))
+        bodies = [await body_of(receive)]  # the turn does not hold it
+        await while_connected(receive, self._complete(bodies, _Sending(send)))
 
-    async def _complete(self, body: bytes, sending: _Sending) -> None:
+    async def _complete(self, bodies: list[bytes], sending: _Sending) -> None:
         places: Mapping[str, str] = {}
         try:
             with self._running("chat"):
-                chat = read_chat(body, self._asking.max_history, self._asking.pictures)
-                del body
+                chat = await self._reader.chat(bodies.pop())
                 places = chat.places
                 await self._answer(chat, sending)
         except Exception as error:
@@ -79,7 +80,7 @@ class ChatApi:
     async def _answer(self, chat: Chat, sending: _Sending) -> None:
         asking, question = self._asking, chat.question
         policy, budget = asking.policy(question.policy), asking.budget(question.budget)
-        asked = TurnRequest(replace(asking.turn(question), answer_schema=chat.answer_schema), policy, budget)
+        asked = TurnRequest(replace(asking.turn(question), answer_grammar=chat.answer_grammar), policy, budget)
         completion = Completion(chat, asked.turn.id, policy, self._bundle)
         async with asking.events(asked, chat.picture, lambda turn, told, done: done) as events:
             async for event in events:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import binascii
 import re
 
@@ -10,12 +9,17 @@ from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, InvalidPicture
 
-_DATA = re.compile(r"data:(image/[a-z0-9.+-]+);base64,", re.IGNORECASE)
+_DATA = re.compile(
+    r"\s*data:(?:image/[a-z0-9.+-]+|application/octet-stream)?(?:;[^;,]{0,100}){0,8}?;base64,", re.IGNORECASE
+)
+"""How a data URI begins that has base64; parameters may stand before the word."""
 _WANTED = "send the picture itself: data:image/jpeg;base64,..."
+_FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+_ESCAPED = re.compile(rb"%([0-9a-fA-F]{2})")
 
 
-def encoded_picture(url: str, place: str) -> bytes:
-    """The encoded picture of a data URI, which nobody has looked at yet.
+def check_picture_url(url: str, place: str) -> None:
+    """Check that a URL is a data URI with base64.
 
     Args:
         url: what a client gave as the picture's URL.
@@ -23,16 +27,36 @@ def encoded_picture(url: str, place: str) -> bytes:
 
     Raises:
         InvalidInput: it is an address of something elsewhere, or no address at all.
+    """
+    if _DATA.match(url) is None:
+        scheme = url[:40].strip().partition(":")[0]
+        if scheme.lower() == "data":
+            raise InvalidInput(place, f"a data URI that is no picture in base64; {_WANTED}")
+        raise InvalidInput(place, f"pictures are never fetched from elsewhere ({scheme[:12]}:...); {_WANTED}")
+
+
+def encoded_picture(url: str, place: str) -> bytes:
+    """The encoded picture of a data URI, which is not looked at here.
+
+    Base64 is taken as programs write it: in lines, without padding, in the alphabet for URLs, or with characters
+    escaped as in URLs.
+
+    Args:
+        url: a data URI that `check_picture_url` takes.
+        place: where it was given, for errors.
+
+    Raises:
         InvalidPicture: it is not base64.
     """
     prefix = _DATA.match(url)
     if prefix is None:
-        scheme = url[:40].partition(":")[0]
-        if scheme == "data":
-            raise InvalidInput(place, f"a data URI that is no picture in base64; {_WANTED}")
-        raise InvalidInput(place, f"pictures are never fetched from elsewhere ({scheme[:12]}:...); {_WANTED}")
+        raise InvalidInput(place, f"a data URI that is no picture in base64; {_WANTED}")
     try:
-        return base64.b64decode(url[prefix.end() :], validate=True)
+        written = url[prefix.end() :].encode("ascii")
+        if b"%" in written:
+            written = _ESCAPED.sub(lambda escape: bytes([int(escape[1], 16)]), written)
+        written = written.translate(_FROM_URL_SAFE, b" \t\r\n\f").rstrip(b"=")
+        return binascii.a2b_base64(written + b"=" * (-len(written) % 4), strict_mode=True)
     except (binascii.Error, ValueError):
         raise InvalidPicture(place, "what follows base64, is not base64") from None
 
@@ -43,14 +67,13 @@ class ChatPicture:
     Args:
         encoded: its bytes.
         place: where it was given, for errors.
-        size: of the chat, in bytes.
         pictures: decodes.
     """
 
-    def __init__(self, encoded: bytes, place: str, size: int, pictures: PictureCache) -> None:
+    def __init__(self, encoded: bytes, place: str, pictures: PictureCache) -> None:
         self._encoded = [encoded]
         self._place = place
-        self.size = size
+        self.size = len(encoded)
         self._pictures = pictures
 
     def is_slow(self) -> bool:

@@ -19,11 +19,17 @@ from quizglass.values import Exchange
 from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS
 from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.errors import InvalidInput
-from quizglass_server.web.chat.pictures import ChatPicture, encoded_picture
+from quizglass_server.schemas.conversion import ANY_OBJECT
+from quizglass_server.web.chat.pictures import ChatPicture, check_picture_url, encoded_picture
 
 DEFAULT_MODEL = "quizglass"
 """The server's default policy, by another name."""
-_MOST_MESSAGES = 512
+MOST_VALUES = 50_000
+"""Objects, lists, keys and items of a body, counted before it is parsed; commas and colons in its texts count too."""
+_MOST_MESSAGES, _MOST_PARTS, _MOST_UNREAD = 512, 64, 64
+"""Messages of a chat, parts of a message, and names in a body that are not known here."""
+_SHOWN = 64
+"""Characters of a name that is told back."""
 _HARMLESS: Mapping[str, tuple[Any, ...]] = {
     "n": (1,),
     "tools": ([],),
@@ -76,7 +82,7 @@ class Chat:
     question: Question
     picture: ChatPicture | None
     answer_schema: str
-    """JSON schema that the answer has to follow; empty: it is plain text."""
+    """JSON schema that the answer has to follow, as it came; empty: it is plain text."""
     stream: bool
     usage: bool
     """Whether a stream ends with the numbers of tokens."""
@@ -84,6 +90,13 @@ class Chat:
     """Names of what had no effect."""
     places: Mapping[str, str]
     """Where in the body a field of the question came from."""
+    answer_grammar: str = ""
+    """Grammar of the answers that the schema allows, once it was worked out."""
+
+
+def values_in(body: bytes) -> int:
+    """About how many values and keys a body has, without parsing it: never fewer than there are."""
+    return 1 + sum(body.count(mark) for mark in (b"{", b"[", b",", b":"))
 
 
 def read_chat(body: bytes, most_history: int, pictures: PictureCache) -> Chat:
@@ -97,6 +110,8 @@ def read_chat(body: bytes, most_history: int, pictures: PictureCache) -> Chat:
     Raises:
         InvalidInput: it is wrong, or asks for what cannot be done; its place in the body is named.
     """
+    if (count := values_in(body)) > MOST_VALUES:
+        raise InvalidInput("body", f"has up to {count} values and keys; {MOST_VALUES} at most")
     told = _parsed(body)
     ignored = _unread(told.model_extra or {})
     dialogue = _Dialogue()
@@ -104,7 +119,7 @@ def read_chat(body: bytes, most_history: int, pictures: PictureCache) -> Chat:
         dialogue.add(message, f"messages[{number}]")
     text, place = dialogue.last()
     history = dialogue.exchanges[-most_history:] if most_history else []
-    places = dialogue.places(len(history)) | {"question": place, "policy": "model", "answer_schema": "response_format"}
+    places = dialogue.places(len(history)) | {"question": place, "policy": "model", "answer_grammar": "response_format"}
     if len(history) < len(dialogue.exchanges):
         ignored.append("messages (the oldest)")
     question = Question(
@@ -115,7 +130,7 @@ def read_chat(body: bytes, most_history: int, pictures: PictureCache) -> Chat:
     )
     return Chat(
         question,
-        dialogue.pictured(len(body), pictures),
+        dialogue.pictured(pictures),
         _schema(told.response_format),
         bool(told.stream),
         told.stream_options is not None and told.stream_options.include_usage,
@@ -142,14 +157,17 @@ def _unread(extra: Mapping[str, Any]) -> list[str]:
     for name, value in extra.items():
         if value is not None and name in _HARMLESS and value not in _HARMLESS[name]:
             raise InvalidInput(name, "is not supported here; leave it out")
-    return [name for name, value in extra.items() if value is not None and name not in _HARMLESS]
+    unread = [name[:_SHOWN] for name, value in extra.items() if value is not None and name not in _HARMLESS]
+    if len(unread) > _MOST_UNREAD:
+        raise InvalidInput("body", f"has {len(unread)} names that are not known here; {_MOST_UNREAD} at most")
+    return unread
 
 
 def _schema(wanted: _ResponseFormat | None) -> str:
     if wanted is None or wanted.type == "text":
         return ""
     if wanted.type == "json_object":
-        return '{"type": "object"}'
+        return ANY_OBJECT
     if wanted.json_schema is None:
         raise InvalidInput("response_format.json_schema", "is missing; give the schema")
     return json.dumps(wanted.json_schema.schema_, ensure_ascii=False)
@@ -161,9 +179,8 @@ class _Dialogue:
 
     exchanges: list[Exchange] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
-    _picture: bytes | None = None
-    """Encoded, the latest."""
-    _picture_place: str = ""
+    _picture: tuple[str, str] | None = None
+    """URL of the latest picture, and its place."""
     _asked: list[str] = field(default_factory=list)
     _place: str = ""
     _places: list[tuple[str, str]] = field(default_factory=list)
@@ -199,11 +216,15 @@ class _Dialogue:
             raise InvalidInput("messages", "the last message has to be the user's")
         return "\n".join(self._asked), self._place
 
-    def pictured(self, size: int, pictures: PictureCache) -> ChatPicture | None:
-        """The picture that the question is about, if there is one."""
+    def pictured(self, pictures: PictureCache) -> ChatPicture | None:
+        """The picture that the question is about, if there is one.
+
+        Raises:
+            InvalidPicture: it is not base64.
+        """
         if self._picture is None:
             return None
-        return ChatPicture(self._picture, self._picture_place, size, pictures)
+        return ChatPicture(encoded_picture(*self._picture), self._picture[1], pictures)
 
     def places(self, latest: int) -> dict[str, str]:
         """Where the latest exchanges came from, by the fields of a question."""
@@ -230,6 +251,8 @@ class _Dialogue:
             return content
         if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
             raise InvalidInput(place, "must be a text or a list of parts")
+        if len(content) > _MOST_PARTS:
+            raise InvalidInput(place, f"has {len(content)} parts; {_MOST_PARTS} at most")
         texts, shown = [], 0
         for number, part in enumerate(content):
             here = f"{place}[{number}]"
@@ -240,8 +263,8 @@ class _Dialogue:
                     shown += 1
                     if shown > 1:
                         raise InvalidInput(here, "a question is about one picture in this version")
-                    self._picture_place = f"{here}.image_url.url"
-                    self._picture = encoded_picture(url, self._picture_place)
+                    self._picture = url, f"{here}.image_url.url"
+                    check_picture_url(*self._picture)
                     if more.get("detail") not in (None, "auto"):
                         self.ignored.append(f"{here}.image_url.detail")
                 case _:

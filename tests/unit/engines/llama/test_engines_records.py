@@ -32,7 +32,7 @@ RECORDS = st.one_of(
     st.builds(TextPart, TEXT, st.booleans()),
     PICTURES,
     st.builds(Urgency, st.integers(0, 2), st.none() | SHARE),
-    st.builds(Constraint, st.sampled_from(["grammar", "json_schema"]), TEXT),
+    st.builds(Constraint, TEXT),
     st.builds(Piece, TEXT, SHARE),
     st.builds(Finished, st.sampled_from(["stop", "length", "cancelled", "deadline"]), USAGES),
     VITALS,

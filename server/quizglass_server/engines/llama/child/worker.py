@@ -83,7 +83,7 @@ class EngineWorker:
             DecodeFailed: llama.cpp failed on this request.
         """
         mailbox: Mailbox[Piece | Finished] = Mailbox(self._outbox)
-        # A constraint is compiled beside the event loop: a schema may take milliseconds.
+        # A constraint is compiled beside the event loop: a grammar may take milliseconds.
         apart = constraint is not None or _long(prompt)
         make = partial(self.engine.builder.generation, prompt, max_tokens, urgency, constraint, sink=mailbox)
         request = await _made(make, apart=apart)

@@ -1,4 +1,4 @@
-"""Constrained output: by a grammar (GBNF), or by a JSON schema.
+"""Constrained output: by a grammar (GBNF).
 
 A constraint follows one answer. The likeliest token that it allows is picked; probabilities stay those of the model.
 """
@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quizglass_server.engines.llama.engine.sampling import Row
-from quizglass_server.engines.llama.engine.schema_grammar import schema_grammar
 from quizglass_server.engines.llama.link.prompt import Constraint, ConstraintRefused, RequestRefused
 from quizglass_server.engines.llama.native.model import NativeModel
 
 MAX_LABELS = 64
-_MAX_CHARACTERS = 32 << 10
+_MAX_CHARACTERS = 256 << 10
 _MAX_NESTING = 64
 """Deepest nesting of brackets: llama.cpp's parser recurses, and a stack overflow ends the process."""
 _CANDIDATES = 64
@@ -37,13 +36,11 @@ def follower(model: NativeModel, constraint: Constraint) -> GrammarFollower:
     Raises:
         ConstraintRefused: it cannot be understood; the message says where.
     """
-    text = normalize("NFC", constraint.value)
+    text = normalize("NFC", constraint.grammar)
     if len(text) > _MAX_CHARACTERS:
-        raise ConstraintRefused(f"constraint {constraint.kind} of {len(text)} characters; {_MAX_CHARACTERS} at most")
+        raise ConstraintRefused(f"a grammar of {len(text)} characters; {_MAX_CHARACTERS} at most")
     if _nesting(text) > _MAX_NESTING:
-        raise ConstraintRefused(f"constraint {constraint.kind} nests brackets deeper than {_MAX_NESTING}")
-    if constraint.kind == "json_schema":
-        text = schema_grammar(text)
+        raise ConstraintRefused(f"the grammar nests brackets deeper than {_MAX_NESTING}")
     return GrammarFollower(model, text)
 
 
@@ -78,7 +75,7 @@ class GrammarFollower:
         if "\0" not in grammar:
             handle = llama.llama_sampler_init_grammar(model.vocab, grammar.encode(), b"root")
         if not handle:
-            raise ConstraintRefused(f"constraint grammar cannot be used: {model.last_error()}")
+            raise ConstraintRefused(f"the grammar cannot be used: {model.last_error()}")
         self._handle = handle
         self._ends = model.ends
         self._end = int(llama.llama_vocab_eos(model.vocab))
@@ -89,15 +86,15 @@ class GrammarFollower:
         return self._end < 0 or len(self._allowed(np.array([self._end]))) > 0
 
     def pick(self, row: Row) -> int | None:
-        """The likeliest token allowed next; None when that is the end, or nothing is allowed.
+        """The likeliest token allowed next; None when that is the end.
 
         Raises:
-            ConstraintRefused: it takes too long.
+            ConstraintRefused: it takes too long, or the model has no token for what the grammar asks for next.
         """
         began = thread_time()
         token = self._likeliest(row)
         if thread_time() - began > _PICK_S:
-            raise ConstraintRefused("constraint takes too long to follow; make it less ambiguous")
+            raise ConstraintRefused("the grammar takes too long to follow; make it less ambiguous")
         return token
 
     def _likeliest(self, row: Row) -> int | None:
@@ -106,7 +103,9 @@ class GrammarFollower:
             if len(allowed):
                 token = int(allowed[row.logits[allowed].argmax()])
                 return None if self._ends(token) else token
-        return None
+        if self.complete():
+            return None
+        raise ConstraintRefused("the model has no token for what the grammar asks for next")
 
     def accept(self, token: int) -> None:
         """The answer goes on with a token that was picked."""

@@ -68,9 +68,8 @@ TURN, BACKGROUND = Urgency(), Urgency(background=True)
 class Constraint:
     """What an answer must look like."""
 
-    kind: Literal["grammar", "json_schema"]
-    value: str
-    """The grammar (GBNF, rule `root`), or the JSON schema's text."""
+    grammar: str
+    """In GBNF, of which `root` is the whole answer."""
 
 
 @dataclass(frozen=True, slots=True)

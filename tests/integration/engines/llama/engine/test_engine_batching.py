@@ -116,7 +116,7 @@ def test_prompts_are_read_before_answers_are_written_but_no_answer_waits_long(
 ) -> None:
     """Two pieces of 0.2 seconds fit into half a second; then both answers get a token."""
     endless.scheduler.tracker = CostTracker(Costs((1000,) * 4, ((16, 200_000), (512, 10**9))), fixed=True)
-    long, given = Constraint("grammar", "root ::= [a-z]{60}"), [Given(), Given()]
+    long, given = Constraint("root ::= [a-z]{60}"), [Given(), Given()]
     # Without pictures: while one is encoded, the other answer might come to its end.
     for parts, each in zip((ASKED[3], prompt("Who made it?", seed=None)), given, strict=True):
         endless.submit(endless.builder.generation(parts, 60, constraint=long, sink=each))
@@ -137,7 +137,7 @@ def test_a_first_token_does_not_wait_for_the_next_prompt(endless: Engine, monkey
     sizes = sizes_of_steps(endless, monkeypatch)
     first, second = Given(), Given()
     for word, each in (("Who?", first), ("Why?", second)):
-        parts, constraint = prompt(f"{word} {LONG}", seed=None), Constraint("grammar", "root ::= [a-z]{60}")
+        parts, constraint = prompt(f"{word} {LONG}", seed=None), Constraint("root ::= [a-z]{60}")
         endless.submit(endless.builder.generation(parts, 16, constraint=constraint, sink=each))
     endless.step()
     assert len(first.texts) == 1
