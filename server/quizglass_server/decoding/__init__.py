@@ -1,8 +1,7 @@
 """Turns the bytes that clients send into pixels, in processes that can be ended.
 
-header         what a file claims, read from its first bytes: size, form, what decoding will cost
-structure      refuses files that are made to be long to parse: scans, segments, chunks
-rgb            decodes to upright RGB with Pillow, in strips
+How files are read is `quizglass.picture_files`, which the client shares.
+
 pictures       what a picture may be at most, and decoding in this process
 worker         the process in which that happens, under limits of its own; imports nothing else of the server but
                `parent_death`

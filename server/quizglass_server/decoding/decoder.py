@@ -19,9 +19,9 @@ from itertools import count
 
 import numpy as np
 
+from quizglass.picture_files.errors import BadPicture, OutOfMemory
+from quizglass.picture_files.header import Header
 from quizglass_server.config.options import PictureLimits
-from quizglass_server.decoding.errors import OutOfMemory, Refused
-from quizglass_server.decoding.header import Header
 from quizglass_server.decoding.pictures import check_header, decode_picture, is_quick
 from quizglass_server.decoding.process import DecoderProcess, Lost, Pixels
 from quizglass_server.domain.turns import RGB, Picture
@@ -87,7 +87,7 @@ class PictureDecoder:
             sha256: of the bytes, where it is known already.
 
         Raises:
-            InvalidPicture: not a picture, damaged, animated, over a limit, or made to be long to decode.
+            InvalidPicture: not a picture, damaged, over a limit, or made to be long to decode.
             BudgetExceeded: the deadline of the work passed.
             Overloaded: there is no memory for it now.
         """
@@ -101,7 +101,7 @@ class PictureDecoder:
             )
         try:
             pixels = await self._pixels(encoded, header, size)
-        except Refused as refusal:
+        except BadPicture as refusal:
             raise InvalidPicture(field, str(refusal)) from refusal
         except (OutOfMemory, Lost, OSError) as error:
             logger.warning("a picture could not be decoded: %r", error)
@@ -150,7 +150,7 @@ class _ProcessLane:
         """Decode in `size` bytes of memory what should take so many seconds.
 
         Raises:
-            Refused, OutOfMemory, Lost, OSError: as the process does.
+            BadPicture, OutOfMemory, Lost, OSError: as the process does.
             Overloaded: there is no memory for it.
         """
         entered = asyncio.Event()

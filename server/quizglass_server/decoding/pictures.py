@@ -13,11 +13,11 @@ import io
 import numpy as np
 from PIL import Image
 
+from quizglass.picture_files.errors import BadPicture, OutOfMemory
+from quizglass.picture_files.header import Header, read_header
+from quizglass.picture_files.rgb import decode_bytes
+from quizglass.picture_files.structure import read_structure
 from quizglass_server.config.options import PictureLimits
-from quizglass_server.decoding.errors import OutOfMemory, Refused
-from quizglass_server.decoding.header import Header, read_header
-from quizglass_server.decoding.rgb import ANIMATED, decode_bytes
-from quizglass_server.decoding.structure import check_structure
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.errors import InvalidPicture, Overloaded
 
@@ -37,17 +37,17 @@ def decode_picture(encoded: bytes, limits: PictureLimits, field: str, *, sha256:
         sha256: of the bytes, where it is known already.
 
     Returns:
-        The picture, height x width x 3, uint8, not to be written to; EXIF orientation applied, transparency on white.
+        The picture, height x width x 3, uint8, not to be written to; EXIF orientation and colour profile applied,
+        transparency on white; of an animation its first frame.
 
     Raises:
-        InvalidPicture: not such a file, damaged, animated, over a cap, or made to be long to decode.
+        InvalidPicture: not such a file, damaged, over a cap, or made to be long to decode.
         Overloaded: there is no memory for it.
     """
     header = check_header(encoded, limits, field)
     try:
-        check_structure(header.format, encoded)
         width, height, rgb = decode_bytes(encoded, header)
-    except Refused as refusal:
+    except BadPicture as refusal:
         raise InvalidPicture(field, str(refusal)) from refusal
     except (OutOfMemory, MemoryError):
         raise Overloaded("there is no memory to decode the picture now; try again later", _RETRY_S) from None
@@ -59,7 +59,7 @@ def check_header(encoded: bytes, limits: PictureLimits, field: str) -> Header:
     """What a file claims to be, if that may be decoded.
 
     Raises:
-        InvalidPicture: no picture, animated, or over a cap.
+        InvalidPicture: no picture, or over a cap.
     """
     if not encoded:
         raise InvalidPicture(field, "the picture has 0 bytes")
@@ -69,14 +69,12 @@ def check_header(encoded: bytes, limits: PictureLimits, field: str) -> Header:
         )
     try:
         header = read_header(encoded)
-    except Refused as refusal:
+    except BadPicture as refusal:
         raise InvalidPicture(field, str(refusal)) from refusal
     if header.pixels > limits.max_frame_pixels:
         claimed = f"{header.width} x {header.height}"
         raise InvalidPicture(field, f"{claimed} pixels is more than the {limits.max_frame_pixels} allowed; resize it")
     _check_shape(header.width, header.height, limits, field)
-    if header.animated:
-        raise InvalidPicture(field, ANIMATED)
     return header
 
 
@@ -91,15 +89,18 @@ def _check_shape(width: int, height: int, limits: PictureLimits, field: str) -> 
 
 
 def is_quick(encoded: bytes) -> bool:
-    """Whether decoding takes a few milliseconds at most: a JPEG of few bytes, few pixels and few passes over them."""
+    """Whether decoding takes a few milliseconds at most: a JPEG of few bytes, few pixels and few passes over them.
+
+    One with a colour profile is not: that is a program for a library of its own, which may fail.
+    """
     if len(encoded) > _QUICK_BYTES:
         return False
     try:
         header = read_header(encoded)
-        if header.format != "JPEG" or header.pixels > _QUICK_PIXELS:
+        if header.format != "JPEG" or header.profiled or header.pixels > _QUICK_PIXELS:
             return False
-        return check_structure(header.format, encoded) <= _QUICK_SCANS
-    except Refused:  # whatever it is, the decoder will say
+        return read_structure(header.format, encoded).passes <= _QUICK_SCANS
+    except BadPicture:  # whatever it is, the decoder will say
         return False
 
 

@@ -13,7 +13,7 @@ import sys
 import threading
 from dataclasses import dataclass
 
-from quizglass_server.decoding.errors import DAMAGED, OutOfMemory, Refused
+from quizglass.picture_files.errors import DAMAGED, BadPicture, OutOfMemory
 from quizglass_server.decoding.messages import ANSWER, DONE, MEMORY, MOST_WORDS, REFUSED, REQUEST
 
 CPU_S = 5
@@ -88,7 +88,7 @@ class DecoderProcess:
             memory: bytes that it may take.
 
         Raises:
-            Refused: the file cannot be used.
+            BadPicture: the file cannot be used.
             OutOfMemory: it took more.
             Lost: the process died.
             OSError: it cannot be started, or given the file.
@@ -129,11 +129,11 @@ class DecoderProcess:
         status = await asyncio.to_thread(process.wait)
         self.end()
         if status == -signal.SIGXCPU:
-            return Refused(f"the picture takes more than {CPU_S} s to decode; save it anew or resize it")
+            return BadPicture(f"the picture takes more than {CPU_S} s to decode; save it anew or resize it")
         if status == -signal.SIGKILL:
             return OutOfMemory("the system killed its process")
         logger.warning("a decoder process died (status %d); the picture counts as damaged", status)
-        return Refused(DAMAGED) if status < 0 else Lost(f"exit status {status}")
+        return BadPicture(DAMAGED) if status < 0 else Lost(f"exit status {status}")
 
 
 def _in_memory(encoded: bytes) -> int:
@@ -168,11 +168,11 @@ async def _readable(link: socket.socket) -> None:
 
 
 def _pixels(answer: bytes, files: list[int]) -> Pixels:
-    """The pixels of an answer. Raises Refused, OutOfMemory."""
+    """The pixels of an answer. Raises BadPicture, OutOfMemory."""
     kind, width, height = ANSWER.unpack_from(answer)
     words = answer[ANSWER.size :].decode("utf-8", "replace")
     if kind == REFUSED:
-        raise Refused(words)
+        raise BadPicture(words)
     if kind == MEMORY or not files:
         raise OutOfMemory(words or "no descriptor came with its pixels")
     assert kind == DONE

@@ -14,17 +14,17 @@ import resource
 import signal
 import socket
 import sys
+import warnings
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 
-from PIL import Image
+from PIL import Image, ImageCms
 
-from quizglass_server.decoding.errors import OutOfMemory, Refused
-from quizglass_server.decoding.header import FORMATS, read_header
+from quizglass.picture_files.errors import BadPicture, OutOfMemory
+from quizglass.picture_files.header import FORMATS, read_header
+from quizglass.picture_files.rgb import Decoded, checked, decode
 from quizglass_server.decoding.messages import ANSWER, DONE, MEMORY, MOST_WORDS, REFUSED, REQUEST
-from quizglass_server.decoding.rgb import Decoded, checked, decode
-from quizglass_server.decoding.structure import check_structure
 from quizglass_server.parent_death import die_with_parent
 
 SLACK_BYTES = 48 << 20
@@ -35,6 +35,7 @@ _DESCRIPTORS = 16
 def main() -> None:
     """Decode until the server closes its end."""
     die_with_parent(int(sys.argv[1]))
+    warnings.simplefilter("ignore")  # what Pillow finds strange in a client's file is nothing for the server's log
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the server, which drains first
     os.nice(int(sys.argv[2]))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -55,7 +56,7 @@ def _serve(link: socket.socket, request: bytes, file: int) -> None:
         _limit(memory, seconds)
         width, height, descriptor = _decoded(file, size)
         answer = ANSWER.pack(DONE, width, height)
-    except Refused as refusal:
+    except BadPicture as refusal:
         answer = ANSWER.pack(REFUSED, 0, 0) + str(refusal).encode()[:MOST_WORDS]
     except (OutOfMemory, MemoryError) as error:
         answer = ANSWER.pack(MEMORY, 0, 0) + repr(error.__cause__ or error).encode()[:MOST_WORDS]
@@ -73,8 +74,7 @@ def _decoded(file: int, size: int) -> tuple[int, int, int]:
     with mmap.mmap(file, size, prot=mmap.PROT_READ) as mapped:
         data = mapped[:]
     header = read_header(data)
-    check_structure(header.format, data)
-    decoded = decode(BytesIO(data), header)
+    decoded = decode(data, header)
     return decoded.width, decoded.height, checked(lambda: _written(decoded))
 
 
@@ -116,11 +116,12 @@ def _lower(kind: int, wanted: int) -> None:
 def _warm_up() -> None:
     """Load the codecs, so that the first picture does not wait for them, nor find them cut off by its limits."""
     image = Image.new("RGB", (16, 16))
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
     for name in FORMATS:
         out = BytesIO()
-        image.save(out, name)
-        with suppress(Refused):
-            b"".join(decode(BytesIO(out.getvalue()), read_header(out.getvalue())).strips)
+        image.save(out, name, icc_profile=profile)
+        with suppress(BadPicture):
+            b"".join(decode(out.getvalue(), read_header(out.getvalue())).strips)
 
 
 if __name__ == "__main__":

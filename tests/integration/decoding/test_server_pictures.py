@@ -13,9 +13,9 @@ import pytest
 
 from bench.hostile import inputs
 from bench.hostile.pictures import Sent, stub
+from quizglass.picture_files.structure import MOST_SCANS
 from quizglass_client import AsyncClient, Entry
 from quizglass_client.local import LocalServer
-from quizglass_server.decoding.structure import MOST_SCANS
 from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.processes import decoders_of, decoding
 

@@ -17,17 +17,18 @@ import pytest
 from PIL import Image
 
 from bench.hostile import inputs
+from quizglass.picture_files import rgb
+from quizglass.picture_files.errors import BadPicture, OutOfMemory
+from quizglass.picture_files.header import KEPT_PIXELS, read_header
+from quizglass.picture_files.rgb import Decoded
+from quizglass.picture_files.structure import MOST_SCANS, read_structure
 from quizglass_server.config.options import PictureLimits
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding import decoder as decoder_module
 from quizglass_server.decoding import process as process_module
-from quizglass_server.decoding import rgb, worker
+from quizglass_server.decoding import worker
 from quizglass_server.decoding.decoder import PictureDecoder
-from quizglass_server.decoding.errors import OutOfMemory, Refused
-from quizglass_server.decoding.header import KEPT_PIXELS, read_header
 from quizglass_server.decoding.pictures import decode_picture, is_quick
-from quizglass_server.decoding.rgb import Decoded
-from quizglass_server.decoding.structure import MOST_SCANS, count_scans
 from quizglass_server.errors import BudgetExceeded, InvalidPicture, Overloaded
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.memory import WorkMemory
@@ -151,8 +152,7 @@ async def test_pixels_are_those_of_the_picture_converted_as_a_whole(decoder: Pic
 
 async def test_what_cannot_be_used_is_refused_by_its_field(decoder: PictureDecoder) -> None:
     cut = usual()[:-5000]
-    animated = encoded(noise(64, 64), "PNG", save_all=True, append_images=[noise(64, 48).resize((64, 64))], duration=9)
-    for data, why in ((cut, "damaged"), (animated, "animated"), (b"no picture", "not a picture"), (b"", "0 bytes")):
+    for data, why in ((cut, "damaged"), (b"no picture", "not a picture"), (b"", "0 bytes")):
         with pytest.raises(InvalidPicture, match=why) as caught:
             await decoder.decode(data, FIELD)
         assert caught.value.field == FIELD
@@ -180,12 +180,15 @@ async def test_files_that_are_long_to_parse_are_refused_at_once(decoder: Picture
 
 
 def test_scans_are_counted_as_decoders_see_them() -> None:
+    def count_scans(data: bytes) -> int:
+        return read_structure("JPEG", data).passes
+
     progressive = files()["progressive JPEG"]
     assert count_scans(progressive) == 10
     assert count_scans(files()["JPEG"]) == count_scans(files()["MPO"]) == 1
     thumbnail = encoded(noise(64, 64), "JPEG", comment=b"\xff\xda" * 1000)
     assert count_scans(thumbnail + b"\xff\xda" * 1000) == 1, "neither in segments nor behind the end"
-    with pytest.raises(Refused):
+    with pytest.raises(BadPicture):
         count_scans(inputs.scan_bomb(64, MOST_SCANS + 1))
     assert count_scans(inputs.scan_bomb(64, MOST_SCANS)) == MOST_SCANS
 
@@ -316,7 +319,7 @@ def test_a_system_without_room_for_the_pixels_makes_no_damaged_picture(monkeypat
 
     monkeypatch.setattr(worker.os, "write", full)
     with pytest.raises(OutOfMemory):
-        rgb.checked(lambda: worker._written(Decoded(1, 1, iter([b"rgb"]))))
+        rgb.checked(lambda: worker._written(Decoded(1, 1, iter([Image.new("RGB", (1, 1))]))))
 
 
 async def test_a_process_that_the_system_ends_for_want_of_memory_is_no_fault_of_the_picture(

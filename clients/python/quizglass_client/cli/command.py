@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 
@@ -36,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         0 done, 1 failed, 2 wrong usage, 3 server not available, 130 interrupted.
     """
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")  # what libraries find strange in a file is nothing that its owner can act on
     try:
         return _run(parser().parse_args(argv))
     except UsageError as error:

@@ -25,7 +25,7 @@ from quizglass.values import AnswerDelta, Capabilities, Evidence, EvidenceFound
 from quizglass_client.cli import subcommands
 from quizglass_client.cli.tuning.anew import taken_anew
 from quizglass_client.cli.tuning.thresholds import Proposal, Scores, propose
-from quizglass_client.errors import ClientError, NotSupported
+from quizglass_client.errors import ClientError, InvalidRequest, NotSupported
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import OK, UsageError, print_json, say, stdout
 from quizglass_client.types import Entry
@@ -86,7 +86,7 @@ def _image_scores(client: Client, entries: Sequence[Entry], progress: Progress) 
             pictures = [taken_anew(client.get_picture(entry.picture_sha256[0]), *view) for view in VIEWS]
         except NotSupported as error:
             raise UsageError(f"{error}; thresholds are proposed from a store that keeps its pictures") from error
-        except (OSError, ValueError):
+        except InvalidRequest:
             unreadable += 1
             continue
         for picture in pictures:

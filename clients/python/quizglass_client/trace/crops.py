@@ -9,7 +9,7 @@ from math import ceil
 from PIL import Image
 
 from quizglass.values import Region
-from quizglass_client.pictures import as_seen, encode
+from quizglass_client.pictures import encode, pixels
 from quizglass_client.types import PictureLike
 
 SIDE, CROP_SIDE = 640, 160
@@ -45,8 +45,7 @@ class Crops:
 
 def _opened(picture: PictureLike) -> Image.Image | None:
     try:
-        with Image.open(io.BytesIO(encode(picture, 2 * SIDE)), formats=("JPEG", "PNG", "WEBP")) as image:
-            return as_seen(image)
+        return pixels(encode(picture, 2 * SIDE), 2 * SIDE)
     except Exception:  # parsers of damaged files raise anything
         return None
 

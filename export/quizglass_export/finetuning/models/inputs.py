@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from PIL import Image
 
+from quizglass.picture_files.errors import BadPicture, OutOfMemory
+from quizglass.picture_files.header import read_header
+from quizglass.picture_files.rgb import checked, decode_bytes
 from quizglass_export.errors import ExportError
-from quizglass_server.decoding.errors import OutOfMemory, Refused
-from quizglass_server.decoding.header import read_header
-from quizglass_server.decoding.rgb import checked, decode_bytes
 from quizglass_server.domain.turns import RGB
 from quizglass_server.models import vision_inputs
 from quizglass_server.models.fields import Patched
@@ -34,7 +34,7 @@ def read_picture(path: Path) -> RGB:
     try:
         encoded = path.read_bytes()
         width, height, pixels = checked(lambda: _decoded(encoded))
-    except (OSError, Refused, OutOfMemory) as error:
+    except (OSError, BadPicture, OutOfMemory) as error:
         raise ExportError(f"{path}: not a readable picture: {error}") from error
     return np.frombuffer(pixels, np.uint8).reshape(height, width, 3)
 
@@ -43,7 +43,7 @@ def _decoded(encoded: bytes) -> tuple[int, int, bytes]:
     """Width, height and pixels; of formats that servers do not take those of the first frame, as clients send it."""
     try:
         header = read_header(encoded)
-    except Refused:
+    except BadPicture:
         encoded = _first_frame(encoded)
         header = read_header(encoded)
     _check_size(header.width, header.height)
@@ -61,7 +61,7 @@ def _first_frame(encoded: bytes) -> bytes:
 
 def _check_size(width: int, height: int) -> None:
     if width * height > MOST_PIXELS:
-        raise Refused(f"{width} x {height} pixels are more than {MOST_PIXELS:,}; resize it")
+        raise BadPicture(f"{width} x {height} pixels are more than {MOST_PIXELS:,}; resize it")
 
 
 @dataclass(frozen=True, slots=True)

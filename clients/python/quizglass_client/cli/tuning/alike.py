@@ -53,5 +53,5 @@ def _looked_up(client: Client, entry: Entry) -> list[tuple[str, str, float]]:
     try:
         view = taken_anew(encode(entry.pictures[0], SIDE))
         return [(hit.entry_id, hit.title, hit.search_score) for hit in client.search(picture=view, limit=2)]
-    except (OSError, ValueError, ClientError):
+    except ClientError:
         return []

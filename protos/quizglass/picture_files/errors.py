@@ -1,9 +1,9 @@
-"""What the code that also runs in the decoder process raises. Knows nothing of requests and their fields."""
+"""What decoding raises. Knows nothing of requests and their fields."""
 
 from __future__ import annotations
 
 
-class Refused(Exception):
+class BadPicture(Exception):
     """The file cannot be used; the message says why, in words for whoever sent it."""
 
 

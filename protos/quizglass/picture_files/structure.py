@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import struct
+from dataclasses import dataclass
 
-from quizglass_server.decoding.errors import Refused
-from quizglass_server.decoding.header import MOST_JUNK, MOST_SEGMENTS
+from quizglass.picture_files.errors import BadPicture
+from quizglass.picture_files.header import MOST_JUNK, MOST_SEGMENTS
 
 MOST_SCANS = 100
 """Of a JPEG. Encoders write ten; tools that look for the smallest file up to some dozens. Each is a pass over all
@@ -24,43 +25,56 @@ _AFTER_SCAN = re.compile(rb"\xff([\x01-\xcf\xd8-\xfe])")
 _MARKER = re.compile(rb"\xff([\x01-\xfe])")
 
 
-def check_structure(format: str, data: bytes) -> int:
-    """How many passes over the pixels decoding makes, at least 1; damaged files are left to the decoder.
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """How a file is made up."""
+
+    passes: int = 1
+    """Over the pixels that decoding makes, at least 1."""
+    breaks_off: int | None = None
+    """Where a JPEG that has no end breaks off, in bytes: what is before can be decoded. None: it has its end."""
+
+
+def read_structure(format: str, data: bytes) -> Structure:
+    """How a file is made up; other damage than a missing end is left to the decoder.
 
     Raises:
-        Refused: more scans, segments or chunks than pictures have.
+        BadPicture: more scans, segments or chunks than pictures have.
     """
     if format == "JPEG":
-        return max(count_scans(data), 1)
+        return _jpeg(data)
     if format == "PNG":
         _check_chunks(data)
-    return 1
+    return Structure()
 
 
-def count_scans(data: bytes) -> int:
+def _jpeg(data: bytes) -> Structure:
     """Scans of a JPEG, up to its end or to where it is damaged.
 
     Raises:
-        Refused: more than `MOST_SCANS`, or more than `MOST_SEGMENTS` segments between them.
+        BadPicture: more than `MOST_SCANS`, or more than `MOST_SEGMENTS` segments between them.
     """
     scans, place, junk, pattern = 0, 2, 0, _MARKER
     for _ in range(MOST_SEGMENTS + MOST_SCANS):
         match = pattern.search(data, place)
         if match is None:
-            return scans
+            # Zeros are what a file system has in place of bytes that never came.
+            return Structure(max(scans, 1), len(data.rstrip(b"\0")))
         if pattern is _MARKER:
             junk += match.start() - place
         marker, place, pattern = match[1][0], match.end(), _MARKER
         if marker == _EOI or junk > MOST_JUNK:
-            return scans
+            return Structure(max(scans, 1))
         if marker in _RESTARTS or marker == 0xD8:
             continue
         place += max(int.from_bytes(data[place : place + 2]), 2)
+        if place > len(data):  # in the middle of a segment
+            return Structure(max(scans, 1), match.start())
         if marker == _SOS:
             scans, pattern = scans + 1, _AFTER_SCAN
             if scans > MOST_SCANS:
-                raise Refused(f"the JPEG has more than {MOST_SCANS} scans; save it anew, best without progression")
-    raise Refused(f"the JPEG has more than {MOST_SEGMENTS} segments; save it anew")
+                raise BadPicture(f"the JPEG has more than {MOST_SCANS} scans; save it anew, best without progression")
+    raise BadPicture(f"the JPEG has more than {MOST_SEGMENTS} segments; save it anew")
 
 
 def _check_chunks(data: bytes) -> None:
@@ -72,4 +86,4 @@ def _check_chunks(data: bytes) -> None:
         if name == b"IEND":
             return
         place += 12 + length
-    raise Refused(f"the PNG has more than {MOST_CHUNKS} chunks; save it anew")
+    raise BadPicture(f"the PNG has more than {MOST_CHUNKS} chunks; save it anew")
