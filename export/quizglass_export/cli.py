@@ -22,6 +22,7 @@ from quizglass_export.finetuning import command as finetuning
 from quizglass_export.long_work import STOPPED
 from quizglass_export.pocketworld.dataset import command as pocketworld
 from quizglass_export.reporting import command as reporting
+from quizglass_export.terminal import tell
 from quizglass_export.trt import command as trt
 
 _EXTRAS = {"onnxruntime": "cpu", "pyarrow": "import", "tensorrt": "gpu"}
@@ -88,10 +89,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if package.startswith("quizglass"):
             raise
         remedy = f"in the clone: pip install '.[{_EXTRAS.get(package, 'export')}]'"
-        print(f"quizglass-export {args.command}: needs {package}; {remedy}", file=sys.stderr)
+        tell(f"quizglass-export {args.command}: needs {package}; {remedy}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:  # of a command that has nothing to say about what it leaves
-        print(f"quizglass-export {args.command}: stopped", file=sys.stderr)
+        tell(f"quizglass-export {args.command}: stopped", file=sys.stderr)
         return STOPPED
     return status
 

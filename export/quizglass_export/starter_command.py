@@ -17,6 +17,7 @@ from typing import Any
 from quizglass_export.long_work import STOPPED, stopping
 from quizglass_export.starter import STAGES as BASE_STAGES
 from quizglass_export.starter.loop.allocator import keep_freed_memory
+from quizglass_export.terminal import tell
 
 HELP = "train the starter models stage by stage; goes on where it stopped"
 RETRIEVAL_STAGES = ("text_encoder", "reranker", "image_encoder")
@@ -145,12 +146,12 @@ def run(args: argparse.Namespace) -> int:
                 args.interpolate,
             )
     except (ValueError, OSError) as error:
-        print(f"quizglass-export starter: {error}", file=sys.stderr)
+        tell(f"quizglass-export starter: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("quizglass-export starter: stopped; the same command goes on from here", file=sys.stderr)
+        tell("quizglass-export starter: stopped; the same command goes on from here", file=sys.stderr)
         return STOPPED
-    print(f"next: quizglass-export pack-checkpoints --from {args.workdir} --out CHECKPOINTS")
+    tell(f"next: quizglass-export pack-checkpoints --from {args.workdir} --out CHECKPOINTS")
     return 0
 
 

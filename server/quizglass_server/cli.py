@@ -14,6 +14,7 @@ from typing import Any, Literal, NoReturn, get_args, get_origin
 import shtab
 from pydantic.fields import FieldInfo
 
+from quizglass.text import plain
 from quizglass_server import __version__
 from quizglass_server.config.settings import GROUPS, Settings, as_toml, fields_of, load_settings
 from quizglass_server.config.sources import CONFIG_VARIABLE, PREFIX, suggestion
@@ -106,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         return _serve(settings)
     except QuizglassError as error:
-        print(f"quizglass-server: {error.message}", file=sys.stderr)
+        print(plain(f"quizglass-server: {error.message}"), file=sys.stderr)
         return _status(error)
     except KeyboardInterrupt:
         return 130
@@ -172,7 +173,7 @@ def _announce(settings: Settings, ready: dict[str, Any]) -> None:
     else:
         line = "quizglass-server is ready on {address} (bundle {bundle}, {entries} entries)".format(**ready)
         line += f"; for browsers on {ready['web']}" if ready["web"] else ""
-    print(line, flush=True)
+    print(plain(line).replace("\n", " "), flush=True)
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:

@@ -14,6 +14,7 @@ from rich.markdown import Markdown
 from rich.table import Table
 
 from quizglass_export.long_work import STOPPED, progress, stopping
+from quizglass_export.terminal import PlainConsole, tell
 
 if TYPE_CHECKING:
     from quizglass_export.assembly.carry_out import Built
@@ -108,7 +109,7 @@ def _build(args: argparse.Namespace) -> int:
     from quizglass_export.assembly.estimate import check_room, estimate
     from quizglass_export.directory import check_free
 
-    console = Console(markup=False)
+    console = PlainConsole(markup=False)
     check_free(args.out, args.replace)
     plan, work = _plan(args), _work(args)
     estimates = estimate(plan)
@@ -128,10 +129,10 @@ def _warn(estimates: Sequence[Estimate]) -> None:
     from quizglass_export.assembly.estimate import available_memory
 
     if (peak := max((each.memory for each in estimates), default=0)) > (free := available_memory()):
-        print(f"warning: about {peak / 1e9:.1f} GB of memory are needed, {free / 1e9:.1f} GB are free", file=sys.stderr)
+        tell(f"warning: about {peak / 1e9:.1f} GB of memory are needed, {free / 1e9:.1f} GB are free", file=sys.stderr)
     for each in estimates:
         if each.notice:
-            print(f"warning: roles.{each.role}: {each.notice}", file=sys.stderr)
+            tell(f"warning: roles.{each.role}: {each.notice}", file=sys.stderr)
 
 
 def _built(plan: Plan, work: Path | None, args: argparse.Namespace) -> Built:
@@ -220,11 +221,11 @@ def run_pack(args: argparse.Namespace) -> int:
         return _fail("pack-checkpoints", error)
     except KeyboardInterrupt:
         return _fail("pack-checkpoints", "stopped; nothing was written", STOPPED)
-    print(f"{args.out}: {size:,} bytes")
-    print(f"next: quizglass-export build --checkpoints {args.out} --out BUNDLE")
+    tell(f"{args.out}: {size:,} bytes")
+    tell(f"next: quizglass-export build --checkpoints {args.out} --out BUNDLE")
     return 0
 
 
 def _fail(command: str, reason: object, status: int = 2) -> int:
-    print(f"quizglass-export {command}: {reason}", file=sys.stderr)
+    tell(f"quizglass-export {command}: {reason}", file=sys.stderr)
     return status

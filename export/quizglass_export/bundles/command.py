@@ -11,10 +11,10 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 
 from quizglass_export.long_work import STOPPED, progress, stopping
+from quizglass_export.terminal import PlainConsole, tell
 
 if TYPE_CHECKING:
     from quizglass_export.assembly.plan import Plan
@@ -74,10 +74,10 @@ def _reporting(run: Command) -> Command:
             with stopping():
                 return run(args)
         except (ExportError, BundleError, PromptError, OSError) as error:
-            print(f"quizglass-export {args.command}: {error}", file=sys.stderr)
+            tell(f"quizglass-export {args.command}: {error}", file=sys.stderr)
             return 2
         except KeyboardInterrupt:
-            print(f"quizglass-export {args.command}: stopped; nothing was written", file=sys.stderr)
+            tell(f"quizglass-export {args.command}: stopped; nothing was written", file=sys.stderr)
             return STOPPED
 
     return wrapped
@@ -92,7 +92,7 @@ def run_inspect(args: argparse.Namespace) -> int:
     found = describe(Bundle.load(args.bundle))
     if args.json:
         return _print_json(found)
-    console = Console(markup=False)
+    console = PlainConsole(markup=False)
     console.print(f"{found['name']} {found['version']}, format {found['format']}, {found['bytes']:,} bytes")
     console.print(f"digest {found['digest']}", soft_wrap=True)
     rows = [
@@ -131,7 +131,7 @@ def run_verify(args: argparse.Namespace) -> int:
     if args.json:
         _print_json(found)
     else:
-        console = Console(markup=False)
+        console = PlainConsole(markup=False)
         console.print(f"{found['files']} files have their SHA-256; looked into {', '.join(found['models']) or 'none'}")
         rows = [
             (c["role"], c["measure"], f"{c['value']:.6g}", c["demand"], "yes" if c["passed"] else "NO")
@@ -154,9 +154,9 @@ def run_diff(args: argparse.Namespace) -> int:
     if args.json:
         _print_json(found)
     elif found["equal"]:
-        print("no difference")
+        tell("no difference")
     else:
-        console = Console(markup=False)
+        console = PlainConsole(markup=False)
         settings = [(each["key"], json.dumps(each["first"]), json.dumps(each["second"])) for each in found["settings"]]
         if settings:
             console.print(_table(("setting", str(args.first), str(args.second)), settings))
@@ -222,8 +222,8 @@ def _made(bundle: Any, args: argparse.Namespace) -> int:
     found = {"bundle": str(args.out), "digest": bundle.digest, "roles": list(bundle.roles.names())}
     if args.json:
         return _print_json(found)
-    print(f"{args.out}: bundle {bundle.manifest.name} {bundle.manifest.version} with {', '.join(bundle.roles.names())}")
-    print(*next_steps(bundle, args.out), sep="\n")
+    tell(f"{args.out}: bundle {bundle.manifest.name} {bundle.manifest.version} with {', '.join(bundle.roles.names())}")
+    tell(*next_steps(bundle, args.out), sep="\n")
     return 0
 
 
@@ -254,5 +254,5 @@ def _size(value: int | None) -> str:
 
 
 def _print_json(value: Any) -> int:
-    print(json.dumps(value, indent=1))
+    tell(json.dumps(value, indent=1))
     return 0

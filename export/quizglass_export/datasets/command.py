@@ -18,6 +18,7 @@ from quizglass_export.datasets.reading.pictures import EXTENSIONS
 from quizglass_export.datasets.reading.sample import Sample, SamplePicture
 from quizglass_export.directory import check_free, fresh_directory, place
 from quizglass_export.errors import ExportError
+from quizglass_export.terminal import tell
 
 HELP = "read a benchmark's own files: count what they hold, or write it as plain JSON lines"
 _SHOWN = 3
@@ -50,11 +51,11 @@ def run(args: argparse.Namespace) -> int:
             with fresh_directory(args.out) as folder:
                 write_plain(counts.counting(samples), folder)
     except (DatasetError, ExportError, OSError) as error:
-        print(f"quizglass-export dataset: {error}", file=sys.stderr)
+        tell(f"quizglass-export dataset: {error}", file=sys.stderr)
         return 2
     out = {"out": str(args.out)} if args.out else {}
     if args.json:
-        print(json.dumps({"dataset": args.name, **out, **counts.record()}))
+        tell(json.dumps({"dataset": args.name, **out, **counts.record()}))
     else:
         counts.show(args.name, args.out)
     return 0
@@ -139,13 +140,13 @@ class Counts:
 
     def show(self, name: str, out: Path | None) -> None:
         """Print the counts and a few questions for people to read."""
-        print(f"{name}: {self.questions:,} questions, {self.answered:,} with answers, {len(self.sessions):,} sessions")
+        tell(f"{name}: {self.questions:,} questions, {self.answered:,} with answers, {len(self.sessions):,} sessions")
         for title, counter in self._counters().items():
             listed = ", ".join(f"{key} {count:,}" for key, count in counter.most_common(_MOST_NAMES))
             more = len(counter) - _MOST_NAMES
             if counter:
-                print(f"  {title.replace('_', ' ')}: {listed}{f' and {more} more' if more > 0 else ''}")
+                tell(f"  {title.replace('_', ' ')}: {listed}{f' and {more} more' if more > 0 else ''}")
         for sample in self.first:
-            print(f"  e.g. {sample.question} — {sample.answer or 'no answer published'}")
+            tell(f"  e.g. {sample.question} — {sample.answer or 'no answer published'}")
         if out is not None:
-            print(f"{out}: questions.jsonl and pictures/")
+            tell(f"{out}: questions.jsonl and pictures/")

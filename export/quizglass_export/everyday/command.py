@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from quizglass_export.long_work import STOPPED, stopping
+from quizglass_export.terminal import tell
 
 HELP = "a bundle of real weights, and knowledge of real things, from packages"
 
@@ -38,10 +39,10 @@ def run(args: argparse.Namespace) -> int:
         with stopping():
             _make(args)
     except (ExportError, OSError) as error:
-        print(f"quizglass-export everyday: {error}", file=sys.stderr)
+        tell(f"quizglass-export everyday: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("quizglass-export everyday: stopped; the same command goes on from here", file=sys.stderr)
+        tell("quizglass-export everyday: stopped; the same command goes on from here", file=sys.stderr)
         return STOPPED
     return 0
 
@@ -52,11 +53,11 @@ def _make(args: argparse.Namespace) -> None:
     from quizglass_export.everyday.knowledge import KNOWLEDGE, write_knowledge
     from quizglass_export.everyday.weights import fetch_everything
 
-    fetch_everything(args.workdir, tell=print)
+    fetch_everything(args.workdir, tell=tell)
     match args.part:
         case "knowledge":
-            print(f"{write_knowledge(args.workdir)} entries: {args.workdir / KNOWLEDGE}")
+            tell(f"{write_knowledge(args.workdir)} entries: {args.workdir / KNOWLEDGE}")
         case "checkpoint":
-            print(write_checkpoint(args.workdir))
+            tell(write_checkpoint(args.workdir))
         case "bundle":
-            print(build_bundle(args.workdir, adapters=args.adapters, threads=args.threads, tell=print))
+            tell(build_bundle(args.workdir, adapters=args.adapters, threads=args.threads, tell=tell))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quizglass_export.long_work import STOPPED
+from quizglass_export.terminal import tell
 
 if TYPE_CHECKING:
     from quizglass_export.finetuning.shared.options import Options
@@ -68,13 +69,13 @@ def _run(args: argparse.Namespace, kind: type[Options], run: Run, show: Callable
     try:
         report = run(read_options(kind, args, args.command), Progress(quiet=args.json))
     except (ExportError, PromptError, ClientError, OSError) as error:
-        print(f"quizglass-export {args.command}: {error}", file=sys.stderr)
+        tell(f"quizglass-export {args.command}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"quizglass-export {args.command}: stopped; the same command goes on from here", file=sys.stderr)
+        tell(f"quizglass-export {args.command}: stopped; the same command goes on from here", file=sys.stderr)
         return STOPPED
     if args.json:
-        print(json.dumps(report, indent=1))
+        tell(json.dumps(report, indent=1))
     else:
         show(report)
     return 0
@@ -86,7 +87,7 @@ def _show(report: Report) -> None:
         if isinstance(value, dict):
             value = ", ".join(f"{name} {_short(each)}" for name, each in value.items())
         if not isinstance(value, list):
-            print(f"{key.replace('_', ' ')}: {_short(value)}")
+            tell(f"{key.replace('_', ' ')}: {_short(value)}")
 
 
 def _short(value: Any) -> str:

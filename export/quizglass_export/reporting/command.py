@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import Field
-from rich.console import Console
 
 from quizglass_export.datasets.benchmarks import BENCHMARKS, read_samples
 from quizglass_export.datasets.reading.errors import DatasetError
@@ -22,6 +21,7 @@ from quizglass_export.reporting.scored import benchmark_of, scored
 from quizglass_export.scoring.costs import TurnCost
 from quizglass_export.scoring.endpoint import KEY_VARIABLE, ChatEndpoint, EndpointError
 from quizglass_export.scoring.judge import ModelJudge
+from quizglass_export.terminal import PlainConsole, tell
 
 HELP = "score answers to a benchmark's questions, beside a paper's own table"
 _ANSWERS = """answers of a system, JSON lines of {"id", "answer"} and, where known, "refused", "found" (entry ids, best
@@ -74,13 +74,13 @@ def run(args: argparse.Namespace) -> int:
                 raise DatasetError(f"--answers {row_file}: the row {row!r} is there twice; give each system a name")
             results += _scored(row, samples, _answers(Path(file)), scorers, file)
     except (DatasetError, EndpointError, ValueError, OSError) as error:
-        print(f"quizglass-export score: {error}", file=sys.stderr)
+        tell(f"quizglass-export score: {error}", file=sys.stderr)
         return 2
     lines = report.beside_papers(results, args.paper, benchmark_of(samples, args.name))
     if args.json:
-        print(report.as_record(lines, dataset=args.name, questions=len(samples)))
+        tell(report.as_record(lines, dataset=args.name, questions=len(samples)))
     else:
-        report.show(lines, f"{args.name}, {len(samples):,} questions", Console())
+        report.show(lines, f"{args.name}, {len(samples):,} questions", PlainConsole())
     return 0
 
 

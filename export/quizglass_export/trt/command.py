@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from quizglass_export.terminal import tell
+
 HELP = "check a bundle's models against TensorRT's operators; build engines on the machine that runs them"
 
 
@@ -55,10 +57,10 @@ def run(args: argparse.Namespace) -> int:
             raise ExportError(f"{args.bundle}: none of its roles runs on ONNX Runtime")
         found = {name: told for file, graph in graphs.items() for name, told in _told(bundle, file, graph, args)}
     except (ExportError, BundleError, OSError) as error:
-        print(f"quizglass-export tensorrt: {error}", file=sys.stderr)
+        tell(f"quizglass-export tensorrt: {error}", file=sys.stderr)
         return 2
     if args.json:
-        print(json.dumps(found, indent=1))
+        tell(json.dumps(found, indent=1))
     else:
         for role, each in found.items():
             _show(role, each)
@@ -123,14 +125,14 @@ def _built(model: Path, graph: _Graph, args: argparse.Namespace) -> dict[str, st
 
 
 def _show(role: str, found: dict[str, Any]) -> None:
-    print(f"{role}: {found['supported']} operators supported" + (", all" if found["fits"] else ""))
+    tell(f"{role}: {found['supported']} operators supported" + (", all" if found["fits"] else ""))
     for name, count in found["unsupported"].items():
-        print(f"  not supported: {name} ({count})")
+        tell(f"  not supported: {name} ({count})")
     for name, version in found["later"].items():
-        print(f"  needs TensorRT {version}: {name}")
+        tell(f"  needs TensorRT {version}: {name}")
     for line in found["restricted"]:
-        print(f"  restricted: {line}")
+        tell(f"  restricted: {line}")
     if "left_out" in found:
-        print(f"  left out: {found['left_out']}")
+        tell(f"  left out: {found['left_out']}")
     if "file" in found:
-        print(f"  {found['file']}")
+        tell(f"  {found['file']}")

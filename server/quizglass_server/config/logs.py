@@ -16,6 +16,8 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from time import monotonic
 
+from quizglass.text import plain
+
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _MAX_FIELD_CHARS = 500
 _PEER: ContextVar[str] = ContextVar("peer", default="")
@@ -90,7 +92,7 @@ class HumanFormatter(logging.Formatter):
         clock = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S.%f")[:-3]
         named = "".join(f"  {name}={_plain(value)}" for name, value in fields(record).items())
         text = f"{clock} {record.levelname.lower():<7} {_one_line(record.getMessage())}{named}"
-        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+        return f"{text}\n{plain(self.formatException(record.exc_info))}" if record.exc_info else text
 
 
 def fields(record: logging.LogRecord) -> Mapping[str, object]:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from quizglass.text import plain
 from quizglass_server import __version__
 from quizglass_server.config.settings import Settings
 from quizglass_server.doctor import engines, machine
@@ -73,7 +74,7 @@ async def _findings(settings: Settings | None) -> list[Finding]:
 def _table(findings: Iterable[Finding]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     for each in findings:
-        table.add_row(Text(each.name), Text(each.status, _COLOURS[each.status]), Text(each.text))
+        table.add_row(Text(plain(each.name)), Text(each.status, _COLOURS[each.status]), Text(plain(each.text)))
         if each.remedy:
-            table.add_row("", "", Text(f"→ {each.remedy}", "dim"))
+            table.add_row("", "", Text(f"→ {plain(each.remedy)}", "dim"))
     return table

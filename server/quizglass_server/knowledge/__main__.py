@@ -15,6 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from quizglass.text import plain
 from quizglass_server.config import logs
 from quizglass_server.config.address import MilvusAddress, knowledge_address
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
@@ -38,10 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         said, status = options.run(options)
     except (KnowledgeFailed, KnowledgeLocked) as error:
-        print(f"quizglass knowledge: {error.message}", file=sys.stderr)
+        print(plain(f"quizglass knowledge: {error.message}"), file=sys.stderr)
         return _FAILED
     except OSError as error:  # of a path that is something else than expected
-        print(f"quizglass knowledge: {error.filename or options.command}: {error.strerror}", file=sys.stderr)
+        print(plain(f"quizglass knowledge: {error.filename or options.command}: {error.strerror}"), file=sys.stderr)
         return _FAILED
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -146,9 +147,9 @@ def _print(said: dict[str, Any]) -> None:
         if isinstance(value, list):
             print(f"{name}: {len(value) or 'nothing'}")
             for line in value:
-                print(f"  {line}")
+                print(plain(f"  {line}"))
         else:
-            print(f"{name}: {value}")
+            print(plain(f"{name}: {value}"))
 
 
 if __name__ == "__main__":

@@ -9,10 +9,11 @@ from rich.console import Console
 
 from quizglass import values
 from quizglass.convert import event_message, event_value
+from quizglass.text import plain
 from quizglass.values import AbstainReason, AnswerDelta, Done, Evidence, FinishReason, SkippedStep
 from quizglass_client import Answer, Citation, Overloaded
 from quizglass_client.terminal.output import as_json, print_json, report
-from quizglass_client.terminal.show import TurnView, evidence_table, marked, plain
+from quizglass_client.terminal.show import TurnView, evidence_table, marked
 from quizglass_client.types import Event
 from tests.support.rpc_fakes import EVENTS
 

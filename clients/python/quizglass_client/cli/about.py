@@ -7,11 +7,11 @@ import argparse
 from rich.table import Table
 from rich.text import Text
 
+from quizglass.text import plain
 from quizglass.values import Capabilities
 from quizglass_client.cli import connecting, subcommands
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import OK, UNAVAILABLE, print_json, say, stdout
-from quizglass_client.terminal.show import plain
 
 
 def add_commands(commands: subcommands.Subcommands) -> None:

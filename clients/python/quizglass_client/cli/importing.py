@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from quizglass.text import plain
 from quizglass_client.cli import subcommands
 from quizglass_client.cli.imports.albums import Album, albums
 from quizglass_client.cli.imports.documents import read_documents, read_file_alone
@@ -28,7 +29,6 @@ from quizglass_client.cli.imports.wiki import read_wiki
 from quizglass_client.cli.tuning.alike import MOST, Alike, alike
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import FAILED, OK, UsageError, json_line, print_json, say, stdout
-from quizglass_client.terminal.show import plain
 from quizglass_client.types import AddReport, Entry
 
 Lines = Iterator[GoodLine | BadLine]

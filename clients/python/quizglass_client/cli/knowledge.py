@@ -7,11 +7,12 @@ import argparse
 from rich.table import Table
 from rich.text import Text
 
+from quizglass.text import plain
 from quizglass.values import Filter
 from quizglass_client.cli import subcommands
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import FAILED, OK, UsageError, print_json, say, stdout
-from quizglass_client.terminal.show import evidence_table, plain
+from quizglass_client.terminal.show import evidence_table
 from quizglass_client.types import Entry
 
 

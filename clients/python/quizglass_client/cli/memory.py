@@ -12,12 +12,12 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from quizglass.text import plain
 from quizglass.values import Sighting
 from quizglass_client.cli import subcommands
 from quizglass_client.pictures import encode
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import OK, UsageError, print_json, say, stdout
-from quizglass_client.terminal.show import plain
 
 _AGO = re.compile(r"(\d{1,6})([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from quizglass.text import plain
 from quizglass.values import Region, StepDetail, StepEnded
-from quizglass_client.terminal.show import plain
 from quizglass_client.terminal.timeline import TAKEN_BACK, Row, Timeline, why
 from quizglass_client.types import Event
 

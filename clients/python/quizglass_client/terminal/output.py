@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.text import Text
 
 from quizglass.convert import event_name
+from quizglass.text import plain
 from quizglass.values import TurnEvent
 from quizglass_client import errors
-from quizglass_client.terminal.show import plain
 from quizglass_client.types import Event
 
 _UNPRINTABLE = re.compile("[\x7f-\x9f\ud800-\udfff]")

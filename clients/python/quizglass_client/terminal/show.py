@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
@@ -11,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from quizglass.session import Segment, SegmentState
+from quizglass.text import plain
 from quizglass.values import (
     Accepted,
     AnswerDelta,
@@ -40,22 +40,6 @@ _SEGMENTS = {
     SegmentState.RETRACTED: ("no:", "yellow"),
 }
 _OUTCOMES = {"supported": "green", "unsupported": "yellow", "unchecked": "dim", "abstained": "cyan"}
-
-
-_STEERING = ("Cc", "Cs")
-# Embeddings, overrides and isolates of the writing direction: they can make one text look like another.
-_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-
-
-def plain(text: str) -> str:
-    """Text without the characters by which a terminal can be steered or its reader misled.
-
-    Text may come from anywhere. Control characters become spaces; marks of the writing direction go, which a terminal
-    finds out by itself from the letters.
-    """
-    return "".join(
-        c if c == "\n" or unicodedata.category(c) not in _STEERING else " " for c in text if c not in _DIRECTIONS
-    )
 
 
 def marked(answer: str, citations: Iterable[Citation]) -> str:

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from html import escape
 
+from quizglass.text import plain
 from quizglass.values import Accepted, Done, Evidence, EvidenceFound, LedgerEntry, StepDetail, Verdict
-from quizglass_client.terminal.show import marked, plain
+from quizglass_client.terminal.show import marked
 from quizglass_client.terminal.timeline import Row, Timeline, why
 from quizglass_client.trace.crops import Crops
 from quizglass_client.trace.style import STYLE

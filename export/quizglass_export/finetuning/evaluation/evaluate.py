@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 from pydantic import Field, model_validator
-from rich.console import Console
 
 from quizglass_client import Client
 from quizglass_client.types import Answer
@@ -43,6 +42,7 @@ from quizglass_export.reporting.scored import benchmark_of, scored
 from quizglass_export.scoring.answers import refuses
 from quizglass_export.scoring.costs import TurnCost
 from quizglass_export.scoring.judge import ModelJudge
+from quizglass_export.terminal import PlainConsole
 from quizglass_server.policies import POLICIES
 
 ORACLE = "oracle"
@@ -230,4 +230,4 @@ def show(report: Mapping[str, Any]) -> None:
         )
         for row in report["table"]
     ]
-    show_lines(lines, f"{report['dataset']}, {report['questions']:,} questions", Console())
+    show_lines(lines, f"{report['dataset']}, {report['questions']:,} questions", PlainConsole())

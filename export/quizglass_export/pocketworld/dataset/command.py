@@ -5,12 +5,12 @@ import json
 import sys
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from quizglass_export.pocketworld.dataset.files import FORMAT, Summary, export_world
 from quizglass_export.pocketworld.questions import MIXES
 from quizglass_export.pocketworld.world import FORMATS
+from quizglass_export.terminal import PlainConsole, tell
 
 HELP = "write a fictional world: pictures, articles and questions with gold answers"
 
@@ -46,10 +46,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         summary = _export(args)
     except (ValueError, OSError) as error:
-        print(f"quizglass-export pocketworld: {error}", file=sys.stderr)
+        tell(f"quizglass-export pocketworld: {error}", file=sys.stderr)
         return 2
     if args.json:
-        print(json.dumps({"out": str(args.out), **vars(summary)}))
+        tell(json.dumps({"out": str(args.out), **vars(summary)}))
     else:
         _say(summary, args.out)
     return 0
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _export(args: argparse.Namespace) -> Summary:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=args.json) as bars:
+    with Progress(*columns, console=PlainConsole(stderr=True), disable=args.json) as bars:
         tasks = {stage: bars.add_task(stage, total=None, visible=False) for stage in ("pictures", "scenes")}
         return export_world(
             args.seed,
@@ -78,8 +78,8 @@ def _export(args: argparse.Namespace) -> Summary:
 
 def _say(summary: Summary, out: Path) -> None:
     groups = ", ".join(f"{count} {group}" for group, count in summary.groups.items())
-    print(f"{out}: world {summary.seed} with {summary.things} things, {summary.entries} entries")
-    print(f"{summary.questions} questions ({groups}) and {summary.unknowable} that nothing answers")
+    tell(f"{out}: world {summary.seed} with {summary.things} things, {summary.entries} entries")
+    tell(f"{summary.questions} questions ({groups}) and {summary.unknowable} that nothing answers")
     if summary.conflicts or summary.sessions:
-        print(f"{summary.conflicts} about sources that disagree, {summary.turns} in {summary.sessions} sessions")
-    print(f"next: quizglass knowledge import {out}")
+        tell(f"{summary.conflicts} about sources that disagree, {summary.turns} in {summary.sessions} sessions")
+    tell(f"next: quizglass knowledge import {out}")

@@ -1,0 +1,20 @@
+"""Text that may come from anywhere, as it may be shown to people."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_STEERING = ("Cc", "Cs")
+# Embeddings, overrides and isolates of the writing direction: they can make one text look like another.
+_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def plain(text: str) -> str:
+    """Text without the characters by which a terminal can be steered or its reader misled.
+
+    Control characters but for line ends become spaces; marks of the writing direction go, which a terminal finds out by
+    itself from the letters.
+    """
+    return "".join(
+        c if c == "\n" or unicodedata.category(c) not in _STEERING else " " for c in text if c not in _DIRECTIONS
+    )
