@@ -73,6 +73,22 @@ class VerdictOutcome(StrEnum):
     ABSTAINED = "abstained"
 
 
+class AnswerKind(StrEnum):
+    """Where the words of an answer come from."""
+
+    UNKNOWN = ""
+    WRITTEN = "written"
+    """A model wrote them."""
+    QUOTED = "quoted"
+    """Sentences of the evidence, word for word."""
+    NAMED = "named"
+    """The title of the entry that was recognised."""
+    GUESSED = "guessed"
+    """A classifier's word for what the picture may show."""
+    FIXED = "fixed"
+    """A reply to small talk."""
+
+
 class FinishReason(StrEnum):
     """Why a turn finished."""
 
@@ -99,6 +115,8 @@ class AbstainReason(StrEnum):
     """The evidence contradicts what was written."""
     INCOMPLETE = "incomplete"
     """What was written does not answer the whole question."""
+    LANGUAGE = "language"
+    """The question is in a language that the bundle does not answer in."""
 
 
 class SearchMode(StrEnum):
@@ -354,6 +372,8 @@ class Verdict(TurnEvent):
     notes: Mapping[str, str] = field(default_factory=dict)
     """How the answer came about: what other sources state instead (`disputed`), what was calculated, and what the
     policy says, as core-mmrag does of memory, external, believed and why."""
+    kind: AnswerKind = AnswerKind.UNKNOWN
+    """Where the words of the answer come from; UNKNOWN of an abstention and of servers that do not say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -302,7 +302,11 @@ def _check_policies(default: str | None, bundle: Bundle) -> None:
             f"does not have; {others}; without default_policy the best of these is taken"
         )
     lacking = "; ".join(str(each) for each in every if not each.servable)
-    told = {"default": default or preferred(every), "served": ", ".join(able), "not_served": lacking}
+    told = {
+        "default": default or preferred(every, quotes=bundle.quotes),
+        "served": ", ".join(able),
+        "not_served": lacking,
+    }
     if able:
         logger.info("policies that the bundle can serve", extra=told)
     else:

@@ -68,9 +68,12 @@ class ScriptedTools:
     Args:
         pictures: what every image search brings back.
         texts: whether text searches bring anything back.
+        found: what they bring back; None: a passage a query.
+        question: what is asked.
         rounds: how many rounds fit.
         most_rounds: how many the bundle allows; None: it does not say.
         reads_entries: whether entries tell more than their captions.
+        sees_pictures: whether the generator is shown the picture.
         searches_text: whether there is anything to search by text.
         named: what the question names of the picture.
         tags: what a classifier says of the picture.
@@ -84,21 +87,26 @@ class ScriptedTools:
         *,
         pictures: Sequence[Evidence] = (),
         texts: bool = True,
+        found: Sequence[Evidence] | None = None,
+        question: str = QUESTION,
         rounds: int = 99,
         most_rounds: int | None = None,
         unsure: Sequence[str] = (),
         guessed: Sequence[str] = (),
         reads_entries: bool = True,
+        sees_pictures: bool = False,
         searches_text: bool = True,
         named: tuple[str, ...] = (),
         tags: tuple[str, ...] = (),
         **scripts: Scripts,
     ) -> None:
         self.reads_entries = reads_entries
+        self.sees_pictures = sees_pictures
         self.searches_text = searches_text
         self.named = named
         self._tags = tags
         self._pictures, self._texts = pictures, texts
+        self._found, self._question = found, question
         self._fitting = rounds
         self.most_rounds = most_rounds
         self._unsure, self._guessed = unsure, guessed
@@ -135,7 +143,7 @@ class ScriptedTools:
         return waiting.pop(0) if waiting else None
 
     def start(self) -> State:
-        return State(QUESTION)
+        return State(self._question)
 
     def fixed(self, plan: Plan) -> Plan:
         self._note("fixed", plan.value, self.start(), {})
@@ -209,9 +217,17 @@ class ScriptedTools:
         await self._next("read_entries", f"{name} for {query}", self.start(), {})
         return passages([f"{entry.title}'s own" for entry in entries])
 
+    async def own_texts(self, entries: Sequence[Evidence]) -> list[Evidence]:
+        return await self.read_entries(entries, self._question)
+
+    async def quote(self, evidence: Sequence[Evidence]) -> Draft:
+        return self._draft(await self._next("quote", ", ".join(item.text for item in evidence), self.start(), {}))
+
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         name = _limited(queries, limit) + ("" if rerank else " as found")
         await self._next("search_text", name, self.start(), {})
+        if self._found is not None:
+            return list(self._found)
         return passages(queries) if self._texts else []
 
     async def together(self, one: Awaitable[One], two: Awaitable[Two]) -> tuple[One, Two]:

@@ -14,7 +14,7 @@ def next_steps(bundle: Bundle, path: Path) -> list[str]:
     A bundle that can serve none is not to be served yet but to be added to.
     """
     statuses = survey(bundle.has)
-    default = preferred(statuses)
+    default = preferred(statuses, quotes=bundle.quotes)
     if default is None:
         least = min(statuses, key=lambda each: len(each.missing))
         return [

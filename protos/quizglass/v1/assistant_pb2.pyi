@@ -225,7 +225,7 @@ class AnswerDelta(_message.Message):
     def __init__(self, text: _Optional[str] = ...) -> None: ...
 
 class Verdict(_message.Message):
-    __slots__ = ("outcome", "min_token_probability", "mean_token_probability", "notes")
+    __slots__ = ("outcome", "min_token_probability", "mean_token_probability", "notes", "kind")
     class Outcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         OUTCOME_UNSPECIFIED: _ClassVar[Verdict.Outcome]
@@ -238,6 +238,20 @@ class Verdict(_message.Message):
     OUTCOME_UNSUPPORTED: Verdict.Outcome
     OUTCOME_UNCHECKED: Verdict.Outcome
     OUTCOME_ABSTAINED: Verdict.Outcome
+    class AnswerKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        ANSWER_KIND_UNSPECIFIED: _ClassVar[Verdict.AnswerKind]
+        ANSWER_KIND_WRITTEN: _ClassVar[Verdict.AnswerKind]
+        ANSWER_KIND_QUOTED: _ClassVar[Verdict.AnswerKind]
+        ANSWER_KIND_NAMED: _ClassVar[Verdict.AnswerKind]
+        ANSWER_KIND_GUESSED: _ClassVar[Verdict.AnswerKind]
+        ANSWER_KIND_FIXED: _ClassVar[Verdict.AnswerKind]
+    ANSWER_KIND_UNSPECIFIED: Verdict.AnswerKind
+    ANSWER_KIND_WRITTEN: Verdict.AnswerKind
+    ANSWER_KIND_QUOTED: Verdict.AnswerKind
+    ANSWER_KIND_NAMED: Verdict.AnswerKind
+    ANSWER_KIND_GUESSED: Verdict.AnswerKind
+    ANSWER_KIND_FIXED: Verdict.AnswerKind
     class NotesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -249,11 +263,13 @@ class Verdict(_message.Message):
     MIN_TOKEN_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     MEAN_TOKEN_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
     outcome: Verdict.Outcome
     min_token_probability: float
     mean_token_probability: float
     notes: _containers.ScalarMap[str, str]
-    def __init__(self, outcome: _Optional[_Union[Verdict.Outcome, str]] = ..., min_token_probability: _Optional[float] = ..., mean_token_probability: _Optional[float] = ..., notes: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    kind: Verdict.AnswerKind
+    def __init__(self, outcome: _Optional[_Union[Verdict.Outcome, str]] = ..., min_token_probability: _Optional[float] = ..., mean_token_probability: _Optional[float] = ..., notes: _Optional[_Mapping[str, str]] = ..., kind: _Optional[_Union[Verdict.AnswerKind, str]] = ...) -> None: ...
 
 class Citation(_message.Message):
     __slots__ = ("evidence_id", "entry_id", "title", "start", "end")
@@ -317,6 +333,7 @@ class Done(_message.Message):
         ABSTAIN_REASON_UNSUPPORTED: _ClassVar[Done.AbstainReason]
         ABSTAIN_REASON_CONTRADICTED: _ClassVar[Done.AbstainReason]
         ABSTAIN_REASON_INCOMPLETE: _ClassVar[Done.AbstainReason]
+        ABSTAIN_REASON_LANGUAGE: _ClassVar[Done.AbstainReason]
     ABSTAIN_REASON_UNSPECIFIED: Done.AbstainReason
     ABSTAIN_REASON_MODEL: Done.AbstainReason
     ABSTAIN_REASON_NO_EVIDENCE: Done.AbstainReason
@@ -325,6 +342,7 @@ class Done(_message.Message):
     ABSTAIN_REASON_UNSUPPORTED: Done.AbstainReason
     ABSTAIN_REASON_CONTRADICTED: Done.AbstainReason
     ABSTAIN_REASON_INCOMPLETE: Done.AbstainReason
+    ABSTAIN_REASON_LANGUAGE: Done.AbstainReason
     ANSWER_FIELD_NUMBER: _ClassVar[int]
     CITATIONS_FIELD_NUMBER: _ClassVar[int]
     FINISH_REASON_FIELD_NUMBER: _ClassVar[int]

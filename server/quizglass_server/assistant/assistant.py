@@ -11,6 +11,7 @@ from time import monotonic
 from quizglass.values import (
     AbstainReason,
     AnswerDelta,
+    AnswerKind,
     Done,
     FinishReason,
     Origin,
@@ -19,6 +20,7 @@ from quizglass.values import (
     Verdict,
     VerdictOutcome,
 )
+from quizglass_server.assistant.direct import answer_by_entry, small_talk
 from quizglass_server.assistant.recollection import note_remembered, note_unremembered, recall, remember, search_memory
 from quizglass_server.assistant.search import search
 from quizglass_server.config.options import TurnOptions
@@ -36,9 +38,11 @@ from quizglass_server.roles.reader import READER
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.abstaining import abstains
+from quizglass_server.steps.language.intents import intent_of
 from quizglass_server.steps.language.wording import same_wording
 from quizglass_server.steps.lookup.detect import around, find_regions
 from quizglass_server.steps.read import find_words
+from quizglass_server.steps.tuning import Answers
 from quizglass_server.steps.verify import Support, judged, told_check, verify
 from quizglass_server.turn.givens import Givens
 from quizglass_server.turn.journal import Journal
@@ -51,6 +55,8 @@ from quizglass_server.turn.toolbox import Toolbox
 logger = logging.getLogger(__name__)
 _ANY = SearchOptions()
 _LOOK_AHEAD_S = 10.0
+_UNCHECKED = (AnswerKind.FIXED, AnswerKind.GUESSED)
+"""No evidence says these: a reply to small talk, and what a picture may show."""
 _UNTIL_TOLD = 3
 """Rounds of the event loop after which the last events are on their way: only then is the log written."""
 
@@ -78,7 +84,9 @@ class Assistant:
         self._resources = resources
         self._has = has or self._has_model
         self.admission = admission or Admission(TurnOptions.max_turns, TurnOptions.queue)
-        default = policy_named(default_policy or preferred(survey(self._has)) or next(iter(POLICIES)), POLICIES)
+        quotes = resources.tuning.answers is Answers.QUOTE
+        best = default_policy or preferred(survey(self._has), quotes=quotes) or next(iter(POLICIES))
+        default = policy_named(best, POLICIES)
         self.policies: tuple[str, ...] = (default, *(name for name in POLICIES if name != default))
 
     @property
@@ -197,7 +205,10 @@ class Assistant:
             runner = StepRunner(budget, self._resources, journal, asked_by, policy.ending)
             recalled = await recall(turn, runner, self._resources, journal) if turn.recall else None
             refused = unseen_refusal(turn, self._resources.models[GENERATOR])
-            draft = recalled or refused or await self._answered(turn, policy, runner, journal)
+            talk = small_talk(intent_of(turn.question))
+            draft = talk or recalled or refused or await self._answered(turn, policy, runner, journal)
+            if draft is talk:
+                journal.emit(AnswerDelta(draft.text))
         except BaseException as error:
             journal.settle(None)
             journal.close()
@@ -231,7 +242,9 @@ class Assistant:
 
     async def _answered(self, turn: Turn, policy: Policy, runner: StepRunner, journal: Journal) -> Draft:
         async with Toolbox(turn, runner, self._resources, journal, (ANSWER, *policy.tasks)) as tools:
-            return await tools.judge(await policy.answer(tools))
+            intent = intent_of(turn.question)
+            direct = await answer_by_entry(intent, tools) if IMAGE_ENCODER.name in policy.needs else None
+            return await tools.settled(direct or await tools.judge(await policy.answer(tools)))
 
     def _finish(self, draft: Draft, journal: Journal, question: str = "") -> Done:
         """Check the answer and tell the verdict; returns the last event, which is still to be told."""
@@ -247,13 +260,16 @@ class Assistant:
             if draft.refused or not answer or same_wording(answer, abstain):
                 answer = abstain
             support = Support(VerdictOutcome.ABSTAINED)
+        elif draft.kind in _UNCHECKED:
+            support = Support(VerdictOutcome.UNCHECKED)
         else:
             with journal.stage("verify") as span:
                 support = verify(answer, journal.evidence, draft.calculations, question, draft.shown)
                 support = judged(support, draft.supported)
             journal.ended(span, "", lambda: told_check(answer, support))
+        kind = AnswerKind.UNKNOWN if abstaining else draft.kind
         journal.close()
-        journal.emit(Verdict(support.outcome, draft.p_min, draft.p_mean, _notes(draft, support)))
+        journal.emit(Verdict(support.outcome, draft.p_min, draft.p_mean, _notes(draft, support), kind))
         return Done(
             answer=answer,
             finish_reason=draft.finish,

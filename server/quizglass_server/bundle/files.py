@@ -26,6 +26,7 @@ from quizglass_server.models.fields import MANIFEST
 from quizglass_server.roles.decider import DeciderPart
 from quizglass_server.roles.reranker import RerankerPart
 from quizglass_server.roles.table import Roles
+from quizglass_server.steps.tuning import Answers
 
 _MAX_MANIFEST_BYTES = 4 << 20
 _TOLD_APART = frozenset(
@@ -106,6 +107,11 @@ class Bundle:
     def has(self, part: str) -> bool:
         """Whether the bundle fills a role, such as `planner`, and of it a part such as `generator.prompts.plan`."""
         return self.roles.has(part)
+
+    @property
+    def quotes(self) -> bool:
+        """Whether its answers are quotes of the evidence, ordinarily."""
+        return self.manifest.evidence.answers is Answers.QUOTE
 
     def _check_references(self) -> None:
         for key, name in self.manifest.references():

@@ -209,13 +209,13 @@ class TurnOptions(Options):
 
     title: ClassVar[str] = "turns"
     default_policy: str | None = None
-    """Policy of requests that name none: none, image, text and both always look up the same; planning-agent asks its
-    planner, adaptive goes on from there in rounds, prompt-based asks the generator, draft-first the tool router about a
-    draft; cogplanner-parallel, cogplanner-sequential, omnisearch, core-mmrag and qa-dragon are systems of several
-    steps, and fixed-text, fixed-image, self-reflective, core-one-stage, core-two-stage and core-chain-of-thought what
-    they are compared with.
+    """Policy of requests that name none: quote answers in sentences of the entries, without a generator; none, image,
+    text and both always look up the same; planning-agent asks its planner, adaptive goes on from there in rounds,
+    prompt-based asks the generator, draft-first the tool router about a draft; cogplanner-parallel,
+    cogplanner-sequential, omnisearch, core-mmrag and qa-dragon are systems of several steps, and fixed-text,
+    fixed-image, self-reflective, core-one-stage, core-two-stage and core-chain-of-thought what they are compared with.
     One that the bundle cannot serve refuses to start. Without one the best that it can serve is taken, in the order
-    adaptive, planning-agent, draft-first, both, image, text, none."""
+    adaptive, planning-agent, draft-first, both, image, text, none, quote; quote first where the bundle says so."""
     default_budget_s: Seconds = 10.0
     """Seconds a turn may take when its request names no budget; a deadline that is sooner ends it sooner. Shorter
     answers sooner with fewer lookups: steps that no longer fit are skipped."""

@@ -131,7 +131,7 @@ def policies(bundle: Bundle, default: str | None) -> Finding:
         "served": able,
         "not_served": lacking,
         "works_without": without,
-        "default": default or preferred(statuses),
+        "default": default or preferred(statuses, quotes=bundle.quotes),
     }
     if not able:
         remedy = "add the role to the bundle (quizglass-export add-role)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from quizglass.values import AbstainReason, FinishReason, Origin
+from quizglass.values import AbstainReason, AnswerKind, FinishReason, Origin
 from quizglass_server.domain.calculations import Calculation
 from quizglass_server.domain.turns import Evidence
 
@@ -15,7 +15,7 @@ Note = str | float | Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What the generator wrote for one prompt."""
+    """An answer or another text: what the generator wrote for one prompt, or words of the evidence."""
 
     text: str = ""
     """The text, with the results of calculations filled in."""
@@ -36,6 +36,8 @@ class Draft:
     """What the calculator worked out for it."""
     shown: tuple[str, ...] = ()
     """Ids of the evidence of searches that its prompt had, in order."""
+    kind: AnswerKind = AnswerKind.WRITTEN
+    """Where its words come from."""
 
     @property
     def p_min(self) -> float:

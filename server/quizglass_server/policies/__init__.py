@@ -11,11 +11,11 @@ from quizglass_server.policies.cogplanner_baselines import OneSearch, SelfReflec
 from quizglass_server.policies.core_baselines import ChainOfThought, OneStage, TwoStage
 from quizglass_server.policies.core_mmrag import RECONCILING, CoReMmrag, reconcile
 from quizglass_server.policies.draft_first import DraftFirst
-from quizglass_server.policies.fixed import FixedPlan
 from quizglass_server.policies.omnisearch import OmniSearch
-from quizglass_server.policies.planning_agent import PlanningAgent
+from quizglass_server.policies.planning_agent import FixedPlan, PlanningAgent
 from quizglass_server.policies.policy import Policy, by_name
 from quizglass_server.policies.qa_dragon import QADragon
+from quizglass_server.policies.quote import Quote
 
 __all__ = ["POLICIES", "Policy"]
 
@@ -23,6 +23,7 @@ _ALL: tuple[Policy, ...] = (
     PlanningAgent(),
     Adaptive(),
     *FixedPlan.every(),
+    Quote(),
     PlanningAgent("prompt-based", by="plan"),
     PlanningAgent("planning-agent-reconciled", answerer=reconcile, tasks=RECONCILING),
     DraftFirst(),

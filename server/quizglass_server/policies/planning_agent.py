@@ -93,3 +93,26 @@ async def look_up(plan: Plan, state: State, tools: Tools, *, further: bool = Fal
 async def follow(plan: Plan, state: State, tools: Tools) -> Draft:
     """One of the four paths to its end."""
     return await tools.answer(await look_up(plan, state, tools))
+
+
+class FixedPlan:
+    """Follows one plan always, as the baselines do that the planning agent is compared with; its name is the plan's."""
+
+    ending = ("generate",)
+
+    def __init__(self, plan: Plan) -> None:
+        image, text = ("image_encoder",), ("text_encoder",)
+        self.name = plan.value
+        self.needs = ("generator", *(image if plan.searches_image else ()), *(text if plan.searches_text else ()))
+        self.likes = liked(self.needs)
+        self.tasks = ("rewrite",) if plan.searches_text else ()
+        self._plan = plan
+
+    @classmethod
+    def every(cls) -> tuple[FixedPlan, ...]:
+        """One for each plan."""
+        return tuple(cls(plan) for plan in Plan)
+
+    async def answer(self, tools: Tools) -> Draft:
+        """Follow the plan."""
+        return await follow(tools.fixed(self._plan), tools.start(), tools)

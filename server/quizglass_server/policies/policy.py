@@ -53,7 +53,7 @@ class Policy(Protocol):
         """Names of the steps that write the answer, in order: all before them leave time for them.
 
         What is streamed by `Tools.answer` or `Tools.attempt` is "generate", what `Tools.write` makes of the prompt
-        "answer" is "draft", and of another prompt that prompt's name.
+        "answer" is "draft", of another prompt that prompt's name, and what `Tools.quote` chooses "weigh".
         """
         ...
 
@@ -70,7 +70,7 @@ def by_name(policies: Iterable[Policy]) -> dict[str, Policy]:
     """
     named = {policy.name: policy for policy in policies}
     for name, policy in named.items():
-        ending, steps = getattr(policy, "ending", ()), ("generate", "draft", *policy.tasks)
+        ending, steps = getattr(policy, "ending", ()), ("generate", "draft", "weigh", *policy.tasks)
         if not ending or not set(ending) <= set(steps):
             raise TypeError(f"policy {name!r}: its `ending` has to name steps of {', '.join(steps)}; it is {ending!r}")
     return named

@@ -15,10 +15,12 @@ Has = Callable[[str], bool]
 """Whether a role is filled or a decider there ("planner", "deciders.act"), or a part of one
 ("generator.prompts.plan")."""
 
-BY_PREFERENCE = ("adaptive", "planning-agent", "draft-first", "both", "image", "text", "none")
+QUOTE = "quote"
+BY_PREFERENCE = ("adaptive", "planning-agent", "draft-first", "both", "image", "text", "none", QUOTE)
 """Which policy a server takes when nobody names one: the first of these that it can serve. One that was taught to
 decide goes before one that always looks up, and looking up more before less. `prompt-based` is never taken unasked: in
-the planning agent's paper an untuned model decides worse than looking up always is."""
+the planning agent's paper an untuned model decides worse than looking up always is. `quote` comes last, for bundles
+without a generator, and first where the bundle says that its answers are quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,13 @@ def doing_without(statuses: Iterable[PolicyStatus]) -> str:
     return "; ".join(f"without {', '.join(roles)}: {', '.join(policies)}" for roles, policies in names.items())
 
 
-def preferred(statuses: Iterable[PolicyStatus]) -> str | None:
-    """The policy to take where none is named; None where none can be served."""
+def preferred(statuses: Iterable[PolicyStatus], *, quotes: bool = False) -> str | None:
+    """The policy to take where none is named; None where none can be served.
+
+    Args:
+        statuses: every policy's.
+        quotes: whether the bundle says that its answers are quotes.
+    """
     servable = {each.policy for each in statuses if each.servable}
-    return next((name for name in BY_PREFERENCE if name in servable), None)
+    order = (QUOTE, *BY_PREFERENCE) if quotes else BY_PREFERENCE
+    return next((name for name in order if name in servable), None)

@@ -33,6 +33,11 @@ class Tools(Protocol):
         ...
 
     @property
+    def sees_pictures(self) -> bool:
+        """Whether the generator is shown the picture, and could say what is in it."""
+        ...
+
+    @property
     def most_rounds(self) -> int | None:
         """Most rounds of a policy that leaves their number to the bundle; None: the bundle does not say."""
         ...
@@ -167,6 +172,18 @@ class Tools(Protocol):
             entries: what the search brought back; if empty, nothing is read.
             query: what is asked of them.
             limit: how many passages of each to show; 0: as many as the bundle shows of a text search.
+        """
+        ...
+
+    async def own_texts(self, entries: Sequence[Evidence]) -> list[Evidence]:
+        """What entries that a search brought back say of themselves, as candidates for `quote` and `show`: of a short
+        text all of it, of a long one the passages that fit the question best."""
+        ...
+
+    async def quote(self, evidence: Sequence[Evidence]) -> Draft:
+        """The sentence or two of evidence that answer the question, word for word; the evidence counts as shown then.
+
+        Empty where none reaches the bundle's `quote_accept`, and where there is no time.
         """
         ...
 

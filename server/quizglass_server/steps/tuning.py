@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
@@ -81,6 +82,9 @@ class Thresholds(ManifestPart):
     none_accept: Probability | None = None
     """A plan to look nothing up of a smaller probability gives way to the next likeliest; None: the likeliest plan is
     followed."""
+    quote_accept: Probability | None = None
+    """A sentence of a smaller score is not quoted, by the reranker's probability or without one by cosine. None: the
+    policy `quote` quotes the best sentence, and quotes stand under no other policy."""
     direct_accept: Probability | None = None
     """A draft that a search router would tell directly with a smaller probability goes the next likeliest way; None: it
     is told where nothing is likelier."""
@@ -101,8 +105,20 @@ class Views(ManifestPart):
     """Sides of squares that are looked up where the views find nothing, as shares of the picture's shorter side."""
 
 
+class Answers(StrEnum):
+    """How a bundle's answers come about."""
+
+    WRITE = "write"
+    """The generator reads well: it writes them, and its words are told as they come."""
+    QUOTE = "quote"
+    """In sentences of the evidence; where a policy has the generator write, that is checked before it is told."""
+
+
 class EvidenceLimits(ManifestPart):
-    """How evidence is looked for, and how many pieces are fetched and shown to the generator."""
+    """How evidence is looked for, how many pieces are fetched and shown to the generator, and what answers come of."""
+
+    answers: Answers = Answers.WRITE
+    """Whether the generator writes answers, or sentences of the evidence are quoted."""
 
     seen: Count = 1
     """Of the entries that an image search brings back, how many the generator is shown."""
@@ -139,6 +155,11 @@ class Tuning(Thresholds, EvidenceLimits):
 
     abstain: str = "I don't know"
     """The words by which the generator says that it does not know."""
+
+    @property
+    def checks_first(self) -> bool:
+        """Whether what a generator writes is told only once it was checked: a quote may have to take its place."""
+        return self.answers is Answers.QUOTE and self.quote_accept is not None
 
     @classmethod
     def of(cls, evidence: EvidenceLimits, thresholds: Thresholds, abstain: str) -> Tuning:

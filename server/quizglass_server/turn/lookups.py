@@ -22,7 +22,7 @@ from quizglass_server.steps.lookup.entry_pictures import entry_pictures
 from quizglass_server.steps.lookup.image_search import embed_views, in_turn, picture_evidence, search_pictures
 from quizglass_server.steps.lookup.links import answered, follow_links, with_links, with_sources
 from quizglass_server.steps.lookup.named import each_first, names_another, of_what_is_named
-from quizglass_server.steps.lookup.own_passages import own_passages, with_passages
+from quizglass_server.steps.lookup.own_passages import in_order, own_passages, with_passages
 from quizglass_server.steps.lookup.pointing import each_meant, pointing
 from quizglass_server.steps.lookup.rerank import SURE, best_first, choose, merged, rerank
 from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
@@ -33,6 +33,9 @@ from quizglass_server.turn.runner import StepRunner
 
 CHEAP_S = 0.05
 """Seconds; an embedding that usually takes longer is not begun before somebody asks for it."""
+
+OWN_TEXTS = 8
+"""Of an entry that is quoted, how many passages are looked at: all of a note, of an article those that fit best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,14 @@ class Lookups:
         own = await self._runner.run(own_passages, encoder, query, ids, limit or self._tuning.found)
         passages = text_evidence([hit for hits in own or () for hit in hits])
         return self._journal.found([replace(passage, used=True) for passage in passages])
+
+    async def own_texts(self, entries: Sequence[Evidence]) -> list[Evidence]:
+        """What entries say of themselves, as candidates; see `Tools.own_texts`."""
+        if not entries:
+            return []
+        encoder, ids = self._resources.models[TEXT_ENCODER], [entry.entry_id for entry in entries]
+        own = await self._runner.run(own_passages, encoder, self._turn.question, ids, OWN_TEXTS)
+        return text_evidence([hit for hits in own or () for hit in in_order(hits)])
 
     async def text(self, queries: Sequence[str], limit: int, *, reranked: bool = True) -> list[Evidence]:
         """What the generator is shown of the passages that answer the queries; see `Tools.search_text`."""

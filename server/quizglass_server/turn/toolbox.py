@@ -8,7 +8,19 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any, TypeVar
 
-from quizglass.values import AbstainReason, AnswerDelta, Decided, Origin, Plan, PlanMade, Queries, QueryRewritten
+from quizglass.values import (
+    AbstainReason,
+    AnswerDelta,
+    AnswerKind,
+    Decided,
+    FinishReason,
+    Origin,
+    Plan,
+    PlanMade,
+    Queries,
+    QueryRewritten,
+    VerdictOutcome,
+)
 from quizglass_server.domain.state import Draft, Note, State
 from quizglass_server.domain.turns import Evidence, Picture, Turn
 from quizglass_server.models.prompts import Values
@@ -21,6 +33,8 @@ from quizglass_server.steps.generate import Writing, generate, lines_of, write
 from quizglass_server.steps.language.phrases import ANYTHING, asks_by_its_names, phrases_of
 from quizglass_server.steps.lookup.matching import evidence_odds
 from quizglass_server.steps.prompt_values import line
+from quizglass_server.steps.quoting import chosen, compare, joined, sentences_of, weigh
+from quizglass_server.steps.verify import judged, verify
 from quizglass_server.turn.branches import in_branches, in_rounds
 from quizglass_server.turn.givens import TAGS, Givens
 from quizglass_server.turn.journal import Journal
@@ -93,6 +107,12 @@ class Toolbox:
     def searches_text(self) -> bool:
         """Whether the bundle can search by text."""
         return self._resources.models[TEXT_ENCODER] is not None
+
+    @property
+    def sees_pictures(self) -> bool:
+        """Whether the generator sees the picture."""
+        generator = self._resources.models[GENERATOR]
+        return generator is not None and generator.sees_pictures
 
     @property
     def most_rounds(self) -> int | None:
@@ -236,7 +256,40 @@ class Toolbox:
         return colour_refusal(self._turn, self._resources.models[GENERATOR], request.values)
 
     def _say(self, text: str) -> None:
-        self._journal.emit(AnswerDelta(text))
+        if not self._resources.tuning.checks_first:
+            self._journal.emit(AnswerDelta(text))
+
+    async def settled(self, draft: Draft) -> Draft:
+        """A policy's draft, or a quote in its place where the bundle has quotes stand under what generators write.
+
+        That is where the draft knows nothing, or where what was looked up does not say it. Tells what was held back.
+        """
+        tuning = self._resources.tuning
+        if draft.kind is AnswerKind.WRITTEN and tuning.quote_accept is not None and not self._stands(draft):
+            quoted = await self.quote(await self._quotable())
+            draft = quoted if quoted.text else draft
+        known = not draft.refused and not abstains(draft.text, tuning.abstain)
+        if known and draft.text.strip() and not self._journal.answering:
+            self._journal.emit(AnswerDelta(draft.text))
+        return draft
+
+    def _stands(self, draft: Draft) -> bool:
+        """Whether a draft is told as it is: what was told already, and what the evidence says."""
+        tuning, answer = self._resources.tuning, draft.text.strip()
+        if self._journal.answering:
+            return True
+        if draft.refused or abstains(answer, tuning.abstain):
+            return False
+        support = verify(answer, self._journal.evidence, draft.calculations, self._turn.question, draft.shown)
+        return judged(support, draft.supported).outcome is not VerdictOutcome.UNSUPPORTED
+
+    async def _quotable(self) -> list[Evidence]:
+        """What may be quoted: of recognised things their own texts alone, else the passages that were shown."""
+        used = [item for item in self._journal.evidence if item.used]
+        seen = [item for item in used if item.origin is Origin.IMAGE_SEARCH]
+        if seen:
+            return await self.own_texts(seen)
+        return [item for item in used if item.origin is Origin.TEXT_SEARCH]
 
     def tell(self, draft: Draft, *, provisional: bool = False) -> Draft:
         """Give a draft as the answer, or show it until the turn's end says whether it is."""
@@ -288,6 +341,23 @@ class Toolbox:
     async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
         """What entries that were found by picture tell of a query; the generator is to be shown all of it."""
         return await self._lookups.own(entries, query, limit)
+
+    async def own_texts(self, entries: Sequence[Evidence]) -> list[Evidence]:
+        """What entries that were found by picture say of themselves, to be quoted."""
+        return await self._lookups.own_texts(entries)
+
+    async def quote(self, evidence: Sequence[Evidence]) -> Draft:
+        """The sentences that answer the question, word for word; empty where none does."""
+        found, question = sentences_of(evidence), self._turn.question
+        if not found:
+            return Draft(finish=FinishReason.COMPLETE)
+        scores = await self._runner.run(weigh, question, found)
+        if scores is None:
+            scores = await self._runner.run(compare, question, found) or [0.0] * len(found)
+        quoted = chosen(found, scores, self._resources.tuning.quote_accept or 0.0)
+        shown = self.show(list(dict.fromkeys(sentence.evidence for sentence in quoted)))
+        text, ids = joined(quoted), tuple(item.id for item in shown)
+        return Draft(text, finish=FinishReason.COMPLETE, shown=ids, kind=AnswerKind.QUOTED)
 
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         """Look queries up and rerank what comes back; the evidence the generator is to be shown."""

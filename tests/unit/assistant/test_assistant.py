@@ -12,6 +12,7 @@ import pytest
 from quizglass.values import (
     AbstainReason,
     AnswerDelta,
+    AnswerKind,
     Entry,
     EvidenceFound,
     FinishReason,
@@ -95,7 +96,7 @@ async def test_an_answer_streams_and_is_cited() -> None:
         FinishReason.COMPLETE,
         AbstainReason.NONE,
     )
-    assert verdict(events) == Verdict(VerdictOutcome.SUPPORTED, 0.5, 0.7)
+    assert verdict(events) == Verdict(VerdictOutcome.SUPPORTED, 0.5, 0.7, kind=AnswerKind.WRITTEN)
     assert [(c.evidence_id, c.entry_id, c.title, c.start, c.end) for c in end.citations] == [
         ("3", "velmora", "Velmora", 0, 9)
     ]

@@ -116,7 +116,7 @@ async def test_a_policy_ends_in_the_steps_that_it_names(name: str) -> None:
 def test_a_policy_has_to_say_which_steps_write_its_answer(ending: tuple[str, ...] | None) -> None:
     said = {} if ending is None else {"ending": ending}
     policy: Any = SimpleNamespace(name="ended", needs=(), likes=(), tasks=("reason",), **said)
-    with pytest.raises(TypeError, match="policy 'ended': its `ending` has to name steps of generate, draft, reason;"):
+    with pytest.raises(TypeError, match="its `ending` has to name steps of generate, draft, weigh, reason;"):
         by_name([policy])
 
 
@@ -184,6 +184,8 @@ def test_what_comes_next_depends_on_what_can_be_served(tmp_path: Path) -> None:
     assert lines[-1] == f"next: quizglass-server --bundle {whole} --knowledge DIR"
     assert "without --default-policy planning-agent" in lines[0]
     lines = next_steps(Bundle.load(write_bundle(encoders, ENCODERS)), encoders)
+    assert "without --default-policy quote is taken" in lines[0]
+    lines = next_steps(Bundle.load(write_bundle(tmp_path / "one", ("image_encoder",))), tmp_path / "one")
     assert lines[0] == "it can serve no policy yet; policy none needs generator"
     assert not any("quizglass-server" in line for line in lines)
 
@@ -214,4 +216,6 @@ def test_the_doctor_names_what_a_default_policy_lacks(tmp_path: Path) -> None:
     wrong = policies(bundle, "both")
     assert (wrong.status, wrong.text) == (Status.WRONG, "default_policy both needs text_encoder")
     encoders = Bundle.load(write_bundle(tmp_path / "e", ENCODERS))
-    assert policies(encoders, None).status is Status.WRONG
+    assert policies(encoders, None).values["default"] == "quote"
+    alone = Bundle.load(write_bundle(tmp_path / "a", ("image_encoder",)))
+    assert policies(alone, None).status is Status.WRONG

@@ -125,6 +125,11 @@ class OfflineTurn:
         return True
 
     @property
+    def sees_pictures(self) -> bool:
+        """True: the answering model is shown the picture."""
+        return True
+
+    @property
     def most_rounds(self) -> int | None:
         """None: each policy takes the number of rounds of its paper, for there is no bundle that says another."""
         return None
@@ -237,6 +242,14 @@ class OfflineTurn:
         hits = await asyncio.to_thread(self._models.search.text, [query], _WIDE)
         own = [[hit for hit in hits if hit.entry_id == entry.entry_id][: limit or _FOUND] for entry in entries]
         return self._keep("own_passages", [hit for of_one in own for hit in of_one])
+
+    async def own_texts(self, entries: Sequence[Evidence]) -> list[Evidence]:
+        """The passages of these entries that a search for the question finds."""
+        return await self.read_entries(entries, self.start().question)
+
+    async def quote(self, evidence: Sequence[Evidence]) -> Draft:
+        """Nothing: quotes teach no model to write."""
+        return Draft()
 
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         """Search for texts with every query, for `limit` passages in all, or two a query."""

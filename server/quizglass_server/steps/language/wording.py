@@ -10,6 +10,8 @@ from dataclasses import dataclass
 # A number keeps its inner separators (3.5, 1,000); a word keeps its inner apostrophe (don't).
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 
+_SHORT = 3  # letters of words that do not tell things apart
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
@@ -53,6 +55,21 @@ def mentions(text: str, name: str) -> bool:
     if name.upper() == name:
         return name in text
     return re.search(rf"(?<!\w){re.escape(name)}\w{{0,2}}(?!\w)", text) is not None
+
+
+def shares_name(text: str, title: str) -> bool:
+    """Whether a text has all words of a title that say what it is: those of more than three letters, else all.
+
+    A plural counts as its singular.
+    """
+    said = {_singular(word.key) for word in words(text)}
+    named = [_singular(word.key) for word in words(title)]
+    telling = [word for word in named if len(word) > _SHORT] or named
+    return bool(telling) and all(word in said for word in telling)
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > _SHORT and word.endswith("s") and not word.endswith("ss") else word
 
 
 def starts_with(whole: Sequence[Word], part: Sequence[Word]) -> bool:

@@ -17,6 +17,9 @@ from quizglass_server.steps.lookup.text_search import TextIndex, search_texts, t
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import passages, texts
 
+_END = 24
+"""Characters by which a passage is found again in its entry's text: its beginning may repeat headings."""
+
 
 def _told(hits: list[list[ChunkHit]] | None, _: TextEncoder | None, question: str, *__: object) -> Telling:
     own = [hit for each in hits or () for hit in each]
@@ -36,6 +39,16 @@ async def own_passages(
     mode = SearchMode.HYBRID if encoder is not None else SearchMode.KEYWORDS
     options = [SearchOptions(mode=mode, entries=(entry,)) for entry in entries]
     return [await search_texts(encoder, index, question, limit, only) for only in options]
+
+
+def in_order(hits: Sequence[ChunkHit]) -> list[ChunkHit]:
+    """Passages of one entry as its text has them; those that are not told apart by their ends stand last."""
+
+    def place(hit: ChunkHit) -> tuple[bool, int]:
+        at = hit.entry.text.find(hit.text[-_END:])
+        return at < 0, at
+
+    return sorted(hits, key=place)
 
 
 def with_passages(evidence: Sequence[Evidence], own: Sequence[Sequence[ChunkHit]]) -> list[Evidence]:

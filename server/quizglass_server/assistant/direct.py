@@ -1,0 +1,74 @@
+"""Questions that the store answers by itself, whatever the policy: what a thing is called, and what is known of it.
+
+The name of a recognised entry is its title, and an overview its own first sentences. No model writes either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quizglass.values import AbstainReason, AnswerKind, FinishReason
+from quizglass_server.domain.state import Draft
+from quizglass_server.domain.turns import Evidence
+from quizglass_server.policies.tools import Tools
+from quizglass_server.steps.language.intents import Intent
+from quizglass_server.steps.quoting import beginning_of
+
+REPLIES = {
+    Intent.GREETING: "Hello! Ask me about what you see.",
+    Intent.THANKS: "You're welcome.",
+    Intent.FAREWELL: "Goodbye.",
+    Intent.ABOUT_ASSISTANT: "I'm quizglass. I answer questions about what you see, from your own notes.",
+}
+"""To small talk, in the language of the rules that recognise it."""
+
+
+def small_talk(intent: Intent) -> Draft | None:
+    """The reply to small talk; None where something is asked."""
+    reply = REPLIES.get(intent)
+    return None if reply is None else Draft(reply, finish=FinishReason.COMPLETE, kind=AnswerKind.FIXED)
+
+
+async def answer_by_entry(intent: Intent, tools: Tools) -> Draft | None:
+    """The name of what the picture shows, or what its entry begins with.
+
+    Returns:
+        None where the question asks for a fact, or nothing is recognised and a generator may say what it sees.
+    """
+    if intent not in (Intent.IDENTITY, Intent.KIND, Intent.OVERVIEW):
+        return None
+    seen = await tools.search_image()
+    if seen:
+        return await _of_entry(intent, seen, tools)
+    if tools.sees_pictures:
+        return None
+    if intent is not Intent.OVERVIEW and (tags := await tools.tags()):
+        return tools.tell(
+            Draft(f"It may be {_with_article(tags[0])}.", finish=FinishReason.COMPLETE, kind=AnswerKind.GUESSED)
+        )
+    return tools.refuse(Draft(finish=FinishReason.COMPLETE), AbstainReason.NO_EVIDENCE)
+
+
+async def _of_entry(intent: Intent, seen: Sequence[Evidence], tools: Tools) -> Draft:
+    """What the first entry says of itself: what is asked of its kind, how its text begins, else its title."""
+    entry, text = seen[0], ""
+    if intent is not Intent.IDENTITY:
+        own = await tools.own_texts(seen[:1])
+        if intent is Intent.KIND:
+            draft = await tools.quote(own)
+            if draft.text:
+                return tools.tell(draft)
+        elif own:
+            (first,) = tools.show(own[:1])
+            text = beginning_of(first)
+            if text:
+                return tools.tell(Draft(text, finish=FinishReason.COMPLETE, shown=(first.id,), kind=AnswerKind.QUOTED))
+    title = " ".join(entry.title.split())
+    return tools.tell(Draft(title, finish=FinishReason.COMPLETE, shown=(entry.id,), kind=AnswerKind.NAMED))
+
+
+def _with_article(noun: str) -> str:
+    """As in "a cup", "an espresso"; a name keeps standing alone."""
+    if noun[:1].isupper():
+        return noun
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"

@@ -1,0 +1,176 @@
+"""What a question asks for, where that is no fact: a thing's name, all that is known of it, or nothing (small talk).
+
+English, by its words. A question that is not recognised here is an ordinary one; so every form below has to cover the
+whole question, and none may match one that asks for something else.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+_LONGEST = 120
+"""Characters; a longer text asks for more than a name."""
+
+
+class Intent(StrEnum):
+    """What a question asks for."""
+
+    IDENTITY = "identity"
+    """What something is, is called or shows."""
+    KIND = "kind"
+    """Its kind, breed or species, which its title may be and its text may say better."""
+    OVERVIEW = "overview"
+    """Whatever is known of it."""
+    GREETING = "greeting"
+    THANKS = "thanks"
+    FAREWELL = "farewell"
+    ABOUT_ASSISTANT = "about_assistant"
+    """Who or what is answering."""
+    FACT = "fact"
+    """Anything else."""
+
+    @property
+    def is_small_talk(self) -> bool:
+        """Whether it asks for nothing that evidence could say."""
+        return self in _SMALL_TALK
+
+
+_SMALL_TALK = frozenset((Intent.GREETING, Intent.THANKS, Intent.FAREWELL, Intent.ABOUT_ASSISTANT))
+
+_CONTRACTIONS = re.compile(r"\b(?:(what|who|that|where|how|here)'?s|(it|he|she|this|which)'s)\b")
+_ARE = re.compile(r"\b(what|who|these|those|they|you)'?re\b")
+_YOU_TELL = (
+    r"(?:(?:can|could|would|will) (?:you|u) (?:please |kindly )?(?:tell|show|remind) (?:me|us)"
+    r"|(?:please )?(?:tell|remind) (?:me|us)|do you (?:happen to )?(?:know|recogni[sz]e)"
+    r"|(?:i am|i'm) wondering|i wonder"
+    r"|i(?: would|'d) like to know|i want to know|any (?:idea|clue)|(?:have you )?got any idea)"
+)
+_LEAD = re.compile(
+    r"^(?:(?:ok|okay|hey|hi|hello|so|well|and|um|uh|please|excuse me|quick question|sorry) )*"
+    rf"(?:{_YOU_TELL} )?(?:please )?"
+)
+_TAIL = re.compile(
+    r"(?: (?:please|here|there|exactly|again|anyway|actually|for me|then|thanks"
+    r"|(?:right )?in front of (?:me|us)|over (?:here|there)|on the (?:table|wall|shelf|floor|left|right)"
+    r"|in (?:the|this|my) (?:picture|photo|photograph|image)"
+    r"|(?:i am|i'm) (?:looking at|holding|seeing|pointing at)|do you think|supposed to be))*$"
+)
+_THIS = r"(?:this|that|it|these|those|he|she|they)"
+_NOUN = r"(?:[\w-]+ ){0,2}[\w-]+"
+_THE = r"(?:this|that|these|those|the|my|our|his|her|its|their)"
+_THING = rf"(?:{_THIS}|him|her|them|{_THE} {_NOUN})"
+_ABOUT = rf"(?: (?:about|on|of) {_THING})?"
+_BE = r"(?:is|are|was|were)"
+_SORT = (
+    r"(?:thing|object|item|one|stuff|device|gadget|tool|animal|plant|place|building|person|guy|woman|man|flower|tree)"
+)
+_PICTURE = r"(?:picture|photo|photograph|image|screen|display)"
+_ATTRIBUTE = (
+    r"(?:colou?r|size|price|brand|make|model|year|age|material|day|date|time|weight|length|height|width|depth|temperature"
+    r"|number|amount|shape|side|way|language|country|city|street|address|use|good|purpose|problem|matter|version|currency"
+    r"|floor|room|channel|setting|style|century|era|wood|metal|fabric|stone|flavou?r|smell|sound|voltage|wattage)s?"
+)
+"""What a thing has, so that "what colour is this" asks for no name."""
+_NO_NOUN = "for|of|made|worth|doing|like|used|about|in|on|at|from|with|by|to|good|bad|supposed|going|all"
+"""What may follow "what is this" in a question about something else: "what is this for"."""
+_KINDS = r"(?:exact )?(?:kind|sort|type|breed|species|variety|race)"
+
+_KIND = (
+    rf"(?:what|which) {_KINDS}(?: of (?:an? )?{_NOUN})?(?: {_BE} (?:{_THIS}|{_THE} {_NOUN}))?",
+    rf"what {_BE} (?:its|his|her|their|the) {_KINDS}",
+)
+_IDENTITY = (
+    rf"(?:what|which) (?!{_ATTRIBUTE}\b)(?:[\w-]+ )?(?!{_ATTRIBUTE}\b)[\w-]+ {_BE} {_THIS}",
+    rf"(?:what|who) {_BE} (?:this|that|these|those) (?!(?:{_ATTRIBUTE}|{_NO_NOUN})\b)[\w-]+",
+    r"(?:and |what about )?(?:this|that)(?: one)?",
+    rf"(?:what|who|which)(?: on earth| the heck| the hell)? {_BE} {_THIS}(?: {_SORT}| one)?(?: called| named)?",
+    rf"(?:what|who) {_THIS} {_BE}(?: called)?",
+    rf"what (?:do you|does one|do they|do we|do people|do i|would you) call {_THIS}(?: {_NOUN})?",
+    rf"what {_BE} (?:{_THIS}|{_THE} {_NOUN}) (?:called|named)",
+    rf"what {_BE} (?:the )?names? of {_THIS}(?: {_NOUN})?",
+    rf"what {_BE} (?:its|his|her|their|the|{_THE} [\w-]+'s) names?",
+    rf"(?:name|identify|recogni[sz]e) (?:this|that|it|these)(?: {_SORT})?",
+    rf"what {_BE} (?:in|on) (?:the|this|my) {_PICTURE}",
+    r"(?:what|who) (?:am|are) (?:i|we) (?:looking at|seeing|holding|pointing at|facing|standing (?:in front of|at))",
+    r"(?:what|who) (?:do|can) (?:i|you|we) see",
+    rf"what does (?:this|the|my) {_PICTURE} show",
+    rf"what {_BE} shown(?: in (?:the|this) {_PICTURE})?",
+    r"what (?:have i|have we|did i|do i have|do we have)(?: got| find| found)?(?: in my hands?)?",
+    rf"(?:the )?name of (?:this|that|it)(?: {_SORT})?",
+    r"what (?:might|could|can) (?:this|that|it) be",
+)
+_OVERVIEW = (
+    rf"(?:about|(?:something|more|everything|all|anything|a bit|a little)(?: more)? (?:about|of|on)) {_THING}",
+    rf"(?:everything|all|anything|what|whatever)(?: that)? you know{_ABOUT}",
+    rf"what (?:can|do|could) you (?:tell me|tell us|know|say|have){_ABOUT}",
+    rf"what (?:is known|do we know|do i know|should i know|is there to know|is written){_ABOUT}",
+    rf"what (?:did i write|have i written|does my note say|do my notes say|is in my notes){_ABOUT}",
+    rf"(?:describe|explain|summari[sz]e) {_THING}",
+    rf"(?:more |any |some |give me )*(?:info|information|details|facts|notes){_ABOUT}",
+    r"(?:what|how) about (?:this|that|it|these|those|him|her|them)",
+    r"(?:read|show)(?: me| out)? (?:my|the|your) notes?(?: (?:about|on) (?:this|that|it))?",
+    r"(?:tell me )?more",
+    rf"anything (?:i should know|to know|worth knowing){_ABOUT}",
+    rf"what is the story (?:of|behind|with) {_THING}",
+    rf"what is (?:special|interesting) about {_THING}",
+)
+_TALK = {
+    Intent.GREETING: (
+        r"(?:hi|hello|hey|hiya|howdy|yo|greetings|good (?:morning|afternoon|evening|day))"
+        r"(?: there| you| again| everyone| quizglass)?",
+        r"(?:hi |hello |hey )?how (?:are|r) (?:you|u)(?: doing)?(?: today)?|how is it going|what is up|sup",
+        r"(?:are you|you) (?:there|awake|ready|listening|ok|okay)|(?:can|do) you hear me|nice to meet you",
+        r"test(?:ing)?(?: one two(?: three)?)?",
+    ),
+    Intent.THANKS: (
+        r"(?:many |ok |okay |great |cool )?(?:thanks|thank you|thx|ty|cheers)(?: (?:so|very) much| a lot| a bunch)?"
+        r"(?: for .{1,40})?",
+        r"(?:ok|okay|great|good|cool|nice|perfect|awesome|alright|all right|got it|i see|understood|well done"
+        r"|never ?mind|sure|wow|fine)(?: (?:cool|great|thanks|thank you|job|work|one))*",
+    ),
+    Intent.FAREWELL: (
+        r"(?:good)?bye(?: bye)?(?: now)?|see you(?: later| soon| tomorrow)?|good night|farewell|talk to you later",
+        r"that is all|that will be all|stop",
+    ),
+    Intent.ABOUT_ASSISTANT: (
+        r"(?:who|what) are you|what is your name|what are you called|who (?:made|built|created|wrote|programmed) you",
+        r"(?:are|r) you (?:an? )?(?:robot|human|person|ai|real|machine|bot|computer|alive)",
+        r"what (?:can|do) you do|how do you work|what (?:can|should|may) i ask(?: you)?|help(?: me)?",
+        r"how can you help(?: me)?|what are you for|where are you from|how old are you",
+        r"tell me a joke|sing(?: me)? a song|do you (?:like|love) me|i love you",
+    ),
+}
+
+
+def _whole(forms: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{form})" for form in forms))
+
+
+_TALKING = {intent: _whole(forms) for intent, forms in _TALK.items()}
+_ASKING = {Intent.OVERVIEW: _whole(_OVERVIEW), Intent.KIND: _whole(_KIND), Intent.IDENTITY: _whole(_IDENTITY)}
+
+
+def intent_of(question: str) -> Intent:
+    """What a question asks for.
+
+    Args:
+        question: as it was asked; politeness around it does not count.
+    """
+    if len(question) > _LONGEST:
+        return Intent.FACT
+    plain = _plain(question)
+    asked = _LEAD.sub("", plain, count=1)
+    for text, forms in ((plain, _TALKING), (asked, _ASKING), (_TAIL.sub("", asked), _ASKING)):
+        for intent, form in forms.items():
+            if form.fullmatch(text):
+                return intent
+    return Intent.FACT
+
+
+def _plain(text: str) -> str:
+    """A text in small letters with straight apostrophes, without punctuation at the ends of its sentences."""
+    text = text.casefold().replace("\u2019", "'").replace("`", "'")
+    text = re.sub(r"[?!.,;:…\"“”()]+", " ", text)
+    text = _CONTRACTIONS.sub(lambda match: f"{match[1] or match[2]} is", " ".join(text.split()))
+    return _ARE.sub(r"\1 are", text)

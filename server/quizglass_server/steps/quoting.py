@@ -1,0 +1,157 @@
+"""Answers in the words of the evidence: which of its sentences answer the question, and how they stand together.
+
+A sentence is taken word for word, so nothing that a person wrote is lost or reworded. How well one answers is said by
+the reranker (a cross-encoder reads question and sentence together), without one by the text encoder's cosine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from quizglass_server.domain.turns import Evidence, StepDetail
+from quizglass_server.roles.reranker import Reranker
+from quizglass_server.roles.text_encoder import TextEncoder
+from quizglass_server.steps.language.statements import sentences
+from quizglass_server.steps.step import Telling, step
+from quizglass_server.steps.telling import shortened, texts
+
+MOST_SENTENCES = 32
+"""Of all evidence, how many are weighed."""
+LONGEST_ANSWER = 30
+"""Words beyond which no second sentence is added: an answer is heard, not read."""
+_NEAR = 0.8
+"""Share of the best sentence's score from which a second one answers as well."""
+_ABBREVIATED = re.compile(
+    r"(?:^|[\s(])(?:[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|No|Nr|Fig|[Aa]pprox|ca|vs|etc|e\.g|i\.e|[Ii]ncl|[Mm]ax|[Mm]in|[Tt]el|vol|Jr|Sr"
+    r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|hrs?|tbsp|tsp|oz|lbs?|ft)\.$"
+)
+_MARKS = re.compile(r"^(?:[-*+•–]|\d{1,2}[.)])\s+")
+_HAS_WORD = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True)
+class NoteSentence:
+    """A sentence of a piece of evidence, word for word."""
+
+    evidence: Evidence
+    text: str
+    place: int
+    """Which of the evidence's sentences it is, from 0."""
+    score: float = 0.0
+    """How well it answers, 0 to 1."""
+
+    @property
+    def titled(self) -> str:
+        """As it is weighed: with the title of what it is about."""
+        return f"{self.evidence.title}: {self.text}" if self.evidence.title else self.text
+
+
+def sentences_of(evidence: Sequence[Evidence]) -> list[NoteSentence]:
+    """The sentences of pieces of evidence, each once, in order; at most `MOST_SENTENCES`."""
+    found: dict[tuple[str, str], NoteSentence] = {}
+    for item in evidence:
+        for place, text in enumerate(_split(_untitled(item.text, item.title))):
+            found.setdefault((item.entry_id, text), NoteSentence(item, text, place))
+    return list(found.values())[:MOST_SENTENCES]
+
+
+def _untitled(text: str, title: str) -> str:
+    """A passage without its entry's title, which passages under a heading begin with."""
+    beginning = f"{title}: "
+    while title and text.startswith(beginning):
+        text = text[len(beginning) :]
+    return text
+
+
+def _split(text: str) -> Iterator[str]:
+    """Sentences without marks of lists; one that ends in an abbreviation goes on with the next."""
+    begun = ""
+    for line in text.splitlines():
+        for _, piece in sentences(_MARKS.sub("", line.strip())):
+            begun = f"{begun} {piece.strip()}".strip()
+            if _ABBREVIATED.search(begun):
+                continue
+            if _HAS_WORD.search(begun):
+                yield begun
+            begun = ""
+        if begun and _HAS_WORD.search(begun):
+            yield begun
+        begun = ""
+
+
+def _told(scores: list[float] | None, question: str, found: Sequence[NoteSentence]) -> Telling:
+    weighed = zip(found, scores or (), strict=False)
+    inputs = *texts("question", question), *texts("sentences", str(len(found)))
+    return inputs, [StepDetail("sentence", shortened(sentence.text), score) for sentence, score in weighed]
+
+
+def _count(_: str, found: Sequence[NoteSentence]) -> float:
+    return len(found)
+
+
+@step("weigh", role="reranker", optional=True, size=_count, told=_told)
+async def weigh(reranker: Reranker, question: str, found: Sequence[NoteSentence]) -> list[float]:
+    """Probability that each sentence answers the question, in order."""
+    return await reranker.score(question, [sentence.titled for sentence in found])
+
+
+@step("weigh", role="text_encoder", optional=True, size=_count, told=_told)
+async def compare(encoder: TextEncoder, question: str, found: Sequence[NoteSentence]) -> list[float]:
+    """Cosine of each sentence and the question, in order; not below 0."""
+    asked, said = await encoder.embed_queries([question]), await encoder.embed_passages([s.titled for s in found])
+    return [max(0.0, float(np.dot(asked[0], vector))) for vector in said]
+
+
+def chosen(found: Sequence[NoteSentence], scores: Sequence[float], accept: float) -> list[NoteSentence]:
+    """The sentences that answer, in their own order: the best one, and another that answers as well.
+
+    Args:
+        found: what was weighed.
+        scores: of each.
+        accept: the least score of an answer.
+
+    Returns:
+        One or two sentences of one entry; none where no score reaches `accept`.
+    """
+    ranked = sorted(
+        (replace(sentence, score=score) for sentence, score in zip(found, scores, strict=True)),
+        key=lambda sentence: sentence.score,
+        reverse=True,
+    )
+    if not ranked or ranked[0].score < accept:
+        return []
+    best, others = ranked[0], ranked[1:]
+    second = next((other for other in others if other.evidence.entry_id == best.evidence.entry_id), None)
+    if (
+        second is None
+        or second.score < max(accept, _NEAR * best.score)
+        or _words(best) + _words(second) > LONGEST_ANSWER
+    ):
+        return [best]
+    places = {id(sentence): place for place, sentence in enumerate(found)}
+    both = {sentence.text: sentence for sentence in (best, second)}
+    order = {sentence.text: places[id(sentence)] for sentence in found}
+    return sorted(both.values(), key=lambda sentence: order[sentence.text])
+
+
+def beginning_of(evidence: Evidence) -> str:
+    """How a passage begins: its first sentence, and the following ones as far as they are short together."""
+    taken: list[str] = []
+    for sentence in _split(_untitled(evidence.text, evidence.title)):
+        if taken and len(" ".join((*taken, sentence)).split()) > LONGEST_ANSWER:
+            break
+        taken.append(sentence)
+    return " ".join(taken)
+
+
+def joined(quoted: Sequence[NoteSentence]) -> str:
+    """Sentences as one answer."""
+    return " ".join(sentence.text for sentence in quoted)
+
+
+def _words(sentence: NoteSentence) -> int:
+    return len(sentence.text.split())

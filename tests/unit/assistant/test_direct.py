@@ -1,0 +1,60 @@
+"""What needs no policy: names, overviews, small talk."""
+
+import pytest
+
+from quizglass.values import AbstainReason, AnswerKind
+from quizglass_server.assistant.direct import answer_by_entry, small_talk
+from quizglass_server.steps.language.intents import Intent
+from tests.support.policy_fakes import ScriptedTools, seen
+
+
+async def test_a_name_is_the_title_of_what_is_recognised() -> None:
+    draft = await answer_by_entry(Intent.IDENTITY, ScriptedTools(pictures=seen("Gerda's aloe", "Fern")))
+    assert draft is not None
+    assert (draft.text, draft.kind, draft.shown) == ("Gerda's aloe", AnswerKind.NAMED, ("1",))
+
+
+async def test_an_overview_is_how_the_entry_begins() -> None:
+    draft = await answer_by_entry(Intent.OVERVIEW, ScriptedTools(pictures=seen("Aloe")))
+    assert draft is not None
+    assert (draft.text, draft.kind) == ("about Aloe's own", AnswerKind.QUOTED)
+
+
+@pytest.mark.parametrize(("quoted", "answer"), [("He is a terrier.", "He is a terrier."), (None, "Rex")])
+async def test_a_kind_is_what_the_note_says_or_else_the_title(quoted: str | None, answer: str) -> None:
+    tools = ScriptedTools(pictures=seen("Rex"), **{"about Rex's own": [quoted]})
+    draft = await answer_by_entry(Intent.KIND, tools)
+    assert draft is not None
+    assert draft.text == answer
+
+
+@pytest.mark.parametrize(
+    ("tag", "said"), [("cup", "It may be a cup."), ("espresso", "It may be an espresso."), ("Fuji", "It may be Fuji.")]
+)
+async def test_what_is_not_recognised_is_named_with_its_doubt(tag: str, said: str) -> None:
+    draft = await answer_by_entry(Intent.IDENTITY, ScriptedTools(tags=(tag,)))
+    assert draft is not None
+    assert (draft.text, draft.kind) == (said, AnswerKind.GUESSED)
+
+
+async def test_what_nothing_knows_is_refused() -> None:
+    draft = await answer_by_entry(Intent.OVERVIEW, ScriptedTools(tags=("cup",)))
+    assert draft is not None
+    assert draft.refused is AbstainReason.NO_EVIDENCE
+
+
+async def test_a_generator_that_sees_is_asked_what_is_not_recognised() -> None:
+    assert await answer_by_entry(Intent.IDENTITY, ScriptedTools(sees_pictures=True)) is None
+
+
+async def test_facts_are_left_to_the_policy() -> None:
+    tools = ScriptedTools(pictures=seen("Aloe"))
+    assert await answer_by_entry(Intent.FACT, tools) is None
+    assert tools.calls == []
+
+
+def test_small_talk_has_a_fixed_reply_and_a_question_none() -> None:
+    for intent in Intent:
+        reply = small_talk(intent)
+        assert (reply is not None) == intent.is_small_talk
+        assert reply is None or reply.kind is AnswerKind.FIXED

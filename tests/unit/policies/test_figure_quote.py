@@ -1,0 +1,48 @@
+"""The policy `quote`: whose sentences it quotes, and when it says nothing."""
+
+import pytest
+
+from quizglass.values import AbstainReason, Origin
+from quizglass_server.domain.turns import Evidence
+from quizglass_server.policies.quote import Quote
+from tests.support.policy_fakes import ScriptedTools, seen
+
+
+def note(title: str) -> Evidence:
+    return Evidence(title, Origin.TEXT_SEARCH, title.casefold(), title, f"what the note on {title} says", used=True)
+
+
+async def test_the_recognised_entry_is_quoted_and_no_text_is_searched_for() -> None:
+    tools = ScriptedTools(
+        question="When do I water this?", pictures=seen("Aloe"), **{"about Aloe's own": ["Every three weeks."]}
+    )
+    draft = await Quote().answer(tools)
+    assert (draft.text, draft.refused) == ("Every three weeks.", None)
+    assert not tools.of("search_text")
+    assert [told.text for told, _ in tools.given] == ["Every three weeks."]
+
+
+@pytest.mark.parametrize(
+    ("question", "tags", "recognised", "quoted"),
+    [
+        ("When do I water this?", (), False, []),  # it points at what is not known
+        ("When do I water this fern?", (), False, ["Fern"]),  # and names what is
+        ("When do I water this?", ("fern",), False, ["Fern"]),  # a classifier names it
+        ("When is bin day?", (), False, ["Bins of May", "Fern"]),  # it points at nothing
+        ("How old is this?", (), True, []),  # another thing's note says nothing of a recognised one
+        ("Is it older than the fern?", (), True, ["Fern"]),
+    ],
+)
+async def test_another_note_is_quoted_only_where_it_is_meant(
+    question: str, tags: tuple[str, ...], recognised: bool, quoted: list[str]
+) -> None:
+    tools = ScriptedTools(
+        question=question,
+        tags=tags,
+        pictures=seen("Aloe") if recognised else (),
+        found=[note("Bins of May"), note("Fern")],
+    )
+    draft = await Quote().answer(tools)
+    weighed = tools.of("quote")[-1].name
+    assert weighed == ", ".join(f"what the note on {title} says" for title in quoted)
+    assert draft.refused is AbstainReason.NO_EVIDENCE

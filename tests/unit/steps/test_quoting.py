@@ -1,0 +1,68 @@
+"""Which sentences of a note are quoted, and how they are cut out of it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quizglass.values import Origin
+from quizglass_server.domain.turns import Evidence
+from quizglass_server.steps.quoting import LONGEST_ANSWER, beginning_of, chosen, joined, sentences_of
+
+
+def note(text: str, title: str = "Aloe", entry: str = "aloe") -> Evidence:
+    return Evidence(id="1", origin=Origin.TEXT_SEARCH, entry_id=entry, title=title, text=text)
+
+
+def said(text: str, title: str = "Aloe") -> list[str]:
+    return [sentence.text for sentence in sentences_of([note(text, title)])]
+
+
+def test_a_note_is_cut_into_sentences_word_for_word() -> None:
+    assert said("From aunt Gerda, 2019. Water every three weeks! Why? It rots.") == [
+        "From aunt Gerda, 2019.",
+        "Water every three weeks!",
+        "Why?",
+        "It rots.",
+    ]
+
+
+def test_abbreviations_end_no_sentence() -> None:
+    assert said("Rented from Mrs. Kessler, No. 4. Max. 80 kg, approx. two men.") == [
+        "Rented from Mrs. Kessler, No. 4.",
+        "Max. 80 kg, approx. two men.",
+    ]
+
+
+def test_marks_of_lists_and_the_title_above_are_left_out() -> None:
+    assert said("Aloe: - Water it.\n2. Turn it.\n---\n* No sun") == ["Water it.", "Turn it.", "No sun"]
+
+
+def test_the_best_sentence_is_quoted_and_a_second_one_that_answers_as_well() -> None:
+    found = sentences_of([note("One. Two. Three. Four.")])
+    assert joined(chosen(found, [0.1, 0.6, 0.2, 0.9], 0.5)) == "Four."
+    assert joined(chosen(found, [0.1, 0.85, 0.2, 0.9], 0.5)) == "Two. Four."
+    assert chosen(found, [0.1, 0.4, 0.2, 0.3], 0.5) == []
+    assert chosen([], [], 0.0) == []
+
+
+def test_a_second_sentence_of_another_entry_is_never_added() -> None:
+    found = sentences_of([note("One."), note("Two.", "Fig", "fig")])
+    assert joined(chosen(found, [0.9, 0.89], 0.5)) == "One."
+
+
+def test_two_sentences_that_are_long_together_are_one_too_many() -> None:
+    long = "word " * (LONGEST_ANSWER - 5)
+    found = sentences_of([note(f"{long.strip()}. And seven more words stand in here.")])
+    assert len(chosen(found, [0.9, 0.9], 0.5)) == 1
+
+
+def test_an_overview_is_how_the_note_begins() -> None:
+    assert beginning_of(note("Aloe: From Gerda. Water it.", "Aloe")) == "From Gerda. Water it."
+    long = " ".join(f"Sentence {number} has six words here." for number in range(20))
+    assert len(beginning_of(note(long)).split()) <= LONGEST_ANSWER
+
+
+@given(st.text(max_size=400), st.text(max_size=20))
+def test_every_sentence_stands_in_the_note_but_for_spacing(text: str, title: str) -> None:
+    whole = "".join(text.split())
+    for sentence in sentences_of([note(text, title)]):
+        assert "".join(sentence.text.split()) in whole
