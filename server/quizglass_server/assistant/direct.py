@@ -23,6 +23,11 @@ REPLIES = {
 """To small talk, in the language of the rules that recognise it."""
 
 
+_SEEN = (Intent.SCENE, Intent.KIND)
+"""What a generator that sees the picture says better than its entry's title."""
+_FROM_ENTRY = (Intent.IDENTITY, Intent.OVERVIEW, *_SEEN)
+
+
 def small_talk(intent: Intent) -> Draft | None:
     """The reply to small talk; None where something is asked."""
     reply = REPLIES.get(intent)
@@ -35,7 +40,7 @@ async def answer_by_entry(intent: Intent, tools: Tools) -> Draft | None:
     Returns:
         None where the question asks for a fact, or nothing is recognised and a generator may say what it sees.
     """
-    if intent not in (Intent.IDENTITY, Intent.KIND, Intent.OVERVIEW):
+    if intent not in _FROM_ENTRY or (intent in _SEEN and tools.sees_pictures):
         return None
     seen = await tools.search_image()
     if seen:
@@ -52,7 +57,7 @@ async def answer_by_entry(intent: Intent, tools: Tools) -> Draft | None:
 async def _of_entry(intent: Intent, seen: Sequence[Evidence], tools: Tools) -> Draft:
     """What the first entry says of itself: what is asked of its kind, how its text begins, else its title."""
     entry, text = seen[0], ""
-    if intent is not Intent.IDENTITY:
+    if intent in (Intent.KIND, Intent.OVERVIEW):
         own = await tools.own_texts(seen[:1])
         if intent is Intent.KIND:
             draft = await tools.quote(own)

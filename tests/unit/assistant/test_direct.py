@@ -47,6 +47,13 @@ async def test_a_generator_that_sees_is_asked_what_is_not_recognised() -> None:
     assert await answer_by_entry(Intent.IDENTITY, ScriptedTools(sees_pictures=True)) is None
 
 
+@pytest.mark.parametrize("intent", [Intent.SCENE, Intent.KIND])
+async def test_a_generator_that_sees_says_what_a_picture_shows(intent: Intent) -> None:
+    tools = ScriptedTools(pictures=seen("Rex"), sees_pictures=True)
+    assert await answer_by_entry(intent, tools) is None
+    assert tools.calls == []
+
+
 async def test_facts_are_left_to_the_policy() -> None:
     tools = ScriptedTools(pictures=seen("Aloe"))
     assert await answer_by_entry(Intent.FACT, tools) is None

@@ -18,9 +18,6 @@ ASKED = {
         What's the name of this dog?
         What is his name?
         What's its name?
-        What's in this photo?
-        What do I see here?
-        And this?
         who are these people?
         Which one is this?
         Do you know what this is?
@@ -37,6 +34,11 @@ ASKED = {
         What building is that over there?
         Who's that woman?
         What's this button?
+    """,
+    Intent.SCENE: """
+        What's in this photo?
+        What do I see here?
+        What does this picture show?
     """,
     Intent.KIND: """
         What kind of tree is this?
@@ -57,7 +59,6 @@ ASKED = {
         What's the story behind this clock?
         Read me my note about this
         What did I write about this?
-        What about it?
     """,
     Intent.GREETING: """
         Hello
@@ -86,6 +87,9 @@ ASKED = {
         What's your name?
     """,
     Intent.FACT: """
+        And this?
+        What about it?
+        What is written on the sign?
         Tell me about the history of this mill.
         who made it
         What is this for?

@@ -18,6 +18,8 @@ class Intent(StrEnum):
 
     IDENTITY = "identity"
     """What something is, is called or shows."""
+    SCENE = "scene"
+    """What a picture shows, which its entry's title may be and a model that sees may say better."""
     KIND = "kind"
     """Its kind, breed or species, which its title may be and its text may say better."""
     OVERVIEW = "overview"
@@ -83,7 +85,6 @@ _KIND = (
 _IDENTITY = (
     rf"(?:what|which) (?!{_ATTRIBUTE}\b)(?:[\w-]+ )?(?!{_ATTRIBUTE}\b)[\w-]+ {_BE} {_THIS}",
     rf"(?:what|who) {_BE} (?:this|that|these|those) (?!(?:{_ATTRIBUTE}|{_NO_NOUN})\b)[\w-]+",
-    r"(?:and |what about )?(?:this|that)(?: one)?",
     rf"(?:what|who|which)(?: on earth| the heck| the hell)? {_BE} {_THIS}(?: {_SORT}| one)?(?: called| named)?",
     rf"(?:what|who) {_THIS} {_BE}(?: called)?",
     rf"what (?:do you|does one|do they|do we|do people|do i|would you) call {_THIS}(?: {_NOUN})?",
@@ -91,24 +92,25 @@ _IDENTITY = (
     rf"what {_BE} (?:the )?names? of {_THIS}(?: {_NOUN})?",
     rf"what {_BE} (?:its|his|her|their|the|{_THE} [\w-]+'s) names?",
     rf"(?:name|identify|recogni[sz]e) (?:this|that|it|these)(?: {_SORT})?",
-    rf"what {_BE} (?:in|on) (?:the|this|my) {_PICTURE}",
     r"(?:what|who) (?:am|are) (?:i|we) (?:looking at|seeing|holding|pointing at|facing|standing (?:in front of|at))",
-    r"(?:what|who) (?:do|can) (?:i|you|we) see",
-    rf"what does (?:this|the|my) {_PICTURE} show",
-    rf"what {_BE} shown(?: in (?:the|this) {_PICTURE})?",
     r"what (?:have i|have we|did i|do i have|do we have)(?: got| find| found)?(?: in my hands?)?",
     rf"(?:the )?name of (?:this|that|it)(?: {_SORT})?",
     r"what (?:might|could|can) (?:this|that|it) be",
+)
+_SCENE = (
+    rf"what {_BE} (?:in|on) (?:the|this|my) {_PICTURE}",
+    r"(?:what|who) (?:do|can) (?:i|you|we) see",
+    rf"what does (?:this|the|my) {_PICTURE} show",
+    rf"what {_BE} shown(?: in (?:the|this) {_PICTURE})?",
 )
 _OVERVIEW = (
     rf"(?:about|(?:something|more|everything|all|anything|a bit|a little)(?: more)? (?:about|of|on)) {_THING}",
     rf"(?:everything|all|anything|what|whatever)(?: that)? you know{_ABOUT}",
     rf"what (?:can|do|could) you (?:tell me|tell us|know|say|have){_ABOUT}",
-    rf"what (?:is known|do we know|do i know|should i know|is there to know|is written){_ABOUT}",
+    rf"what (?:is known|do we know|do i know|should i know|is there to know){_ABOUT}",
     rf"what (?:did i write|have i written|does my note say|do my notes say|is in my notes){_ABOUT}",
     rf"(?:describe|explain|summari[sz]e) {_THING}",
     rf"(?:more |any |some |give me )*(?:info|information|details|facts|notes){_ABOUT}",
-    r"(?:what|how) about (?:this|that|it|these|those|him|her|them)",
     r"(?:read|show)(?: me| out)? (?:my|the|your) notes?(?: (?:about|on) (?:this|that|it))?",
     r"(?:tell me )?more",
     rf"anything (?:i should know|to know|worth knowing){_ABOUT}",
@@ -148,7 +150,12 @@ def _whole(forms: tuple[str, ...]) -> re.Pattern[str]:
 
 
 _TALKING = {intent: _whole(forms) for intent, forms in _TALK.items()}
-_ASKING = {Intent.OVERVIEW: _whole(_OVERVIEW), Intent.KIND: _whole(_KIND), Intent.IDENTITY: _whole(_IDENTITY)}
+_ASKING = {
+    Intent.OVERVIEW: _whole(_OVERVIEW),
+    Intent.KIND: _whole(_KIND),
+    Intent.SCENE: _whole(_SCENE),
+    Intent.IDENTITY: _whole(_IDENTITY),
+}
 
 
 def intent_of(question: str) -> Intent:
