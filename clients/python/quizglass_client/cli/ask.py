@@ -12,6 +12,7 @@ from quizglass_client.cli import subcommands
 from quizglass_client.errors import ClientError, refuses_session
 from quizglass_client.files import read_file, write_private
 from quizglass_client.sync import Client
+from quizglass_client.terminal.answer import AnswerView
 from quizglass_client.terminal.explain import print_timeline
 from quizglass_client.terminal.output import OK, UsageError, print_json, stdout
 from quizglass_client.terminal.show import TurnView
@@ -54,12 +55,12 @@ def add_command(commands: subcommands.Subcommands) -> None:
 
 
 def ask(client: Client, arguments: argparse.Namespace) -> int:
-    """Ask, and show the turn as it happens; explained, its steps once it is over."""
+    """Ask, and show the answer as it comes; explained, the turn as it happens, and its steps once it is over."""
     _check_folder("--session", arguments.session)
     _check_trace(arguments.trace)
     about = picture(arguments.picture)
     told = list[Event]()  # of a turn that is to be explained
-    view = TurnView(stdout())
+    view = TurnView(stdout()) if arguments.explain else AnswerView(stdout())
     with closing(_asked(client, arguments, about)) as events:
         try:
             for event in events:
@@ -99,7 +100,7 @@ def _explains(arguments: argparse.Namespace) -> bool:
     return bool(arguments.explain or arguments.trace)
 
 
-def _tell(event: Event, view: TurnView, arguments: argparse.Namespace) -> None:
+def _tell(event: Event, view: TurnView | AnswerView, arguments: argparse.Namespace) -> None:
     """Show an event, and keep the session that the last one has."""
     if arguments.json:
         print_json(event)

@@ -143,7 +143,7 @@ class TurnView:
             where = f"{citation.title}  {citation.entry_id}".strip() or "words read in the picture"
             self._line("", Text(plain(f"[{citation.evidence_id}] {where}"), "dim"))
         if done.abstain_reason:
-            self._line("because", Text(_reason(done.abstain_reason), "cyan"))
+            self._line("because", Text(reason_of(done.abstain_reason), "cyan"))
         if done.finish_reason not in ("", "complete"):
             self._line("ended", Text(f"by {done.finish_reason}", "yellow"))
         if done.skipped:
@@ -232,7 +232,8 @@ def _once(citations: Iterable[Citation]) -> list[Citation]:
     return list({citation.evidence_id: citation for citation in citations}.values())
 
 
-def _reason(reason: str) -> str:
+def reason_of(reason: str) -> str:
+    """Why there is no answer, for people."""
     reasons = {
         "model": "the model does not know, having seen what there was",
         "no_evidence": "nothing relevant enough was found",
@@ -241,6 +242,7 @@ def _reason(reason: str) -> str:
         "unsupported": "the evidence does not support what was written",
         "contradicted": "the evidence contradicts what was written",
         "incomplete": "what was written does not answer the whole question",
+        "language": "the question is in a language that these models do not answer in",
     }
     return reasons.get(reason, reason)
 

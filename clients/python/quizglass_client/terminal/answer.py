@@ -1,0 +1,88 @@
+"""Shows an answer for a person: the words as they come, then one line that says where they are from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.text import Text
+
+from quizglass.values import AnswerDelta, AnswerKind, Citation, Done, Provisional, Verdict, VerdictOutcome
+from quizglass_client.terminal.show import plain, reason_of
+from quizglass_client.types import Event
+
+UNCONFIRMED = "not confirmed: nothing that was found says so"
+"""What stands under an answer that the evidence does not support."""
+
+
+class AnswerView:
+    """Prints answers, one after the other, as they come.
+
+    Args:
+        console: where to. What is no terminal gets the words of the answer alone.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._streamed = ""
+        self._verdict: Verdict | None = None
+
+    def event(self, event: Event) -> None:
+        """Take one event; all but the answer and its check are passed over."""
+        match event.payload:
+            case AnswerDelta(text):
+                self._stream(text)
+            case Provisional(text) if self._console.is_terminal:
+                self._line(Text(f"{plain(text)} …", "dim"))
+            case Verdict() as verdict:
+                self._verdict = verdict
+            case Done() as done:
+                self._end(done)
+
+    def interrupt(self) -> None:
+        """End the line that the answer is streaming on, if it is: something else is to be printed."""
+        if self._streamed and not self._streamed.endswith("\n"):
+            self._console.print()
+            self._streamed += "\n"
+
+    def _stream(self, text: str) -> None:
+        text = text if self._streamed else text.lstrip()
+        if text:
+            self._streamed += text
+            self._console.print(Text(plain(text), "bold"), end="", soft_wrap=True)
+
+    def _end(self, done: Done) -> None:
+        if plain(self._streamed).strip() != plain(done.answer).strip():  # after an abstention it is another
+            self._line(Text(plain(done.answer), "bold"))
+        self.interrupt()
+        if self._console.is_terminal:
+            self._line(self._source(done).append(f"  {done.total * 1e3:.0f} ms", "dim"))
+        self._streamed, self._verdict = "", None
+
+    def _source(self, done: Done) -> Text:
+        verdict = self._verdict
+        if done.abstain_reason:
+            return Text(reason_of(done.abstain_reason), "cyan")
+        if verdict is None or verdict.outcome is VerdictOutcome.UNSUPPORTED:
+            return Text(UNCONFIRMED, "yellow")
+        if (disputed := verdict.notes.get("disputed")) is not None:
+            return Text(f"others say otherwise: {plain(disputed)}", "yellow")
+        if verdict.kind in (AnswerKind.GUESSED, AnswerKind.FIXED):
+            return Text()
+        return Text(f"from {_named(done.citations)}" if done.citations else "from the model's memory", "dim")
+
+    def _line(self, text: Text) -> None:
+        self.interrupt()
+        self._console.print(text, soft_wrap=True)
+
+
+def _named(citations: Iterable[Citation]) -> str:
+    """What is cited, each once: "Gerda's aloe (aloe.md)"."""
+    sources = dict.fromkeys((citation.title, citation.entry_id) for citation in citations)
+    return plain(", ".join(_place(title, entry) for title, entry in sources))
+
+
+def _place(title: str, entry: str) -> str:
+    if not title:
+        return entry or "words read in the picture"
+    return f"{title} ({entry})" if entry and entry != title else title
