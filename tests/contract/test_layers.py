@@ -63,7 +63,8 @@ LAYERS = {
         "config decoding domain errors knowledge knowledge.content knowledge.database knowledge.ingest roles scheduling"
     ),
     "steps.language": "",
-    "steps": "domain errors models roles steps.language",
+    "steps.calculating": "domain steps.language",
+    "steps": "domain errors models roles steps.calculating steps.language",
     "bundle": "errors hashes models roles steps",
     "steps.lookup": "domain errors roles scheduling steps steps.language",
     "turn": "domain engines errors models roles scheduling steps steps.language steps.lookup",

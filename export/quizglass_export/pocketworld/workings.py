@@ -1,4 +1,4 @@
-"""How answers are worked out, in the notation that the server's calculator reads (`steps/calculator.py` there)."""
+"""How answers are worked out, as the server reads it (`steps/calculating/calculator.py` there)."""
 
 from collections.abc import Sequence
 

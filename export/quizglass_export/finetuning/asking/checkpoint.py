@@ -14,7 +14,7 @@ from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Chose
 from quizglass_export.finetuning.models.checkpoint import Loaded
 from quizglass_export.finetuning.models.inputs import TokenRow
 from quizglass_export.finetuning.shared.records import chunks
-from quizglass_server.steps.calculator import worked_out
+from quizglass_server.steps.calculating.calculator import worked_out
 
 
 class CheckpointModel:

@@ -19,7 +19,7 @@ from quizglass_server.models import vision_inputs
 from quizglass_server.models.fields import Size
 from quizglass_server.models.logits import softmax
 from quizglass_server.models.prompts import Prompt, PromptTokenizer, SegmentKind
-from quizglass_server.steps.calculator import worked_out
+from quizglass_server.steps.calculating.calculator import worked_out
 
 _CONTEXT = 4096
 

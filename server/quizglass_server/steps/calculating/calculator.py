@@ -17,7 +17,7 @@ from decimal import Decimal, DivisionByZero, InvalidOperation, localcontext
 from operator import add, mul, sub, truediv
 
 from quizglass_server.domain.calculations import Calculation, Operand
-from quizglass_server.steps.operands import as_told
+from quizglass_server.steps.calculating.operands import as_told
 
 OPEN, CLOSE = "<<", ">>"
 LONGEST = 200
