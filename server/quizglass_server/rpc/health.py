@@ -52,10 +52,11 @@ class RoleHealth:
 
     async def _tell(self) -> None:
         status = health_pb2.HealthCheckResponse
-        for role, ready in self._ready().items():
+        writes = {"knowledge.writes": self._knowledge.writable}
+        for role, ready in (self.ready() | writes).items():
             await self._servicer.set(f"quizglass.{role}", status.SERVING if ready else status.NOT_SERVING)
 
-    def _ready(self) -> dict[str, bool]:
-        """Whether each role, the knowledge among them, can do its work right now."""
+    def ready(self) -> dict[str, bool]:
+        """Whether each role, the knowledge among them, can answer right now."""
         roles = {each.role: each.ready for each in self._models.statuses()}
-        return roles | {"knowledge": self._knowledge.ready, "knowledge.writes": self._knowledge.writable}
+        return roles | {"knowledge": self._knowledge.ready}

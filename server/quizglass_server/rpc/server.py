@@ -116,6 +116,10 @@ class RpcServer:
     _roles: RoleHealth
     _look_ahead: LookAhead | None
 
+    def ready(self) -> dict[str, bool]:
+        """Whether requests are welcome, and whether each role and the knowledge can answer them right now."""
+        return {"server": not self.guard.draining, **self._roles.ready()}
+
     async def set_serving(self, serving: bool) -> None:
         """Say in the health service whether requests are welcome."""
         status = health_pb2.HealthCheckResponse

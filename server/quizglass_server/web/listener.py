@@ -6,6 +6,7 @@ from quizglass_server.config.options import WebOptions
 from quizglass_server.rpc.connect import as_json, connect_methods
 from quizglass_server.rpc.server import RpcServer, Services
 from quizglass_server.web.chat.api import ChatApi
+from quizglass_server.web.health import health_routes
 from quizglass_server.web.http.bodies import Bodies
 from quizglass_server.web.http.gate import Gate, Route
 from quizglass_server.web.http.origins import Origins
@@ -43,4 +44,4 @@ def _routes(services: Services, rpc: RpcServer) -> dict[str, Route]:
         method.path: Route(method.app, ("POST",), as_json(method.most_bytes), method.streams_requests)
         for method in connect_methods(rpc.served, rpc.limits, settings.message_s)
     }
-    return {**page_routes(), **chat.routes(), **methods}
+    return {**page_routes(), **health_routes(rpc.ready), **chat.routes(), **methods}

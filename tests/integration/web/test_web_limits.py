@@ -95,6 +95,7 @@ async def test_what_is_not_there_is_said_so(served, method, path, status):
     answer = await ask(served, method, path)
     assert answer.status == status
     assert path in answer.json["error"]["message"]
+    assert answer.headers.get("allow") == ({"/": "GET, HEAD"}.get(path, "POST") if status == 405 else None)
 
 
 @pytest.mark.parametrize("path", [ASK, CHAT, CAPABILITIES])

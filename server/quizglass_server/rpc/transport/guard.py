@@ -56,7 +56,8 @@ class Guard:
     def __init__(self, most: Mapping[str, int] | None = None) -> None:
         self._most = most or {}
         self._running: Counter[str] = Counter()
-        self._draining = False
+        self.draining = False
+        """Whether new requests are refused, since the server stops."""
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -99,7 +100,7 @@ class Guard:
                 self._idle.set()
 
     def _check_room(self, method: str) -> None:
-        if self._draining:
+        if self.draining:
             raise Stopping
         running, most = self._running[method], self._most.get(method)
         if most is not None and running > most:
@@ -107,7 +108,7 @@ class Guard:
 
     async def drain(self, grace_s: float) -> bool:
         """Refuse new requests, and wait until none runs; whether that came true within `grace_s` seconds."""
-        self._draining = True
+        self.draining = True
         try:
             async with asyncio.timeout(grace_s):
                 await self._idle.wait()

@@ -6,16 +6,17 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from quizglass_server.web.http.asgi import Message, Receive
+from quizglass_server.web.http.asgi import Headers, Message, Receive
 
 
 class TurnedAway(Exception):
     """A body is not received any further."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, headers: Headers = ()) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
+        self.headers = headers
 
 
 class Bodies:

@@ -44,10 +44,18 @@ class Route:
 
     app: App
     methods: tuple[str, ...] = ("POST",)
+    """HEAD is answered where GET is."""
     most_bytes: int = 0
     """Most bytes of a request's body."""
     stream: bool = False
     """Whether the body is a stream of messages, each of which may have so many bytes."""
+    public: bool = False
+    """Whether anyone may ask, whatever they call the server and however much it has to do."""
+
+    @property
+    def allowed(self) -> str:
+        """The methods, as the header `Allow` has them."""
+        return ", ".join((*self.methods, *(("HEAD",) if "GET" in self.methods else ())))
 
 
 class Gate:
@@ -117,6 +125,10 @@ class Gate:
             TurnedAway: nothing does.
         """
         host, origin = header(scope, b"host"), header(scope, b"origin")
+        route = self._routes.get(scope["path"])
+        if route is not None and route.public:
+            _check_method(scope, route)
+            return route
         if not self._origins.takes_host(host):
             told = f"this server is not called {(host or '')[:80]!r}; name that in --web-origins if it should be"
             raise TurnedAway(403, told)
@@ -125,13 +137,11 @@ class Gate:
             raise TurnedAway(403, told)
         if self._running > MOST_REQUESTS:
             raise TurnedAway(503, f"{MOST_REQUESTS} requests are under way; try again later")
-        route = self._routes.get(scope["path"])
         if route is None:
             raise TurnedAway(404, f"there is nothing at {scope['path'][:200]!r}")
         if scope["method"] == "OPTIONS":
             return None
-        if scope["method"] not in route.methods:
-            raise TurnedAway(405, f"{scope['path']} takes {', '.join(route.methods)}")
+        _check_method(scope, route)
         length = header(scope, b"content-length")
         if length is not None and not route.stream and int(length) > route.most_bytes:
             raise TurnedAway(413, f"{length} bytes is more than the {route.most_bytes} that are taken here")
@@ -153,7 +163,7 @@ class Gate:
         return (*(each for each in _SECURITY if each[0] != b"cross-origin-resource-policy"), *shared)
 
     async def _preflight(self, scope: Scope, reply: Send) -> None:
-        methods = ", ".join(self._routes[scope["path"]].methods)
+        methods = self._routes[scope["path"]].allowed
         asked = header(scope, b"access-control-request-headers") or ""
         allowed = ((b"access-control-allow-methods", methods), (b"access-control-allow-headers", asked))
         headers = [(name, value.encode("latin-1")) for name, value in allowed]
@@ -189,6 +199,13 @@ class _Reply:
         await self._send(message)
 
 
+def _check_method(scope: Scope, route: Route) -> None:
+    """Raises TurnedAway: the route does not take the request's method."""
+    if scope["method"] not in route.allowed.split(", "):
+        headers = ((b"allow", route.allowed.encode()),)
+        raise TurnedAway(405, f"{scope['path']} takes {route.allowed}", headers)
+
+
 def _has_body(scope: Scope) -> bool:
     return header(scope, b"content-length") not in (None, "0") or header(scope, b"transfer-encoding") is not None
 
@@ -199,7 +216,7 @@ async def _refuse(refusal: TurnedAway, scope: Scope, receive: Receive, reply: _R
         return
     if header(scope, b"expect") is None and not reply.whole:
         await _discard(receive)
-    headers = [_RETRY_AFTER] if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE else []
+    headers = [*refusal.headers, *([_RETRY_AFTER] if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE else [])]
     await respond_json(
         reply, refusal.status, {"error": {"message": refusal.message}, "message": refusal.message}, headers
     )
