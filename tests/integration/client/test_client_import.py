@@ -83,7 +83,7 @@ def test_a_wiki(stage, quizglass, tmp_path: Path, packed: bool) -> None:
     assert (entry.title, entry.kind, entry.language, entry.time) == ("Velmora", "automobile", "en", 1_000_000_000)
     assert entry.attributes == {"name": "Velmora", "maker": "Tandex", "price": "45 crowns"}
     assert entry.source == "https://en.example.org/wiki/Velmora"
-    assert entry.text == "The Velmora is a car.\n\nHistory\n\nBegun in 1974 & sold."
+    assert entry.text == "The Velmora is a car.\n\nHistory\n\nBegun in c. 1974 & sold."
 
 
 def test_a_wiki_that_breaks_off_is_read_as_far_as_it_goes(stage, quizglass, tmp_path: Path) -> None:

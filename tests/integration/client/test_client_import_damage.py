@@ -116,11 +116,12 @@ def test_an_article_that_the_parser_gives_up_on_does_not_stop_the_others(importe
 
 def test_a_long_wiki_takes_no_memory_for_what_was_read(tmp_path: Path) -> None:
     pytest.importorskip("mwparserfromhell")
-    from quizglass_client.cli.imports.wiki import read_wiki
+    from quizglass_client.cli.imports.report import ImportReport
+    from quizglass_client.cli.imports.wiki.dump import read_wiki
 
     page = "<page><title>t</title><ns>0</ns><id>1</id><revision><text>x</text></revision></page>\n"
     (tmp_path / "d.xml").write_text(f"<mediawiki>{page * 3000}</mediawiki>")
-    pages = read_wiki(tmp_path / "d.xml")
+    pages = read_wiki(tmp_path / "d.xml", ImportReport())
     for _ in zip(range(500), pages, strict=False):
         before = sys.getallocatedblocks()
     for _ in pages:
@@ -171,6 +172,9 @@ def test_what_may_not_be_read_is_named(imported, tmp_path: Path, monkeypatch, na
     def refuse(path, *_, **__):
         raise PermissionError(13, "Permission denied", str(path))
 
+    def refusing(opens):
+        return lambda path, *rest, **more: (refuse if path == denied else opens)(path, *rest, **more)
+
     if name == "docs":
         (denied / "below").mkdir(parents=True)
         (denied / "a.txt").write_text("A.")
@@ -178,8 +182,8 @@ def test_what_may_not_be_read_is_named(imported, tmp_path: Path, monkeypatch, na
         monkeypatch.setattr(os, "scandir", lambda at: refuse(at) if str(at).endswith("below") else scan(at))
     else:
         denied.touch()
-        for opener in ("pathlib.Path.open", "gzip.open"):
-            monkeypatch.setattr(opener, refuse)
+        monkeypatch.setattr(Path, "open", refusing(Path.open))
+        monkeypatch.setattr(gzip, "open", refusing(gzip.open))
     status, report, err = imported(denied)
     assert status in (1, 2)
     assert name in err or [note["name"] for note in report["passed_over"]] == ["below"]

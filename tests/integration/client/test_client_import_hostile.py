@@ -16,8 +16,10 @@ from PIL import Image
 
 from quizglass_client.cli.imports.documents import read_documents
 from quizglass_client.cli.imports.entries import BadLine, count_lines, read_entries
-from quizglass_client.cli.imports.wiki import read_wiki
-from quizglass_client.cli.imports.wiki_markup import WikiMarkup
+from quizglass_client.cli.imports.report import ImportReport
+from quizglass_client.cli.imports.wiki.article import ArticleReader
+from quizglass_client.cli.imports.wiki.dump import read_wiki
+from quizglass_client.cli.imports.wiki.process import BoundedReader
 from quizglass_client.files import lines
 from tests.support.client_runs import knowledge_command
 from tests.support.rpc_fakes import png
@@ -180,9 +182,11 @@ def test_a_little_that_unpacks_to_much_takes_no_memory(tmp_path, name) -> None:
         for _ in range(times):
             file.write(piece)
     code = (
-        "import resource, sys\nfrom pathlib import Path\nfrom quizglass_client.cli.imports.wiki import read_wiki\n"
+        "import resource, sys\nfrom pathlib import Path\n"
+        "from quizglass_client.cli.imports.report import ImportReport\n"
+        "from quizglass_client.cli.imports.wiki.dump import read_wiki\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "(bad,) = read_wiki(Path(sys.argv[1]))\n"
+        "(bad,) = read_wiki(Path(sys.argv[1]), ImportReport())\n"
         "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024, bad.message)\n"
     )
     done = subprocess.run(
@@ -216,22 +220,23 @@ SLOW = "<b>" * 30_000  # minutes
 
 def test_an_article_that_takes_too_long_is_refused_and_the_next_is_read(tmp_path, monkeypatch) -> None:
     parser = pytest.importorskip("mwparserfromhell")
-    reader = WikiMarkup(parser, patience_s=1.5)
+    reader = BoundedReader(ArticleReader(parser), patience_s=1.5)
     with pytest.raises(ValueError, match=r"more than 1\.5 seconds"):
         reader.read(SLOW)
-    reader = WikiMarkup(parser)
+    reader = BoundedReader(ArticleReader(parser))
     try:
-        assert reader.read("{{Infobox car|doors=4}}\nThe '''Velmora'''. " * 100)[:2] == ("car", {"doors": "4"})
+        article = reader.read("{{Infobox car|doors=4}}\nThe '''Velmora'''. " * 100)
+        assert (article.kind, article.attributes) == ("car", {"doors": "4"})
     finally:
         reader.close()
     page = "<page><title>t</title><ns>0</ns><id>{}</id><revision><text>{}</text></revision></page>"
     long = "Words. " * 2000
     pages = page.format(1, long) + page.format(2, SLOW.replace("<", "&lt;")) + page.format(3, long)
     (tmp_path / "d.xml").write_text(f"<mediawiki>{pages}</mediawiki>")
-    monkeypatch.setattr(WikiMarkup.__init__, "__defaults__", (5.0,))
-    first, second, third = read_wiki(tmp_path / "d.xml")
+    monkeypatch.setattr(BoundedReader.__init__, "__defaults__", (5.0,))
+    first, second, third = read_wiki(tmp_path / "d.xml", ImportReport())
     assert (first.entry.id, second.line, third.entry.text) == ("wiki/1", 2, long.strip())
-    assert "the article cannot be read: its markup takes more than" in second.message
+    assert "t: the article cannot be read: its markup takes more than" in second.message
 
 
 @pytest.mark.parametrize("page", ["<h1>" * 100_000, "<title>&#" + "1" * 6000 + ";</title>", "<h1>" + "<" * 200_000])

@@ -25,7 +25,7 @@ from quizglass_client.cli.imports.names.kinds import is_document, is_picture
 from quizglass_client.cli.imports.report import ImportReport
 from quizglass_client.cli.imports.tables.parquet import ParquetFile
 from quizglass_client.cli.imports.tables.text import TABLES, read_csv
-from quizglass_client.cli.imports.wiki import read_wiki
+from quizglass_client.cli.imports.wiki.dump import read_wiki
 from quizglass_client.cli.tuning.alike import MOST, Alike, alike
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import FAILED, OK, UsageError, json_line, print_json, say, stdout
@@ -197,7 +197,7 @@ def _source(path: Path, *, anywhere: bool) -> Source:
         table = ParquetFile(path)
         return Source(path, lambda report: table.read(report, anywhere=anywhere), table.rows)
     if suffix in _WIKI:
-        return Source(path, lambda _: read_wiki(path), None)
+        return Source(path, lambda report: read_wiki(path, report), None)
     file = entries_file(path)
     if file != path:
         try:
