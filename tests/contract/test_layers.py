@@ -19,6 +19,7 @@ LAYERS = {
     "hashes": "",
     "offline": "",
     "parent_death": "",
+    "template_sandbox": "",
     "schemas": "",
     "descriptors": "errors",
     "domain": "errors",
@@ -40,7 +41,7 @@ LAYERS = {
         "engines.llama.engine engines.llama.link engines.llama.native engines.llama.prefixes parent_death scheduling"
     ),
     "engines.llama.process": "config descriptors engines.llama.link engines.llama.native errors scheduling",
-    "models": "domain engines engines.onnx errors scheduling",
+    "models": "domain engines engines.onnx errors scheduling template_sandbox",
     "coaching": "domain errors models",
     "roles": (
         "config domain engines engines.llama.link engines.llama.process engines.onnx errors hashes models scheduling"

@@ -16,10 +16,9 @@ from enum import Enum
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from jinja2 import StrictUndefined, TemplateError
-from jinja2.meta import find_undeclared_variables
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 from tokenizers import Tokenizer
+
+from quizglass_server.template_sandbox import MOST_SOURCE, BoundedTemplate
 
 PromptValue = str | Sequence[str] | Sequence[Mapping[str, str]] | None
 
@@ -69,22 +68,24 @@ def clean(text: str) -> str:
 
 
 class PromptTemplate:
-    """One Jinja template of a bundle, sandboxed: it can format values and do nothing else."""
+    """One Jinja template of a bundle, sandboxed: it can format values and do nothing else (`template_sandbox`).
+
+    Raises:
+        PromptError: it is no template, or has what none may have.
+    """
 
     def __init__(self, source: str, name: str) -> None:
-        environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, keep_trailing_newline=False
-        )
         self.name = name
         try:
-            self._template = environment.from_string(source)
-            names = frozenset(find_undeclared_variables(environment.parse(source)))
-            self.names = names - _PICTURES
-            """Names of the values that it shows."""
-            self.shows_several = "images" in names
-            """Whether it shows pictures besides the first."""
-        except TemplateError as error:
+            self._template = BoundedTemplate(source)
+        except RecursionError:
+            raise PromptError(f"prompt template {name}: it is nested too deeply") from None
+        except Exception as error:  # Python compiles what Jinja makes of it, and has limits of its own
             raise PromptError(f"prompt template {name}: {error}") from error
+        self.names = self._template.names - _PICTURES
+        """Names of the values that it shows."""
+        self.shows_several = "images" in self._template.names
+        """Whether it shows pictures besides the first."""
 
     @classmethod
     def load(cls, path: Path) -> PromptTemplate:
@@ -94,7 +95,8 @@ class PromptTemplate:
             PromptError: it cannot be read, or is no template.
         """
         try:
-            source = path.read_text(encoding="utf-8")
+            with path.open(encoding="utf-8") as file:
+                source = file.read(MOST_SOURCE + 1)
         except (OSError, UnicodeDecodeError) as error:
             raise PromptError(f"prompt template {path.name}: cannot be read: {error}") from error
         return cls(source, path.name)
