@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -22,10 +22,8 @@ from quizglass_export.checks import Check
 from quizglass_export.code_digest import EXPORT, files_digest, modules, server_modules
 from quizglass_export.directory import check_free, fresh_directory, hidden_beside, place
 from quizglass_export.errors import ExportError
-from quizglass_export.recipe import schema
 from quizglass_export.roles.decider import shared_part
 from quizglass_export.roles.shared.job import prompt_name
-from quizglass_export.roles.shared.samples import ParitySample, draw_samples
 from quizglass_export.roles.starting import check_start
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.roles.table import Roles, nested
@@ -94,7 +92,6 @@ def _work_directory(work: Path | None, out: Path) -> Iterator[Work]:
 
 def _run_steps(plan: Plan, work: Work, advance: Callable[[str], None]) -> dict[str, Step]:
     tokenizers = plan.tokenizers(work)
-    samples = DrawnSamples(plan.file.recipe.samples)
     code = _code()
     steps: dict[str, Step] = {}
     for role in plan.sources:
@@ -104,9 +101,9 @@ def _run_steps(plan: Plan, work: Work, advance: Callable[[str], None]) -> dict[s
         if (owner := plan.owners.get(role)) is not None:
             exported = _shared(plan, role, name, steps[owner])
         else:
-            exported = work.step(role, key, partial(_export, plan, role, name, samples))
+            exported = work.step(role, key, partial(_export, plan, role, name))
         compared = {"demands": plan.file.recipe.demands.model_dump(), "files": dict(exported.digests)}
-        checked = work.step(f"{role}.check", key | compared, partial(_check, plan, role, name, samples, exported))
+        checked = work.step(f"{role}.check", key | compared, partial(_check, plan, role, name, exported))
         result = exported.result | {"checks": checked.result["checks"]}
         steps[role] = replace(exported, result=result)
     return steps
@@ -117,23 +114,9 @@ def _code() -> dict[str, Any]:
     return {"modules": files_digest([*modules(EXPORT), *server_modules()]), "packages": versions()}
 
 
-class DrawnSamples:
-    """The samples of a recipe, drawn when first asked for: a build that finds its steps finished needs none."""
-
-    def __init__(self, how: schema.Samples) -> None:
-        self._how = how
-        self._drawn: Sequence[ParitySample] | None = None
-
-    def drawn(self) -> Sequence[ParitySample]:
-        """Every sample of the build, drawn at the first call."""
-        if self._drawn is None:
-            self._drawn = draw_samples(self._how.source, self._how.count)
-        return self._drawn
-
-
-def _export(plan: Plan, role: str, tokenizer: str, samples: DrawnSamples, folder: Path) -> dict[str, Any]:
+def _export(plan: Plan, role: str, tokenizer: str, folder: Path) -> dict[str, Any]:
     started = time.monotonic()
-    job = plan.job(role, folder, tokenizer, samples.drawn())
+    job = plan.job(role, folder, tokenizer, plan.samples)
     exported = plan.exporter(role).export(job, plan.spec(role))
     part = exported.part.model_dump(mode="json", exclude_none=True)
     return {"part": part, "notes": exported.notes, "seconds": round(time.monotonic() - started, 3)}
@@ -146,8 +129,8 @@ def _shared(plan: Plan, role: str, tokenizer: str, owner: Step) -> Step:
     return replace(owner, result={"part": part, "notes": {"shares": plan.owners[role]}, "seconds": 0.0})
 
 
-def _check(plan: Plan, role: str, tokenizer: str, samples: DrawnSamples, exported: Step, _: Path) -> dict[str, Any]:
-    job = plan.job(role, exported.folder, tokenizer, samples.drawn())
+def _check(plan: Plan, role: str, tokenizer: str, exported: Step, _: Path) -> dict[str, Any]:
+    job = plan.job(role, exported.folder, tokenizer, plan.samples)
     part = Roles.model_validate(nested({role: exported.result["part"]})).part(role)
     return {"checks": [asdict(check) for check in plan.exporter(role).check(job, plan.spec(role), part)]}
 

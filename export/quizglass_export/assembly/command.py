@@ -116,6 +116,7 @@ def _build(args: argparse.Namespace) -> int:
     if args.recipe or args.dry_run:
         console.print(_estimates_table(estimates))
     _warn(estimates)
+    _warn_of_prompts(plan)
     check_room(estimates, work or args.out, args.out)
     if not args.dry_run:
         _tell(_built(plan, work, args), estimates, args, console)
@@ -133,6 +134,15 @@ def _warn(estimates: Sequence[Estimate]) -> None:
     for each in estimates:
         if each.notice:
             tell(f"warning: roles.{each.role}: {each.notice}", file=sys.stderr)
+
+
+def _warn_of_prompts(plan: Plan) -> None:
+    """Say on standard error which policies the bundle loses for want of a template."""
+    from quizglass_export.assembly.next_steps import without_prompts
+
+    if lost := without_prompts(plan.has):
+        why = "for want of prompts of the generator (roles.generator.prompts, or templates named as these tasks)"
+        print("\n  ".join([f"warning: the bundle cannot serve, {why}:", *lost]), file=sys.stderr)
 
 
 def _built(plan: Plan, work: Path | None, args: argparse.Namespace) -> Built:

@@ -5,7 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from quizglass_server.bundle.files import Bundle
-from quizglass_server.policies.serving import preferred, survey
+from quizglass_server.policies.serving import Has, preferred, survey
+
+_PROMPT = "generator.prompts."
+
+
+def without_prompts(has: Has) -> list[str]:
+    """Lines for people: policies that lack nothing but prompts of the generator, by what they lack."""
+    lost: dict[str, list[str]] = {}
+    for each in survey(has):
+        if each.missing and all(part.startswith(_PROMPT) for part in each.missing):
+            tasks = [part.removeprefix(_PROMPT) for part in each.missing]
+            more = f", {tasks[1]}" if len(tasks) == 2 else f" and {len(tasks) - 1} more" if len(tasks) > 2 else ""
+            lost.setdefault(f"{tasks[0]}{more}", []).append(each.policy)
+    return [f"{', '.join(policies)}: no {tasks}" for tasks, policies in lost.items()]
 
 
 def next_steps(bundle: Bundle, path: Path) -> list[str]:

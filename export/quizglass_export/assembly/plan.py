@@ -23,7 +23,7 @@ from quizglass_export.roles.image_encoder import LibraryImageEncoder
 from quizglass_export.roles.reranker import CLASSES as CROSS_ENCODERS
 from quizglass_export.roles.shared.entry import GENERAL_PROMPTS, ReadyOnnx, Scorer
 from quizglass_export.roles.shared.job import Exporter, RoleJob
-from quizglass_export.roles.shared.samples import ParitySample
+from quizglass_export.roles.shared.samples import LazySamples, ParitySample
 from quizglass_export.roles.tagger import ReadyTagger
 from quizglass_server.errors import BundleError
 from quizglass_server.models.prompts import PromptError, PromptTemplate
@@ -55,13 +55,15 @@ class Plan:
         sources: the checkpoint of each role that has one; that of a graph's owner for those that share it.
         prompts: template name to file.
         owners: decider to the one whose graph it shares.
+        samples: what exported models are compared on.
         linear: deciders that need no checkpoint, as the manifest has them.
     """
 
     file: RecipeFile
     sources: Mapping[str, AnySource]
     prompts: Mapping[str, Path]
-    owners: Mapping[str, str] = field(default_factory=dict)
+    owners: Mapping[str, str]
+    samples: Sequence[ParitySample]
     linear: Mapping[str, LinearDeciderPart] = field(default_factory=dict)
 
     def spec(self, role: str) -> Any:
@@ -71,6 +73,12 @@ class Plan:
             owner = self.file.recipe.roles.spec(self.owners[role])
             return owner.model_copy(update={"labels": spec.labels, "prompt": spec.prompt})
         return spec
+
+    def has(self, part: str) -> bool:
+        """Whether the bundle will fill a role, such as `planner`, and of it a part such as `generator.prompts.plan`."""
+        role, _, task = part.partition(".prompts.")
+        roles = self.file.recipe.roles
+        return role in roles.named() and (not task or task in roles.spec(role).templates())
 
     def rows(self, role: str) -> tuple[str, ...]:
         """Texts of the labels of a shared graph, each once, the owner's first; none where nobody shares it."""
@@ -158,10 +166,14 @@ def make_plan(file: RecipeFile) -> Plan:
                 raise ExportError(f"{prompts[name]}: missing; roles.{role} needs the prompt {name!r}")
     if file.recipe.training:
         read_json(file.path(file.recipe.training))  # for the provenance, when all else is done
-    plan = Plan(file, sources, prompts, owners, linear)
+    plan = Plan(file, sources, prompts, owners, _samples(file), linear)
     for role in sources:
         _prepare(plan, role)
     return plan
+
+
+def _samples(file: RecipeFile) -> Sequence[ParitySample]:
+    return LazySamples(file.recipe.samples.source, file.recipe.samples.count)
 
 
 def _owners(roles: schema.Roles) -> dict[str, str]:
@@ -208,7 +220,7 @@ def _prepare(plan: Plan, role: str) -> None:
     """Check a role's inputs, adapters among them; nothing is written, and no weights are read."""
     source, exporter = plan.sources[role], plan.exporter(role)
     try:
-        exporter.prepare(plan.job(role, Path(), "", ()), plan.spec(role))
+        exporter.prepare(plan.job(role, Path(), "", plan.samples), plan.spec(role))
     except PromptError as error:
         raise ExportError(f"roles.{role}: {error}") from error
     if plan.spec(role).reads_text and not isinstance(source, GgufSource):

@@ -49,17 +49,14 @@ def check_parity(bundle: Bundle, plan: Plan, advance: Callable[[str], None] = la
     """
     import transformers  # PyTorch is needed from here on
 
-    from quizglass_export.assembly.carry_out import DrawnSamples
-
     transformers.logging.set_verbosity_error()
-    samples = DrawnSamples(plan.file.recipe.samples)
     checks: list[Check] = []
     for role in plan.sources:
         part = bundle.roles.part(role)
         if part is None:
             raise ExportError(f"roles.{role}: in the recipe, but not in {bundle.root}")
         advance(role)
-        job = plan.job(role, bundle.root, getattr(part, "tokenizer", ""), samples.drawn())
+        job = plan.job(role, bundle.root, getattr(part, "tokenizer", ""), plan.samples)
         if job.tokenizer:
             same = bundle.sha256(job.tokenizer) == file_sha256(job.source.tokenizer_file())
             checks.append(Check(role, "the source's own tokenizer", float(same), ">= 1", 1, same))

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from quizglass_export.errors import ExportError
-from quizglass_export.recipe.schema import Recipe
+from quizglass_export.recipe.schema import Recipe, with_tasks
 
 _MOST_BYTES = 1 << 20
 
@@ -44,8 +44,11 @@ def read_recipe(path: Path) -> RecipeFile:
         values = tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise ExportError(f"{path}: not valid TOML: {error}") from None
+    root = path.absolute().parent
+    if isinstance(folder := values.get("prompts"), str) and folder != "general":
+        values = with_tasks(values, root / folder)
     try:
-        return RecipeFile(Recipe.model_validate(values), path.absolute().parent)
+        return RecipeFile(Recipe.model_validate(values), root)
     except ValidationError as error:
         raise ExportError("\n".join(f"{path}: {line}" for line in _problems(error, values))) from None
 

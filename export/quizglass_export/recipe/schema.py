@@ -82,7 +82,8 @@ class Recipe(ManifestPart):
     version: Annotated[str, Field(min_length=1)]
     abstain: Annotated[str, Field(min_length=1)] = "I don't know"
     prompts: Literal["general"] | Path | None = None
-    """Directory of templates, or "general": those for general instruction-tuned models. Default: the starter's."""
+    """Directory of templates, or "general": those for general instruction-tuned models. The generator has every task
+    that one is named as. Default: the starter's, of which it has `GENERATOR_TEMPLATES`."""
     training: Path | None = None
     """A JSON file of facts about the training, copied into the provenance."""
     thresholds: Thresholds = Thresholds()
@@ -96,11 +97,22 @@ class Recipe(ManifestPart):
     @model_validator(mode="before")
     @classmethod
     def _general_tasks(cls, data: Any) -> Any:
-        """With the general prompts a generator has all of them, unless the recipe says otherwise of a task."""
-        match data:
-            case {"prompts": "general", "roles": {"generator": dict() as generator, **roles}}:
-                every = {path.stem: path.stem for path in GENERAL_PROMPTS.glob("*.jinja") if path.stem != "rerank"}
-                if isinstance(own := generator.get("prompts", {}), dict):
-                    generator = {**generator, "prompts": every | own}
-                return {**data, "roles": {**roles, "generator": generator}}
-        return data
+        """The general prompts are templates of every task."""
+        return (
+            with_tasks(data, GENERAL_PROMPTS) if isinstance(data, dict) and data.get("prompts") == "general" else data
+        )
+
+
+def with_tasks(data: Any, folder: Path) -> Any:
+    """What a recipe says, whose generator has every task that the folder has a template for, named as the task.
+
+    What the recipe itself says of a task goes before that.
+    """
+    match data:
+        case {"roles": {"generator": dict() as generator, **roles}}:
+            tasks = [path.stem for path in sorted(GENERAL_PROMPTS.glob("*.jinja")) if path.stem != "rerank"]
+            there = {task: task for task in tasks if (folder / f"{task}.jinja").is_file()}
+            if isinstance(own := generator.get("prompts", {}), dict):
+                generator = {**generator, "prompts": there | own}
+            return {**data, "roles": {**roles, "generator": generator}}
+    return data

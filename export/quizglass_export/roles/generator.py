@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -68,8 +68,8 @@ class Generator(Entry):
     output: TensorType | None = None
     """Type of the output matrix; default: as the quantisation has it."""
     prompts: dict[str, TemplateName] = Field(default_factory=dict)
-    """Task to the name of a template, besides `GENERATOR_TEMPLATES`; an empty one leaves a
-    task out."""
+    """Task to the name of a template, besides `GENERATOR_TEMPLATES` and the tasks that a recipe's directory has
+    templates of; an empty one leaves a task out."""
     picture: Size = Size(width=448, height=448)
     """Width and height of the pictures of a model that sees, in pixels."""
     image_token: str = IMAGE_TOKEN
@@ -120,6 +120,7 @@ def prepare_generator(job: RoleJob, spec: Generator) -> None:
     stop_tokens(job, spec.stop)
     if sees:
         job.prompt_tokenizer().token_id(spec.image_token)
+    _check_length(job, spec)
 
 
 def check_prompts(job: RoleJob, spec: Generator, *, sees: bool) -> None:
@@ -197,7 +198,6 @@ def check_generator(job: RoleJob, spec: Generator, part: GeneratorPart) -> list[
     picture = _picture(job, spec)
     tokenizer = job.prompt_tokenizer()
     prompts, rows = generator_prompts(job, spec, picture)
-    check_length(job.role, part, max(map(len, rows)))
     stop = stop_tokens(job, part.stop)
     served = generate(
         GenerationJob(
@@ -224,12 +224,14 @@ def check_generator(job: RoleJob, spec: Generator, part: GeneratorPart) -> list[
     ]
 
 
-def check_length(role: str, part: GeneratorPart, longest: int) -> None:
+def _check_length(job: RoleJob, spec: Generator) -> None:
     """Raise ExportError where the longest prompt of the samples and its answer do not fit the context."""
-    if longest + part.max_new_tokens > part.context:
+    encode = _encoder(job, spec, _picture(job, spec))
+    longest = max(len(encode(prompt)) for prompt, _ in _prompted(job, spec))
+    if longest + spec.max_new_tokens > spec.context:
         raise ExportError(
-            f"roles.{role}.context: {part.context}; the longest prompt of the samples has {longest} tokens, and its "
-            f"answer up to {part.max_new_tokens}"
+            f"roles.{job.role}.context: {spec.context}; the longest prompt of the samples has {longest} tokens, and "
+            f"its answer up to {spec.max_new_tokens}"
         )
 
 
@@ -313,17 +315,29 @@ def generator_prompts(
 
     With pictures of the size `spec`; None: without.
     """
+    encode = _encoder(job, generator, spec)
+    prompts = [
+        (prompt, vision_inputs.fit(picture, spec) if spec else None) for prompt, picture in _prompted(job, generator)
+    ]
+    return prompts, [encode(prompt) for prompt, _ in prompts]
+
+
+def _encoder(job: RoleJob, generator: Generator, spec: Patched | None) -> Callable[[Prompt], list[int]]:
+    """Makes token ids of a prompt; a picture of the size `spec` stands in it by its tokens."""
     tokenizer = job.prompt_tokenizer()
     span = vision_inputs.image_span(tokenizer, generator.image_token, spec) if spec else []
+    return lambda prompt: tokenizer.encode(prompt, span)
+
+
+def _prompted(job: RoleJob, generator: Generator) -> Iterator[tuple[Prompt, RGB]]:
+    """The prompts of the samples, each with its picture as it was drawn."""
     tasks = {task: job.prompt(name) for task, name in generator.templates().items() if task in COMPARED}
-    prompts: list[Pictured] = []
+    pictures = 1 if job.source.model_type in VISION_CLASSES else 0
     for index, sample in enumerate(job.samples[: job.generated]):
-        picture = vision_inputs.fit(sample.picture, spec) if spec else None
         for task, template in tasks.items():
             if task == ANSWER or index % 4 == 0:
                 values = sample.values() if task == ANSWER else sample.values(found=[], query="")
-                prompts.append((template.render(pictures=1 if spec else 0, **values), picture))
-    return prompts, [tokenizer.encode(prompt, span) for prompt, _ in prompts]
+                yield template.render(pictures=pictures, **values), sample.picture
 
 
 def greedy_answer(

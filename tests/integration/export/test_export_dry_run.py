@@ -16,6 +16,7 @@ import peft
 
 from quizglass_export.gguf.text import write_text_gguf
 from tests.support.bundles.small_build import run
+from tests.support.bundles.tiny_checkpoints import image_model, text_model
 from tests.support.bundles.tiny_qwen import qwen2_vl, qwen3
 
 HEAD = {"format": 1, "name": "n", "version": "1", "samples": {"source": "random", "count": 2}}
@@ -36,6 +37,8 @@ def sources(tokenizer: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         make(tokenizer).save_pretrained(root / name)
         (root / name / "tokenizer.json").write_bytes(tokenizer.read_bytes())
     write_text_gguf(qwen3(tokenizer), tokenizer, root / "m.gguf", "theirs")
+    image_model(root / "pictures", "clip_vision_model")
+    text_model(root / "texts", "bert")
     config = peft.LoraConfig(r=2, target_modules=["q_proj"])
     peft.get_peft_model(qwen3(tokenizer, width=96), config).save_pretrained(str(root / "wide"))
     return root
@@ -59,7 +62,7 @@ def dry_run(root: Path, sources: Path, roles: dict[str, Any], prompts: dict[str,
 
 def _toml(value: Any, sources: Path) -> str:
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {each}" for key, each in value.items()) + " }"
+        return "{ " + ", ".join(f"{key} = {json.dumps(each)}" for key, each in value.items()) + " }"
     if isinstance(value, str) and (sources / value).exists():
         value = str(sources / value)
     return json.dumps(value)
@@ -73,6 +76,20 @@ READY = {"model": "m.gguf", "tokenizer": "reading/tokenizer.json", "context": 25
 
 def test_roles_that_fit_pass(sources: Path, tmp_path: Path) -> None:
     assert dry_run(tmp_path, sources, {"planner": PLANNER, "reranker": RERANKER, "generator": GENERATOR}) == 0
+
+
+def test_policies_that_are_lost_for_want_of_a_prompt_are_named(
+    sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    encoders = {"image_encoder": {"checkpoint": "pictures"}, "text_encoder": {"checkpoint": "texts"}}
+    roles = {"planner": PLANNER, **encoders, "generator": {**GENERATOR, "prompts": {"plan": ""}}}
+    assert dry_run(tmp_path, sources, roles, {"grade": "{{ question }}", "again": "{{ question }}"}) == 0
+    warning, *lines = capsys.readouterr().err.splitlines()
+    assert warning.startswith("warning: the bundle cannot serve, for want of prompts of the generator")
+    lost = dict(line.strip().split(": ") for line in lines)
+    assert lost["prompt-based"] == "no plan"
+    assert lost["core-mmrag"] == "no select and 2 more"
+    assert not any("self-reflective" in policies for policies in lost)
 
 
 @pytest.mark.parametrize(
@@ -100,6 +117,12 @@ def test_roles_that_fit_pass(sources: Path, tmp_path: Path) -> None:
          "roles.generator.picture: qwen3 reads text alone; leave it out"),
         ({"generator": {**GENERATOR, "context": 513}}, {},
          "reading/config.json: max_position_embeddings is 512, roles.generator.context 513; choose a shorter one"),
+        ({"generator": {**GENERATOR, "context": 70}}, {},
+         "roles.generator.context: 70; the longest prompt of the samples has "),
+        ({"planner": {**PLANNER, "max_tokens": 20}}, {"plan": "Say what is to be looked up. {{ image }}{{ question }}"},
+         "roles.planner.max_tokens: 20; the prompt 'plan' alone has 42 tokens, 14 of them its picture's"),
+        ({"reranker": {**RERANKER, "max_tokens": 8}}, {"rerank": "Does this answer? {{ query }} {{ passage }}"},
+         "roles.reranker.max_tokens: 8; the prompt 'rerank' alone has 15 tokens"),
         ({"generator": {**READY, "context": 4096}}, {}, "m.gguf: qwen3.context_length is 512, the recipe's"),
         ({"generator": {**READY, "quantisation": "q4_0"}}, {}, "quantisation: ready-made GGUF files are taken as they"),
     ],

@@ -17,6 +17,8 @@ from quizglass_export.recipe.schema import Recipe
 from quizglass_export.roles.shared.samples import random_samples
 from quizglass_server.bundle.files import Bundle
 
+_SAMPLES = {"source": "random", "count": 2}
+
 
 def exported_role(folder: Path, role: str, spec: Mapping[str, Any], samples: int) -> tuple[Any, list[Check]]:
     """One role, its files below `files` of a folder: its entry in the manifest, and its comparisons.
@@ -27,7 +29,7 @@ def exported_role(folder: Path, role: str, spec: Mapping[str, Any], samples: int
         spec: what a recipe says of it.
         samples: how many random samples it is compared on.
     """
-    plan = plan_role(folder, role, spec, {})
+    plan = plan_role(folder, role, spec, _SAMPLES)
     job, part = exported(plan, role, random_samples(samples), folder / "files")
     return part, plan.exporter(role).check(job, plan.spec(role), part)
 
@@ -43,7 +45,7 @@ def exported_bundle(
         base: manifest entries of roles whose files are there.
         settings: further keys of the manifest.
     """
-    recipe = Recipe.model_validate({"format": 1, "name": "tiny", "version": "0", "roles": roles})
+    recipe = Recipe.model_validate({"format": 1, "name": "tiny", "version": "0", "samples": _SAMPLES, "roles": roles})
     plan = make_plan(RecipeFile(recipe, root))
     parts = dict(base or {})
     for role in roles:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from enum import Enum
 from pathlib import Path
 from string import ascii_uppercase
@@ -125,6 +126,20 @@ def test_a_recipe_takes_them_for_every_task(tmp_path: Path) -> None:
     generator = read_recipe(tmp_path / "bundle.toml").recipe.roles.generator
     assert generator is not None
     assert set(generator.templates()) == {path.stem for path in TEMPLATES} - {"weigh"}
+
+
+def test_a_recipe_takes_those_of_a_training_for_every_task_that_it_has(tmp_path: Path) -> None:
+    shutil.copytree(GENERAL_PROMPTS, tmp_path / "r32" / "prompts")
+    (tmp_path / "r32" / "prompts" / "next.jinja").unlink()
+    head = 'format = 1\nname = "trained"\nversion = "1"\nprompts = "r32/prompts"\n'
+    (tmp_path / "bundle.toml").write_text(
+        f'{head}[roles.generator]\ncheckpoint = "model"\nprompts = {{ weigh = "", plan = "mine" }}\n'
+    )
+    generator = read_recipe(tmp_path / "bundle.toml").recipe.roles.generator
+    assert generator is not None
+    assert generator.templates() == {
+        path.stem: path.stem for path in TEMPLATES if path.stem not in ("weigh", "next")
+    } | {"plan": "mine"}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from quizglass_export.checkpoints.files import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from quizglass_export.errors import ExportError
-from quizglass_export.finetuning.shared.options import DEVICE, SIZE, Options
+from quizglass_export.finetuning.shared.options import DEVICE, Options, PictureSize
 
 if TYPE_CHECKING:
     from quizglass_export.finetuning.asking.interface import AskedModel
@@ -22,7 +22,7 @@ class ModelOptions(Options):
     """How models are asked."""
 
     prompts: Path | None = Field(None, description="directory of prompt templates; default: those for general models")
-    picture: str = Field("448x448", pattern=SIZE, description="size that pictures are stretched to")
+    picture: PictureSize = Field("448x448", description="size that pictures are stretched to")
     max_tokens: int = Field(1024, ge=16, description="longest prompt of a checkpoint, without further pictures")
     device: str = Field("auto", pattern=DEVICE, description="where checkpoints run: auto, cpu or cuda")
     ask_batch: int = Field(8, ge=1, description="prompts that a checkpoint is asked at once")

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from types import NoneType
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from quizglass_export.errors import ExportError
 
-SIZE = r"^[1-9][0-9]{0,4}x[1-9][0-9]{0,4}$"
-"""Size of a picture, such as 448x448."""
+
+def _picture_size(given: str | int) -> str:
+    text = str(given)
+    width, times, height = text.partition("x")
+    sides = [width, height if times else width]
+    if not all(re.fullmatch("[1-9][0-9]{0,4}", side) for side in sides):
+        raise ValueError(f"{text!r} is no size of a picture; give WIDTHxHEIGHT, as in 448x448, or one side of a square")
+    return "x".join(sides)
+
+
+PictureSize = Annotated[str, BeforeValidator(_picture_size)]
+"""Width and height of pictures in pixels, such as 448x448; 448 stands for that."""
 DEVICE = "^(auto|cpu|cuda)$"
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from quizglass_export.finetuning.shared.options import DEVICE, SIZE, Options, flag
+from quizglass_export.finetuning.shared.options import DEVICE, Options, PictureSize, flag
 
 FULL_RATE, ADAPTER_RATE = 2e-5, 1e-4
 """Learning rates of full fine-tuning and of adapters (planning-agent paper, section 5.3)."""
@@ -48,7 +48,7 @@ class Training(Options):
     only: tuple[str, ...] = Field((), description="objectives to train on alone")
     general: Path | None = Field(None, description="JSONL of general examples, mixed 1:1 with the others")
     prompts: Path | None = Field(None, description="directory of prompt templates; default: those for general models")
-    picture: str = Field("448x448", pattern=SIZE, description="size of pictures, as the bundle will have it")
+    picture: PictureSize = Field("448x448", description="size of pictures, as the bundle will have it")
     max_tokens: int = Field(1024, ge=16, description="longest prompt; the longest data of a longer one is cut")
     checkpointing: bool = Field(True, description="compute activations again in the backward pass: less memory, slower")
     device: str = Field("auto", pattern=DEVICE, description="auto, cpu or cuda")

@@ -82,8 +82,10 @@ TEXTS: Mapping[str, Axes] = dict.fromkeys(("input_ids", "attention_mask", TYPES)
 
 
 def runs_at_length(job: RoleJob, model: Path, limit: int, text: str | tuple[str, str]) -> None:
-    """Raise ExportError where a model does not run on a text, or a pair, that is cut at `limit` tokens."""
-    row = tokenised(job, model, limit, [text])([0])
+    """Raise ExportError where a model does not run on `limit` tokens: a text, or the second of a pair, is repeated."""
+    *first, last = (text,) if isinstance(text, str) else text
+    long = " ".join([last] * (1 + limit // len(last.split())))
+    row = tokenised(job, model, limit, [(first[0], long) if first else long])([0])
     try:
         session(model).run(None, row)
     except Exception as error:  # ONNX Runtime's own, of many kinds

@@ -18,9 +18,11 @@ from quizglass_server.roles.reranker import CrossEncoderPart
 
 
 def prepare(job: RoleJob, spec: ReadyReranker) -> None:
-    """Check hash, names, shapes and tokenizer; ExportError for another file, or one that the server cannot run."""
+    """Check hash, names, shapes, tokenizer and length; ExportError for what the server would refuse or cannot run."""
     check_file(onnx_source(job).model, spec.sha256, GraphForm(TEXTS, "logits", (None, spec.logits), frozenset({TYPES})))
     job.check_texts(spec.max_tokens)
+    passages = " ".join(passage for _, passage in reranker.pairs_of(job))
+    runs_at_length(job, onnx_source(job).model, spec.max_tokens, ("a", passages))
 
 
 def export(job: RoleJob, spec: ReadyReranker) -> Exported:
@@ -41,8 +43,6 @@ def export(job: RoleJob, spec: ReadyReranker) -> Exported:
 def check(job: RoleJob, spec: ReadyReranker, part: CrossEncoderPart) -> list[Check]:
     """Pairs alone beside the same in padded batches, and beside the checkpoint where there is one."""
     pairs = reranker.pairs_of(job)
-    longest = " ".join([passage for _, passage in pairs] * (1 + part.max_tokens // len(pairs)))
-    runs_at_length(job, job.path(part.model), part.max_tokens, ("a", longest))
     feed = tokenised(job, job.path(part.model), part.max_tokens, pairs)
     alone, batched = scored(job.path(part.model), feed, len(pairs), job.batches)
     differences = [float(abs(a - b).max()) for rows in batched for a, b in zip(alone, rows, strict=True)]

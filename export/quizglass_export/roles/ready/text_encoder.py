@@ -22,10 +22,11 @@ _OUTPUT = "last_hidden_state"
 
 
 def prepare(job: RoleJob, spec: ReadyTextEncoder) -> None:
-    """Check hash, names, shapes and tokenizer; ExportError for another file, or one that the server cannot run."""
+    """Check hash, names, shapes, tokenizer and length; ExportError for what the server would refuse or cannot run."""
     form = GraphForm(TEXTS, _OUTPUT, (None, None, spec.dimension), frozenset({TYPES}))
     check_file(onnx_source(job).model, spec.sha256, form)
     job.check_texts(spec.max_tokens)
+    runs_at_length(job, onnx_source(job).model, spec.max_tokens, " ".join(_texts(job, spec)))
 
 
 def export(job: RoleJob, spec: ReadyTextEncoder) -> Exported:
@@ -47,10 +48,7 @@ def export(job: RoleJob, spec: ReadyTextEncoder) -> Exported:
 
 def check(job: RoleJob, spec: ReadyTextEncoder, part: TextEncoderPart) -> list[Check]:
     """Texts alone beside the same in padded batches, and beside the checkpoint where there is one."""
-    texts = [part.query_prefix + sample.query for sample in job.samples]
-    texts += [part.passage_prefix + passage for sample in job.samples for passage in sample.passages]
-    longest = " ".join(texts * (1 + part.max_tokens // len(texts)))
-    runs_at_length(job, job.path(part.model), part.max_tokens, longest)
+    texts = _texts(job, part)
     alone, together = (_vectors(job, part, texts, size) for size in (1, max(job.batches)))
     itself = check_vectors(job.role, together, alone, job.cosine(spec))
     checks = [replace(itself, measure="smallest cosine, batches beside one at a time")]
@@ -59,6 +57,12 @@ def check(job: RoleJob, spec: ReadyTextEncoder, part: TextEncoderPart) -> list[C
         described = TextEncoder(checkpoint=checkpoint.folder, precision=spec.precision, accept=spec.accept)
         checks += text_encoder.check(replace(job, source=checkpoint), described, part)
     return checks
+
+
+def _texts(job: RoleJob, how: ReadyTextEncoder | TextEncoderPart) -> list[str]:
+    """The queries and passages of the samples, as they are embedded."""
+    texts = [how.query_prefix + sample.query for sample in job.samples]
+    return texts + [how.passage_prefix + passage for sample in job.samples for passage in sample.passages]
 
 
 def _vectors(job: RoleJob, part: TextEncoderPart, texts: list[str], size: int) -> list[Floats]:

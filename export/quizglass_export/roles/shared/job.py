@@ -17,9 +17,11 @@ from quizglass_export.roles.shared.entry import Demands, OnnxEntry, Scorer
 from quizglass_export.roles.shared.samples import ParitySample
 from quizglass_server.errors import BundleError
 from quizglass_server.models.fields import Channels, Grid, Normalised, Patched, Size, graphs
-from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer
+from quizglass_server.models.fitting import encode_within
+from quizglass_server.models.prompts import EXAMPLE, PromptError, PromptTemplate, PromptTokenizer, filled
 from quizglass_server.models.scorers import VisionScorer, scorer_prompt
 from quizglass_server.models.text_rows import TextTokenizer
+from quizglass_server.models.vision_inputs import image_span
 from quizglass_server.roles.detector import DetectorPart
 
 _HALF: Channels = (0.5, 0.5, 0.5)
@@ -129,17 +131,31 @@ class RoleJob:
         except PromptError as error:
             raise ExportError(f"roles.{self.role}.labels: {error}") from error
 
-    def check_scorer(self, spec: Scorer, *, sees: bool) -> None:
+    def check_scorer(self, spec: Scorer, limit: int, pictures: Sequence[Patched] = ()) -> None:
         """Check labels, prompt and tokenizer of a scorer as the server does when it loads one.
+
+        Args:
+            spec: the scorer.
+            limit: how many tokens its model takes.
+            pictures: the sizes of its pictures; none for a model of text alone.
 
         Raises:
             ExportError: what the server would refuse.
         """
-        prompt, image = self.prompts[spec.prompt], spec.image_token if sees else None
+        path, image = self.prompts[spec.prompt], spec.image_token if pictures else None
         try:
-            scorer_prompt(self.role, spec.labels, self.source.tokenizer_file(), prompt, image)
+            prompt = scorer_prompt(self.role, spec.labels, self.source.tokenizer_file(), path, image)
         except BundleError as error:
             raise ExportError(str(error)) from error
+        filled_in = prompt.template.render(pictures=1 if pictures else 0, **filled(EXAMPLE))
+        spans = [image_span(prompt.tokenizer, spec.image_token, size) for size in pictures]
+        span = max(spans, key=len, default=[])
+        needed = len(encode_within(prompt.tokenizer, filled_in, span, limit))
+        if needed > limit:
+            shown = f", {len(span)} of them its picture's" if span else ""
+            raise ExportError(
+                f"roles.{self.role}.max_tokens: {limit}; the prompt {spec.prompt!r} alone has {needed} tokens{shown}"
+            )
 
     def cosine(self, spec: OnnxEntry) -> float:
         """Smallest cosine that an encoder's vectors may have with PyTorch's."""

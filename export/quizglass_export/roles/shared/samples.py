@@ -8,6 +8,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import overload
 
 import numpy as np
 
@@ -139,3 +141,26 @@ SOURCES = {"pocketworld": pocketworld_samples, "random": random_samples}
 def draw_samples(source: str, count: int) -> Sequence[ParitySample]:
     """Samples from one of `SOURCES`."""
     return SOURCES[source](count)
+
+
+class LazySamples(Sequence[ParitySample]):
+    """Samples that are drawn when first asked for: a build that finds its steps finished needs none."""
+
+    def __init__(self, source: str, count: int) -> None:
+        self._source, self._count = source, count
+
+    @cached_property
+    def _drawn(self) -> Sequence[ParitySample]:
+        return draw_samples(self._source, self._count)
+
+    def __len__(self) -> int:
+        return len(self._drawn)
+
+    @overload
+    def __getitem__(self, index: int) -> ParitySample: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ParitySample]: ...
+
+    def __getitem__(self, index: int | slice) -> ParitySample | Sequence[ParitySample]:
+        return self._drawn[index]

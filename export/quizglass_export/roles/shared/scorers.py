@@ -53,8 +53,10 @@ VISION_AXES = TEXT_AXES | {"position_ids": {1: "batch", 2: "sequence"}, "pixel_v
 
 def prepare_vision_scorer(job: RoleJob, spec: Scorer) -> None:
     """Check what is known without weights: prompt, labels, tokenizer, picture sizes."""
-    job.check_scorer(spec, sees=True)
-    job.grids(job.picture(spec.picture), spec.grids)
+    picture = job.picture(spec.picture)
+    grids = job.grids(picture, spec.grids) or ()
+    sizes = [picture.model_copy(update={"width": grid.width, "height": grid.height}) for grid in grids]
+    job.check_scorer(spec, spec.max_tokens, [picture, *sizes])
     image_id = job.prompt_tokenizer().token_id(spec.image_token)
     known = read_config(job.source.folder).image_token_id
     if image_id != known:
@@ -152,13 +154,12 @@ def prepare_text_scorer(job: RoleJob, spec: Scorer) -> None:
     """Check what is known without weights: prompt, labels, tokenizer."""
     if spec.picture is not None or spec.grids:
         raise ExportError(f"roles.{job.role}.picture: {job.source.model_type} reads text alone; leave it out")
-    job.check_scorer(spec, sees=False)
+    job.check_scorer(spec, _longest(job, spec))
 
 
 def export_text_scorer(job: RoleJob, spec: Scorer) -> Exported:
     """Merge and export a scorer of texts."""
     labels = job.head(spec.labels)
-    longest = read_config(job.source.folder).max_position_embeddings
     kind = TextRerankerPart if job.role == "reranker" else TextDeciderPart
     part = kind(
         engine="onnx",
@@ -168,7 +169,7 @@ def export_text_scorer(job: RoleJob, spec: Scorer) -> Exported:
         prompt=prompt_name(spec.prompt),
         labels=spec.labels,
         rows=job.places(spec.labels),
-        max_tokens=min(spec.max_tokens, longest),
+        max_tokens=_longest(job, spec),
     )
     rows = _text_rows(job, part)
     if is_large(job.source):
@@ -188,6 +189,11 @@ def export_text_scorer(job: RoleJob, spec: Scorer) -> Exported:
         )
     feed = _feed(rows, job.path(part.model))
     return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(rows)))
+
+
+def _longest(job: RoleJob, spec: Scorer) -> int:
+    """Tokens that a text model is given at most."""
+    return min(spec.max_tokens, int(read_config(job.source.folder).max_position_embeddings))
 
 
 def check_text_scorer(job: RoleJob, spec: Scorer, part: TextScorer) -> list[Check]:

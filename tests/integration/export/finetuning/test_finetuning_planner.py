@@ -282,7 +282,7 @@ def test_annotate_train_and_merge_by_the_command_line(
 ) -> None:
     recorded = {"image_query": "What is this?", "image_answer": "boat", "gold_query": "How old is the boat?"}
     data, notes, out = questions(tmp_path, **recorded), tmp_path / "notes", tmp_path / "out"
-    small = ["--picture", "56x56", "--json"]
+    small = ["--picture", "56", "--json"]  # 56 x 56
     asked = ["--data", str(data), "--out", str(notes), "--answerer", str(base), "--held-out", "0.3"]
     assert main(["annotate", "planner", *asked, *small]) == 0
     report = json.loads(capsys.readouterr().out)
@@ -320,7 +320,8 @@ def test_annotate_train_and_merge_by_the_command_line(
     ("flags", "message"),
     [
         (["--rank", "0"], "--rank: Input should be greater than or equal to 1"),
-        (["--picture", "big"], "--picture: String should match"),
+        (["--picture", "big"], "--picture: 'big' is no size of a picture; give WIDTHxHEIGHT, as in 448x448"),
+        (["--picture", "56x"], "--picture: '56x' is no size of a picture"),
         (["--config", "{toml}"], "train.toml: train.ranc: unknown key"),
         ([], "--checkpoint: Field required"),
     ],

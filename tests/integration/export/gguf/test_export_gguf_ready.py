@@ -142,7 +142,7 @@ def test_the_bound_of_logits_grows_with_them_and_is_what_the_recipe_demands(toke
     spec = {"checkpoint": folder, "quantisation": "f16", "context": 512, "max_new_tokens": 2}
     passed = {}
     for demand in (1e-3, 1e-7):
-        plan = plan_role(tmp_path, "generator", spec, {}, demands={"logits": demand})
+        plan = plan_role(tmp_path, "generator", spec, {"source": "random", "count": 2}, demands={"logits": demand})
         checks = {check.measure: check for check in checked(plan, "generator", random_samples(2), tmp_path / "files")}
         assert checks["largest difference of logits of texts"].value > 0.01
         passed[demand] = checks[RELATIVE].passed
