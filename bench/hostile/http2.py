@@ -158,10 +158,11 @@ class Http2:
 
 
 @asynccontextmanager
-async def http2(target: str, *, window: int | None = None) -> AsyncIterator[Http2]:
-    """Connect to "host:port"; see `Http2.start` for the window."""
+async def http2(target: str, *, window: int | None = None, source: str | None = None) -> AsyncIterator[Http2]:
+    """Connect to "host:port" from a `source` address of this machine; see `Http2.start` for the window."""
     host, _, port = target.rpartition(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
+    local = None if source is None else (source, 0)
+    reader, writer = await asyncio.open_connection(host, int(port), local_addr=local)
     connection = Http2(reader, writer)
     following = asyncio.create_task(connection.follow())
     try:

@@ -10,6 +10,7 @@ import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 from quizglass_server.errors import SettingsError
 
@@ -18,7 +19,7 @@ OWN = 128
 the files of the knowledge store and its snapshots, connections to a Milvus."""
 _UNKNOWN_USE = 64
 _ENOUGH = 65_536
-_MOST_CONNECTIONS = 1024
+_MOST_CONNECTIONS, MOST_WEB_CONNECTIONS = 1024, 512
 _DIRECTORIES = ("/proc/self/fd", "/dev/fd")
 
 
@@ -71,6 +72,36 @@ def connections_allowed(wanted: int) -> int:
             f"connections; allow more (ulimit -n, or LimitNOFILE= of systemd)"
         )
     return wanted or min(room, _MOST_CONNECTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionRoom:
+    """How the descriptors for connections are shared out."""
+
+    rpc: int
+    """Connections of gRPC that there are to be."""
+    rpc_open: int
+    """Those that gRPC itself accepts: more, so that there is room for one that comes before an idle one was closed."""
+    web: int
+    """Connections of HTTP."""
+
+
+def connection_room(wanted: int, *, web: bool) -> ConnectionRoom:
+    """Share out the descriptors.
+
+    Args:
+        wanted: connections of gRPC that there should be; 0 for as many as make sense.
+        web: whether HTTP is served, which gets no more than a third of the room.
+
+    Raises:
+        SettingsError: as `connections_allowed`.
+    """
+    allowed = connections_allowed(wanted)
+    room = for_connections()
+    for_web = min(MOST_WEB_CONNECTIONS, room // 3) if web else 0
+    room -= for_web * 9 // 8  # some have none of the places for connections, and are told so
+    rpc = min(allowed, room) if wanted else max(1, min(allowed, room * 3 // 4))
+    return ConnectionRoom(rpc, min(2 * rpc, max(rpc, room)), for_web)
 
 
 class Reserve:

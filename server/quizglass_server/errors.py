@@ -230,8 +230,8 @@ class Unfinished(QuizglassError):
 
     code = "UNFINISHED"
 
-    def __init__(self, limit_s: float) -> None:
-        super().__init__(f"no whole message came within {limit_s:g} s")
+    def __init__(self, limit_s: float, remedy: str = "") -> None:
+        super().__init__(f"no whole message came within {limit_s:g} s{remedy and f'; {remedy}'}")
 
 
 class EngineLost(QuizglassError):

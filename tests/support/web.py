@@ -68,8 +68,10 @@ class Wire:
         self.reader, self.writer, self.host = reader, writer, host
 
     @classmethod
-    async def to(cls, served: WebStage) -> Self:
-        return cls(*await asyncio.open_connection("127.0.0.1", served.web.port), served.host)
+    async def to(cls, served: WebStage, source: str = "127.0.0.1") -> Self:
+        """Connect from an address of this machine: to a server, each of 127.0.0.0/8 is another client's."""
+        wire = await asyncio.open_connection("127.0.0.1", served.web.port, local_addr=(source, 0))
+        return cls(*wire, served.host)
 
     async def __aenter__(self) -> Self:
         return self

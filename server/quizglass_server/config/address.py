@@ -119,3 +119,16 @@ def web_origin(origin: str) -> str:
         raise ValueError(wrong)
     place = parts.netloc.rpartition(":")[0] if own_port else parts.netloc
     return f"{parts.scheme}://{place.lower()}"
+
+
+def proxy_network(given: str) -> str:
+    """The network of trusted proxies that an address ("127.0.0.1") or a network ("10.0.0.0/8") names.
+
+    Raises:
+        ValueError: it is neither; says what is wrong with it.
+    """
+    try:
+        return str(ipaddress.ip_network(given))
+    except ValueError:
+        wrong = f"{given[:80]!r} is no IP address and no network such as 10.0.0.0/8, whose last bits are 0"
+        raise ValueError(wrong) from None

@@ -220,7 +220,8 @@ class TurnOptions(Options):
     """Seconds a turn may take when its request names no budget; a deadline that is sooner ends it sooner. Shorter
     answers sooner with fewer lookups: steps that no longer fit are skipped."""
     max_turns: Annotated[int, Ge(1), Le(1024)] = 8
-    """Turns and searches that run at once. More keep the engines busy, and make each slower."""
+    """Turns and searches that run at once; of 8 or more, an eighth is kept for addresses that have none running. More
+    keep the engines busy, and make each slower."""
     queue: Annotated[int, Ge(0), Le(65536)] = 16
     """Turns that wait for a place beyond that. More smooths bursts; fewer refuse sooner, so that clients can go
     elsewhere."""
@@ -249,8 +250,8 @@ class LinkOptions(Options):
 
     title: ClassVar[str] = "wearables' sessions"
     max_sessions: Annotated[int, Ge(1), Le(1_000_000)] = 1024
-    """Sessions that are open at once. Beyond, the one that has been without a link for longest makes room, or the new
-    one is refused. More serve more wearers; each takes memory while it is open."""
+    """Sessions that are open at once, of which no address gets all. Beyond, one that is idle or without a link makes
+    room, or the new one is refused. More serve more wearers; each takes memory while it is open."""
     session_away_s: Seconds = 120.0
     """Seconds that a session waits for its client to come back. What it is asked goes on meanwhile and is cancelled
     then. Longer bridges longer walks through dead spots; shorter frees frames and engines sooner."""
@@ -264,8 +265,8 @@ class LinkOptions(Options):
     """Bytes of encoded frames that one session holds; beyond, its oldest that are not pinned go. More spares
     uploads."""
     all_frames_bytes: Annotated[int, Ge(1 << 20), Le(1 << 40)] = 256 << 20
-    """Bytes of encoded frames of all sessions together; beyond, the oldest that are not pinned go, whoever sent them.
-    More spares uploads; less protects a small machine's memory."""
+    """Bytes of encoded frames of all sessions together; beyond, frames that are not pinned go, the oldest of the
+    address that has most. More spares uploads; less protects a small machine's memory."""
     session_frames: Annotated[int, Ge(1), Le(10_000)] = 64
     """Frames that one session holds or has announced."""
     session_pins: Annotated[int, Ge(0), Le(10_000)] = 4
@@ -296,16 +297,20 @@ class ClientOptions(Options):
 
     title: ClassVar[str] = "clients"
     max_connections: Annotated[int, Ge(0), Le(65536)] = 0
-    """Connections of clients that are open at once; further ones are closed as they come. 0 is as many as the
-    descriptors that the system grants this process leave, and at most 1024. More serve more clients; each costs memory
-    as soon as it is used."""
+    """Connections of clients that are open at once on the port for gRPC, of which no address gets all. Beyond, idle
+    ones make room, or the new one is refused. 0 is as many as the descriptors that the system grants this process
+    leave, and at most 1024. More serve more clients; each costs memory as soon as it is used."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses and networks (10.0.0.0/8) of proxies, with commas between them, whose `X-Forwarded-For` says for whom
+    they ask. Without it all that comes through a proxy counts as one client's. Name only those that write this header
+    themselves: whoever can send from these addresses can pass for anybody."""
     message_s: Seconds = 60.0
     """Seconds that a client may take to send a message, and may pause between two entries of an import. Longer suits
     slow links and slow sources; shorter frees the places of clients that stopped midway."""
     message_bytes: Annotated[int, Ge(256 << 10)] = 256 << 20
     """Bytes of requests that are not whole yet, over all clients; and as many of responses that nobody has read yet.
-    Beyond, the clients that hold most are cut off. More admits more large uploads at once; less protects a small
-    machine's memory."""
+    Beyond, clients of the address that holds most are cut off. More admits more large uploads at once; less protects a
+    small machine's memory."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ import os
 import re
 import textwrap
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
-from quizglass_server.config.address import knowledge_address, web_origin
+from quizglass_server.config.address import knowledge_address, proxy_network, web_origin
 from quizglass_server.config.options import (
     AddressOptions,
     BundleOptions,
@@ -124,13 +124,23 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
     @field_validator("web_origins", mode="before")
     @classmethod
     def _origins(cls, given: Any) -> Any:
-        named = given.split(",") if isinstance(given, str) else given  # a file may have a list
-        if not isinstance(named, list | tuple) or not all(isinstance(each, str) for each in named):
-            return given
-        try:
-            return tuple(web_origin(each.strip()) for each in named if each.strip())
-        except ValueError as error:
-            raise PydanticCustomError("web_origins", "{why}", {"why": str(error)}) from None
+        return _listed(given, web_origin)
+
+    @field_validator("trusted_proxies", mode="before")
+    @classmethod
+    def _proxies(cls, given: Any) -> Any:
+        return _listed(given, proxy_network)
+
+
+def _listed(given: Any, read: Callable[[str], str]) -> Any:
+    """What a setting lists, each as `read` has it: a text with commas, or in a file a list."""
+    named = given.split(",") if isinstance(given, str) else given
+    if not isinstance(named, list | tuple) or not all(isinstance(each, str) for each in named):
+        return given
+    try:
+        return tuple(read(each.strip()) for each in named if each.strip())
+    except ValueError as error:
+        raise PydanticCustomError("listed", "{why}", {"why": str(error)}) from None
 
 
 class Sources(BaseSettings, Settings):  # type: ignore[misc]  # the same

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-
-from cachetools import LRUCache
 
 from quizglass_server.decoding.decoder import PictureDecoder, digest
 from quizglass_server.decoding.filtering import FrameFilter
@@ -17,6 +15,7 @@ from quizglass_server.errors import BudgetExceeded, InvalidPicture, QuizglassErr
 from quizglass_server.scheduling.deadline import deadline
 from quizglass_server.scheduling.ledger import handed
 from quizglass_server.scheduling.memory import Reservation, WorkMemory
+from quizglass_server.scheduling.shared_cache import SharedCache
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +30,7 @@ class _Decoding:
 
 
 class PictureCache:
-    """Decodes pictures and keeps the most recent, bounded by bytes of pixels.
+    """Decodes pictures and keeps the most recent of each address, bounded by bytes of pixels.
 
     Who may name a picture by its hash, instead of giving its bytes, is for its callers to know.
     """
@@ -47,7 +46,9 @@ class PictureCache:
         self._filter = frame_filter
         self._work = work
         work.keepers.append(self._let_go)
-        self._pictures: LRUCache[bytes, Picture] = LRUCache(max_cached_bytes, lambda picture: picture.pixels.nbytes)
+        self._pictures: SharedCache[bytes, Picture] = SharedCache(
+            max_cached_bytes, lambda picture: picture.pixels.nbytes
+        )
         self._decodings: dict[bytes, _Decoding] = {}
 
     def received(self, size: int) -> AbstractAsyncContextManager[Reservation]:
@@ -115,8 +116,7 @@ class PictureCache:
                 handed("frame_filter", picture.pixels.nbytes)
                 picture = await self._filter.apply(picture, field)
             if self._decodings.get(this.sha256) is this:  # else it has been forgotten
-                with suppress(ValueError):  # larger than all that is kept
-                    self._pictures[this.sha256] = picture
+                self._pictures.put(this.sha256, picture)
             return picture
         finally:
             self._over(this)
@@ -132,11 +132,10 @@ class PictureCache:
     def forget(self, sha256: bytes) -> bool:
         """Let the picture of a frame go, also one that is being decoded; whether it was held."""
         self._decodings.pop(sha256, None)
-        return self._pictures.pop(sha256, None) is not None
+        return self._pictures.pop(sha256) is not None
 
     def _let_go(self, size: int) -> None:
-        while self._pictures and size > 0:
-            _, oldest = self._pictures.popitem()
+        while size > 0 and (oldest := self._pictures.pop_oldest()) is not None:
             size -= oldest.pixels.nbytes
 
 

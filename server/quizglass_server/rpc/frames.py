@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from cachetools import LRUCache
-
 from quizglass.v1 import types_pb2
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.decoding.filtering import FrameFilter
@@ -12,12 +10,13 @@ from quizglass_server.domain import checks
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, NotFound
 from quizglass_server.scheduling.memory import WorkMemory
+from quizglass_server.scheduling.shared_cache import SharedCache
 
 _MOST_NAMES = 16_384
 
 
 class FrameStore(PictureCache):
-    """Decodes frames and keeps the most recent, bounded by bytes of pixels.
+    """Decodes frames and keeps the most recent of each address, bounded by bytes of pixels.
 
     A hash is as good as its bytes only for the connection that brought those: who knows or guesses the hash of
     another's picture learns nothing from it.
@@ -31,7 +30,7 @@ class FrameStore(PictureCache):
         frame_filter: FrameFilter | None = None,
     ) -> None:
         super().__init__(decoder, work, max_cached_bytes, frame_filter)
-        self._names: LRUCache[tuple[str, bytes], None] = LRUCache(_MOST_NAMES)
+        self._names: SharedCache[tuple[str, bytes], bool] = SharedCache(_MOST_NAMES, lambda _: 1)
 
     async def picture(self, frame: types_pb2.Frame, field: str, peer: str) -> Picture:
         """The picture of a frame.
@@ -49,7 +48,7 @@ class FrameStore(PictureCache):
         source = frame.WhichOneof("source")
         if source == "encoded":
             picture = await self.decode(frame.encoded, f"{field}.encoded")
-            self._names[peer, picture.sha256] = None
+            self._names.put((peer, picture.sha256), True)
             return picture
         if source == "sha256":
             return self._named(frame.sha256, f"{field}.sha256", peer)
@@ -65,7 +64,7 @@ class FrameStore(PictureCache):
 
     def _named(self, sha256: bytes, field: str, peer: str) -> Picture:
         checks.sha256(sha256, field)
-        picture = self.held(sha256) if (peer, sha256) in self._names else None
+        picture = self.held(sha256) if self._names.get((peer, sha256)) else None
         if picture is None:
             raise NotFound(f"{field}: the frame is not held for this connection; send its bytes", field=field)
         return picture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -35,7 +36,7 @@ from quizglass_server.config.listening import cannot_listen, refusal
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.decoding.filtering import FrameFilter
-from quizglass_server.descriptors import connections_allowed
+from quizglass_server.descriptors import ConnectionRoom, connection_room
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.memory import SightingMemory
 from quizglass_server.rpc.assistant import AssistantServicer
@@ -44,11 +45,14 @@ from quizglass_server.rpc.health import RoleHealth
 from quizglass_server.rpc.knowledge import KnowledgeServicer
 from quizglass_server.rpc.memory import MemoryServicer
 from quizglass_server.rpc.session import WIRE, SessionServicer
+from quizglass_server.rpc.transport.callers import Callers
 from quizglass_server.rpc.transport.calls import Bound, Calls, Limits
+from quizglass_server.rpc.transport.connections import Connections
 from quizglass_server.rpc.transport.described import described
 from quizglass_server.rpc.transport.guard import Guard
 from quizglass_server.rpc.transport.incoming import UNASKED_BYTES, Incoming
 from quizglass_server.rpc.transport.outgoing import Outgoing
+from quizglass_server.rpc.transport.proxies import Proxies
 from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.scheduling.memory import WorkMemory
 from quizglass_server.session.dialogue.token import DialogueSealer
@@ -111,10 +115,14 @@ class RpcServer:
     sessions: SessionDirectory
     served: tuple[Served, ...]
     limits: Limits
+    proxies: Proxies
+    web_connections: int
+    """How many HTTP may have, of what descriptors there are."""
     _server: grpc.aio.Server
     _status: health.aio.HealthServicer
     _roles: RoleHealth
     _look_ahead: LookAhead | None
+    _watching: asyncio.Task[None]
 
     def ready(self) -> dict[str, bool]:
         """Whether requests are welcome, and whether each role and the knowledge can answer them right now."""
@@ -137,6 +145,7 @@ class RpcServer:
         await self.guard.drain(grace_s)
         self.sessions.end()
         await self._server.stop(_FLUSH_S)
+        self._watching.cancel()
         if self._look_ahead is not None:
             await self._look_ahead.close()
 
@@ -149,7 +158,11 @@ async def start_rpc(services: Services) -> RpcServer:
     """
     settings = services.settings
     limits = _limits(services)
-    server = grpc.aio.server(options=_options(settings), interceptors=[_calls(settings, limits)])
+    room = connection_room(settings.max_connections, web=settings.web_port is not None)
+    sockets, proxies = Sockets(), Proxies(settings.trusted_proxies)
+    connections = Connections(room.rpc, sockets)
+    calls = _calls(settings, limits, sockets, Callers(proxies, connections))
+    server = grpc.aio.server(options=_options(settings, room), interceptors=[calls])
     # A stream of entries holds up to a commit of them in memory, for as long as its client likes.
     frame_filter = FrameFilter.named(settings.frame_filter)
     frames = FrameStore(services.decoder, services.work, frame_filter=frame_filter)
@@ -163,8 +176,10 @@ async def start_rpc(services: Services) -> RpcServer:
     names = (*(each.service.full_name for each in served), health.SERVICE_NAME, reflection.SERVICE_NAME)
     reflection.enable_server_reflection(names, server, described(names))
     roles = RoleHealth(status, services.models, services.knowledge)
-    port = _bind(server, settings.host, settings.port)
-    rpc = RpcServer(port, guard, asking, sessions, served, limits, server, status, roles, look_ahead)
+    port = sockets.port = _bind(server, settings.host, settings.port)
+    watching = asyncio.create_task(connections.watch(), name="watch over connections")
+    shown = (port, guard, asking, sessions, served, limits, proxies, room.web)
+    rpc = RpcServer(*shown, server, status, roles, look_ahead, watching)
     await server.start()
     await roles.start()
     await rpc.set_serving(True)
@@ -221,10 +236,10 @@ def _is_elsewhere(knowledge: Path | MilvusAddress) -> bool:
     return isinstance(knowledge, MilvusAddress) and not knowledge.in_process
 
 
-def _options(settings: Settings) -> list[tuple[str, int]]:
+def _options(settings: Settings, room: ConnectionRoom) -> list[tuple[str, int]]:
     return [
         ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
-        ("grpc.max_allowed_incoming_connections", connections_allowed(settings.max_connections)),
+        ("grpc.max_allowed_incoming_connections", room.rpc_open),
         ("grpc.max_concurrent_streams", _MAX_STREAMS),
         ("grpc.max_connection_idle_ms", _IDLE_MS),
         ("grpc.server_handshake_timeout_ms", _HELLO_MS),
@@ -256,14 +271,14 @@ def _limits(services: Services) -> Limits:
     )
 
 
-def _calls(settings: Settings, limits: Limits) -> Calls:
+def _calls(settings: Settings, limits: Limits, sockets: Sockets, callers: Callers) -> Calls:
     """What every call passes first."""
-    sockets = Sockets()
     return Calls(
         limits,
         Incoming(settings.message_bytes, _MAX_MESSAGE_BYTES, settings.message_s, sockets),
         Outgoing(settings.message_bytes, _UNREAD_S),
         sockets,
+        callers,
     )
 
 

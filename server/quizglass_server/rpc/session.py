@@ -18,6 +18,8 @@ from quizglass_server.session.link import SessionLink
 from quizglass_server.session.log import Encoded
 from quizglass_server.session.session import Session, Wire
 
+ATTACH = "/quizglass.v1.SessionService/Attach"
+"""Path of the method whose call lasts as long as a link, over which nothing may be said for long."""
 MAX_MESSAGES = 64
 OPEN_S = 10.0
 """Seconds that a link may stay silent before `open`."""

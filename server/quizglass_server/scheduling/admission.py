@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 from quizglass_server.errors import Overloaded
-from quizglass_server.scheduling.clients import current_client
+from quizglass_server.scheduling.clients import Client, Holdings, current_client
+from quizglass_server.scheduling.places import may_take
 
 _WEIGHT = 0.25
 _SHORTEST_WAIT_S, _LONGEST_WAIT_S, _FIRST_WAIT_S = 0.05, 30.0, 1.0
 
 
 class Admission:
-    """Lets `limit` turns run and `queue` more wait. The next is of the client that has fewest running, its oldest one;
-    of clients that have equally many, who has waited longest. In a full queue a client that has fewer turns takes the
-    place of the latest turn of the one that has most, which is refused.
+    """Lets `limit` turns run and `queue` more wait. The next is of the address that has fewest running, there of the
+    connection that has fewest; of equal ones, of who has waited longest. In a full queue a client that has fewer turns
+    takes the place of the latest turn of the one that has most, which is refused. No address runs all turns
+    (`may_take`): of 8 the eighth is kept for one that has none.
 
     Used as `async with admission.admit():` by every turn and search. A waiter that is cancelled leaves the queue at
     once, so abandoned work never reaches an engine.
@@ -32,19 +34,18 @@ class Admission:
             raise ValueError(f"admission needs a limit of 1 or more and a queue of 0 or more, not {limit} and {queue}")
         self._limit = limit
         self._queue = queue
-        self._running = Counter[str]()
-        """Turns by their client (`scheduling.clients`)."""
-        self._waiters: deque[tuple[str, asyncio.Future[None]]] = deque()
+        self._running = Holdings()
+        self._waiters: deque[tuple[Client, asyncio.Future[None]]] = deque()
         self._interval_s = _FIRST_WAIT_S
         self._full_since = 0.0
-        """When the last free permit was taken, or the last one passed to a waiting turn."""
+        """When the last permit was taken that its client could have, or the last one passed to a waiting turn."""
         self._idle = asyncio.Event()
         self._idle.set()
 
     @property
     def running(self) -> int:
         """Turns that hold a permit."""
-        return self._running.total()
+        return self._running.total
 
     @property
     def waiting(self) -> int:
@@ -64,12 +65,12 @@ class Admission:
         try:
             yield
         finally:
-            self._learn()
+            self._learn(client)
             self._release(client)
 
     async def idle(self) -> None:
         """Wait until no turn holds a permit."""
-        while self._running:  # one that was woken by the same moment may have taken it
+        while self.running:  # one that was woken by the same moment may have taken it
             await self._idle.wait()
 
     def check_room(self) -> None:
@@ -78,11 +79,12 @@ class Admission:
         Raises:
             Overloaded: as `admit`.
         """
-        if self._full and self._giving_way(current_client()) is None:
+        client = current_client()
+        if not self._may_run(client) and self._full and self._giving_way(client) is None:
             raise self._overloaded()
 
-    async def _acquire(self, client: str) -> None:
-        if self.running < self._limit:
+    async def _acquire(self, client: Client) -> None:
+        if self._may_run(client):
             self._take(client)
             return
         if self._full:
@@ -100,17 +102,23 @@ class Admission:
                     self._waiters.remove(place)
             raise
 
+    def _may_run(self, client: Client) -> bool:
+        return may_take(self._running.by_address[client.address], self._limit - self.running)
+
     @property
     def _full(self) -> bool:
-        return self.running >= self._limit and len(self._waiters) >= self._queue
+        """Whether no more may wait."""
+        return len(self._waiters) >= self._queue
 
-    def _giving_way(self, client: str) -> tuple[str, asyncio.Future[None]] | None:
+    def _giving_way(self, client: Client) -> tuple[Client, asyncio.Future[None]] | None:
         """Whose place in the queue a client may take: the latest of whoever has most, if not less than it then."""
-        held = self._running + Counter(waiting for waiting, _ in self._waiters)
-        place = max(reversed(self._waiters), key=lambda place: held[place[0]], default=None)
-        return None if place is None or held[place[0]] <= held[client] + 1 else place
+        held = Holdings()
+        for each in (*self._running.clients(), *(waiting for waiting, _ in self._waiters)):
+            held.add(each)
+        place = max(reversed(self._waiters), key=lambda place: held.of(place[0]), default=None)
+        return None if place is None or not held.outweighs(place[0], client) else place
 
-    def _make_room(self, client: str) -> None:
+    def _make_room(self, client: Client) -> None:
         """Free a place in the full queue for a client; Overloaded where nobody gives way."""
         place = self._giving_way(client)
         if place is None:
@@ -125,30 +133,29 @@ class Admission:
             retry_after_s=self._retry_after(),
         )
 
-    def _take(self, client: str) -> None:
-        self._running[client] += 1
+    def _take(self, client: Client) -> None:
+        self._running.add(client)
         self._idle.clear()
-        if self.running == self._limit:
+        if not self._may_run(client):
             self._full_since = time.monotonic()
 
-    def _release(self, client: str) -> None:
-        self._running[client] -= 1
-        if not self._running[client]:
-            del self._running[client]
+    def _release(self, client: Client) -> None:
+        self._running.remove(client)
         while self._waiters:
-            place = min(self._waiters, key=lambda place: self._running[place[0]])
-            self._waiters.remove(place)
+            place = min(self._waiters, key=lambda place: self._running.of(place[0]))
             following, waiter = place
+            if not waiter.done() and not self._may_run(following):
+                break  # nor may any other, whose address runs no fewer
+            self._waiters.remove(place)
             if not waiter.done():
                 self._take(following)
                 waiter.set_result(None)
-                return
-        if not self._running:
+        if not self.running:
             self._idle.set()
 
-    def _learn(self) -> None:
-        """Mean time until a permit comes back while all are taken: how soon a place becomes free."""
-        if self.running == self._limit:
+    def _learn(self, client: Client) -> None:
+        """Mean time until a permit comes back while all that a client may have are taken."""
+        if not self._may_run(client):
             self._interval_s += _WEIGHT * (time.monotonic() - self._full_since - self._interval_s)
 
     def _retry_after(self) -> float:

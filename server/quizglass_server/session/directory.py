@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from contextlib import suppress
 from dataclasses import replace
 
 from quizglass.session import Open, Restored, SessionLimits
 from quizglass_server.config.options import LinkOptions
-from quizglass_server.errors import InvalidInput, Overloaded, QuizglassError, SessionUnknown, Stopping, Superseded
+from quizglass_server.errors import (
+    InvalidInput,
+    Overloaded,
+    QuizglassError,
+    SessionUnknown,
+    Stopping,
+    Superseded,
+    Unfinished,
+)
+from quizglass_server.scheduling.clients import current_client
+from quizglass_server.scheduling.places import Places
 from quizglass_server.session.dialogue.following import Dialogue
 from quizglass_server.session.frames import MAX_PART_BYTES
 from quizglass_server.session.link import SessionLink
@@ -14,7 +27,9 @@ from quizglass_server.session.output import profile
 from quizglass_server.session.session import Session, SessionResources
 
 _HOLDER_BYTES = 16, 64
-_RETRY_S = 5.0
+SWEEP_S = 60.0
+SILENT_S = 30 * 60.0
+"""A link whose client has said nothing for so long, not even a ping, ends, though there is room for it."""
 PING_S = 6.0
 """Silence after which a client asks whether the link is alive, and takes it for dead after as long again."""
 PROGRESS_S = 2.0
@@ -49,9 +64,10 @@ class SessionDirectory:
 
     def __init__(self, resources: SessionResources, most: int) -> None:
         self._resources = resources
-        self._most = most
+        self._places = Places(most, "sessions")
         self._sessions: dict[str, Session] = {}
         self._stopping = False
+        self._sweeping: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -61,7 +77,7 @@ class SessionDirectory:
 
         Raises:
             InvalidInput: a field is wrong.
-            Overloaded: there are too many, and each has its link.
+            Overloaded: the client's address has too many, or there are too many, and none can make room.
             Stopping: nothing new is begun.
         """
         if self._stopping:
@@ -75,6 +91,8 @@ class SessionDirectory:
         if there is not None:
             reason = there.resumable_after(wish.last_seq)
             if not reason:
+                with suppress(Overloaded):  # it stays where it was counted
+                    there.place.move(current_client())
                 there.privacy = there.privacy or wish.privacy
                 return there, there.attach(wish.last_seq, Restored.ALL, "")
             dialogue = there.dialogue
@@ -109,6 +127,8 @@ class SessionDirectory:
 
     def end(self) -> None:
         """End all sessions."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
         for session in list(self._sessions.values()):
             session.cut_short()
 
@@ -120,20 +140,24 @@ class SessionDirectory:
             return (), error.code
 
     def _new(self, wish: Open, dialogue: Dialogue) -> Session:
-        if len(self._sessions) >= self._most:
-            self._make_room()
-        session = Session(self._resources, wish.holder, dialogue, wish.output, wish.privacy, self._forget)
+        place = self._places.take(current_client())
+        session = Session(self._resources, place, wish.holder, dialogue, wish.output, wish.privacy, self._forget)
         self._sessions[session.id] = session
+        if self._sweeping is None:
+            self._sweeping = asyncio.get_running_loop().call_later(SWEEP_S, self._sweep)
         return session
-
-    def _make_room(self) -> None:
-        away = [session for session in self._sessions.values() if session.away_since is not None]
-        if not away:
-            raise Overloaded(f"{self._most} sessions are open; try again later", _RETRY_S)
-        min(away, key=lambda session: session.away_since or 0.0).end()
 
     def _forget(self, session: Session) -> None:
         self._sessions.pop(session.id, None)
+        session.place.release()
+
+    def _sweep(self) -> None:
+        """End links over which nothing was said for long; their sessions may still be resumed."""
+        self._sweeping = asyncio.get_running_loop().call_later(SWEEP_S, self._sweep) if self._sessions else None
+        for session in self._sessions.values():
+            since = session.place.idle_since
+            if session.link is not None and since is not None and time.monotonic() - since > SILENT_S:
+                session.link.end(Unfinished(SILENT_S, "ping to keep a link"))
 
 
 def _check(wish: Open) -> None:

@@ -6,7 +6,7 @@ A frame is named by the SHA-256 of its bytes, within its session: what another s
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -25,6 +25,7 @@ from quizglass.session import (
 from quizglass_server.domain import checks
 from quizglass_server.errors import InvalidInput, NotFound, Overloaded
 from quizglass_server.scheduling.ledger import ByteLedger
+from quizglass_server.scheduling.places import may_take
 
 MAX_PART_BYTES = 64 * 1024
 _RETRY_S = 1.0
@@ -59,23 +60,49 @@ class HeldFrame:
         return FrameStatus(self.begin.sha256, FrameState.SEND, len(self.data), self.pinned)
 
 
+@dataclass(eq=False, slots=True)
+class _Holder:
+    """An address whose sessions hold frames."""
+
+    bytes: int = 0
+    pinned: int = 0
+    """Of these, bytes that are pinned."""
+    frames: OrderedDict[HeldFrame, FrameShelf] = field(default_factory=OrderedDict)
+    """Those that are not pinned first went least lately."""
+
+
 class FramePool:
     """Bounds the bytes of the frames of all sessions.
 
     Args:
-        most_bytes: that are held together; beyond, the oldest that are not pinned go.
+        most_bytes: that are held together. Beyond, frames that are not pinned go: of the address that has most bytes,
+            the oldest. What one address pins leaves room for others (`may_take`).
     """
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
-        self._frames: OrderedDict[HeldFrame, FrameShelf] = OrderedDict()
+        self._holders: dict[str, _Holder] = defaultdict(_Holder)
+        self._owners: dict[HeldFrame, str] = {}
         self.bytes = 0
         """Bytes of all frames that are held."""
+        self._pinned = 0
 
     def touch(self, frame: HeldFrame, shelf: FrameShelf) -> None:
         """Mark a frame as the one that was used last."""
-        self._frames[frame] = shelf
-        self._frames.move_to_end(frame)
+        holder = self._holders[self._owners.setdefault(frame, shelf.owner())]
+        holder.frames[frame] = shelf
+        holder.frames.move_to_end(frame)
+
+    def pin(self, frame: HeldFrame, *, pinned: bool) -> None:
+        """Keep a frame until its session lets it go, or no longer.
+
+        Raises:
+            Overloaded: the address has pinned as much as it may.
+        """
+        if pinned != frame.pinned:
+            size = len(frame.data) if pinned else -len(frame.data)
+            self._pin(self._holders[self._owners[frame]], size)
+            frame.pinned = pinned
 
     def take(self, size: int, frame: HeldFrame) -> None:
         """Make room for more bytes of a frame.
@@ -83,18 +110,52 @@ class FramePool:
         Raises:
             Overloaded: there is none.
         """
-        self.bytes += size
+        holder = self._holders[self._owners[frame]]
+        if frame.pinned:
+            self._pin(holder, size)
+        self._add(holder, size)
         while self.bytes > self._most_bytes:
-            oldest = next((each for each in self._frames if not each.pinned and each is not frame), None)
+            oldest = self._oldest(frame, holder)
             if oldest is None:
-                self.bytes -= size
+                self._add(holder, -size)
+                if frame.pinned:
+                    self._pin(holder, -size)
                 raise Overloaded("there is no room for more frames now; try again later", _RETRY_S)
-            self._frames[oldest].let_go(oldest)
+            self._holders[self._owners[oldest]].frames[oldest].let_go(oldest)
 
     def remove(self, frame: HeldFrame) -> None:
         """Note that a frame is gone."""
-        if self._frames.pop(frame, None) is not None:
-            self.bytes -= len(frame.data)
+        owner = self._owners.pop(frame, None)
+        if owner is None:
+            return
+        holder = self._holders[owner]
+        del holder.frames[frame]
+        self._add(holder, -len(frame.data))
+        if frame.pinned:
+            self._pin(holder, -len(frame.data))
+        if not holder.frames:
+            del self._holders[owner]
+
+    def _oldest(self, coming: HeldFrame, holder: _Holder) -> HeldFrame | None:
+        """The frame that goes next; none of an address that has less than the one whose frame is coming."""
+        for each in sorted(self._holders.values(), key=lambda each: each.bytes, reverse=True):
+            if each.bytes < holder.bytes:
+                break
+            for frame in each.frames:
+                if not frame.pinned and frame is not coming:
+                    return frame
+        return None
+
+    def _add(self, holder: _Holder, size: int) -> None:
+        self.bytes += size
+        holder.bytes += size
+
+    def _pin(self, holder: _Holder, size: int) -> None:
+        if size > 0 and not may_take(holder.pinned, self._most_bytes - self._pinned, size):
+            held = f"{holder.pinned} bytes of frames are pinned from your address"
+            raise Overloaded(f"{held}, which is all there may be now; drop one, or send this one unpinned", _RETRY_S)
+        self._pinned += size
+        holder.pinned += size
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +176,7 @@ class FrameShelf:
         pool: what all sessions hold.
         on_whole: told of a frame that has become whole.
         on_gone: told of a frame that had to make room.
+        owner: the address whose frames these are.
     """
 
     def __init__(
@@ -123,11 +185,13 @@ class FrameShelf:
         pool: FramePool,
         on_whole: Callable[[HeldFrame], None],
         on_gone: Callable[[FrameStatus], None],
+        owner: Callable[[], str] = lambda: "",
     ) -> None:
         self._limits = limits
         self._pool = pool
         self.on_whole = on_whole
         self.on_gone = on_gone
+        self.owner = owner
         self._frames: OrderedDict[bytes, HeldFrame] = OrderedDict()
         self._gone: OrderedDict[bytes, None] = OrderedDict()
         """SHA-256 of frames that were whole, the latest: what was made of them may still be kept."""
@@ -150,8 +214,9 @@ class FrameShelf:
         if frame is None:
             self._make_room(begin.size)
             frame = self._frames[begin.sha256] = HeldFrame(begin)
-        frame.begin, frame.pinned = begin, begin.pinned
         self._touch(frame)
+        self._pool.pin(frame, pinned=begin.pinned)
+        frame.begin = begin
         return frame.status
 
     def part(self, part: FramePart) -> FrameStatus | None:

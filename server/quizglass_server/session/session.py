@@ -63,6 +63,7 @@ from quizglass_server.errors import (
     Superseded,
     reported,
 )
+from quizglass_server.scheduling.places import Place
 from quizglass_server.session.conversation import Conversation
 from quizglass_server.session.dialogue.following import Dialogue
 from quizglass_server.session.dialogue.token import DialogueSealer
@@ -77,6 +78,9 @@ from quizglass_server.session.turns import Turns
 logger = logging.getLogger(__name__)
 
 MAX_PING_BYTES = 64
+_REST_S = 60.0
+"""A session with a link makes room for another one of its address when its client has said nothing for so long; a
+client that follows the protocol pings sooner."""
 _RETRY_S = 1.0
 
 
@@ -113,6 +117,7 @@ class Session:
 
     Args:
         resources: what all sessions share.
+        place: that it takes among them.
         holder: the client's secret.
         dialogue: of an earlier session, which goes on here.
         output: what answers should look like.
@@ -123,6 +128,7 @@ class Session:
     def __init__(
         self,
         resources: SessionResources,
+        place: Place,
         holder: bytes,
         dialogue: Dialogue,
         output: OutputProfile,
@@ -131,8 +137,7 @@ class Session:
     ) -> None:
         limits = resources.limits
         self.id = uuid.uuid4().hex
-        self.away_since: float | None = time.monotonic()
-        """When it lost its link, in monotonic seconds; None: it has one."""
+        self.place = place
         self._resources = resources
         self.privacy = privacy
         self._holder = hashlib.sha256(holder).digest()
@@ -151,7 +156,9 @@ class Session:
         self._posture = DevicePosture(limits, resources.looks is not None)
         self._conversation = Conversation(dialogue)
         room = ShelfLimits(limits.max_frame_bytes, limits.max_frames_bytes, limits.max_frames, limits.max_pins)
-        self._shelf = FrameShelf(room, resources.pool, self._frame_whole, self._frame_gone)
+        self._shelf = FrameShelf(
+            room, resources.pool, self._frame_whole, self._frame_gone, lambda: self.place.client.address
+        )
         self._frames = QuestionFrames(resources.asking, self._shelf, self.emit, limits.frame_wait, resources.closer)
         self._preparation = FramePreparation(
             resources.asking, self._shelf, self.emit, self._not_a_picture, resources.looks, resources.coach
@@ -183,12 +190,13 @@ class Session:
         if self._away is not None:
             self._away.cancel()
         self._links += 1
-        self.away_since, self._away = None, None
+        self._away = None
         self._log.acknowledge(after)
         link = self._link = SessionLink(self._links, self._log, after, self._resources.wire.encode)
         opened = Opened(self.id, link.number, restored, reason, self._resources.limits, self._turns.open_asks)
         link.tell(opened, self.state)
         self._changed_state = False
+        self._mark_place()
         self._beat()
         return link
 
@@ -196,7 +204,8 @@ class Session:
         """Note that a link is gone; the session waits for another one, unless there is one already."""
         link.finish()  # nobody waits any more until it has written something
         if self._link is link and not self._ended:
-            self._link, self.away_since = None, time.monotonic()
+            self._link = None
+            self._mark_place()
             if self._stopping and not self._turns.open_asks:
                 self.end()
                 return
@@ -235,6 +244,7 @@ class Session:
             self._take(said, message_id)
         except Exception as error:  # of one that nobody foresaw, too: the link goes on with the next message
             self._refuse(said, message_id, error)
+        self._mark_place()
 
     def listens_only(self, link: SessionLink) -> None:
         """Note that the client sends nothing more over this link, which ends once no question runs."""
@@ -302,6 +312,7 @@ class Session:
 
     def settled(self) -> None:
         """Note that a question is over."""
+        self._mark_place()
         self._leave_when_idle()
 
     # How messages are taken.
@@ -484,6 +495,20 @@ class Session:
             self._link.tell(progress)
             self._last_word, quiet = time.monotonic(), 0.0
         self._pulse = asyncio.get_running_loop().call_later(every - quiet, self._beat)
+
+    def _mark_place(self) -> None:
+        """While no question is open, the session may make room for one of another client."""
+        if self._turns.open_asks:
+            self.place.busy()
+        else:
+            self.place.idle(self._make_room, _REST_S if self._link is not None else 0.0)
+
+    def _make_room(self) -> None:
+        if self._link is not None:
+            self._link.end(
+                Overloaded("the session was idle and made room for another client's; open it again", _RETRY_S)
+            )
+        self.end()
 
     def _leave_when_idle(self) -> None:
         if self._turns.open_asks:

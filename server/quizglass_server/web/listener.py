@@ -5,6 +5,7 @@ from __future__ import annotations
 from quizglass_server.config.options import WebOptions
 from quizglass_server.rpc.connect import as_json, connect_methods
 from quizglass_server.rpc.server import RpcServer, Services
+from quizglass_server.rpc.session import ATTACH
 from quizglass_server.web.chat.api import ChatApi
 from quizglass_server.web.health import health_routes
 from quizglass_server.web.http.bodies import Bodies
@@ -26,7 +27,7 @@ async def open_listener(services: Services, rpc: RpcServer, options: WebOptions)
         Origins(options.web_host, options.web_origins),
         Bodies(settings.message_bytes, settings.message_s),
     )
-    web = WebServer(gate, options.web_host, options.web_port or 0)
+    web = WebServer(gate, options.web_host, options.web_port or 0, rpc.web_connections, rpc.proxies)
     await web.start()
     return web
 
@@ -41,7 +42,9 @@ def _routes(services: Services, rpc: RpcServer) -> dict[str, Route]:
         as_json(rpc.limits.of("Ask").most_bytes),
     )
     methods = {
-        method.path: Route(method.app, ("POST",), as_json(method.most_bytes), method.streams_requests)
+        method.path: Route(
+            method.app, ("POST",), as_json(method.most_bytes), method.streams_requests, listening=method.path == ATTACH
+        )
         for method in connect_methods(rpc.served, rpc.limits, settings.message_s)
     }
     return {**page_routes(), **health_routes(rpc.ready), **chat.routes(), **methods}

@@ -212,7 +212,7 @@ async def test_a_question_of_which_nothing_was_done_is_asked_again(tmp_path):
             running = asyncio.create_task(client.answer("First?"))
             await gate.reached.wait()
             stopping = asyncio.create_task(one.rpc.stop(20))
-            while not one.rpc.guard._draining:  # noqa: ASYNC110  # nothing tells
+            while not one.rpc.guard.draining:  # noqa: ASYNC110  # nothing tells
                 await asyncio.sleep(0)
             proxy.move(two.rpc.port)
             second = asyncio.create_task(client.answer("Second?"))

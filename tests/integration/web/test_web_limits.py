@@ -216,36 +216,6 @@ async def test_bodies_whose_clients_pause_are_given_up_too(tmp_path, monkeypatch
             task.cancel()
 
 
-async def test_requests_at_once_are_bounded(served, monkeypatch):
-    monkeypatch.setattr(gate, "MOST_REQUESTS", 1)
-    held = Gate()
-
-    async def waits(turn, policy, budget):
-        await held()
-        for event in EVENTS:
-            yield event
-
-    served.stage.assistant.script = waits
-    async with asyncio.timeout(60):
-        first = asyncio.create_task(ask(served, "POST", ASK, SOUND, STREAM))
-        await held.reached.wait()
-        refused = await ask(served, "GET", "/")
-        assert (refused.status, refused.headers["retry-after"]) == (503, "1")
-        held.open.set()
-        assert (await first).status == 200
-        assert (await ask(served, "GET", "/")).status == 200
-
-
-async def test_connections_are_bounded(served, monkeypatch):
-    monkeypatch.setattr(connection, "MOST_CONNECTIONS", 2)
-    async with asyncio.timeout(60), await Wire.to(served) as one, await Wire.to(served) as two:
-        for wire in (one, two):
-            assert (await wire.ask("GET", "/v1/models")).status == 200
-        async with await Wire.to(served) as third:
-            assert await third.closed()
-        assert (await one.ask("GET", "/v1/models")).status == 200
-
-
 async def test_a_client_that_reads_nothing_is_cut_off_and_its_turn_ends(served, monkeypatch):
     monkeypatch.setattr(connection, "UNREAD_S", 0.1)
     closed = asyncio.Event()

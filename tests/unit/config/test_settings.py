@@ -269,3 +269,13 @@ def test_human_logs_cannot_be_forged() -> None:
     assert 'reason="x\\ny z"' in line
     assert "turn=abc" in line
     assert "skipped=read:FAILED" in line
+
+
+def test_trusted_proxies_are_addresses_and_networks(tmp_path: Path) -> None:
+    settings = load_settings({**NEEDED, "trusted_proxies": "127.0.0.1, 10.0.0.0/8,::1"}, environment={})
+    assert settings.trusted_proxies == ("127.0.0.1/32", "10.0.0.0/8", "::1/128")
+    (tmp_path / "printed.toml").write_text(as_toml(settings))
+    assert load_settings({}, tmp_path / "printed.toml", {}).trusted_proxies == settings.trusted_proxies
+    for wrong in ("localhost", "10.0.0.1/8", "*", "10.0.0.0/40"):
+        with pytest.raises(SettingsError, match=r"trusted[_-]proxies.*is no IP address and no network"):
+            load_settings({**NEEDED, "trusted_proxies": wrong}, environment={})

@@ -4,10 +4,11 @@ import asyncio
 
 import pytest
 
-from quizglass_server.errors import Unfinished
+from quizglass_server.errors import Overloaded, Unfinished
 from quizglass_server.rpc.transport import incoming
 from quizglass_server.rpc.transport.incoming import Incoming
 from quizglass_server.rpc.transport.receive_slots import ReceiveSlots
+from quizglass_server.scheduling.clients import Client, asked_by
 
 MIB = 1 << 20
 
@@ -24,7 +25,7 @@ class Connections:
         return {peer: self.bytes.get(peer, 0) for peer in peers}
 
 
-class Client:
+class Sender:
     """One message, which comes when the test says so."""
 
     def __init__(self, coming, peer):
@@ -48,7 +49,7 @@ def one_large_at_once(connections, limit_s=60.0):
 
 async def test_a_large_message_is_asked_for_when_the_one_before_is_whole(connections):
     coming = one_large_at_once(connections)
-    first, second = Client(coming, "a"), Client(coming, "b")
+    first, second = Sender(coming, "a"), Sender(coming, "b")
     connections.bytes["b"] = MIB  # as much as it may send unasked, and a little more
     await asyncio.wait_for(first.asked.wait(), 120)
     for _ in range(4):
@@ -63,7 +64,7 @@ async def test_a_large_message_is_asked_for_when_the_one_before_is_whole(connect
 
 async def test_a_small_message_does_not_wait_for_a_large_one(connections):
     coming = one_large_at_once(connections)
-    large, small = Client(coming, "a"), Client(coming, "b")
+    large, small = Sender(coming, "a"), Sender(coming, "b")
     connections.bytes["b"] = 1000
     sending = asyncio.create_task(busy(connections, "a"))
     await asyncio.wait_for(small.asked.wait(), 120)
@@ -73,7 +74,7 @@ async def test_a_small_message_does_not_wait_for_a_large_one(connections):
 
 async def test_a_message_that_stops_in_its_middle_lets_others_begin(connections):
     coming = one_large_at_once(connections)
-    stopped, other = Client(coming, "a"), Client(coming, "b")
+    stopped, other = Sender(coming, "a"), Sender(coming, "b")
     connections.bytes = {"a": 30 * MIB, "b": MIB}
     await asyncio.wait_for(other.asked.wait(), 120)
     for client in (stopped, other):
@@ -83,12 +84,12 @@ async def test_a_message_that_stops_in_its_middle_lets_others_begin(connections)
 async def test_who_waits_for_a_turn_has_a_time_and_leaves_no_place_behind(connections, monkeypatch):
     monkeypatch.setattr(incoming, "_LOOK_S", 60.0)  # nobody sees who is slow
     coming = one_large_at_once(connections, limit_s=0.2)
-    clients = [Client(coming, peer) for peer in ("a", "b", "c")]
+    clients = [Sender(coming, peer) for peer in ("a", "b", "c")]
     for client in clients:
         with pytest.raises(Unfinished):
             await client.task
     assert not coming._slots.waiting
-    last = Client(coming, "d")
+    last = Sender(coming, "d")
     last.sent.set_result(b"whole")
     assert await last.task == b"whole"
 
@@ -96,11 +97,11 @@ async def test_who_waits_for_a_turn_has_a_time_and_leaves_no_place_behind(connec
 async def test_after_a_message_that_was_too_large_the_next_of_its_connection_waits_unless_it_is_small(connections):
     coming = Incoming(4096 * MIB, 64 * MIB, 60.0, connections)
     for _ in range(8):
-        message = Client(coming, "a")
+        message = Sender(coming, "a")
         message.sent.set_result(b"too large")
         await message.task
         coming.judge("a", too_large=True)
-    following, other = Client(coming, "a"), Client(coming, "b")
+    following, other = Sender(coming, "a"), Sender(coming, "b")
     connections.bytes["a"] = MIB
     await asyncio.wait_for(other.asked.wait(), 120)
     for _ in range(4):
@@ -128,3 +129,30 @@ async def busy(connections, peer):
     while True:
         connections.bytes[peer] = connections.bytes.get(peer, 0) + MIB
         await asyncio.sleep(0.001)
+
+
+async def test_turns_go_to_the_address_that_has_fewest_whatever_connections_it_has():
+    turns = ReceiveSlots(3)
+    with asked_by(Client("greedy")):
+        running = [turns.take(f"{number}") for number in range(3)]
+        waiting = [turns.take(f"{number}") for number in range(3, 6)]
+    with asked_by(Client("modest")):
+        modest = turns.take("6")
+    turns.uncount(running[0])
+    assert modest.begun.done()
+    assert not any(slot.begun.done() for slot in waiting)
+
+
+async def test_messages_are_cut_off_where_an_address_has_most_of_what_is_not_whole(connections):
+    coming = Incoming(100 * MIB, 64 * MIB, 60.0, connections)
+    with asked_by(Client("greedy")):
+        greedy = [Sender(coming, f"{number}") for number in range(3)]
+    with asked_by(Client("modest")):
+        modest = Sender(coming, "mine")
+    connections.bytes = {"0": 25 * MIB, "1": 24 * MIB, "2": 23 * MIB, "mine": 40 * MIB}
+    with pytest.raises(Overloaded):
+        await greedy[0].task
+    await connections.looks.get()
+    assert not any(client.task.done() for client in (*greedy[1:], modest))
+    for client in (*greedy[1:], modest):
+        client.task.cancel()

@@ -9,7 +9,7 @@ from quizglass_server.errors import Overloaded
 from quizglass_server.scheduling import admission as admissions
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
-from quizglass_server.scheduling.clients import asked_by
+from quizglass_server.scheduling.clients import Client, asked_by
 from quizglass_server.scheduling.costs import StepCosts
 
 
@@ -92,9 +92,9 @@ def test_a_step_that_is_always_skipped_is_tried_again_in_the_end() -> None:
 class Held:
     """A turn that holds its permit until told."""
 
-    def __init__(self, admission: Admission, client: str = "") -> None:
+    def __init__(self, admission: Admission, address: str = "", connection: str = "") -> None:
         self.inside, self.leave = asyncio.Event(), asyncio.Event()
-        with asked_by(client):
+        with asked_by(Client(address, connection)):
             self.task = asyncio.create_task(self._run(admission))
 
     async def _run(self, admission: Admission) -> None:
@@ -160,14 +160,14 @@ async def test_in_a_full_queue_the_latest_of_who_has_most_gives_way_to_who_has_f
     admission = Admission(limit=1, queue=2)
     greedy = [Held(admission, "greedy") for _ in range(3)]
     await settle()
-    with asked_by("modest"):
+    with asked_by(Client("modest")):
         admission.check_room()
     modest = Held(admission, "modest")
     await settle()
     with pytest.raises(Overloaded):
         await greedy[2].task
     assert (admission.running, admission.waiting) == (1, 2)
-    with asked_by("greedy"), pytest.raises(Overloaded):
+    with asked_by(Client("greedy")), pytest.raises(Overloaded):
         admission.check_room()
     equal = Held(admission, "modest")
     with pytest.raises(Overloaded):

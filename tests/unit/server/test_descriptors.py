@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from quizglass_server import descriptors
-from quizglass_server.descriptors import OWN, connections_allowed
+from quizglass_server.descriptors import OWN, ConnectionRoom, connection_room, connections_allowed
 from quizglass_server.errors import SettingsError
 
 
@@ -99,3 +99,22 @@ def test_too_few_descriptors_are_said_at_the_start(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(descriptors, "in_use", lambda: 20)
     with pytest.raises(SettingsError, match=r"max_connections: .*ulimit -n"):
         connections_allowed(wanted)
+
+
+@pytest.mark.parametrize(
+    ("limit", "wanted", "web", "room"),
+    [
+        (20_000, 0, False, ConnectionRoom(1024, 2048, 0)),
+        (20_000, 0, True, ConnectionRoom(1024, 2048, 512)),
+        (20_000, 5, True, ConnectionRoom(5, 10, 512)),
+        (1024, 0, False, ConnectionRoom(657, 876, 0)),
+        (1024, 0, True, ConnectionRoom(411, 548, 292)),
+    ],
+)
+def test_connections_of_both_kinds_fit_into_the_descriptors(
+    monkeypatch: pytest.MonkeyPatch, limit: int, wanted: int, web: bool, room: ConnectionRoom
+) -> None:
+    monkeypatch.setattr(descriptors, "limit", lambda: limit)
+    monkeypatch.setattr(descriptors, "in_use", lambda: 20)
+    assert connection_room(wanted, web=web) == room
+    assert room.rpc_open + room.web * 9 // 8 <= limit - 20 - OWN

@@ -1,12 +1,14 @@
 """The parts of a session: its log, its segments, what was heard, and the client's window."""
 
+import hashlib
 from collections import deque
 
 import pytest
+from google_crc32c import value as crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass.session import FrameBegin, FrameState, OutputProfile, Segment, SegmentState
+from quizglass.session import FrameBegin, FramePart, FrameState, OutputProfile, Segment, SegmentState
 from quizglass.values import (
     AnswerDelta,
     Citation,
@@ -19,7 +21,7 @@ from quizglass.values import (
 from quizglass_client.channel import KEEPALIVE_S
 from quizglass_client.session.pacing import LEAST, PART, Window
 from quizglass_server.config.options import LinkOptions
-from quizglass_server.errors import InvalidInput
+from quizglass_server.errors import InvalidInput, Overloaded
 from quizglass_server.session.conversation import Conversation, Said
 from quizglass_server.session.dialogue.following import Spoken
 from quizglass_server.session.dialogue.references import asks_to_go_on
@@ -119,6 +121,33 @@ def test_a_frame_that_must_not_be_pinned_takes_nobody_s_room():
     assert gone == []
     assert shelf.status(refused.sha256).state is FrameState.DROPPED
     assert shelf.status(other.sha256).state is FrameState.SEND
+
+
+def shown(shelf, number, size, *, pinned=False):
+    """Send a whole frame to a shelf; its name."""
+    data = bytes([number]) * size
+    name = hashlib.sha256(data).digest()
+    shelf.begin(FrameBegin(name, size, pinned=pinned))
+    shelf.part(FramePart(name, 0, data, crc32c(data)))
+    return name
+
+
+def test_frames_that_one_address_pins_leave_room_for_others_and_theirs_go_first():
+    pool, limits = FramePool(800), ShelfLimits(100, 1000, 20, 20)
+    greedy = [FrameShelf(limits, pool, lambda _: None, lambda _: None, lambda: "greedy") for _ in range(2)]
+    modest = FrameShelf(limits, pool, lambda _: None, lambda _: None, lambda: "modest")
+    mine = shown(modest, 100, 50)
+    loose = shown(greedy[1], 50, 100)
+    pinned = [shown(greedy[0], number, 100, pinned=True) for number in range(7)]
+    with pytest.raises(Overloaded, match="700 bytes of frames are pinned from your address"):
+        shown(greedy[1], 51, 100, pinned=True)
+    other = shown(modest, 101, 50)
+    assert modest.whole(mine)
+    assert modest.whole(other)
+    assert all(greedy[0].whole(name) for name in pinned)
+    assert greedy[1].whole(loose) is None
+    greedy[0].clear()
+    assert pool.bytes == 100
 
 
 TEXTS = st.lists(st.text(st.sampled_from("ab ,.!?:\n"), max_size=30), max_size=20)

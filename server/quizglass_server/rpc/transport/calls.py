@@ -21,19 +21,16 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from quizglass_server.config.logs import Sparing
-from quizglass_server.errors import InvalidInput, Overloaded, QuizglassError
+from quizglass_server.errors import InvalidInput, QuizglassError
+from quizglass_server.rpc.transport.callers import Callers
 from quizglass_server.rpc.transport.guard import Context
 from quizglass_server.rpc.transport.incoming import Incoming
 from quizglass_server.rpc.transport.outgoing import Outgoing, Unread
 from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.rpc.transport.status import to_status
-from quizglass_server.scheduling.clients import asked_by
 
 logger = Sparing(logging.getLogger(__name__))
 
-MAX_CALLS = 2048
-"""Under way at once, over all connections."""
-_RETRY_S = 1.0
 _COLLECTED_BYTES = 64 * 1024 * 1024
 
 Handler = Any
@@ -76,16 +73,19 @@ class Calls(grpc.aio.ServerInterceptor):
         incoming: bounds what is not received yet.
         outgoing: bounds what is not read yet.
         sockets: closes connections of clients that do not read.
+        callers: bounds calls and connections.
     """
 
-    def __init__(self, limits: Limits, incoming: Incoming, outgoing: Outgoing, sockets: Sockets) -> None:
+    def __init__(
+        self, limits: Limits, incoming: Incoming, outgoing: Outgoing, sockets: Sockets, callers: Callers
+    ) -> None:
         self._limits = limits
         self._incoming = incoming
         self._outgoing = outgoing
         self._sockets = sockets
+        self._callers = callers
         self._handlers: dict[str, Handler] = {}
         self._answering: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._running = 0
         self._received = 0
 
     async def intercept_service(
@@ -106,25 +106,24 @@ class Calls(grpc.aio.ServerInterceptor):
         bound = self._limits.of(method)
 
         async def serve(_: object, context: Context) -> None:
-            self._running += 1
             call = _Call(method, handler, context, bound, self._incoming, self._outgoing)
             try:
-                with asked_by(context.peer()):
-                    await self._serve(call)
+                await self._serve(call)
             except Unread:
                 logger.warning("a client does not read; its connection is closed", rpc=method, peer=context.peer())
                 self._sockets.close(context.peer())
             finally:
-                self._running -= 1
                 self._collect(call.received)
 
         return grpc.stream_stream_rpc_method_handler(serve)
 
     async def _serve(self, call: _Call) -> None:
         try:
-            self._check_room(call.bound)
-            async with self._its_turn(call):
-                await call.finish(call.begin(call if call.handler.request_streaming else await call.only()))
+            with self._callers.calling(call.context):
+                if call.bound.check_room is not None:
+                    call.bound.check_room()
+                async with self._its_turn(call):
+                    await call.finish(call.begin(call if call.handler.request_streaming else await call.only()))
         except QuizglassError as error:
             await call.refuse(error.with_traceback(None))  # whose frames hold the message
 
@@ -142,12 +141,6 @@ class Calls(grpc.aio.ServerInterceptor):
         if self._received >= _COLLECTED_BYTES:
             self._received = 0
             gc.collect()
-
-    def _check_room(self, bound: Bound) -> None:
-        if self._running > MAX_CALLS:
-            raise Overloaded(f"{MAX_CALLS} calls are under way; try again later", _RETRY_S)
-        if bound.check_room is not None:
-            bound.check_room()
 
 
 class _Call:

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 import grpc
 
 from quizglass_server.config.logs import set_peer
-from quizglass_server.errors import Overloaded, Stopping, reported
+from quizglass_server.errors import Stopping, reported
 from quizglass_server.rpc.transport.sockets import name_of
 from quizglass_server.rpc.transport.status import to_status
+from quizglass_server.scheduling.clients import current_client
 from quizglass_server.scheduling.deadline import due_within
-
-_RETRY_S = 1.0
+from quizglass_server.scheduling.places import Places
 
 Result = TypeVar("Result")
 _GOING_ON: set[asyncio.Task[Any]] = set()
@@ -50,11 +50,12 @@ class Guard:
     """Counts the handlers that run; shared by the services of one server.
 
     Args:
-        most: how many may run at once, of the methods that hold much for as long as their client likes.
+        most: how many may run at once, of the methods that hold much for as long as their client likes; of these no
+            address runs all.
     """
 
     def __init__(self, most: Mapping[str, int] | None = None) -> None:
-        self._most = most or {}
+        self._places = {method: Places(count, f"calls of {method}") for method, count in (most or {}).items()}
         self._running: Counter[str] = Counter()
         self.draining = False
         """Whether new requests are refused, since the server stops."""
@@ -70,8 +71,8 @@ class Guard:
         set_peer(name_of(context.peer()))
         with self._counted(method):
             try:
-                self._check_room(method)
-                yield
+                with self._admitted(method):
+                    yield
             except (grpc.aio.AbortError, grpc.aio.BaseError):
                 raise
             except Exception as error:
@@ -84,8 +85,7 @@ class Guard:
         Raises:
             Stopping, Overloaded: it must not run.
         """
-        with self._counted(method):
-            self._check_room(method)
+        with self._counted(method), self._admitted(method):
             yield
 
     @contextmanager
@@ -99,12 +99,18 @@ class Guard:
             if not self._running.total():
                 self._idle.set()
 
-    def _check_room(self, method: str) -> None:
+    @contextmanager
+    def _admitted(self, method: str) -> Iterator[None]:
         if self.draining:
             raise Stopping
-        running, most = self._running[method], self._most.get(method)
-        if most is not None and running > most:
-            raise Overloaded(f"{most} calls of {method} are under way; try again later", retry_after_s=_RETRY_S)
+        if (places := self._places.get(method)) is None:
+            yield
+            return
+        place = places.take(current_client())
+        try:
+            yield
+        finally:
+            place.release()
 
     async def drain(self, grace_s: float) -> bool:
         """Refuse new requests, and wait until none runs; whether that came true within `grace_s` seconds."""

@@ -8,6 +8,7 @@ take turns (`receive_slots`); a connection on which little comes in needs none, 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -15,6 +16,7 @@ from time import perf_counter
 from quizglass_server.errors import Overloaded, Unfinished
 from quizglass_server.rpc.transport.receive_slots import ReceiveSlot, ReceiveSlots
 from quizglass_server.rpc.transport.sockets import Sockets
+from quizglass_server.scheduling.clients import current_client
 from quizglass_server.scheduling.memory import trim_soon
 
 _LOOK_S = 0.05
@@ -49,6 +51,8 @@ class _Connection:
     hold_s: float = 0.0
     """How long it waited for its turn because its latest message was too large; 0: that was not."""
     expected: set[_Expected] = field(default_factory=set)
+    address: str = ""
+    """That of the client which used it last: of several, behind a proxy, for one."""
 
 
 @dataclass(eq=False, slots=True)
@@ -63,7 +67,8 @@ class Incoming:
     """What comes in, over all connections.
 
     Args:
-        most_bytes: of messages that are not whole. Beyond, those of the connection that has most of them are ended.
+        most_bytes: of messages that are not whole. Beyond, those of the address that has most of them are ended, there
+            of the connection that has most.
         largest_bytes: of a message.
         limit_s: seconds that a message may take, waiting for its first byte included.
         sockets: where bytes are counted.
@@ -93,6 +98,7 @@ class Incoming:
         timeout = asyncio.timeout(None if patient else self._limit_s)
         expected = _Expected(timeout, self._slots.take(peer), patient)
         connection.expected.add(expected)
+        connection.address = current_client().address
         self._watch()
         try:
             async with timeout:
@@ -181,12 +187,18 @@ class Incoming:
                     self._slots.uncount(slot)
 
     def _bound(self, busy: dict[str, _Connection], unfinished: dict[str, int]) -> None:
-        """End the messages of the connections that have most of what is not whole, beyond what may be."""
+        """End the messages of the addresses and connections that have most of what is not whole, beyond what may be."""
         total = sum(unfinished.values())
-        for peer in sorted(unfinished, key=lambda peer: unfinished[peer], reverse=True):
-            if total <= self._most_bytes:
-                return
-            total -= unfinished[peer]
+        if total <= self._most_bytes:
+            return
+        of_address: Counter[str] = Counter()
+        for peer, size in unfinished.items():
+            of_address[busy[peer].address] += size
+        while total > self._most_bytes and unfinished:
+            peer = max(unfinished, key=lambda peer: (of_address[busy[peer].address], unfinished[peer]))
+            size = unfinished.pop(peer)
+            total -= size
+            of_address[busy[peer].address] -= size
             for expected in busy[peer].expected:
                 if not expected.timeout.expired():
                     expected.too_much = True

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 
+from quizglass_server.scheduling.clients import Client, Holdings, current_client
+
 
 class Unread(Exception):
     """The client did not take a message in time. It cannot be told so: a status comes after what it does not take."""
@@ -17,15 +19,16 @@ class Outgoing:
     """What goes out, over all connections.
 
     Args:
-        most_bytes: that wait to be taken. Beyond, those that have waited longest are ended.
+        most_bytes: that wait to be taken. Beyond, those of the address that has most of them are ended, the oldest
+            first.
         limit_s: seconds that one message may wait.
     """
 
     def __init__(self, most_bytes: int, limit_s: float) -> None:
         self._most_bytes = most_bytes
         self._limit_s = limit_s
-        self._bytes = 0
-        self._waiting: dict[asyncio.Timeout, int] = {}
+        self._held = Holdings()
+        self._waiting: dict[asyncio.Timeout, tuple[Client, int]] = {}
 
     async def message(self, size: int, written: Awaitable[None]) -> None:
         """Wait until a message of `size` bytes is written.
@@ -43,14 +46,19 @@ class Outgoing:
                 raise
             raise Unread from None
         finally:
-            self._bytes -= self._waiting.pop(timeout, 0)
+            self._remove(timeout)
 
     def _add(self, timeout: asyncio.Timeout, size: int) -> None:
-        """Count a message in; the oldest make room, whose bytes are given up at once."""
-        while self._waiting and self._bytes + size > self._most_bytes:
-            oldest = next(iter(self._waiting))
-            self._bytes -= self._waiting.pop(oldest)
-            if not oldest.expired():
-                oldest.reschedule(asyncio.get_running_loop().time())
-        self._waiting[timeout] = size
-        self._bytes += size
+        """Count a message in; others make room, whose bytes are given up at once."""
+        client = Client(current_client().address)
+        self._held.add(client, size)
+        while self._waiting and self._held.total > self._most_bytes:
+            heaviest = max(self._waiting, key=lambda each: self._held.of(self._waiting[each][0]))
+            self._remove(heaviest)
+            if not heaviest.expired():
+                heaviest.reschedule(asyncio.get_running_loop().time())
+        self._waiting[timeout] = client, size
+
+    def _remove(self, timeout: asyncio.Timeout) -> None:
+        if (waiting := self._waiting.pop(timeout, None)) is not None:
+            self._held.remove(*waiting)

@@ -1,21 +1,23 @@
 """Decides which client's message is received next while there is not memory for all large ones.
 
 gRPC lets a client send more than a small message only once the server has asked for it. So a message that is not asked
-for takes no memory to speak of, and its client waits. Slots go to the connection that has fewest.
+for takes no memory to speak of, and its client waits. Slots go to the address that has fewest, there to the connection.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import deque
 from dataclasses import dataclass, field
+
+from quizglass_server.scheduling.clients import Client, Holdings, current_client
 
 
 @dataclass(eq=False, slots=True)
 class ReceiveSlot:
     """The place of one message in the queue, from before it is asked for until it is whole or given up."""
 
-    peer: str
+    client: Client
     counts: bool = False
     """Whether a large message may be coming in by it at the moment."""
     looks: int = 0
@@ -33,8 +35,8 @@ class ReceiveSlots:
 
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once
-        self._counting: Counter[str] = Counter()
-        self._waiting: dict[str, deque[ReceiveSlot]] = {}
+        self._counting = Holdings()
+        self._waiting: dict[Client, deque[ReceiveSlot]] = {}
         self._held: dict[str, asyncio.TimerHandle] = {}
 
     @property
@@ -43,9 +45,11 @@ class ReceiveSlots:
         return bool(self._waiting)
 
     def take(self, peer: str) -> ReceiveSlot:
-        """A slot that begins at once or waits for another one's end; whoever takes it uncounts it in the end."""
-        slot = ReceiveSlot(peer)
-        self._waiting.setdefault(peer, deque()).append(slot)
+        """A slot, over a connection of the current client, that begins at once or waits for another one's end; whoever
+        takes it uncounts it in the end.
+        """
+        slot = ReceiveSlot(Client(current_client().address, peer))
+        self._waiting.setdefault(slot.client, deque()).append(slot)
         self._serve()
         return slot
 
@@ -63,26 +67,27 @@ class ReceiveSlots:
         """No large message is coming in by a slot, though it may not have ended: begin it, and let others begin."""
         if slot.counts:
             slot.counts = False
-            self._counting[slot.peer] -= 1
-            if not self._counting[slot.peer]:
-                del self._counting[slot.peer]
-        queue = self._waiting.get(slot.peer, deque())
+            self._counting.remove(slot.client)
+        queue = self._waiting.get(slot.client, deque())
         if slot in queue:
             queue.remove(slot)
             if not queue:
-                del self._waiting[slot.peer]
+                del self._waiting[slot.client]
         if not slot.begun.done():
             slot.begun.set_result(None)
         self._serve()
 
     def _serve(self) -> None:
-        while (free := self._waiting.keys() - self._held.keys()) and self._counting.total() < self._at_once:
-            peer = min((peer for peer in self._waiting if peer in free), key=self._counting.__getitem__)
-            queue = self._waiting.pop(peer)
+        while self._counting.total < self._at_once:
+            free = (client for client in self._waiting if client.connection not in self._held)
+            client = min(free, key=self._counting.of, default=None)
+            if client is None:
+                return
+            queue = self._waiting.pop(client)
             slot = queue.popleft()
             if queue:
-                self._waiting[peer] = queue  # behind the others
+                self._waiting[client] = queue  # behind the others
             if not slot.begun.done():
                 slot.begun.set_result(None)
                 slot.counts = True
-                self._counting[peer] += 1
+                self._counting.add(client)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from quizglass_server.scheduling.clients import current_client
 from quizglass_server.web.http.asgi import Headers, Message, Receive
 
 
@@ -23,7 +25,7 @@ class Bodies:
     """What is coming in, over all connections.
 
     Args:
-        most_bytes: of bodies that are not whole yet. Beyond, the largest is given up.
+        most_bytes: of bodies that are not whole yet. Beyond, the largest of the address that has most is given up.
         limit_s: seconds in which a body has to be whole, or the next piece of one that is a stream of messages.
     """
 
@@ -50,15 +52,22 @@ class Bodies:
 
     def came(self) -> None:
         """Give up the largest bodies while all together are too much, also those whose clients send nothing more."""
-        left = sorted((body for body in self._bodies if not body.too_much), key=lambda body: body.held)
+        left = {body for body in self._bodies if not body.too_much}
         while left and sum(body.held for body in left) > self._most_bytes:
-            left.pop().give_up()
+            of_address: Counter[str] = Counter()
+            for body in left:
+                of_address[body.address] += body.held
+            largest = max(left, key=lambda body: (of_address[body.address], body.held))
+            left.remove(largest)
+            largest.give_up()
 
 
 class Body:
     """One body; calling it is ASGI's `receive`."""
 
     def __init__(self, bodies: Bodies, receive: Receive, most_bytes: int, stream: bool) -> None:
+        self.address = current_client().address
+        """Of the client that sends it."""
         self._bodies = bodies
         self._receive = receive
         self._most_bytes = most_bytes

@@ -1,42 +1,122 @@
-"""One connection of HTTP/1.1: uvicorn's, with the times that it leaves to its users.
+"""One connection of HTTP/1.1: uvicorn's, with the places and the times that it leaves to its users.
 
 A client has a time to send the headers of a request, one in which it takes what it is sent, and one in which it asks
-again. There are so many connections and no more.
+again. A connection has one request at a time, so a bound on connections is one on requests: there are so many places,
+shared between addresses (`scheduling.places`).
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from quizglass_server.errors import Overloaded
+from quizglass_server.rpc.transport.proxies import Proxies
+from quizglass_server.scheduling.clients import Client
+from quizglass_server.scheduling.places import Place, Places
+from quizglass_server.web.http.asgi import Scope
+
 HEADER_S = 10.0
 """Seconds from the first byte of a request, or the opening of the connection, to the end of the headers."""
 UNREAD_S = 30.0
 """Seconds that a response may wait for its client to read some of it."""
-MOST_CONNECTIONS = 512
+TOLD_S = 2.0
+"""Seconds in which a connection without a place may ask, to be refused with a reason."""
+_SHARE_TOLD = 8
+"""There may be one such connection for so many places; beyond, they are closed as they come."""
+_REST_S = 1.0
+"""An idle connection makes room for another of its address once it was idle for so long."""
+_STATE = "connection"
 
 
 class Connection(H11Protocol):
-    """A connection that ends where its client takes its time."""
+    """A connection that ends where its client takes its time.
+
+    Args:
+        places: for connections.
+        proxies: says who a client is.
+        given: what uvicorn gives a protocol.
+    """
 
     _timer: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
+    _place: Place | None = None
+    _refusal: Overloaded | None = None
+
+    def __init__(self, *, places: Places, proxies: Proxies, **given: Any) -> None:
+        super().__init__(**given)
+        self._places = places
+        self._proxies = proxies
+        self.app_state = {**self.app_state, _STATE: self}
+
+    @classmethod
+    def of(cls, scope: Scope) -> Connection:
+        """The connection that a request came over."""
+        connection: Connection = scope["state"][_STATE]
+        return connection
 
     def connection_made(self, transport: Any) -> None:
-        """Begin to wait for a request, unless there are too many connections."""
+        """Begin to wait for a request."""
         super().connection_made(transport)
-        if len(self.connections) > MOST_CONNECTIONS:
+        try:
+            self._place = self._places.take(self.client_for(()))
+        except Overloaded as refusal:
+            self._refusal = refusal
+        else:
+            self.idle()
+        told = max(1, self._places.most // _SHARE_TOLD)
+        if self._refusal is not None and len(self.connections) > self._places.most + told:
             transport.abort()
         else:
-            self._timer = self.loop.call_later(HEADER_S, transport.abort)
+            self._timer = self.loop.call_later(TOLD_S if self._refusal else HEADER_S, transport.abort)
+
+    def client_for(self, forwarded: tuple[str, ...]) -> Client:
+        """The client of a request, given the values of its header `X-Forwarded-For`."""
+        host, port = self.client or ("unknown", 0)
+        return self._proxies.client(host, f"web {host} {port}", forwarded)
+
+    def admit(self, client: Client) -> None:
+        """Begin a request of a client.
+
+        Raises:
+            Overloaded: there is no place for it.
+        """
+        if self._place is None or self._place.released:
+            raise self._refusal or Overloaded("the connection made room for another one; try again", 0.0)
+        self._place.move(client)
+        self._place.busy()
+
+    def idle(self, give_way: Callable[[], None] | None = None, rest_s: float = _REST_S) -> None:
+        """Say that the connection may make room for another one from now on: by `give_way`, or by being closed.
+
+        One of the same address takes its place after `rest_s` seconds.
+        """
+        if self._place is not None:
+            self._place.idle(give_way or self.transport.abort, rest_s)
+
+    def busy(self) -> None:
+        """Say that the request is being worked on."""
+        if self._place is not None:
+            self._place.busy()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, if the connection has a place."""
+        if self._place is None or self._place.released:
+            self.transport.close()
+        else:
+            self.idle()
+        super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clocks."""
+        """Stop the clocks, and give the place back."""
         self._stop_waiting()
         self.resume_writing()
+        if self._place is not None:
+            self._place.release()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

@@ -11,19 +11,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from quizglass_server.errors import reported
+from quizglass_server.errors import Overloaded, reported
+from quizglass_server.rpc.transport.proxies import FORWARDED
 from quizglass_server.rpc.transport.status import http_status
-from quizglass_server.scheduling.clients import asked_by
+from quizglass_server.scheduling.clients import Client, asked_by
 from quizglass_server.web.http.asgi import App, Gone, Message, Receive, Scope, Send, header, respond_json
 from quizglass_server.web.http.bodies import Bodies, Body, TurnedAway
+from quizglass_server.web.http.connection import Connection
 from quizglass_server.web.http.origins import Origins
 
-MOST_REQUESTS = 256
-"""Most requests that are answered at once."""
 _RETRY_AFTER = (b"retry-after", b"1")
 _CLOSE = (b"connection", b"close")
 # To a client that is still sending, a response would be lost with the connection: so much of a refused body is read.
 _DISCARDED_BYTES, _DISCARDED_S = 16 * 1024 * 1024, 2.0
+# A connection whose client is sending a body, or is told something now and then, makes room for one of another address,
+# and after so long for one of its own.
+_SENDING_REST_S, _LISTENING_REST_S = 10.0, 60.0
 _SECURITY = (
     (
         b"content-security-policy",
@@ -51,6 +54,8 @@ class Route:
     """Whether the body is a stream of messages, each of which may have so many bytes."""
     public: bool = False
     """Whether anyone may ask, whatever they call the server and however much it has to do."""
+    listening: bool = False
+    """Whether the response says something now and then for as long as the client likes."""
 
     @property
     def allowed(self) -> str:
@@ -71,21 +76,24 @@ class Gate:
         self._routes = routes
         self._origins = origins
         self._bodies = bodies
-        self._running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         reply = _Reply(send, self._shared(scope), has_body=_has_body(scope))
-        self._running += 1
+        connection = Connection.of(scope)
+        client = connection.client_for(_forwarded(scope))
         try:
             route = self._route(scope)
+            if route is None or not route.public:
+                _admit(connection, client)
             if route is None:
                 await self._preflight(scope, reply)
                 return
-            with self._bodies.receiving(receive, route.most_bytes, stream=route.stream) as body:
+            receiving = self._bodies.receiving(receive, route.most_bytes, stream=route.stream)
+            with asked_by(client), receiving as body:
                 body.whole = reply.whole
                 reply.body = body
-                await self._answer(route, scope, body, reply)
+                await self._answer(route, scope, _Held(connection, route, body, reply))
         except TurnedAway as refusal:
             await _refuse(refusal, scope, receive, reply)
         except Gone:
@@ -93,30 +101,17 @@ class Gate:
         except Exception as error:
             known = reported(error, scope["path"])
             await _refuse(TurnedAway(http_status(known), known.message), scope, receive, reply)
-        finally:
-            self._running -= 1
 
-    async def _answer(self, route: Route, scope: Scope, body: Body, reply: _Reply) -> None:
+    async def _answer(self, route: Route, scope: Scope, held: _Held) -> None:
         """Let the application answer; one that a refused body cuts off has nothing more to say."""
-        refusals: list[TurnedAway] = []
-
-        async def receive() -> Message:
-            try:
-                return await body()
-            except TurnedAway as refusal:
-                refusals.append(refusal)
-                reply.muted = True
-                return {"type": "http.disconnect"}
-
         try:
-            with asked_by(f"web {scope.get('client')}"):
-                await route.app(scope, receive, reply)
+            await route.app(scope, held.receive, held.send)
         except Exception:
-            if not refusals:
+            if held.refusal is None:
                 raise
-        if refusals:
-            reply.muted = False
-            raise refusals[0]
+        if held.refusal is not None:
+            held.reply.muted = False
+            raise held.refusal
 
     def _route(self, scope: Scope) -> Route | None:
         """What answers a request; None stands for the question of a browser whether it may ask.
@@ -135,8 +130,6 @@ class Gate:
         if not self._origins.takes_origin(origin, host, scope["scheme"]):
             told = f"pages from {(origin or '')[:80]!r} may not ask this server; name that in --web-origins if they may"
             raise TurnedAway(403, told)
-        if self._running > MOST_REQUESTS:
-            raise TurnedAway(503, f"{MOST_REQUESTS} requests are under way; try again later")
         if route is None:
             raise TurnedAway(404, f"there is nothing at {scope['path'][:200]!r}")
         if scope["method"] == "OPTIONS":
@@ -169,6 +162,43 @@ class Gate:
         headers = [(name, value.encode("latin-1")) for name, value in allowed]
         await reply({"type": "http.response.start", "status": 204, "headers": headers})
         await reply({"type": "http.response.body", "body": b""})
+
+
+class _Held:
+    """A request's connection while it is received and answered: whether it may make room for another one."""
+
+    def __init__(self, connection: Connection, route: Route, body: Body, reply: _Reply) -> None:
+        self._connection = connection
+        self._route = route
+        self._body = body
+        self.reply = reply
+        self.refusal: TurnedAway | None = None
+        """Why its body is not received any further."""
+        if not body.whole:
+            self._sending()
+
+    def _sending(self) -> None:
+        self._connection.idle(self._body.give_up, _SENDING_REST_S)
+
+    async def receive(self) -> Message:
+        """ASGI's `receive`."""
+        try:
+            message = await self._body()
+        except TurnedAway as refusal:
+            self.refusal = self.refusal or refusal
+            self.reply.muted = True
+            return {"type": "http.disconnect"}
+        if self._body.whole:
+            self._connection.busy()
+        elif self._route.stream:
+            self._sending()
+        return message
+
+    async def send(self, message: Message) -> None:
+        """ASGI's `send`."""
+        await self.reply(message)
+        if self._route.listening and message.get("more_body", True):
+            self._connection.idle(rest_s=_LISTENING_REST_S)
 
 
 class _Reply:
@@ -204,6 +234,18 @@ def _check_method(scope: Scope, route: Route) -> None:
     if scope["method"] not in route.allowed.split(", "):
         headers = ((b"allow", route.allowed.encode()),)
         raise TurnedAway(405, f"{scope['path']} takes {route.allowed}", headers)
+
+
+def _admit(connection: Connection, client: Client) -> None:
+    try:
+        connection.admit(client)
+    except Overloaded as refusal:
+        raise TurnedAway(HTTPStatus.SERVICE_UNAVAILABLE, refusal.message) from None
+
+
+def _forwarded(scope: Scope) -> tuple[str, ...]:
+    name = FORWARDED.encode()
+    return tuple(value.decode("latin-1") for key, value in scope["headers"] if key == name)
 
 
 def _has_body(scope: Scope) -> bool:

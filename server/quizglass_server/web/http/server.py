@@ -6,13 +6,17 @@ import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import uvicorn
 
 from quizglass_server.config.listening import cannot_listen
+from quizglass_server.rpc.transport.proxies import Proxies
+from quizglass_server.scheduling.places import Places
 from quizglass_server.web.http.asgi import App
 from quizglass_server.web.http.connection import Connection
 
+MOST_CONNECTIONS = 512
 IDLE_S = 75
 """A connection that nobody uses gives its descriptor back after so many seconds."""
 _DATE_S = 1.0
@@ -59,9 +63,13 @@ class WebServer:
         app: answers requests.
         host: address to listen on.
         port: to listen on; 0 takes a free one.
+        connections: that there may be.
+        proxies: says who clients are; None: no proxy is trusted.
     """
 
-    def __init__(self, app: App, host: str, port: int) -> None:
+    def __init__(
+        self, app: App, host: str, port: int, connections: int = MOST_CONNECTIONS, proxies: Proxies | None = None
+    ) -> None:
         """Take the port; `start` serves.
 
         Raises:
@@ -69,9 +77,10 @@ class WebServer:
         """
         self._socket = _bound(host, port)
         self.port: int = self._socket.getsockname()[1]
+        places = Places(connections, "connections")
         config = uvicorn.Config(
             app,
-            http=Connection,
+            http=partial(Connection, places=places, proxies=proxies or Proxies()),  # type: ignore[arg-type]
             ws="none",
             lifespan="off",
             log_config=None,
