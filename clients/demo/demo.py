@@ -23,6 +23,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.rule import Rule
 
+from quizglass.text import escape_unencodable_output
 from quizglass_client import Answer, Client, ClientError, Event
 from quizglass_client.local import LocalServer
 from quizglass_client.terminal.page import show_page
@@ -77,6 +78,7 @@ SCENES = (
 
 def main() -> int:
     """Run the demo. Returns the exit status."""
+    escape_unencodable_output()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
     parser.add_argument("--workdir", type=Path, default=Path(".run/demo"))

@@ -20,6 +20,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.rule import Rule
 
+from quizglass.text import escape_unencodable_output
 from quizglass_client import Answer, Client, ClientError
 from quizglass_client.local import LocalServer
 from quizglass_client.terminal.page import show_page
@@ -38,6 +39,7 @@ WEB_PORT = 50062
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo. Returns the exit status."""
+    escape_unencodable_output()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workdir", type=Path, default=Path("work/everyday"))
     parser.add_argument("--adapters", type=Path, default=ADAPTERS)

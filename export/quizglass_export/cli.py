@@ -13,6 +13,7 @@ from pathlib import Path
 
 import shtab
 
+from quizglass.text import escape_unencodable_output
 from quizglass_export import adapter_command, starter_command
 from quizglass_export.assembly import command as bundling
 from quizglass_export.bundles import command as bundles
@@ -80,6 +81,7 @@ def _complete_paths(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
+    escape_unencodable_output()
     arguments = sys.argv[1:] if arguments is None else arguments
     args = build_parser(arguments).parse_args(arguments)
     try:

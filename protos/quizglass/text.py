@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 import unicodedata
 
 _STEERING = ("Cc", "Cs")
@@ -18,3 +20,13 @@ def plain(text: str) -> str:
     return "".join(
         c if c == "\n" or unicodedata.category(c) not in _STEERING else " " for c in text if c not in _DIRECTIONS
     )
+
+
+def escape_unencodable_output() -> None:
+    """Write characters that the encoding of standard output lacks as escapes, such as \\u8003; they end no command.
+
+    For the beginning of a command. A terminal or pipe in Latin-1 or ASCII lacks most names of the world.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

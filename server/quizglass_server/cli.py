@@ -14,7 +14,7 @@ from typing import Any, Literal, NoReturn, get_args, get_origin
 import shtab
 from pydantic.fields import FieldInfo
 
-from quizglass.text import plain
+from quizglass.text import escape_unencodable_output, plain
 from quizglass_server import __version__
 from quizglass_server.config.settings import GROUPS, Settings, as_toml, fields_of, load_settings
 from quizglass_server.config.sources import CONFIG_VARIABLE, PREFIX, suggestion
@@ -97,6 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status; see `--help`.
     """
+    escape_unencodable_output()
     try:
         given = _parse(sys.argv[1:] if arguments is None else arguments)
         if given.command == "doctor":

@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from quizglass.text import plain
+from quizglass.text import escape_unencodable_output, plain
 from quizglass_server.config import logs
 from quizglass_server.config.address import MilvusAddress, knowledge_address
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0 when all is well, 1 when something was damaged or lost, 4 when it could not be done, 130 when interrupted.
     """
+    escape_unencodable_output()
     options = _parser().parse_args(arguments)
     try:
         said, status = options.run(options)

@@ -11,6 +11,7 @@ from importlib.metadata import version
 
 import shtab
 
+from quizglass.text import escape_unencodable_output
 from quizglass_client.channel import DEFAULT_TARGET
 from quizglass_client.cli import (
     about,
@@ -39,6 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # what libraries find strange in a file is nothing that its owner can act on
+    escape_unencodable_output()
     try:
         return _run(parser().parse_args(argv))
     except UsageError as error:

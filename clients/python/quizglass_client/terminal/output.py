@@ -30,8 +30,13 @@ class UsageError(Exception):
 
 
 def print_json(value: object) -> None:
-    """One JSON value on one line, at once."""
-    print(json_line(value), flush=True)
+    """One JSON value on one line, at once; in ASCII where standard output lacks some of its characters."""
+    line = json_line(value)
+    try:
+        line.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        line = json.dumps(json.loads(line))
+    print(line, flush=True)
 
 
 def json_line(value: object) -> str:
