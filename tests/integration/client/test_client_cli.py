@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,8 +13,6 @@ from quizglass_client.cli import main
 from quizglass_server.domain import turns as domain
 from quizglass_server.errors import EngineFailed, EngineLost
 from tests.support.rpc_fakes import EVENTS, png, serving_on_a_thread
-
-README = Path(__file__).parents[3] / "README.md"
 
 
 @pytest.fixture
