@@ -19,6 +19,7 @@ LAYERS = {
     "hashes": "",
     "offline": "",
     "parent_death": "",
+    "steady_clock": "",
     "template_sandbox": "",
     "schemas": "",
     "descriptors": "errors",
@@ -47,18 +48,18 @@ LAYERS = {
         "config domain engines engines.llama.link engines.llama.process engines.onnx errors hashes models scheduling"
     ),
     "knowledge.content": "domain errors markup",
-    "knowledge.database": "domain errors knowledge.content",
+    "knowledge.database": "domain errors knowledge.content steady_clock",
     "knowledge.index": "domain errors hashes knowledge.content knowledge.database scheduling",
     "knowledge.ingest": "domain errors knowledge.content knowledge.database knowledge.index markup roles scheduling",
     "knowledge.search": "domain knowledge.content knowledge.database knowledge.index",
-    "knowledge.repair": "errors hashes knowledge.content knowledge.database knowledge.index",
+    "knowledge.repair": "errors hashes knowledge.content knowledge.database knowledge.index steady_clock",
     "knowledge.milvus": (
         "config domain errors knowledge.content knowledge.database knowledge.index knowledge.ingest "
-        "knowledge.search markup roles scheduling"
+        "knowledge.search markup roles scheduling steady_clock"
     ),
     "knowledge": (
         "config decoding domain engines errors knowledge.content knowledge.database knowledge.index "
-        "knowledge.ingest knowledge.milvus knowledge.repair knowledge.search markup roles"
+        "knowledge.ingest knowledge.milvus knowledge.repair knowledge.search markup roles steady_clock"
     ),
     "memory": (
         "config decoding domain errors knowledge knowledge.content knowledge.database knowledge.ingest roles scheduling"
@@ -72,7 +73,7 @@ LAYERS = {
     "policies": "domain steps steps.language",
     "assistant": "config decoding domain errors policies roles scheduling steps steps.language steps.lookup turn",
     "session.output": "domain errors",
-    "session.dialogue": "config domain errors steps.language steps.lookup",
+    "session.dialogue": "config domain errors steady_clock steps.language steps.lookup",
     "session": "assistant coaching config domain errors scheduling session.dialogue session.output turn",
     "doctor": (
         "bundle config decoding descriptors engines.llama.native engines.llama.process engines.onnx errors knowledge "

@@ -23,7 +23,6 @@ from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.errors import CopiesLeft, KnowledgeFailed
 from quizglass_server.knowledge.content.records import AddReport, Change, EntryDraft, VectorKind
-from quizglass_server.knowledge.database.clock import StoreClock
 from quizglass_server.knowledge.database.lock import lock_directory
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.row_cache import RowCache, entry_bytes
@@ -44,6 +43,7 @@ from quizglass_server.knowledge.search.ranking import best_of_views
 from quizglass_server.markup.converter import Converter
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
+from quizglass_server.steady_clock import SteadyClock
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class KnowledgeBase:
             check_before_opening(directory)
             state = last_state(directory)
             self._count = state.count
-            self._clock = StoreClock(state.clock)
+            self._clock = SteadyClock(state.clock)
             self._time_kept: float = state.clock
             self._store = StoreThreads(directory / FILE, self._clock)
             opened.enter_context(closing(self._store))

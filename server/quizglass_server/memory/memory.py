@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from quizglass.values import Filter, MemoryStats, Order
@@ -90,7 +91,8 @@ class SightingMemory:
 
     def remember(self, seen: Seen) -> None:
         """Take a sighting in. Returns at once and raises nothing: it is written later, or counted as lost."""
-        self._queue.put(seen)
+        sighting = seen.sighting
+        self._queue.put(replace(seen, sighting=replace(sighting, time=sighting.time + self._ahead())))
 
     async def by_picture(self, vectors: Sequence[Vector], query: SightingQuery) -> list[SightingHit]:
         """Sightings that look like any of these views of one thing.
@@ -100,7 +102,7 @@ class SightingMemory:
         Raises:
             RoleMissing: without an image encoder.
         """
-        options, wide = SearchOptions(filter_of(query.filter)), max(_FIRST_LOOK, 4 * query.limit)
+        options, wide = SearchOptions(self._filter(query.filter)), max(_FIRST_LOOK, 4 * query.limit)
         while True:
             entries = await self._store.search_crops(vectors, wide, options)
             least = -1.0 if query.least_score is None else query.least_score
@@ -109,7 +111,7 @@ class SightingMemory:
             if query.order is Order.BEST or len(entries) < wide or entries[-1].score < least:
                 break  # the latest may be any of those that are as good, the best are the first
             wide *= 4
-        return _ordered([_hit(hit) for hit in entries if hit.score >= least], query.order)[: query.limit]
+        return _ordered([self._hit(hit) for hit in entries if hit.score >= least], query.order)[: query.limit]
 
     async def by_text(self, vector: Vector | None, words: str, query: SightingQuery) -> list[SightingHit]:
         """Sightings whose question, answer and names fit best, in the order asked for.
@@ -117,14 +119,14 @@ class SightingMemory:
         Raises:
             RoleMissing: without a text encoder.
         """
-        options = SearchOptions(filter_of(query.filter), per_entry=True)
+        options = SearchOptions(self._filter(query.filter), per_entry=True)
         chunks = await self._store.search_texts(vector, query.limit, words, options)
-        return _ordered([_hit(EntryHit(chunk.entry, chunk.score)) for chunk in chunks], query.order)
+        return _ordered([self._hit(EntryHit(chunk.entry, chunk.score)) for chunk in chunks], query.order)
 
     async def latest(self, query: SightingQuery) -> list[SightingHit]:
         """The latest sightings, latest first."""
-        entries = await self._store.newest(query.limit, filter_of(query.filter))
-        return [SightingHit(sighting_of(entry), 0.0) for entry in entries]
+        entries = await self._store.newest(query.limit, self._filter(query.filter))
+        return [self._hit(EntryHit(entry, 0.0)) for entry in entries]
 
     async def thumbnail(self, id: str) -> bytes:
         """The small picture of a sighting, JPEG. Raises NotFound."""
@@ -146,7 +148,7 @@ class SightingMemory:
             How many, and the number of the commit: a compaction up to it has removed the bytes.
         """
         await self._queue.settle()
-        forgotten = await self._store.discard(filter_of(wanted))
+        forgotten = await self._store.discard(self._filter(wanted))
         self._forgotten.set()
         with suppress(KnowledgeFailed):
             await self._store.empty_log()
@@ -163,8 +165,8 @@ class SightingMemory:
         return MemoryStats(
             sightings=self._store.count(),
             bytes=await self._store.size(),
-            oldest_time=oldest,
-            latest_time=latest,
+            oldest_time=max(0, oldest - self._ahead()) if oldest else 0,
+            latest_time=max(0, latest - self._ahead()) if latest else 0,
             ttl=options.memory_ttl_s,
             max_sightings=options.memory_sightings,
             max_bytes=options.memory_bytes,
@@ -187,6 +189,23 @@ class SightingMemory:
             await asyncio.wait({self._tidying})
             await self._store.close()
 
+    def _ahead(self) -> int:
+        """Seconds by which the store's time is ahead of the system's, which was set back, or behind it.
+
+        Sightings are kept by the store's time, which passes evenly, and told by the system's: what was seen an hour ago
+        was an hour ago, whatever clocks were set to since.
+        """
+        return round(self._store.now() - time.time())
+
+    def _hit(self, hit: EntryHit) -> SightingHit:
+        sighting = sighting_of(hit.entry)
+        return SightingHit(replace(sighting, time=max(0, sighting.time - self._ahead())), hit.score)
+
+    def _filter(self, wanted: SightingFilter) -> Filter:
+        times = (wanted.time_from, wanted.time_until)
+        time_from, time_until = (max(1, each + self._ahead()) if each else 0 for each in times)
+        return filter_of(replace(wanted, time_from=time_from, time_until=time_until))
+
     async def _write(self, seen: Seen) -> None:
         vectors = []
         if self._image_encoder is not None:
@@ -202,12 +221,8 @@ class SightingMemory:
         await self._make_room()
 
     async def _forget_old(self) -> None:
-        """Forget what is older than the options allow: those kept when they allowed more do not expire yet.
-
-        When they were seen is by the system's clock, which may be behind the store's after it was set back, and must
-        not expire anything by jumping ahead.
-        """
-        now = int(min(time.time(), self._store.now()))
+        """Forget what is older than the options allow: those kept when they allowed more do not expire yet."""
+        now = int(self._store.now())
         expired, _ = await self._store.discard(Filter(time_until=max(1, now - self.options.memory_ttl_s)))
         if expired:
             logger.info("sightings expired", extra={"count": expired})
@@ -247,10 +262,6 @@ def _private(directory: Path) -> None:
             directory.chmod(mode & ~_OTHERS)
     except OSError as error:
         raise KnowledgeFailed(f"memory directory {directory}: cannot be used: {meaning(error)}") from error
-
-
-def _hit(hit: EntryHit) -> SightingHit:
-    return SightingHit(sighting_of(hit.entry), hit.score)
 
 
 def _ordered(hits: list[SightingHit], order: Order) -> list[SightingHit]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+from datetime import datetime, timedelta
 
 import pytest
 from PIL import Image
@@ -136,6 +137,19 @@ async def test_a_turn_answers_when_the_wearer_last_saw_this(tmp_path):
         assert [(c.entry_id, c.start) for c in answer.done.citations] == [(seen.turn_id, 0)]
         await stage.settled()
         assert len(await client.memory.search()) == 1, "a turn that recalls is not remembered itself"
+
+
+@pytest.mark.usefixtures("midday")
+async def test_what_was_seen_days_ago_is_not_of_today_where_the_clock_was_set_back(tmp_path):
+    async with remembering(tmp_path) as (stage, client):
+        await saw(client, "red", policy="image")
+        await stage.settled()
+        stage.memory._store._clock._start += 3 * 86_400  # three days pass, and the system's clock is set back by them
+        answer = await client.answer("When did I last see this?", shot("red", 80), recall=True)
+        day = datetime.now() - timedelta(days=3)
+        assert answer.text.startswith(f"You last saw this (Velmora) on {day:%A} at ")
+        (seen,) = await client.memory.search()
+        assert abs(seen.age - 3 * 86_400) <= 60
 
 
 @pytest.mark.usefixtures("midday")

@@ -13,7 +13,7 @@ from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.perceptual_hash import alike, perceptual_hash_of
 from quizglass_server.knowledge.database.checksums import StoreState, label_digest, labels_sum, row_digest, signed
 from quizglass_server.knowledge.database.clean_shutdown import FILE, CleanShutdownFlag, ShutdownRecord, read_flag
-from quizglass_server.knowledge.database.clock import StoreClock
+from quizglass_server.steady_clock import SteadyClock
 
 NUMBERS = st.integers(1, 2**40)
 COLUMNS = st.lists(st.one_of(st.integers(), st.text(max_size=8), st.binary(max_size=8)), max_size=6)
@@ -76,13 +76,13 @@ def test_a_marker_says_what_was_written_or_nothing(tmp_path: Path) -> None:
 
 
 def test_a_clock_set_back_does_not_bring_time_back() -> None:
-    assert StoreClock(1000.0, wall=lambda: 10.0, counter=lambda: 5.0)() == 1000.0
-    assert StoreClock(1000.0, wall=lambda: 2000.0, counter=lambda: 5.0)() == 2000.0
+    assert SteadyClock(1000.0, wall=lambda: 10.0, counter=lambda: 5.0)() == 1000.0
+    assert SteadyClock(1000.0, wall=lambda: 2000.0, counter=lambda: 5.0)() == 2000.0
 
 
 def test_a_clock_that_jumps_while_the_server_runs_is_not_followed() -> None:
     wall, passed = [1000.0], [50.0]
-    clock = StoreClock(0.0, wall=lambda: wall[0], counter=lambda: passed[0])
+    clock = SteadyClock(0.0, wall=lambda: wall[0], counter=lambda: passed[0])
     wall[0] += 1e9
     passed[0] += 3
     assert clock() == 1003.0

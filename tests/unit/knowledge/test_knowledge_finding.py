@@ -13,7 +13,6 @@ from quizglass.values import Filter, SearchMode
 from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.errors import CopiesLeft, KnowledgeFailed, NotFound, RoleMissing
 from quizglass_server.knowledge import IndexOptions
-from quizglass_server.knowledge.database.clock import StoreClock
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.database.writer import DatabaseWriter
@@ -23,6 +22,7 @@ from quizglass_server.knowledge.repair import inspection
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
 from quizglass_server.knowledge.search.ranking import fused
+from quizglass_server.steady_clock import SteadyClock
 from tests.support.knowledge.fakes import (
     FakeTextEncoder,
     hashed,
@@ -192,7 +192,7 @@ async def test_time_does_not_go_back_with_the_system_clock(tmp_path: Path) -> No
     await base.add(stream([pictured("a", text="Words.", expires_after=100)]))
     await base.close()
     base = await open_base(tmp_path)
-    assert isinstance(base._clock, StoreClock)
+    assert isinstance(base._clock, SteadyClock)
     assert (await base.get("a")).expires_after in (99, 100)
     await base.close()
 

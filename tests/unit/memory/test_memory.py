@@ -112,6 +112,7 @@ NOW = datetime(2026, 11, 21, 14, 5, tzinfo=UTC)  # a Saturday
     [
         (timedelta(minutes=1), "today at 14:04"),
         (timedelta(hours=-1), "today at 15:05"),
+        (timedelta(days=-1), "on 22 November at 14:05"),
         (timedelta(hours=15), "yesterday at 23:05"),
         (timedelta(days=2), "on Thursday at 14:05"),
         (timedelta(days=6), "on Sunday at 14:05"),

@@ -11,6 +11,7 @@ from quizglass_server.errors import InvalidInput, SessionExpired, SessionForged,
 from quizglass_server.session.dialogue import token as token_module
 from quizglass_server.session.dialogue.following import Dialogue, Spoken
 from quizglass_server.session.dialogue.token import LONGEST, DialogueSealer
+from quizglass_server.steady_clock import SteadyClock
 from tests.support.clock import Clock
 
 KEY, OTHER = bytes(range(32)), bytes(32)
@@ -49,6 +50,22 @@ def test_a_dialogue_comes_back_or_its_end_does(dialogue: Dialogue) -> None:
 
 def test_another_server_with_the_same_key_goes_on() -> None:
     assert sessions(KEY).open(TOKEN) == DIALOGUE
+
+
+@pytest.mark.parametrize("jump", [86_400, -86_400])
+def test_a_system_clock_that_jumps_ends_no_dialogue_and_prolongs_none(
+    jump: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed, wall = Clock(5.0), Clock(1_000_000.0)
+    monkeypatch.setattr(token_module, "SteadyClock", lambda: SteadyClock(wall=wall, counter=passed))
+    sealer = DialogueSealer([KEY], TTL)
+    token = sealer.seal(DIALOGUE)
+    wall.now += jump
+    passed.now += TTL - 1
+    assert sealer.open(token) == DIALOGUE
+    passed.now += 2
+    with pytest.raises(SessionExpired):
+        sealer.open(token)
 
 
 def test_keys_rotate() -> None:

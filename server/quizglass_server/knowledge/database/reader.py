@@ -34,7 +34,6 @@ from quizglass_server.knowledge.database.checksums import (
     row_digest,
     signed,
 )
-from quizglass_server.knowledge.database.clock import Clock
 from quizglass_server.knowledge.database.schema import (
     CHUNK_COLUMNS,
     ENTRY_COLUMNS,
@@ -42,6 +41,7 @@ from quizglass_server.knowledge.database.schema import (
     connect,
     explained,
 )
+from quizglass_server.steady_clock import Clock
 
 UNUSABLE = "unusable:"
 """Prefix of the space of a vector that could not be made; its blob is empty."""

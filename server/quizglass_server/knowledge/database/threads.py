@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.database.clock import Clock
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.writer import DatabaseWriter
+from quizglass_server.steady_clock import Clock
 
 _READERS = 2
 _TOGETHER = 64  # jobs that share one commit, and with it one wait for the disk

@@ -17,9 +17,9 @@ from quizglass_server.knowledge.content.records import Change, EntryDraft, Filed
 from quizglass_server.knowledge.database import checksums as checks
 from quizglass_server.knowledge.database.checksums import StoreState, label_digest, labels_of, row_digest
 from quizglass_server.knowledge.database.clean_shutdown import CleanShutdownFlag, ShutdownRecord
-from quizglass_server.knowledge.database.clock import Clock
 from quizglass_server.knowledge.database.reader import UNUSABLE
 from quizglass_server.knowledge.database.schema import CHUNK_COLUMNS, ENTRY_COLUMNS, PICTURE_COLUMNS, connect, explained
+from quizglass_server.steady_clock import Clock
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,6 @@ from quizglass_server.domain.entries import ChunkHit, EntryHit, PicturedEntry, S
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed, NotSupported
 from quizglass_server.knowledge.content.records import AddReport, EntryDraft
-from quizglass_server.knowledge.database.clock import StoreClock
 from quizglass_server.knowledge.index.idle_window import IdleWindow
 from quizglass_server.knowledge.ingest.drafts import Decode, Ingest, spaces
 from quizglass_server.knowledge.ingest.embedding import picture_queries, text_query
@@ -32,6 +31,7 @@ from quizglass_server.knowledge.search.ranking import best_of_views
 from quizglass_server.markup.converter import Converter
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
+from quizglass_server.steady_clock import SteadyClock
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class MilvusKnowledge:
         self,
         link: MilvusLink,
         store: MilvusStore,
-        clock: StoreClock,
+        clock: SteadyClock,
         encoders: tuple[TextEncoder | None, ImageEncoder | None],
         decode: Decode,
     ) -> None:
@@ -97,7 +97,7 @@ class MilvusKnowledge:
         encoders = text_encoder, image_encoder
 
         def connect() -> MilvusKnowledge:
-            clock = StoreClock(0)
+            clock = SteadyClock(0)
             link = MilvusLink(access)
             try:
                 store = MilvusStore(link, Collections(link, name, spaces(*encoders)), clock, access.timeout_s)

@@ -10,7 +10,6 @@ from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchOptions
 from quizglass_server.domain.turns import Vector
 from quizglass_server.knowledge.content.records import Hit, VectorKind
 from quizglass_server.knowledge.content.spacing import spaced
-from quizglass_server.knowledge.database.clock import Clock
 from quizglass_server.knowledge.milvus.rows import OUTPUT, alive, every, of_entries, passing, titled, vector_of
 from quizglass_server.knowledge.milvus.store import MilvusStore
 from quizglass_server.knowledge.search.ranking import (
@@ -22,6 +21,7 @@ from quizglass_server.knowledge.search.ranking import (
     pictures_wanted,
     texts_wanted,
 )
+from quizglass_server.steady_clock import Clock
 
 _MOST = 16_384  # results of one search of Milvus
 _ENOUGH = 1_000  # chunks that are looked at for one of each entry

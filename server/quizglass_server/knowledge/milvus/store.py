@@ -12,7 +12,6 @@ from typing import Any
 from quizglass.values import Deleted, Entry
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import EntryDraft, VectorKind, no_entry
-from quizglass_server.knowledge.database.clock import Clock
 from quizglass_server.knowledge.database.reader import PAGE_CHARS
 from quizglass_server.knowledge.milvus.collections import Collections
 from quizglass_server.knowledge.milvus.link import MilvusLink
@@ -28,6 +27,7 @@ from quizglass_server.knowledge.milvus.rows import (
     text_literal,
     vector_rows,
 )
+from quizglass_server.steady_clock import Clock
 
 NO_RECEIPT = 0
 """Sequence number of a deletion that no compaction answers for."""
@@ -174,7 +174,7 @@ class MilvusStore:
 
     def _sweep(self, ids: Iterable[str], revisions: Sequence[int]) -> None:
         """Remove what is left of these revisions of entries, and of writes that were interrupted long ago."""
-        old = f"revision in {list(revisions)} or revision < {_revision(time.time() - _LEFT_OVER_S)}"
+        old = f"revision in {list(revisions)} or revision < {_revision(min(time.time(), self._clock()) - _LEFT_OVER_S)}"
         where = every([of_entries(ids), old])
         for kind in self.collections.kinds:
             self._delete(self.collections.vectors[kind], where)

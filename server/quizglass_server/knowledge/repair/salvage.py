@@ -24,7 +24,6 @@ from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import EntryDraft, VectorKind, entry_of
 from quizglass_server.knowledge.database.checksums import StoreState, row_digest
 from quizglass_server.knowledge.database.clean_shutdown import ShutdownRecord, read_flag
-from quizglass_server.knowledge.database.clock import StoreClock
 from quizglass_server.knowledge.database.schema import (
     CHUNK_COLUMNS,
     ENTRY_COLUMNS,
@@ -38,6 +37,7 @@ from quizglass_server.knowledge.database.schema import (
 from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.repair.inspection import is_outdated
 from quizglass_server.knowledge.repair.swapping import SALVAGE, clear, swap, undo_interrupted, whole_length
+from quizglass_server.steady_clock import SteadyClock
 
 logger = logging.getLogger(__name__)
 
@@ -154,7 +154,7 @@ def migrate(directory: Path) -> None:
 
 def _fill(old: _Old, path: Path, step: Callable[[int], None]) -> Salvaged:
     report = Salvaged()
-    writer = DatabaseWriter(path, StoreClock(old.state.clock))
+    writer = DatabaseWriter(path, SteadyClock(old.state.clock))
     try:
         writer.continue_store(old.state)
         waiting: list[tuple[EntryDraft, Spaces]] = []
@@ -204,7 +204,7 @@ class _Old:
         self._columns = _V1 if self._trusted else _NOW
         self.guessed = False
         self.state = self._state()
-        self._now = StoreClock(self.state.clock)()
+        self._now = SteadyClock(self.state.clock)()
 
     def drafts(self, report: Salvaged) -> Iterator[tuple[EntryDraft, Spaces]]:
         """Every sound entry with what is sound of its chunks and pictures."""

@@ -14,13 +14,13 @@ import hashlib
 import hmac
 import json
 import struct
-import time
 import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from quizglass_server.errors import InvalidInput, SessionExpired, SessionForeign, SessionForged, SessionUnknownKey
 from quizglass_server.session.dialogue.following import MOST_EXCHANGES, Dialogue, Spoken
+from quizglass_server.steady_clock import SteadyClock
 
 LONGEST = 8192
 """Bytes of a token."""
@@ -39,14 +39,14 @@ class DialogueSealer:
     Args:
         keys: the first one signs; tokens of all are taken.
         ttl_s: seconds that a token can be used.
-        now: the time, in seconds since 1970.
+        now: the time, in seconds since 1970; None: it begins as the system's clock, and does not jump.
     """
 
-    def __init__(self, keys: Sequence[bytes], ttl_s: int, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, keys: Sequence[bytes], ttl_s: int, now: Callable[[], float] | None = None) -> None:
         self._keys = {_id(key): key for key in keys}
         self._signing = keys[0]
         self._ttl_s = ttl_s
-        self._now = now
+        self._now = now or SteadyClock()
 
     def seal(self, dialogue: Dialogue) -> bytes:
         """A token of a dialogue that is not empty.

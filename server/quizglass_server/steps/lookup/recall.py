@@ -107,14 +107,14 @@ def told_sighting(hit: SightingHit, now: datetime) -> Evidence:
 
 
 def said_time(then: datetime, now: datetime) -> str:
-    """A time of the past as it is said: "today at 14:05", "on Saturday at 14:05", "on 3 October at 14:05"."""
+    """A time as it is said: "today at 14:05", "on Saturday at 14:05", "on 3 October at 14:05"."""
     clock = f"at {then:%H:%M}"
     days = (now.date() - then.date()) // timedelta(days=1)
-    if days <= 0:
+    if days == 0:
         return f"today {clock}"
     if days == 1:
         return f"yesterday {clock}"
-    if days < _WEEK:
+    if 0 < days < _WEEK:
         return f"on {_DAYS[then.weekday()]} {clock}"
     year = "" if then.year == now.year else f" {then.year}"
     return f"on {then.day} {_MONTHS[then.month - 1]}{year} {clock}"
