@@ -9,6 +9,7 @@ A directory of checkpoints holds `base/` (Qwen2.5-VL with `tokenizer.json`), `pl
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -45,6 +46,17 @@ PARTS = ("base", "planner", "reranker_base", "reranker", "image_encoder", "text_
 FURTHER_PARTS = ("detector", "coarse_reranker")
 """A directory of checkpoints may do without them."""
 _TOKENIZED = ("base", "text_encoder", *FURTHER_PARTS)
+
+
+def how_to_download(folder: Path) -> str:
+    """What to do where a path that is not there is a model's name on the Hugging Face Hub; empty where it is none.
+
+    Nothing is downloaded by itself: a build reads files alone.
+    """
+    name = "/".join(folder.parts[-2:])
+    if folder.parent.exists() or not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+        return ""
+    return f". If that is a name on the Hugging Face Hub: hf download {name} --local-dir {folder}"
 
 
 @dataclass(frozen=True, slots=True)

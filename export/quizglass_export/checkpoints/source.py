@@ -17,6 +17,7 @@ from quizglass_export.checkpoints.files import (
     ADAPTER_WEIGHTS,
     CONFIG,
     TOKENIZER,
+    how_to_download,
     read_json,
     weight_files,
 )
@@ -74,7 +75,10 @@ class Source:
     def check(self, role: str, model_types: tuple[str, ...]) -> None:
         """Raise ExportError where files are missing or of an architecture that the role cannot have."""
         if not (self.folder / CONFIG).is_file():
-            raise ExportError(f"{self.folder / CONFIG}: missing; roles.{role}.checkpoint must name a checkpoint")
+            raise ExportError(
+                f"{self.folder / CONFIG}: missing; roles.{role}.checkpoint must name a checkpoint's folder"
+                f"{how_to_download(self.folder)}"
+            )
         if self.model_type not in model_types:
             known = ", ".join(model_types)
             raise ExportError(f"{self.folder / CONFIG}: model_type is {self.model_type!r}; {role} can be {known}")

@@ -60,6 +60,8 @@ class ReadyImageEncoder(ReadyOnnx):
 
     picture: Normalised
     dimension: Count
+    output: str = "image_embeds"
+    """Name of the output that is taken, where the file has another; it is renamed in the bundle."""
 
 
 class LibraryImageEncoder(OnnxEntry):

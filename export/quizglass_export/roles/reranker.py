@@ -53,6 +53,8 @@ class ReadyReranker(ReadyOnnx):
     """How many the model gives; of one, the relevance is its sigmoid, of more, the softmax at `relevant`."""
     relevant: Annotated[int, Field(ge=0)] | None = None
     """Default: the last."""
+    output: str = "logits"
+    """Name of the output that is taken, where the file has another; it is renamed in the bundle."""
 
 
 ENTRY = Annotated[

@@ -53,6 +53,8 @@ class ReadyTextEncoder(ReadyOnnx):
     query_prefix: str = ""
     passage_prefix: str = ""
     max_tokens: Count
+    output: str = "last_hidden_state"
+    """Name of the output that is taken, where the file has another; it is renamed in the bundle."""
 
 
 ENTRY = Annotated[

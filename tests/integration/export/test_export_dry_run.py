@@ -117,6 +117,8 @@ def test_policies_that_are_lost_for_want_of_a_prompt_are_named(
          "roles.generator.picture: qwen3 reads text alone; leave it out"),
         ({"generator": {**GENERATOR, "context": 513}}, {},
          "reading/config.json: max_position_embeddings is 512, roles.generator.context 513; choose a shorter one"),
+        ({"planner": {**PLANNER, "checkpoint": "Qwen/Qwen2.5-VL-3B-Instruct"}}, {},
+         "If that is a name on the Hugging Face Hub: hf download Qwen/Qwen2.5-VL-3B-Instruct --local-dir /"),
         ({"generator": {**GENERATOR, "context": 70}}, {},
          "roles.generator.context: 70; the longest prompt of the samples has "),
         ({"planner": {**PLANNER, "max_tokens": 20}}, {"plan": "Say what is to be looked up. {{ image }}{{ question }}"},

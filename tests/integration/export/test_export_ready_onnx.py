@@ -12,7 +12,7 @@ pytest.importorskip("optimum")
 
 from quizglass_export.errors import ExportError
 from tests.support.bundles.exported_bundle import exported_role
-from tests.support.bundles.tiny_checkpoints import text_model
+from tests.support.bundles.tiny_checkpoints import image_model, text_model
 
 
 def theirs(folder: Path, role: str, made: Any) -> Path:
@@ -64,7 +64,47 @@ def test_a_ready_made_cross_encoder_is_taken_in_as_it_is(tmp_path: Path, labels:
     for change, message in (
         ({"logits": labels + 1}, r"logits is \[None, \d\], the recipe says|the model gives"),
         ({"relevant": labels}, rf"relevant is {labels}, the model gives {labels} logits"),
-        ({"model": tmp_path / "renamed.onnx"}, r"renamed\.onnx: inputs and outputs are .* and logits\. Rename them"),
+        (
+            {"model": tmp_path / "renamed.onnx"},
+            r'renamed\.onnx: outputs are scores; logits is .* as in output = "scores"',
+        ),
     ):
         with pytest.raises((ExportError, ValueError), match=message):
             exported_role(tmp_path / "ready", "reranker", spec | change, 2)
+
+
+@pytest.mark.parametrize(
+    ("role", "make", "kind", "taken"),
+    [
+        ("image_encoder", image_model, "siglip_vision_model", "pooler_output"),
+        ("text_encoder", text_model, "bert", "token_embeddings"),
+    ],
+)
+def test_an_output_of_another_name_is_named_and_taken(
+    tmp_path: Path, role: str, make: Any, kind: str, taken: str
+) -> None:
+    """As libraries write them, with outputs beside it that nobody reads."""
+    checkpoint = make(tmp_path / "checkpoint", kind)
+    made, _ = exported_role(tmp_path, role, {"checkpoint": checkpoint}, 4)
+    file = theirs(tmp_path, role, made)
+    model = onnx.load(str(file))
+    (served,) = model.graph.output
+    other = onnx.ValueInfoProto.FromString(served.SerializeToString())
+    other.name = "last"
+    model.graph.node.append(onnx.helper.make_node("Identity", [served.name], [taken]))
+    model.graph.node.append(onnx.helper.make_node("Neg", [served.name], ["last"]))
+    for node in model.graph.node:
+        for names in (node.input, node.output):
+            names[:] = ["inner" if name == served.name else name for name in names]
+    name, served.name = served.name, taken
+    model.graph.output.append(other)
+    onnx.save(model, str(file))
+    like = {key: value for key, value in made.model_dump().items() if key in ("dimension", "picture", "max_tokens")}
+    spec = {"model": file, "checkpoint": checkpoint, **like}
+    spec |= {"tokenizer": checkpoint / "tokenizer.json"} if role == "text_encoder" else {}
+    with pytest.raises(ExportError, match=rf'outputs are {taken}, last; {name} is not .* as in output = "{taken}"'):
+        exported_role(tmp_path / "unnamed", role, spec, 2)
+    part, checks = exported_role(tmp_path / "named", role, spec | {"output": taken}, 4)
+    assert part == made
+    assert [check.measure for check in checks][1:] == ["smallest cosine"]
+    assert all(check.passed for check in checks), checks

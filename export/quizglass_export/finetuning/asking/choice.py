@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from quizglass_export.checkpoints.files import ADAPTER_CONFIG, ADAPTER_WEIGHTS
+from quizglass_export.checkpoints.files import ADAPTER_CONFIG, ADAPTER_WEIGHTS, how_to_download
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.shared.options import DEVICE, Options, PictureSize
 
@@ -76,7 +76,7 @@ def _opened(spec: str, options: ModelOptions) -> AskedModel:
         return GgufModel(Path(spec), options.prompts, picture)
     folder, _, adapter = spec.partition("+")
     if not Path(folder).is_dir():
-        raise ExportError(f"{spec}: no such model; give {MODEL_HELP}")
+        raise ExportError(f"{spec}: no such model; give {MODEL_HELP}{how_to_download(Path(folder))}")
     loaded = load(
         Path(folder),
         prompts=options.prompts,

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import transformers
 
-from quizglass_export.checkpoints.files import CONFIG, TOKENIZER, read_json, weight_files
+from quizglass_export.checkpoints.files import CONFIG, TOKENIZER, how_to_download, read_json, weight_files
 from quizglass_export.checkpoints.peft_models import load_adapted
 from quizglass_export.errors import ExportError, reason
 from quizglass_export.finetuning.models.chat import Prompts
@@ -108,7 +108,7 @@ def _read(folder: Path, what: str) -> Iterator[None]:
 def _config(folder: Path) -> dict[str, Any]:
     """A checkpoint's `config.json`, once it is known that a model can be loaded."""
     if not (folder / CONFIG).is_file():
-        raise ExportError(f"{folder / CONFIG}: missing; give the directory of a checkpoint")
+        raise ExportError(f"{folder / CONFIG}: missing; give the folder of a checkpoint{how_to_download(folder)}")
     weight_files(folder)
     config = read_json(folder / CONFIG)
     if (kind := config.get("model_type")) not in (*VISION_CLASSES, *TEXT_TYPES):

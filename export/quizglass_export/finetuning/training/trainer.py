@@ -15,7 +15,7 @@ from peft import LoraConfig, get_peft_model
 from peft.tuners.tuners_utils import BaseTunerLayer
 from torch.nn import functional
 
-from quizglass_export.checkpoints.files import ADAPTER_CONFIG, TRAINING, read_json, weight_files
+from quizglass_export.checkpoints.files import ADAPTER_CONFIG, TRAINING, how_to_download, read_json, weight_files
 from quizglass_export.directory import fresh_directory
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.models.checkpoint import Loaded, load, picture_size
@@ -291,7 +291,8 @@ def _facts(settings: Training, recipe: str) -> dict[str, Any]:
 def _config_file(settings: Training) -> Path:
     path = settings.checkpoint / "config.json"
     if not path.is_file():
-        raise ExportError(f"{path}: missing; --checkpoint must name a directory with a model")
+        advice = how_to_download(settings.checkpoint)
+        raise ExportError(f"{path}: missing; --checkpoint must name the folder of a model{advice}")
     return path
 
 

@@ -205,9 +205,14 @@ def _check_model(source: GgufSource, header: GgufHeader, spec: Generator) -> Non
     if not isinstance(architecture, str) or architecture not in (*SEEING, *TEXT):
         known = ", ".join((*SEEING, *TEXT))
         raise ExportError(f"{path}: general.architecture is {architecture!r}; it can be {known}")
-    if (architecture in SEEING) != (source.projector is not None):
-        needs = "needs its projector" if architecture in SEEING else "reads text alone and takes no projector"
-        raise ExportError(f"{path}: {architecture} {needs}; correct roles.generator.projector")
+    if architecture in SEEING and source.projector is None:
+        raise ExportError(f"{path}: {architecture} needs its projector; name it in roles.generator.projector")
+    if architecture not in SEEING and source.projector is not None:
+        seeing = ", ".join(SEEING)
+        raise ExportError(
+            f"{path}: {architecture} is served without pictures, which only {seeing} gets; leave out "
+            "roles.generator.projector"
+        )
     key = f"{architecture}.context_length"
     context = header.metadata.get(key)
     if not isinstance(context, int) or context < spec.context:

@@ -4,7 +4,6 @@ that it was made of where there is one, and copied byte by byte.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,7 +15,7 @@ from quizglass_export.parity import Floats, batches, check_vectors, session
 from quizglass_export.roles import image_encoder
 from quizglass_export.roles.image_encoder import ImageEncoder, ReadyImageEncoder
 from quizglass_export.roles.ready.library_encoder import LIBRARY
-from quizglass_export.roles.ready.onnx_files import GraphForm, check_file, onnx_source
+from quizglass_export.roles.ready.onnx_files import GraphForm, check_file, onnx_source, place_model
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
 from quizglass_server.models import vision_inputs
 from quizglass_server.roles.image_encoder import ImageEncoderPart
@@ -31,7 +30,7 @@ def prepare(job: RoleJob, spec: ReadyImageEncoder) -> None:
         ExportError: another file than the recipe says, or a graph that the server cannot run.
     """
     picture = spec.picture
-    form = GraphForm({_INPUT: (None, 3, picture.height, picture.width)}, _OUTPUT, (None, spec.dimension))
+    form = GraphForm({_INPUT: (None, 3, picture.height, picture.width)}, spec.output, (None, spec.dimension))
     check_file(onnx_source(job).model, spec.sha256, form)
 
 
@@ -44,7 +43,7 @@ def export(job: RoleJob, spec: ReadyImageEncoder) -> Exported:
         picture=spec.picture,
         dimension=spec.dimension,
     )
-    shutil.copyfile(onnx_source(job).model, job.path(part.model))
+    place_model(onnx_source(job).model, job.path(part.model), spec.output, _OUTPUT)
     return Exported(part, {"precision": spec.precision, "ready_made": True})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ import onnx
 
 from quizglass_export.checkpoints.source import OnnxSource
 from quizglass_export.errors import ExportError
-from quizglass_export.onnx.file import whole_model
+from quizglass_export.onnx.file import save_model, whole_model
 from quizglass_export.parity import session
 from quizglass_export.roles.shared.job import RoleJob
 from quizglass_export.roles.text_encoder import tokenised
@@ -56,15 +57,45 @@ def check_file(path: Path, sha256: str | None, form: GraphForm) -> None:
     constants = {tensor.name for tensor in graph.initializer}
     inputs = {each.name: each for each in graph.input if each.name not in constants}
     outputs = {each.name: each for each in graph.output}
-    if not form.inputs.keys() - form.optional <= inputs.keys() <= form.inputs.keys() or form.output not in outputs:
+    if not form.inputs.keys() - form.optional <= inputs.keys() <= form.inputs.keys():
         wanted = [f"{name} (or not)" if name in form.optional else name for name in form.inputs]
-        names = [*inputs, *outputs]
+        raise ExportError(f"{path}: inputs are {', '.join(inputs)}; they must be {', '.join(wanted)}. Rename them")
+    if form.output not in outputs:
         raise ExportError(
-            f"{path}: inputs and outputs are {names}; they must be {', '.join(wanted)} and {form.output}. Rename them"
+            f"{path}: outputs are {', '.join(outputs)}; {form.output} is not among them. Say which it is, as in "
+            f'output = "{next(iter(outputs), "")}"'
         )
     for name, value in inputs.items():
         _check_axes(path, value, form.inputs[name])
     _check_axes(path, outputs[form.output], form.axes)
+
+
+def place_model(model: Path, target: Path, output: str, name: str) -> None:
+    """Copy a model that `check_file` has checked, byte by byte where its output has the name that the server takes.
+
+    Args:
+        model: the file.
+        target: where it goes.
+        output: the output that is taken.
+        name: what the server takes it by.
+
+    Raises:
+        ExportError: something else in the model has that name.
+    """
+    if output == name:
+        shutil.copyfile(model, target)
+        return
+    loaded = whole_model(model)
+    graph = loaded.graph
+    if any(name in (*node.input, *node.output) for node in graph.node):
+        raise ExportError(f"{model}: {output!r} cannot be called {name}: something else in it is")
+    taken = onnx.ValueInfoProto()
+    taken.CopyFrom(next(each for each in graph.output if each.name == output))
+    taken.name = name
+    del graph.output[:]
+    graph.output.append(taken)
+    graph.node.append(onnx.helper.make_node("Identity", [output], [name]))
+    save_model(loaded, target)
 
 
 def _check_axes(path: Path, value: onnx.ValueInfoProto, wanted: Axes) -> None:

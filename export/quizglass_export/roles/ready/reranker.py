@@ -4,13 +4,20 @@ that it was made of where there is one, and copied byte by byte.
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 
 from quizglass_export.checks import Check, at_most
 from quizglass_export.parity import scored
 from quizglass_export.roles import reranker
-from quizglass_export.roles.ready.onnx_files import TEXTS, TYPES, GraphForm, check_file, onnx_source, runs_at_length
+from quizglass_export.roles.ready.onnx_files import (
+    TEXTS,
+    TYPES,
+    GraphForm,
+    check_file,
+    onnx_source,
+    place_model,
+    runs_at_length,
+)
 from quizglass_export.roles.reranker import ReadyReranker, Reranker
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
 from quizglass_export.roles.text_encoder import tokenised
@@ -19,7 +26,8 @@ from quizglass_server.roles.reranker import CrossEncoderPart
 
 def prepare(job: RoleJob, spec: ReadyReranker) -> None:
     """Check hash, names, shapes, tokenizer and length; ExportError for what the server would refuse or cannot run."""
-    check_file(onnx_source(job).model, spec.sha256, GraphForm(TEXTS, "logits", (None, spec.logits), frozenset({TYPES})))
+    form = GraphForm(TEXTS, spec.output, (None, spec.logits), frozenset({TYPES}))
+    check_file(onnx_source(job).model, spec.sha256, form)
     job.check_texts(spec.max_tokens)
     passages = " ".join(passage for _, passage in reranker.pairs_of(job))
     runs_at_length(job, onnx_source(job).model, spec.max_tokens, ("a", passages))
@@ -36,7 +44,7 @@ def export(job: RoleJob, spec: ReadyReranker) -> Exported:
         logits=spec.logits,
         relevant=spec.logits - 1 if spec.relevant is None else spec.relevant,
     )
-    shutil.copyfile(onnx_source(job).model, job.path(part.model))
+    place_model(onnx_source(job).model, job.path(part.model), spec.output, "logits")
     return Exported(part, {"precision": spec.precision, "ready_made": True})
 
 

@@ -4,7 +4,6 @@ that it was made of where there is one, and copied byte by byte.
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,15 @@ from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.parity import Floats, batches, check_vectors, session
 from quizglass_export.roles import text_encoder
-from quizglass_export.roles.ready.onnx_files import TEXTS, TYPES, GraphForm, check_file, onnx_source, runs_at_length
+from quizglass_export.roles.ready.onnx_files import (
+    TEXTS,
+    TYPES,
+    GraphForm,
+    check_file,
+    onnx_source,
+    place_model,
+    runs_at_length,
+)
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
 from quizglass_export.roles.text_encoder import ReadyTextEncoder, TextEncoder
 from quizglass_server.roles.text_encoder import TextEncoderPart, pooled
@@ -23,7 +30,7 @@ _OUTPUT = "last_hidden_state"
 
 def prepare(job: RoleJob, spec: ReadyTextEncoder) -> None:
     """Check hash, names, shapes, tokenizer and length; ExportError for what the server would refuse or cannot run."""
-    form = GraphForm(TEXTS, _OUTPUT, (None, None, spec.dimension), frozenset({TYPES}))
+    form = GraphForm(TEXTS, spec.output, (None, None, spec.dimension), frozenset({TYPES}))
     check_file(onnx_source(job).model, spec.sha256, form)
     job.check_texts(spec.max_tokens)
     runs_at_length(job, onnx_source(job).model, spec.max_tokens, " ".join(_texts(job, spec)))
@@ -42,7 +49,7 @@ def export(job: RoleJob, spec: ReadyTextEncoder) -> Exported:
         passage_prefix=spec.passage_prefix,
         max_tokens=spec.max_tokens,
     )
-    shutil.copyfile(onnx_source(job).model, job.path(part.model))
+    place_model(onnx_source(job).model, job.path(part.model), spec.output, _OUTPUT)
     return Exported(part, {"precision": spec.precision, "ready_made": True})
 
 

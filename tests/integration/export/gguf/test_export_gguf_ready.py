@@ -74,7 +74,7 @@ def test_a_model_of_text_alone_needs_no_projector(tokenizer: Path, tmp_path: Pat
     assert (part.projector, part.picture) == (None, None)
     assert all(check.passed for check in checks), checks
     write_vision_gguf(qwen2_vl(tokenizer), spec(), tmp_path / "v.gguf")
-    with pytest.raises(ExportError, match=r"m\.gguf: qwen3 reads text alone and takes no projector"):
+    with pytest.raises(ExportError, match=r"m\.gguf: qwen3 is served without pictures, which only qwen2vl gets"):
         exported(tmp_path, {**files, "context": 256, "projector": tmp_path / "v.gguf"})
 
 
@@ -102,7 +102,7 @@ def test_metadata_of_another_kind_is_refused(
 
 def test_a_model_that_sees_needs_its_projector(ready: Path) -> None:
     files = {"model": ready / "m.gguf", "tokenizer": ready / "tokenizer.json", "context": 256}
-    with pytest.raises(ExportError, match=r"m\.gguf: qwen2vl needs its projector; correct roles\.generator\.projector"):
+    with pytest.raises(ExportError, match=r"m\.gguf: qwen2vl needs its projector; name it in roles\.generator"):
         exported(ready, files)
 
 
