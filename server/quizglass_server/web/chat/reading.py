@@ -18,7 +18,7 @@ from quizglass_server.errors import InvalidInput, Overloaded
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.schemas.conversion import SchemaGrammar, schema_grammar
 from quizglass_server.schemas.limits import SchemaRefused
-from quizglass_server.web.chat.request import Chat, read_chat, values_in
+from quizglass_server.web.chat.request import Chat, checked_values, read_chat
 
 SCHEMA = "response_format.json_schema.schema"
 """Where a body has its schema."""
@@ -59,8 +59,9 @@ class ChatReader:
         if len(body) <= _READ_HERE:
             chat = self._read(body)
         else:
+            size = await self._bodies.run(lambda: _becomes(body))
             with due_within(_WAIT_S):
-                async with self._pictures.received(_becomes(body)):
+                async with self._pictures.received(size):
                     chat = await self._bodies.run(lambda: self._read(body))
         if not chat.answer_schema:
             return chat
@@ -103,6 +104,10 @@ class _ReadingThread:
 
 
 def _becomes(body: bytes) -> int:
-    """Bytes that a body takes at most while it is read: itself, its texts, its picture, and all of its values."""
+    """Bytes that a body takes at most while it is read: itself, its texts, its picture, and all of its values.
+
+    Raises:
+        InvalidInput: it has too many values.
+    """
     text = len(body) if body.isascii() else 4 * len(body)
-    return 2 * len(body) + text + _VALUE_BYTES * values_in(body)
+    return 2 * len(body) + text + _VALUE_BYTES * checked_values(body)

@@ -94,9 +94,18 @@ class Chat:
     """Grammar of the answers that the schema allows, once it was worked out."""
 
 
-def values_in(body: bytes) -> int:
-    """About how many values and keys a body has, without parsing it: never fewer than there are."""
-    return 1 + sum(body.count(mark) for mark in (b"{", b"[", b",", b":"))
+def checked_values(body: bytes) -> int:
+    """About how many values and keys a body has, without parsing it: never fewer than there are.
+
+    Raises:
+        InvalidInput: there are too many to parse them.
+    """
+    count = 1
+    for mark in (b",", b"{", b"[", b":"):
+        count += body.count(mark)
+        if count > MOST_VALUES:
+            raise InvalidInput("body", f"has {count} values and keys or more; {MOST_VALUES} at most")
+    return count
 
 
 def read_chat(body: bytes, most_history: int, pictures: PictureCache) -> Chat:
@@ -110,8 +119,7 @@ def read_chat(body: bytes, most_history: int, pictures: PictureCache) -> Chat:
     Raises:
         InvalidInput: it is wrong, or asks for what cannot be done; its place in the body is named.
     """
-    if (count := values_in(body)) > MOST_VALUES:
-        raise InvalidInput("body", f"has up to {count} values and keys; {MOST_VALUES} at most")
+    checked_values(body)
     told = _parsed(body)
     ignored = _unread(told.model_extra or {})
     dialogue = _Dialogue()
