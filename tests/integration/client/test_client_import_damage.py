@@ -45,7 +45,11 @@ def test_lines_that_nobody_could_send_are_refused_one_by_one(stage, imported, tm
     status, report, _ = imported(tmp_path / "e.jsonl", "--report", refused)
     assert (status, report["added"], stage.knowledge.entries["a"].title) == (1, 2, "the later of two")
     assert lines(report) == [(2, "id"), (3, "pictures[0]"), (4, "pictures[0]"), (5, "pictures[0]")]
-    assert [json.loads(line) for line in refused.read_text().splitlines()] == report["refused"]
+    written = [json.loads(line) for line in refused.read_text().splitlines()]
+    assert (written[:4], [(note["kind"], note["name"]) for note in written[4:]]) == (
+        report["refused"],
+        [("passed over", "a")],
+    )
 
 
 def test_rows_with_times_out_of_range_are_refused(imported, tmp_path: Path) -> None:
@@ -193,3 +197,59 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_added(sta
     (tmp_path / "e.jsonl").write_text('{"id": "a", "title": "A"}')
     status, _, err = imported(tmp_path / "e.jsonl", "--report", tmp_path / "none" / "report")
     assert (status, "none/report: No such file" in err, stage.knowledge.entries) == (1, True, {})
+
+
+def test_an_entry_that_takes_the_place_of_another_is_named(stage, imported, tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("id,title\na,First\nb,B\na,Last\n")
+    status, report, _ = imported(tmp_path / "e.csv")
+    assert (status, stage.knowledge.entries["a"].title, len(stage.knowledge.entries)) == (1, "Last", 2)
+    assert [note["name"] for note in report["passed_over"]] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('{"id": "a", "title": "A", "title": "B"}', "the key 'title' twice"),
+        ('{"id": "a", "title": "A", "attributes": {"price": "1", "price": "2"}}', "the key 'price' twice"),
+        ('{"id": "a", "title": "A", "time": NaN}', "time: must be a whole number"),
+    ],
+)
+def test_a_line_of_which_something_would_be_lost_is_refused(imported, tmp_path: Path, line: str, says: str) -> None:
+    (tmp_path / "e.jsonl").write_text(line)
+    status, report, _ = imported(tmp_path / "e.jsonl")
+    assert (status, says in report["refused"][0]["message"]) == (1, True)
+
+
+def test_null_is_no_value(stage, imported, tmp_path: Path) -> None:
+    row = {"id": "a", "title": "A", "text": None, "time": None, "attributes": None, "pictures": None, "kind": "k"}
+    (tmp_path / "e.jsonl").write_text(json.dumps(row))
+    assert (imported(tmp_path / "e.jsonl")[0], stage.knowledge.entries["a"].kind) == (0, "k")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("e.json", b' [{"id": "a", "title": "A"}]', "jq -c"),
+        ("e.xlsx", b"PK\x03\x04", "is a workbook; save its sheet as CSV"),
+        ("e.pdf", b"%PDF-1.7", "no kind of file that can be imported"),
+        ("e.jsonl", '{"id": "a"}'.encode("utf-16"), "is UTF-16"),
+        ("e.csv.gz", b"\x1f\x8b\x08", "unpack it first"),
+        ("e.jsonl.bz2", b"BZh", "unpack it first"),
+    ],
+)
+def test_other_kinds_of_files_are_named_once(imported, tmp_path: Path, name: str, content: bytes, says: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    status, report, err = imported(tmp_path / name)
+    assert (status, report, says in err, err.count("quizglass:")) == (2, {}, True, 1)
+
+
+def test_files_of_other_names_that_have_an_object_a_line_are_read(imported, tmp_path: Path) -> None:
+    (tmp_path / "backup.2024").write_bytes(b'\xef\xbb\xbf\n {"id": "a", "title": "A"}\n')
+    assert imported(tmp_path / "backup.2024")[:1] == (0,)
+
+
+def test_any_number_of_bad_lines_is_counted_and_the_first_are_named(imported, tmp_path: Path) -> None:
+    (tmp_path / "e.jsonl").write_text('{"id": "a", "title": "A"}\n' + "x\n" * 12_000 + '{"id": "b", "title": "B"}\n')
+    status, report, _ = imported(tmp_path / "e.jsonl")
+    assert (status, report["added"], len(report["refused"]), report["more_refused"]) == (1, 2, 10_000, 2_000)
+    assert report["refused"][-1]["line"] == 10_001

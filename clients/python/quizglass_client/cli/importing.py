@@ -32,7 +32,13 @@ from quizglass_client.terminal.output import FAILED, OK, UsageError, json_line, 
 from quizglass_client.types import AddReport, Entry
 
 Lines = Iterator[GoodLine | BadLine]
-_WIKI = (".xml", ".bz2", ".gz")
+_WIKI, _PACKED = (".xml", ".bz2", ".gz"), (".bz2", ".gz")
+_LINES = (".jsonl", ".ndjson", ".json", ".parquet")
+_MOST_NAMED = 10_000  # refusals of one import that are kept; what comes after these is counted
+_MOST_SHOWN = 200
+_MOST_IDS = 1_000_000  # that are told apart, in some 60 MB
+_UNNAMED = BadLine(0, "")
+"""Stands for each bad line after the first that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,15 @@ class _Memory:
     source: str
     done: int = 0
     refused: list[dict[str, object]] = field(default_factory=list)
+    more_refused: int = 0
+    """How many more than those that are kept."""
+
+    def refuse(self, line: int, entry_id: str, field: str, message: str) -> None:
+        """A line gave no entry."""
+        if len(self.refused) < _MOST_NAMED:
+            self.refused.append({"line": line, "id": entry_id, "field": field, "message": message})
+        else:
+            self.more_refused += 1
 
     def load(self) -> None:
         """Go on where the file says. Raises UsageError when it is of another import."""
@@ -66,6 +81,7 @@ class _Memory:
         try:
             told = json.loads(self.file.read_text(encoding="utf-8"))
             source, self.done, self.refused = str(told["source"]), int(told["done"]), list(told["refused"])
+            self.more_refused = int(told.get("more_refused", 0))
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(f"{self.file} does not tell how far an import got; delete it to begin anew") from error
         if source != self.source:
@@ -76,6 +92,7 @@ class _Memory:
         if self.file is not None:
             fresh = self.file.with_name(f"{self.file.name}.partial")
             told = {"source": self.source, "done": self.done, "refused": self.refused}
+            told["more_refused"] = self.more_refused
             fresh.write_text(json.dumps(told), encoding="utf-8")
             fresh.replace(self.file)
 
@@ -112,11 +129,14 @@ def import_entries(client: Client, arguments: argparse.Namespace) -> int:
     taken: list[GoodLine | BadLine] = []  # since the last batch that the server has acknowledged
     added, settled = 0, 0
     noted = ImportReport()
+    ids = _Added(noted)
     pictured: list[Entry] = []
 
     def good() -> Iterator[Entry]:
+        bad = len(memory.refused)
         for line in islice(source.read(noted), memory.done, None):
-            taken.append(line)
+            bad += isinstance(line, BadLine)
+            taken.append(line if isinstance(line, GoodLine) or bad <= _MOST_NAMED else _UNNAMED)
             if isinstance(line, GoodLine):
                 if line.entry.pictures and len(pictured) < compared:
                     pictured.append(line.entry)
@@ -127,12 +147,12 @@ def import_entries(client: Client, arguments: argparse.Namespace) -> int:
 
         def advance(report: AddReport) -> None:
             nonlocal added, settled
-            settled = _settle(memory, taken, report, settled)
+            settled = _settle(memory, taken, report, settled, ids)
             added = report.added
             progress.update(task, completed=memory.done)
 
         final = client.add_entries(good(), on_progress=advance)
-        _settle(memory, taken, final, settled, ended=True)
+        _settle(memory, taken, final, settled, ids, ended=True)
         progress.update(task, completed=memory.done)
         pairs: list[Alike] = []
         if compared:
@@ -140,12 +160,36 @@ def import_entries(client: Client, arguments: argparse.Namespace) -> int:
             pairs = alike(client, pictured, lambda: progress.advance(comparing))
     if not memory.done and noted.complete:
         noted.passed_over(source.path.name, "there is no entry in it")
-    _say_report(_Done(source.path, added, memory.refused, noted, pairs), arguments)
+    _say_report(_Done(source.path, added, memory, noted, pairs), arguments)
     return OK if noted.complete and not memory.refused else FAILED
 
 
+class _Added:
+    """Ids of the entries that were added, to see which took the place of one before."""
+
+    def __init__(self, noted: ImportReport) -> None:
+        self._noted = noted
+        self._seen: set[int] = set()
+
+    def add(self, entry_id: str) -> None:
+        """An entry was added."""
+        name = hash(entry_id)
+        if name in self._seen:
+            self._noted.passed_over(entry_id, "this id is there more than once: the last entry replaced the others")
+        elif len(self._seen) < _MOST_IDS:
+            self._seen.add(name)
+            if len(self._seen) == _MOST_IDS:
+                self._noted.noted(entry_id, "ids after this one are not compared with each other")
+
+
 def _settle(
-    memory: _Memory, taken: list[GoodLine | BadLine], report: AddReport, settled: int, *, ended: bool = False
+    memory: _Memory,
+    taken: list[GoodLine | BadLine],
+    report: AddReport,
+    settled: int,
+    added: _Added,
+    *,
+    ended: bool = False,
 ) -> int:
     """Count what the server has acknowledged: entries before the position `report` has reached, bad lines among them.
 
@@ -162,14 +206,14 @@ def _settle(
                 break
             if position in refusals:
                 refused = refusals[position]
-                memory.refused.append(
-                    {"line": line.line, "id": refused.id, "field": refused.field, "message": refused.message}
-                )
+                memory.refuse(line.line, refused.id, refused.field, refused.message)
+            else:
+                added.add(line.entry.id)
             position += 1
         elif position == reached and not ended:
             break
         else:
-            memory.refused.append({"line": line.line, "id": "", "field": line.field, "message": line.message})
+            memory.refuse(line.line, "", line.field, line.message)
         kept += 1
     del taken[:kept]
     memory.done += kept
@@ -191,6 +235,8 @@ def _source(path: Path, *, anywhere: bool) -> Source:
     if path.is_file() and (is_document(path) or is_picture(path)):
         return Source(path, partial(read_file_alone, path, anywhere=anywhere), 1, compared=True)
     suffix = path.suffix.lower() if path.is_file() else ""
+    if suffix in _PACKED and Path(path.stem).suffix.lower() in (*TABLES, *_LINES):
+        raise UsageError(f"{path} is packed; unpack it first")
     if suffix in TABLES:
         return Source(path, lambda report: read_csv(path, report, anywhere=anywhere), None)
     if suffix == ".parquet":
@@ -231,25 +277,29 @@ class _Done:
 
     path: Path
     added: int
-    refused: list[dict[str, object]]
+    memory: _Memory
     noted: ImportReport
     pairs: list[Alike]
 
 
 def _say_report(outcome: _Done, arguments: argparse.Namespace) -> None:
-    path, refused, noted = outcome.path, outcome.refused, outcome.noted
+    path, refused, noted = outcome.path, outcome.memory.refused, outcome.noted
+    total = len(refused) + outcome.memory.more_refused
     if arguments.report is not None:
         notes = [{"kind": note.kind, "name": note.name, "message": note.message} for note in noted.notes]
         lines = [json_line(item) + "\n" for item in (*refused, *notes)]
         arguments.report.write_text("".join(lines), encoding="utf-8")
     if arguments.json:
-        told = {"alike": [asdict(pair) for pair in outcome.pairs]} if outcome.pairs else {}
+        told: dict[str, object] = {"alike": [asdict(pair) for pair in outcome.pairs]} if outcome.pairs else {}
+        told |= {"more_refused": outcome.memory.more_refused} if outcome.memory.more_refused else {}
         print_json({"file": str(path), "added": outcome.added, "refused": refused, **noted.as_json(), **told})
         return
-    for item in refused:
+    for item in refused[:_MOST_SHOWN]:
         field_ = f"{item['field']}: " if item["field"] else ""
         name = f" ({item['id']})" if item["id"] else ""
         say(f"{path}:{item['line']}{name}: {field_}{item['message']}")
+    if total > _MOST_SHOWN:
+        say(f"and {total - _MOST_SHOWN} more refused; --report FILE has the first {_MOST_NAMED}")
     for line in chain(noted.lines(), map(str, outcome.pairs)):
         say(line)
-    stdout().print(Text(plain(f"{outcome.added} entries added, {len(refused)} refused{noted.summary()}")))
+    stdout().print(Text(plain(f"{outcome.added} entries added, {total} refused{noted.summary()}")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +20,10 @@ NUMBERS = ("time", "expires_after")
 """Numeric fields of an entry, by the names that files of entries have for them."""
 _LONGEST_LINE = 8 << 20  # bytes; an entry at all its limits has half of that
 _KEYS = frozenset((*TEXTS, *NUMBERS, "attributes", "pictures"))
+_LINES = (".jsonl", ".ndjson")
+_WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+_NOT_UTF_8 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_KNOWN = f"entries.jsonl, CSV, Parquet, a MediaWiki dump, or a folder with {FILE_NAME} or with texts and pictures"
 
 
 class PictureOutside(ValueError):
@@ -50,16 +55,32 @@ def entries_file(path: Path) -> Path:
     """The file to import, given itself or its folder.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, or it is another kind of file.
     """
     if path.is_file():
+        _check_kind(path)
         return path
     inside = path / FILE_NAME
     if inside.is_file():
+        _check_kind(inside)
         return inside
     missing = f"{path} has no {FILE_NAME}" if path.is_dir() else f"{path} does not exist"
-    known = f"entries.jsonl, CSV, Parquet, a MediaWiki dump, or a folder with {FILE_NAME} or with texts and pictures"
-    raise UsageError(f"{missing}; give {known}")
+    raise UsageError(f"{missing}; give {_KNOWN}")
+
+
+def _check_kind(path: Path) -> None:
+    """Refuse at once what would be refused line by line. Raises UsageError."""
+    with path.open("rb") as file:
+        start = file.read(1 << 10)
+    if start.startswith(_NOT_UTF_8):
+        raise UsageError(f"{path} is UTF-16; save it as UTF-8")
+    begins = start.removeprefix(codecs.BOM_UTF8).lstrip()
+    if begins.startswith(b"["):
+        raise UsageError(f"{path} is one JSON array; write an object a line: jq -c '.[]' {path.name} > {FILE_NAME}")
+    if path.suffix.lower() in _WORKBOOKS:
+        raise UsageError(f"{path} is a workbook; save its sheet as CSV in UTF-8")
+    if path.suffix.lower() not in _LINES and not begins.startswith(b"{"):
+        raise UsageError(f"{path} is no kind of file that can be imported; give {_KNOWN}")
 
 
 def count_lines(path: Path) -> int:
@@ -79,14 +100,24 @@ def read_entries(path: Path, *, anywhere: bool = False) -> Iterator[GoodLine | B
             if line is None:
                 yield BadLine(number, f"has more than {_LONGEST_LINE} bytes")
                 continue
+            line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
             if not line.strip():
                 continue
             try:
-                yield GoodLine(number, _entry(json.loads(line), folder))
+                yield GoodLine(number, _entry(json.loads(line, object_pairs_hook=_object), folder))
             except PictureOutside as error:
                 yield BadLine(number, str(error), error.field)
             except (ValueError, RecursionError) as error:
                 yield BadLine(number, _why(error))
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON. Raises ValueError where one of two values would be lost."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"has the key {next(name for name in names if names.count(name) > 1)!r} twice")
+    return made
 
 
 def _why(error: Exception) -> str:
@@ -116,6 +147,7 @@ def _entry(record: object, folder: Folder) -> Entry:
     unknown = sorted(set(record) - _KEYS)
     if unknown:
         raise ValueError(f"has the unknown key {unknown[0]!r}; the keys are {', '.join(sorted(_KEYS))}")
+    record = {key: value for key, value in record.items() if value is not None}  # pandas writes what is missing so
     attributes, pictures = record.get("attributes", {}), record.get("pictures", [])
     if not isinstance(attributes, dict) or not all(isinstance(value, str) for value in attributes.values()):
         raise ValueError("attributes: must be an object of strings")
