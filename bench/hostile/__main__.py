@@ -26,6 +26,7 @@ SECTIONS = {
     "scans": ("scans", "run"),
     "markup": ("markup", "run"),
     "transport": ("transport", "run"),
+    "wire": ("wire", "run"),
 }
 """Module and function of each, in the order of the table; modules load what they need when they run."""
 _LIMIT_S = 1800.0
