@@ -92,8 +92,8 @@ def _attacks(setup: Setup) -> Sequence[Attack]:
     frames = b"\x0a\x01?" + b"\x12\x00" * small
     kinds = b"\x0a\x01?" + _field(4, b"\x12\x00" * large)
     attributes = _field(1, b"".join(_field(6, b"\x0a\x06%06x" % i) for i in range(setup.count(3_000_000, 1000))))
-    json_history = json.dumps({"question": "?", "history": [{}] * setup.count(3_500_000, 1000)}).encode()
-    json_kinds = json.dumps({"text": "?", "filter": {"kinds": [""] * setup.count(10_000_000, 1000)}}).encode()
+    json_history = _json(question="?", history=[{}] * setup.count(3_500_000, 1000))
+    json_kinds = _json(text="?", filter={"kinds": [""] * setup.count(10_000_000, 1000)})
     return [
         Attack("Ask, 8 MB of empty history", _grpc(_ASK, history)),
         Attack("Ask, 8 MB of empty history by gRPC's gzip", _grpc_gzip(_ASK, history)),
@@ -235,6 +235,10 @@ def _enveloped(message: bytes, *, packed: bool = False) -> bytes:
     """A message of a stream, as Connect has it."""
     content = gzip.compress(message) if packed else message
     return bytes((packed,)) + len(content).to_bytes(4, "big") + content
+
+
+def _json(**fields: object) -> bytes:
+    return json.dumps(fields, separators=(",", ":")).encode()
 
 
 def _unknown(size: int) -> bytes:

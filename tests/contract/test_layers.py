@@ -79,14 +79,15 @@ LAYERS = {
         "bundle config decoding descriptors engines.llama.native engines.llama.process engines.onnx errors knowledge "
         "knowledge.content policies roles scheduling session.dialogue"
     ),
-    "rpc.transport": "config errors scheduling",
+    "rpc.requests": "errors scheduling",
+    "rpc.transport": "config errors rpc.requests scheduling",
     "rpc": (
-        "assistant bundle coaching config decoding descriptors domain errors knowledge memory roles "
-        "rpc.transport scheduling session session.dialogue"
+        "assistant bundle coaching config decoding descriptors domain errors knowledge knowledge.content memory roles "
+        "rpc.requests rpc.transport scheduling session session.dialogue"
     ),
     "web.http": "config errors rpc.transport scheduling",
     "web.chat": "assistant decoding domain errors rpc.transport scheduling schemas web.http",
-    "web": "config rpc web.chat web.http",
+    "web": "config rpc rpc.requests web.chat web.http",
     "app": (
         "assistant bundle config decoding descriptors errors knowledge memory policies roles rpc scheduling "
         "session.dialogue steps turn web"

@@ -30,6 +30,7 @@ from quizglass_server.scheduling.ledger import ByteLedger, entered_in
 from quizglass_server.turn.outbox import followed
 
 logger = logging.getLogger(__name__)
+MAX_FRAMES = 1
 MAX_EXCHANGE_CHARS = 2000
 MAX_SESSION_CHARS = 64
 MAX_ANSWER_TOKENS = 512
@@ -131,7 +132,7 @@ class Asking:
         """
         limits = self._limits
         text = checks.text(question.question, "question", longest=limits.max_question_chars)
-        checks.at_most(len(question.frames), 1, "frames")
+        checks.at_most(len(question.frames), MAX_FRAMES, "frames")
         checks.at_most(len(question.history), limits.max_history, "history")
         session = checks.text(question.session_id, "session_id", longest=MAX_SESSION_CHARS, required=False)
         tokens = checks.within(question.max_answer_tokens, 0, MAX_ANSWER_TOKENS, "max_answer_tokens")

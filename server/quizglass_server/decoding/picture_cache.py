@@ -52,12 +52,12 @@ class PictureCache:
         self._decodings: dict[bytes, _Decoding] = {}
 
     def received(self, size: int) -> AbstractAsyncContextManager[Reservation]:
-        """Count a message of `size` bytes for as long as it is held.
+        """Count a message of `size` bytes, which has come, for as long as it is held.
 
         Raises:
             Overloaded: there is no memory for it; it is to be sent again later.
         """
-        return self._work.admit(size)
+        return self._work.admit(size, held=True)
 
     def is_slow(self, encoded: bytes, field: str) -> bool:
         """Whether a picture takes long to decode.

@@ -6,34 +6,42 @@ Methods come from the services' descriptors, so that a service which gRPC has is
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import grpc
 from connectrpc.code import Code
-from connectrpc.compat import google_protobuf_codecs
 from connectrpc.errors import ConnectError, ErrorDetail
 from connectrpc.method import IdempotencyLevel, MethodInfo, StreamType
 from connectrpc.request import RequestContext
 from connectrpc.server import ConnectASGIApplication, Endpoint
 from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.json_format import MessageToJson
+from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc import status_pb2
 from protobuf.wkt import Any as PackedDetail
 
-from quizglass_server.errors import InvalidInput, Unfinished
+from quizglass_server.errors import InvalidInput, QuizglassError, Unfinished
+from quizglass_server.rpc.requests.reader import JSON_TIMES, Aside, Limits, RequestReader, as_json
 from quizglass_server.rpc.server import Served
-from quizglass_server.rpc.transport.calls import Limits
+from quizglass_server.rpc.transport.status import to_status
 
-_KINDS: Mapping[tuple[bool, bool], tuple[StreamType, Callable[..., Any]]] = {
-    (False, False): (StreamType.UNARY, Endpoint.unary),
-    (False, True): (StreamType.SERVER_STREAM, Endpoint.server_stream),
-    (True, False): (StreamType.CLIENT_STREAM, Endpoint.client_stream),
+_KINDS: Mapping[tuple[bool, bool], tuple[StreamType, Callable[..., Any], str]] = {
+    (False, False): (StreamType.UNARY, Endpoint.unary, "unary"),
+    (False, True): (StreamType.SERVER_STREAM, Endpoint.server_stream, "server_stream"),
+    (True, False): (StreamType.CLIENT_STREAM, Endpoint.client_stream, "client_stream"),
 }
-"""By whether requests and responses are streams. Both at once need HTTP/2, which is gRPC's own port."""
+"""By whether requests and responses are streams, with the method of `_Calls`. Both at once need HTTP/2, which is gRPC's
+own port."""
 
 _GRPC = ("application/grpc+", "application/grpc;")
+_PROTO, _JSON = "proto", "json"
+"""Codecs, as content types have them."""
+_UNASKED = (b"accept-encoding", b"connect-accept-encoding", b"grpc-accept-encoding")
+"""Headers that ask for compressed responses, which would be compressed on the event loop: a picture takes a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +69,11 @@ def connect_methods(served: Iterable[Served], limits: Limits, message_s: float) 
         for method in each.service.methods:
             if (method.client_streaming, method.server_streaming) not in _KINDS:
                 continue
-            path, bound = f"/{each.service.full_name}/{method.name}", limits.of(method.name)
-            endpoint = _endpoint(method, getattr(each.servicer, method.name), message_s)
-            app = _Application({path: endpoint}, as_json(bound.most_bytes))
-            methods.append(ConnectMethod(path, app, bound.most_bytes, method.client_streaming))
+            path, most = f"/{each.service.full_name}/{method.name}", limits.of(method.name).most_bytes
+            calls = _Calls(limits.reader(method), getattr(each.servicer, method.name), limits.aside, message_s)
+            app = _Application({path: _endpoint(method, calls)}, as_json(most))
+            methods.append(ConnectMethod(path, app, most, method.client_streaming))
     return methods
-
-
-def as_json(most_bytes: int) -> int:
-    """What a message of so many bytes takes as JSON, where bytes are written in base64."""
-    return most_bytes * 4 // 3 + 4096
 
 
 class _Application(ConnectASGIApplication[None]):
@@ -81,7 +84,8 @@ class _Application(ConnectASGIApplication[None]):
             service=None,
             endpoints=lambda _: endpoints,
             read_max_bytes=read_max_bytes,
-            codecs=google_protobuf_codecs(),
+            codecs=(_Bytes(_PROTO), _Bytes(_JSON)),
+            compressions=(_Packed(),),
         )
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -91,7 +95,8 @@ class _Application(ConnectASGIApplication[None]):
             await send({"type": "http.response.start", "status": 415, "headers": told})
             await send({"type": "http.response.body", "body": b"gRPC has a port of its own; here it is gRPC-Web"})
             return
-        await super().__call__(scope, receive, send)
+        headers = [(name, value) for name, value in scope["headers"] if name not in _UNASKED]
+        await super().__call__({**scope, "headers": headers}, receive, send)
 
     @property
     def path(self) -> str:
@@ -124,8 +129,112 @@ class _Context:
         raise _error(status)
 
 
-def _endpoint(method: MethodDescriptor, handler: Callable[..., Any], message_s: float) -> Any:
-    kind, endpoint = _KINDS[method.client_streaming, method.server_streaming]
+class _Received:
+    """A request as it came, until it is taken."""
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+
+    def take(self) -> bytes:
+        """Its bytes, which are not held here any longer."""
+        raw, self._raw = self._raw, b""
+        return raw
+
+
+class _Bytes:
+    """A codec that leaves bytes as they are: what they hold is looked at before it is a message (`RequestReader`)."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def name(self) -> str:
+        """As content types have it."""
+        return self._name
+
+    def encode(self, message: bytes) -> bytes:
+        """The bytes of a response."""
+        return message
+
+    def decode(self, data: bytes | bytearray, message_class: type[Message]) -> _Received:
+        """A request as it came."""
+        return _Received(bytes(data))
+
+
+class _Packed:
+    """A compression whose requests stay compressed: they are unpacked where it is known how much may come out."""
+
+    def name(self) -> str:
+        """As headers have it."""
+        return "gzip"
+
+    def compress(self, data: bytes | bytearray | memoryview) -> bytes:
+        """Never called: no response is compressed (`_UNASKED`)."""
+        raise NotImplementedError
+
+    def decompress(self, data: bytes | bytearray | memoryview, read_max_bytes: int | None = None) -> bytes:
+        """The bytes as they came."""
+        return bytes(data)
+
+
+class _Calls:
+    """The calls of one method, with requests and responses in bytes.
+
+    Args:
+        reader: makes messages of its requests.
+        handler: the servicer's.
+        aside: writes long responses as JSON.
+        message_s: seconds that a client may take to send a message of a stream.
+    """
+
+    def __init__(self, reader: RequestReader, handler: Callable[..., Any], aside: Aside, message_s: float) -> None:
+        self._reader = reader
+        self._handler = handler
+        self._aside = aside
+        self._message_s = message_s
+
+    async def unary(self, received: _Received, context: RequestContext[Any, Any]) -> bytes:
+        """Answer one message with one."""
+        response = await self._handler(await self._request(received, context), _Context(context))
+        return await self._written(response, context)
+
+    async def server_stream(
+        self, received: _Received, context: RequestContext[Any, Any]
+    ) -> AsyncGenerator[bytes, None]:
+        """Answer one message with many."""
+        # Nothing here holds the request: it may be large, and its turn long.
+        async with aclosing(self._handler(await self._request(received, context), _Context(context))) as responses:
+            async for response in responses:
+                yield await self._written(response, context)
+
+    async def client_stream(self, received: AsyncIterator[_Received], context: RequestContext[Any, Any]) -> bytes:
+        """Answer many messages with one."""
+        requests = _Requests(received, lambda each: self._read(each, context), self._message_s)
+        return await self._written(await self._handler(requests, _Context(context)), context)
+
+    async def _request(self, received: _Received, context: RequestContext[Any, Any]) -> Message:
+        try:
+            return await self._read(received, context)
+        except QuizglassError as error:
+            raise _error(to_status(error)) from None
+
+    async def _read(self, received: _Received, context: RequestContext[Any, Any]) -> Message:
+        """The message of a request. Raises what `RequestReader.message` does."""
+        return await self._reader.message(received.take(), json=_is_json(context))
+
+    async def _written(self, response: Message, context: RequestContext[Any, Any]) -> bytes:
+        if not _is_json(context):
+            return response.SerializeToString()
+        becomes = JSON_TIMES * response.ByteSize()
+        return await self._aside.do(lambda message: MessageToJson(message).encode(), response, becomes)
+
+
+def _is_json(context: RequestContext[Any, Any]) -> bool:
+    """Whether requests and responses of a call are JSON."""
+    return context.request_headers.get("content-type", "").partition(";")[0].strip().lower().endswith(_JSON)
+
+
+def _endpoint(method: MethodDescriptor, calls: _Calls) -> Any:
+    kind, endpoint, name = _KINDS[method.client_streaming, method.server_streaming]
     information = MethodInfo(
         name=method.name,
         service_name=method.containing_service.full_name,
@@ -134,34 +243,35 @@ def _endpoint(method: MethodDescriptor, handler: Callable[..., Any], message_s: 
         idempotency_level=IdempotencyLevel.UNKNOWN,
         stream_type=kind,
     )
-
-    def call(request: Any, context: RequestContext[Any, Any]) -> Any:
-        received = _Requests(request, message_s) if method.client_streaming else request
-        return handler(received, _Context(context))
-
-    return endpoint(information, call)
+    return endpoint(information, getattr(calls, name))
 
 
 class _Requests:
     """The messages of a client. Raises what a stream over gRPC does."""
 
-    def __init__(self, messages: AsyncIterator[Any], message_s: float) -> None:
-        self._messages = messages
+    def __init__(
+        self, received: AsyncIterator[_Received], read: Callable[[_Received], Awaitable[Message]], message_s: float
+    ) -> None:
+        self._received = received
+        self._read = read
         self._message_s = message_s
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
 
     async def __anext__(self) -> Any:
-        """The next message.
+        """The next message. Another one may follow one that could not be read.
 
         Raises:
             InvalidInput: it is too large or no message of its kind.
             Unfinished: it did not come whole.
         """
+        return await self._read(await self._next())
+
+    async def _next(self) -> _Received:
         try:
             async with asyncio.timeout(self._message_s):
-                return await anext(self._messages)
+                return await anext(self._received)
         except ConnectError as error:
             if error.code in (Code.INVALID_ARGUMENT, Code.RESOURCE_EXHAUSTED):
                 raise InvalidInput("request", error.message) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -20,9 +21,9 @@ from quizglass_server.rpc.transport.guard import Context, Guard, due_with, to_it
 logger = logging.getLogger(__name__)
 _DEFAULT_PAGE, _MAX_PAGE = 100, 1000
 _DEFAULT_RESULTS, _MAX_RESULTS = 5, 100
-_MAX_ID, _MAX_TEXT = 200, 2000
-_MAX_MORE_PICTURES = 8
-_MAX_FILTERED, _MAX_FILTER_TEXT = 100, 500
+_MAX_ID, MAX_TEXT = 200, 2000
+MAX_MORE_PICTURES = 8
+MAX_FILTERED, MAX_FILTER_TEXT = 100, 500
 _MODE_WORDS = words(knowledge_pb2.SearchMode.DESCRIPTOR)
 _MODES = {number: SearchMode(word or SearchMode.HYBRID) for word, number in _MODE_WORDS.items()}
 # gRPC clients take messages of 4 MiB unless told otherwise; one entry at its limits has half of that.
@@ -37,13 +38,15 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         self._assistant = assistant
         self._frames = frames
         self._guard = guard
+        self._paging = asyncio.Lock()
+        """Pages are made one after the other: many at once would hold up the event loop for as long as all together."""
 
     async def AddEntries(  # name of the RPC
         self, request_iterator: AsyncIterator[knowledge_pb2.AddEntriesRequest], context: Context
     ) -> knowledge_pb2.AddEntriesResponse:
         """Add or replace entries; durable when the response names them."""
         async with self._guard(context, "AddEntries"):
-            entries = _Entries(request_iterator)
+            entries = _Entries(request_iterator, self._frames)
             report = await self._knowledge.add(entries)
             if entries.cut_off is not None:
                 entries.cut_off.metadata["added"] = str(report.added)
@@ -70,8 +73,9 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         async with self._guard(context, "ListEntries"):
             size = checks.within(request.page_size or _DEFAULT_PAGE, 1, _MAX_PAGE, "page_size")
             after = checks.text(request.page_token, "page_token", longest=_MAX_ID, required=False)
-            entries = await self._knowledge.list(after, size + 1)
-            page = _fitting([to_message(entry, knowledge_pb2.Entry) for entry in entries[:size]])
+            async with self._paging:
+                entries = await self._knowledge.list(after, size + 1)
+                page = _fitting([to_message(entry, knowledge_pb2.Entry) for entry in entries[:size]])
             logger.info("entries listed", extra={"count": len(page)})
             return knowledge_pb2.ListEntriesResponse(
                 entries=page,
@@ -124,9 +128,9 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         async with self._frames.received(request.ByteSize()):
             if not request.text and not request.picture:
                 raise InvalidInput("text", "give a text, a picture, or both to search for")
-            text = checks.text(request.text, "text", longest=_MAX_TEXT, required=not request.picture)
+            text = checks.text(request.text, "text", longest=MAX_TEXT, required=not request.picture)
             limit = checks.within(request.limit or _DEFAULT_RESULTS, 1, _MAX_RESULTS, "limit")
-            checks.at_most(len(request.more_pictures), _MAX_MORE_PICTURES, "more_pictures")
+            checks.at_most(len(request.more_pictures), MAX_MORE_PICTURES, "more_pictures")
             options = _search_options(request)
             async with self._assistant.admission.admit():
                 picture = await self._frames.decode(request.picture, "picture") if request.picture else None
@@ -153,8 +157,9 @@ def _fitting(entries: list[knowledge_pb2.Entry]) -> list[knowledge_pb2.Entry]:
 class _Entries:
     """The entries of a stream. A message that is none is refused at its position, as an entry that is wrong."""
 
-    def __init__(self, requests: AsyncIterator[knowledge_pb2.AddEntriesRequest]) -> None:
+    def __init__(self, requests: AsyncIterator[knowledge_pb2.AddEntriesRequest], frames: FrameStore) -> None:
         self._requests = requests
+        self._frames = frames
         self.refused: list[knowledge_pb2.RefusedEntry] = []
         self.cut_off: Unfinished | Overloaded | None = None
         """Why the stream ended before its client ended it; what came before is kept."""
@@ -163,22 +168,28 @@ class _Entries:
         for position in itertools.count():
             try:
                 request = await anext(self._requests)
+                async with self._frames.received(request.ByteSize()):
+                    yield PicturedEntry(to_value(request.entry, Entry), tuple(request.entry.pictures))
             except StopAsyncIteration:
                 return
             except InvalidInput as error:
-                refusal = knowledge_pb2.RefusedEntry(index=position, field="entry", message=error.description)
+                refusal = knowledge_pb2.RefusedEntry(index=position, field=_of_entry(error), message=error.description)
                 self.refused.append(refusal)
             except (Unfinished, Overloaded) as error:
                 self.cut_off = error
                 return
-            else:
-                yield PicturedEntry(to_value(request.entry, Entry), tuple(request.entry.pictures))
 
     def position(self, index: int) -> int:
         """Position in the stream of the entry that is the `index`th of those that could be parsed."""
         for refusal in self.refused:
             index += refusal.index <= index
         return index
+
+
+def _of_entry(error: InvalidInput) -> str:
+    """The field of an entry that a message was refused for; "entry" where it is the whole of it."""
+    _, _, field = error.field.partition("entry.")
+    return field or "entry"
 
 
 def _search_options(request: knowledge_pb2.SearchEntriesRequest) -> SearchOptions:
@@ -201,16 +212,16 @@ def _search_options(request: knowledge_pb2.SearchEntriesRequest) -> SearchOption
 
 
 def _short(values: Sequence[str], field: str) -> tuple[str, ...]:
-    checks.at_most(len(values), _MAX_FILTERED, field)
+    checks.at_most(len(values), MAX_FILTERED, field)
     return tuple(
-        checks.text(value, f"{field}[{number}]", longest=_MAX_FILTER_TEXT) for number, value in enumerate(values)
+        checks.text(value, f"{field}[{number}]", longest=MAX_FILTER_TEXT) for number, value in enumerate(values)
     )
 
 
 def _short_items(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    checks.at_most(len(values), _MAX_FILTERED, "filter.attributes")
+    checks.at_most(len(values), MAX_FILTERED, "filter.attributes")
     for key, value in values.items():
         yield (
-            checks.text(key, "filter.attributes", longest=_MAX_FILTER_TEXT),
-            checks.text(value, f"filter.attributes[{key[:60]}]", longest=_MAX_FILTER_TEXT),
+            checks.text(key, "filter.attributes", longest=MAX_FILTER_TEXT),
+            checks.text(value, f"filter.attributes[{key[:60]}]", longest=MAX_FILTER_TEXT),
         )

@@ -25,7 +25,7 @@ from quizglass.v1 import (
     session_pb2_grpc,
 )
 from quizglass_server import __version__
-from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS, MAX_EXCHANGE_CHARS, Asking
+from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS, Asking
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.bundle.files import Bundle
@@ -43,10 +43,12 @@ from quizglass_server.rpc.assistant import AssistantServicer
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.health import RoleHealth
 from quizglass_server.rpc.knowledge import KnowledgeServicer
+from quizglass_server.rpc.limits import MAX_MESSAGE_BYTES, request_limits
 from quizglass_server.rpc.memory import MemoryServicer
+from quizglass_server.rpc.requests.reader import Limits
 from quizglass_server.rpc.session import WIRE, SessionServicer
 from quizglass_server.rpc.transport.callers import Callers
-from quizglass_server.rpc.transport.calls import Bound, Calls, Limits
+from quizglass_server.rpc.transport.calls import Calls
 from quizglass_server.rpc.transport.connections import Connections
 from quizglass_server.rpc.transport.described import described
 from quizglass_server.rpc.transport.guard import Guard
@@ -63,10 +65,6 @@ from quizglass_server.session.session import SessionResources
 if TYPE_CHECKING:
     from quizglass_server.roles.load import LoadedModels  # would load every engine
 
-# An entry with its pictures is one message, and so is a search with several.
-_MAX_MESSAGE_BYTES = 32 * 1024 * 1024
-# Ids, filters and texts, but no pictures.
-_SMALL_BYTES = 256 * 1024
 # A client library splits further calls over further connections, or lets them wait.
 _MAX_STREAMS = 100
 # A connection that nobody uses gives its descriptor back; clients open another one without being told.
@@ -157,7 +155,7 @@ async def start_rpc(services: Services) -> RpcServer:
         SettingsError: the address cannot be bound, or there is no such frame filter.
     """
     settings = services.settings
-    limits = _limits(services)
+    limits = request_limits(settings, services.assistant.admission.check_room, services.work)
     room = connection_room(settings.max_connections, web=settings.web_port is not None)
     sockets, proxies = Sockets(), Proxies(settings.trusted_proxies)
     connections = Connections(room.rpc, sockets)
@@ -238,7 +236,7 @@ def _is_elsewhere(knowledge: Path | MilvusAddress) -> bool:
 
 def _options(settings: Settings, room: ConnectionRoom) -> list[tuple[str, int]]:
     return [
-        ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
+        ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
         ("grpc.max_allowed_incoming_connections", room.rpc_open),
         ("grpc.max_concurrent_streams", _MAX_STREAMS),
         ("grpc.max_connection_idle_ms", _IDLE_MS),
@@ -250,42 +248,22 @@ def _options(settings: Settings, room: ConnectionRoom) -> list[tuple[str, int]]:
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.so_reuseport", 0),
         ("grpc.http2.lookahead_bytes", UNASKED_BYTES),
+        # Compressed messages are unpacked where it is known how much may come out.
+        ("grpc.per_message_decompression", 0),
         # It would let clients send megabytes of a message that nobody has asked for.
         ("grpc.http2.bdp_probe", 0),
     ]
-
-
-def _limits(services: Services) -> Limits:
-    """What requests may be at most, by their method."""
-    settings, check_room = services.settings, services.assistant.admission.check_room
-    return Limits(
-        {
-            "Ask": Bound(settings.max_frame_bytes + _dialogue_bytes(settings), check_room),
-            "SearchEntries": Bound(_MAX_MESSAGE_BYTES, check_room),
-            "SearchMemory": Bound(settings.max_frame_bytes + _SMALL_BYTES, check_room),
-            "AddEntries": Bound(_MAX_MESSAGE_BYTES),
-            "ListEntries": Bound(_SMALL_BYTES, large_answer=True),
-            "Converse": Bound(_SMALL_BYTES, patient=True),
-        },
-        Bound(_SMALL_BYTES),
-    )
 
 
 def _calls(settings: Settings, limits: Limits, sockets: Sockets, callers: Callers) -> Calls:
     """What every call passes first."""
     return Calls(
         limits,
-        Incoming(settings.message_bytes, _MAX_MESSAGE_BYTES, settings.message_s, sockets),
+        Incoming(settings.message_bytes, MAX_MESSAGE_BYTES, settings.message_s, sockets),
         Outgoing(settings.message_bytes, _UNREAD_S),
         sockets,
         callers,
     )
-
-
-def _dialogue_bytes(settings: Settings) -> int:
-    """What is in a question beside its picture: a character takes up to 4 bytes."""
-    chars = settings.max_question_chars + 2 * MAX_EXCHANGE_CHARS * settings.max_history
-    return 4 * chars + _SMALL_BYTES
 
 
 def _bind(server: grpc.aio.Server, host: str, port: int) -> int:

@@ -13,8 +13,8 @@ import resource
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 from quizglass_server.errors import Overloaded
@@ -27,6 +27,8 @@ _COLLECT_EVERY_S = 0.5
 """How often at most Python is made to look for garbage, which takes some milliseconds of the event loop."""
 _SMALL_SHARE, _KEPT_FOR_SMALL = 32, 8
 """Sizes up to one 32nd of the total are small, and an eighth of it is left to them, so that they seldom wait."""
+_HELD_SHARE = 4
+"""One quarter of the total, at most, waits to be admitted though it is taken already, as by messages that have come."""
 _TRIM_BYTES, _TRIM_EVERY_S = 64 * _MIB, 2.0
 """How much must have been given back, and how often at most the allocator is asked to give it to the system."""
 _MMAP_THRESHOLD, _LARGE_BLOCK = -3, _MIB
@@ -69,6 +71,7 @@ class WorkMemory:
         # Its holder may collect garbage, and give back what that held.
         self._lock = threading.RLock()
         self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._held = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self.keepers: list[Callable[[int], None]] = []
         """Called when so many bytes are missing: each lets go of what it only keeps in case it is asked for again."""
@@ -84,21 +87,25 @@ class WorkMemory:
         return self.total - self.total // _KEPT_FOR_SMALL
 
     @asynccontextmanager
-    async def admit(self, size: int) -> AsyncGenerator[Reservation, None]:
+    async def admit(self, size: int, *, held: bool = False) -> AsyncGenerator[Reservation, None]:
         """Hold `size` bytes for the block. Raises Overloaded as `reserve` does."""
-        reservation = await self.reserve(size)
+        reservation = await self.reserve(size, held=held)
         try:
             yield reservation
         finally:
             reservation.release()
 
-    async def reserve(self, size: int) -> Reservation:
+    async def reserve(self, size: int, *, held: bool = False) -> Reservation:
         """Take `size` bytes, after waiting for them if need be; whoever gets them releases them.
+
+        Args:
+            size: how many.
+            held: whether whoever asks takes them already, so that not many of them may wait.
 
         Raises:
             Overloaded: they were not there in time, which is until the work's deadline and at most five seconds, or
                 thirty where it has none, as an import; or they are more than `largest`; or the system would not give
-                them.
+                them; or too many that are held wait already.
         """
         left = self._headroom()
         if left is not None and left < size + ELBOW_BYTES:
@@ -109,8 +116,20 @@ class WorkMemory:
             return Reservation(self, size)
         self._make_room(size)
         if not self._take(size):
-            await self._wait(size)
+            with self._waiting(size if held else 0):
+                await self._wait(size)
         return Reservation(self, size)
+
+    @contextmanager
+    def _waiting(self, held: int) -> Iterator[None]:
+        """Count bytes that are held while they wait."""
+        if held and self._held and self._held + held > self.total // _HELD_SHARE:
+            raise self._refusal(held)
+        self._held += held
+        try:
+            yield
+        finally:
+            self._held -= held
 
     def _make_room(self, size: int) -> None:
         """Have what nobody needs let go: what is only kept, and turns that have ended.

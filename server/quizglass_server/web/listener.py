@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from quizglass_server.config.options import WebOptions
-from quizglass_server.rpc.connect import as_json, connect_methods
+from quizglass_server.rpc.connect import connect_methods
+from quizglass_server.rpc.requests.reader import as_json
 from quizglass_server.rpc.server import RpcServer, Services
 from quizglass_server.rpc.session import ATTACH
 from quizglass_server.web.chat.api import ChatApi

@@ -2,8 +2,10 @@
 
 import asyncio
 import base64
+import gzip
 import json
 from contextlib import aclosing
+from urllib.parse import unquote_to_bytes
 
 import pytest
 from connectrpc.client import ConnectClient
@@ -22,6 +24,8 @@ from tests.support.gate import Gate
 from tests.support.rpc_fakes import EVENTS, HeldScript, png
 from tests.support.web import ASK, CAPABILITIES, JSON, Wire, ask, enveloped, envelopes
 
+ADD = "/quizglass.v1.KnowledgeService/AddEntries"
+SEARCH = "/quizglass.v1.KnowledgeService/SearchEntries"
 KINDS = {
     (False, False): StreamType.UNARY,
     (False, True): StreamType.SERVER_STREAM,
@@ -267,8 +271,68 @@ async def test_an_import_that_is_cut_off_keeps_what_came(served):
     async with asyncio.timeout(60):
         async with await Wire.to(served) as wire:
             headers = {"content-type": "application/connect+proto", "transfer-encoding": "chunked"}
-            await wire.begin("POST", "/quizglass.v1.KnowledgeService/AddEntries", headers)
+            await wire.begin("POST", ADD, headers)
             await wire.say(f"{len(body):x}\r\n".encode() + body + b"\r\n")
             await came.wait()
         assert await served.stage.rpc.guard.drain(60)
     assert set(served.stage.knowledge.entries) == {"a"}
+
+
+NO_MESSAGE = b"\xff" * 20
+
+
+@pytest.mark.parametrize(
+    ("path", "content_type", "body", "field"),
+    [
+        (ASK, "application/connect+proto", enveloped(b"\x0a\x01?" + b"\x1a\x00" * 100 + NO_MESSAGE), "history"),
+        (ASK, "application/grpc-web+proto", enveloped(b"\x0a\x01?" + b"\x12\x00" * 100 + NO_MESSAGE), "frames"),
+        (ASK, "application/connect+json", enveloped(b'{"question":"?","history":[' + b"{}," * 20_000), "request"),
+        (ASK, "application/connect+json", enveloped(b'{"question":"?","history":[' + b"{}," * 99 + b"{}]}"), "history"),
+        (SEARCH, "application/json", b'{"text":"?","filter":{"kinds":[' + b'"",' * 20_000, "request"),
+        (
+            SEARCH,
+            "application/proto",
+            b"\x22\x82\x01" + b"\x12\x00" * 65 + b"\x2a\x00" * 50 + NO_MESSAGE,
+            "more_pictures",
+        ),
+    ],
+)
+async def test_what_a_request_has_too_many_of_is_known_before_it_is_parsed(served, path, content_type, body, field):
+    answer = await ask(served, "POST", path, body, {"content-type": content_type})
+    assert f"{field}: more than the".encode() in unquote_to_bytes(answer.body)
+
+
+@pytest.mark.parametrize("content_type", ["application/connect+proto", "application/connect+json"])
+async def test_an_entry_that_cannot_be_read_is_refused_at_its_place_and_stops_no_other(served, content_type):
+    entries = [{"entry": {"id": name, "title": name}} for name in "ac"]
+    messages = [knowledge_pb2.AddEntriesRequest(**each).SerializeToString() for each in entries]
+    if content_type.endswith("json"):
+        messages = [json.dumps(each).encode() for each in entries]
+    body = b"".join(map(enveloped, [messages[0], NO_MESSAGE, messages[1]]))
+    answer = await ask(served, "POST", ADD, body, {"content-type": content_type})
+    (_, content), _ = envelopes(answer.body)
+    if content_type.endswith("json"):
+        content = json.loads(content)
+        assert [(each["index"], each["field"]) for each in content["refused"]] == [("1", "entry")]
+    else:
+        response = knowledge_pb2.AddEntriesResponse.FromString(content)
+        assert [(each.index, each.field) for each in response.refused] == [(1, "entry")]
+    assert set(served.stage.knowledge.entries) == {"a", "c"}
+
+
+@pytest.mark.parametrize("content_type", ["application/proto", "application/json"])
+async def test_compressed_requests_are_taken_and_answers_are_not_compressed(served, content_type):
+    request = b'{"text":"Velmora"}' if "json" in content_type else b"\x0a\x07Velmora"
+    headers = {"content-type": content_type, "content-encoding": "gzip", "accept-encoding": "gzip"}
+    answer = await ask(served, "POST", SEARCH, gzip.compress(request), headers)
+    assert (answer.status, answer.headers.get("content-encoding", "identity")) == (200, "identity")
+    assert served.stage.assistant.searches == [("Velmora", None, 5)]
+
+
+@pytest.mark.parametrize("request_", [b'{"text":"?","filter":{"kinds":[' + b'"",' * 3_000_000, b"\x0a\x00" * 4_000_000])
+async def test_what_is_compressed_to_a_thousandth_is_not_unpacked(served, request_):
+    content_type = "application/json" if request_.startswith(b"{") else "application/proto"
+    headers = {"content-type": content_type, "content-encoding": "gzip"}
+    answer = await ask(served, "POST", SEARCH, gzip.compress(request_), headers)
+    assert (answer.status, answer.json["code"]) == (400, "invalid_argument")
+    assert "compressed bytes hold more than the" in answer.json["message"]

@@ -202,3 +202,26 @@ async def test_what_another_thread_gives_back_before_the_first_wait_begins_is_no
     work._take = taken  # type: ignore[method-assign]
     with due_within(120.0):
         (await work.reserve(LARGE)).release()
+
+
+async def test_of_what_is_held_already_only_a_quarter_waits(work: WorkMemory) -> None:
+    first = await work.reserve(LARGE)
+    waiting = [asyncio.create_task(work.reserve(TOTAL // 8, held=True)) for _ in range(2)]
+    await asyncio.sleep(0)
+    with pytest.raises(Overloaded) as refused:
+        await work.reserve(TOTAL // 8, held=True)
+    assert refused.value.retry_after_s
+    other = asyncio.create_task(work.reserve(TOTAL // 8))  # nothing is held for it yet
+    await asyncio.sleep(0)
+    first.release()
+    for each in [*waiting, other]:
+        (await each).release()
+    (await work.reserve(TOTAL // 8, held=True)).release()
+
+
+async def test_what_is_larger_than_a_quarter_may_wait_alone(work: WorkMemory) -> None:
+    first = await work.reserve(LARGE)
+    waiting = asyncio.create_task(work.reserve(TOTAL // 2, held=True))
+    await asyncio.sleep(0)
+    first.release()
+    (await waiting).release()

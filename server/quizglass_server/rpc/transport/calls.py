@@ -1,6 +1,6 @@
 """Stands between gRPC and every handler: receives requests, parses them, and sends what the handler says.
 
-Each request has a size by its method, a time, and no fields that nobody knows; each response has a time to be read.
+Each request has a size and a shape by its method, a time, and no unknown fields; each response has a time to be read.
 Every method is registered with gRPC as a stream of bytes in both directions, which on the wire is what it was before:
 so what comes in can be looked at before it is a message, and what goes out can be timed.
 """
@@ -11,20 +11,20 @@ import asyncio
 import gc
 import inspect
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
-from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
 
 import grpc
-from google.protobuf.message import DecodeError
 
 from quizglass_server.config.logs import Sparing
 from quizglass_server.errors import InvalidInput, QuizglassError
+from quizglass_server.rpc.requests.reader import Limits, RequestReader, method_of
+from quizglass_server.rpc.requests.unreadable import Unreadable
 from quizglass_server.rpc.transport.callers import Callers
 from quizglass_server.rpc.transport.guard import Context
-from quizglass_server.rpc.transport.incoming import Incoming
+from quizglass_server.rpc.transport.incoming import Incoming, TooLarge
 from quizglass_server.rpc.transport.outgoing import Outgoing, Unread
 from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.rpc.transport.status import to_status
@@ -35,34 +35,6 @@ _COLLECTED_BYTES = 64 * 1024 * 1024
 
 Handler = Any
 """A grpc.RpcMethodHandler; what is known of its types is of gRPC's other interface, without asyncio."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """What requests of a method may be at most."""
-
-    most_bytes: int
-    check_room: Callable[[], None] | None = None
-    """Raises Overloaded when a call would be refused anyway: then its request need not be received."""
-    patient: bool = False
-    """Whether its client may say nothing for as long as it likes."""
-    large_answer: bool = False
-    """Whether it is answered once the answers of this kind before it were read, of those over the same connection: what
-    a client does not read is not made."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What requests may be at most."""
-
-    bounds: Mapping[str, Bound]
-    """Bounds of methods, by the method's name, such as "Ask"."""
-    others: Bound
-    """Bounds of every other method."""
-
-    def of(self, method: str) -> Bound:
-        """The bound of a method."""
-        return self.bounds.get(method, self.others)
 
 
 class Calls(grpc.aio.ServerInterceptor):
@@ -99,18 +71,19 @@ class Calls(grpc.aio.ServerInterceptor):
             handler = await continuation(details)
             if handler is None:
                 return None
-            handler_of_method = self._handlers[details.method] = self._timed(details.method.rpartition("/")[2], handler)
+            handler_of_method = self._handlers[details.method] = self._timed(details.method, handler)
         return handler_of_method
 
-    def _timed(self, method: str, handler: Handler) -> Handler:
-        bound = self._limits.of(method)
+    def _timed(self, path: str, handler: Handler) -> Handler:
+        method = method_of(path)
+        reader = self._limits.reader(method)
 
         async def serve(_: object, context: Context) -> None:
-            call = _Call(method, handler, context, bound, self._incoming, self._outgoing)
+            call = _Call(method.name, handler, context, reader, self._incoming, self._outgoing)
             try:
                 await self._serve(call)
             except Unread:
-                logger.warning("a client does not read; its connection is closed", rpc=method, peer=context.peer())
+                logger.warning("a client does not read; its connection is closed", rpc=method.name, peer=context.peer())
                 self._sockets.close(context.peer())
             finally:
                 self._collect(call.received)
@@ -147,12 +120,19 @@ class _Call:
     """One call. As an iterator it is the messages of its client."""
 
     def __init__(
-        self, method: str, handler: Handler, context: Context, bound: Bound, incoming: Incoming, outgoing: Outgoing
+        self,
+        method: str,
+        handler: Handler,
+        context: Context,
+        reader: RequestReader,
+        incoming: Incoming,
+        outgoing: Outgoing,
     ) -> None:
         self.method = method
         self.handler = handler
         self.context = context
-        self.bound = bound
+        self.bound = reader.bound
+        self._reader = reader
         self._incoming = incoming
         self._outgoing = outgoing
         self.received = 0
@@ -168,10 +148,17 @@ class _Call:
             InvalidInput: it is too large or no message of its kind.
             Unfinished, Overloaded: it did not come whole in time, or too much comes in.
         """
-        received: Any = await self._incoming.message(self.context.peer(), self.context.read, patient=self.bound.patient)
+        most = None if self.handler.request_streaming else self.bound.most_bytes
+        try:
+            received: Any = await self._incoming.message(
+                self.context.peer(), self.context.read, patient=self.bound.patient, most_bytes=most
+            )
+        except TooLarge:
+            self._incoming.judge(self.context.peer(), too_large=True)
+            raise self._reader.too_large() from None
         if received is grpc.aio.EOF:
             raise StopAsyncIteration
-        return self._parsed(received)
+        return await self._parsed(received)
 
     async def only(self) -> Any:
         """The one message of a call that has one.
@@ -218,21 +205,14 @@ class _Call:
         except grpc.aio.InternalError:  # the connection is gone, which gRPC is about to say
             raise asyncio.CancelledError from None
 
-    def _parsed(self, raw: bytes) -> Any:
+    async def _parsed(self, raw: bytes) -> Any:
         self.received += len(raw)
-        too_large = len(raw) > self.bound.most_bytes
-        self._incoming.judge(self.context.peer(), too_large=too_large)
-        if too_large:
-            most = self.bound.most_bytes
-            raise InvalidInput("request", f"{len(raw)} bytes is more than the {most} that {self.method} takes")
+        self._incoming.judge(self.context.peer(), too_large=len(raw) > self.bound.most_bytes)
         try:
-            message = self.handler.request_deserializer(raw)
-        except DecodeError:
+            return await self._reader.message(raw)
+        except Unreadable:
             logger.warning("a request is no message", rpc=self.method, peer=self.context.peer(), bytes=len(raw))
-            told = "these bytes are no message of its kind, or hold a text that is not UTF-8"
-            raise InvalidInput("request", told) from None
-        message.DiscardUnknownFields()
-        return message
+            raise
 
 
 class _Writer:

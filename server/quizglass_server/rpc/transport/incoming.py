@@ -38,6 +38,9 @@ _PATIENT_AT_ONCE = 64
 """Idle connections at which one look looks."""
 _RETRY_S = 1.0
 _LONGEST_HOLD_S = 8.0
+_FRAMING = 16
+"""A sixteenth more than a message has, at most, comes over its connection: HTTP/2's frames, and what the client says
+besides."""
 
 
 @dataclass(eq=False, slots=True)
@@ -60,7 +63,14 @@ class _Expected:
     timeout: asyncio.Timeout
     slot: ReceiveSlot
     patient: bool
+    most_bytes: int | None
+    """Bytes that its connection may receive for it: nothing else comes over that. None: it is not known what does."""
     too_much: bool = False
+    too_large: bool = False
+
+
+class TooLarge(Exception):
+    """More of a message has come than it may have."""
 
 
 class Incoming:
@@ -85,18 +95,27 @@ class Incoming:
         self._untrimmed = 0
         self._trimmed = 0.0
 
-    async def message(self, peer: str, read: Callable[[], Awaitable[object]], *, patient: bool = False) -> object:
+    async def message(
+        self, peer: str, read: Callable[[], Awaitable[object]], *, patient: bool = False, most_bytes: int | None = None
+    ) -> object:
         """The next message of a call, asked for by `read` when its turn has come, or what stands for its end.
 
-        One that is waited for with patience has all the time of the world, and is bounded in bytes like any other.
+        Args:
+            peer: the call's connection.
+            read: asks for it.
+            patient: whether it has all the time of the world; it is bounded in bytes like any other.
+            most_bytes: that it may have, where the call ends with one that has more; None: that is for others to say.
 
         Raises:
+            TooLarge: it has more, as far as it came.
             Unfinished: it did not come, or not whole, in time.
             Overloaded: too much was coming in, and most of it on this connection.
         """
         connection = self._connection(peer)
         timeout = asyncio.timeout(None if patient else self._limit_s)
-        expected = _Expected(timeout, self._slots.take(peer), patient)
+        alone = most_bytes is not None and not connection.expected
+        most = most_bytes + most_bytes // _FRAMING + UNASKED_BYTES if alone else None
+        expected = _Expected(timeout, self._slots.take(peer), patient, most)
         connection.expected.add(expected)
         connection.address = current_client().address
         self._watch()
@@ -107,6 +126,8 @@ class Incoming:
         except TimeoutError:
             if not timeout.expired():
                 raise
+            if expected.too_large:
+                raise TooLarge from None
             raise self._too_much() if expected.too_much else Unfinished(self._limit_s) from None
         finally:
             connection.expected.discard(expected)
@@ -157,6 +178,7 @@ class Incoming:
             self._give_back(sum(max(0, received.get(peer, 0) - each.latest) for peer, each in busy.items()))
             unfinished = {peer: max(0, received.get(peer, 0) - each.before - each.whole) for peer, each in busy.items()}
             self._let_small_pass(busy, received, unfinished)
+            self._end_large(busy, unfinished)
             self._bound(busy, unfinished)
             least = _HURRIED_LOOK_S if self._slots.waiting else _LOOK_S
             pause = max(least, (perf_counter() - started) / _LOOK_SHARE)
@@ -186,6 +208,15 @@ class Incoming:
                 if slot.looks > 1 and (more if slot.begun.done() else unfinished[peer]) < _SMALL_BYTES:
                     self._slots.uncount(slot)
 
+    def _end_large(self, busy: dict[str, _Connection], unfinished: dict[str, int]) -> None:
+        """End messages of which more has come than they may have, rather than receive the rest."""
+        for peer, connection in busy.items():
+            if len(connection.expected) == 1:
+                (expected,) = connection.expected
+                if expected.most_bytes is not None and unfinished[peer] > expected.most_bytes:
+                    expected.too_large = True
+                    _end(expected)
+
     def _bound(self, busy: dict[str, _Connection], unfinished: dict[str, int]) -> None:
         """End the messages of the addresses and connections that have most of what is not whole, beyond what may be."""
         total = sum(unfinished.values())
@@ -200,10 +231,14 @@ class Incoming:
             total -= size
             of_address[busy[peer].address] -= size
             for expected in busy[peer].expected:
-                if not expected.timeout.expired():
-                    expected.too_much = True
-                    expected.timeout.reschedule(asyncio.get_running_loop().time())
+                expected.too_much = True
+                _end(expected)
 
     def _too_much(self) -> Overloaded:
         most = self._most_bytes >> 20
         return Overloaded(f"more than {most} MiB of unfinished messages are coming in; try again later", _RETRY_S)
+
+
+def _end(expected: _Expected) -> None:
+    if not expected.timeout.expired():
+        expected.timeout.reschedule(asyncio.get_running_loop().time())
