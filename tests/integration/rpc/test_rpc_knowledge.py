@@ -169,9 +169,9 @@ async def test_cancelling_an_import_stops_it(stage, knowledge):
 async def test_a_search_waits_for_memory_no_longer_than_its_caller(knowledge, monkeypatch):
     due, reserve = [], WorkMemory.reserve
 
-    async def noted(self, size):
+    async def noted(self, size, **about):
         due.append(deadline())
-        return await reserve(self, size)
+        return await reserve(self, size, **about)
 
     monkeypatch.setattr(WorkMemory, "reserve", noted)
     await knowledge.SearchEntries(knowledge_pb2.SearchEntriesRequest(text="a car"), timeout=600)

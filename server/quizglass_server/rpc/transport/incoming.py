@@ -63,7 +63,7 @@ class _Expected:
     timeout: asyncio.Timeout
     slot: ReceiveSlot
     patient: bool
-    most_bytes: int | None
+    most_bytes: int | None = None
     """Bytes that its connection may receive for it: nothing else comes over that. None: it is not known what does."""
     too_much: bool = False
     too_large: bool = False
@@ -113,9 +113,9 @@ class Incoming:
         """
         connection = self._connection(peer)
         timeout = asyncio.timeout(None if patient else self._limit_s)
-        alone = most_bytes is not None and not connection.expected
-        most = most_bytes + most_bytes // _FRAMING + UNASKED_BYTES if alone else None
-        expected = _Expected(timeout, self._slots.take(peer), patient, most)
+        expected = _Expected(timeout, self._slots.take(peer), patient)
+        if most_bytes is not None and not connection.expected:
+            expected.most_bytes = most_bytes + most_bytes // _FRAMING + UNASKED_BYTES
         connection.expected.add(expected)
         connection.address = current_client().address
         self._watch()
