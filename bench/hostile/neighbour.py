@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from time import perf_counter, sleep
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -63,14 +64,19 @@ def main(target: str) -> None:
         for _ in range(_WARM):
             _seconds(stub)
         print("connected", flush=True)
-        threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+        threading.Thread(target=_wait_for_end, args=(ended,), daemon=True).start()
         while not ended.is_set():
             took.append(_seconds(stub))
             sleep(_PAUSE_S)
     print(json.dumps([round(each, 5) for each in took]))
 
 
-def _seconds(stub: health_pb2_grpc.HealthStub) -> float:
+def _wait_for_end(ended: threading.Event) -> None:
+    sys.stdin.read()
+    ended.set()
+
+
+def _seconds(stub: Any) -> float:
     """How long one call takes; one that fails has waited, too."""
     began = perf_counter()
     with suppress(grpc.RpcError):
