@@ -59,7 +59,7 @@ LAYERS = {
     ),
     "knowledge": (
         "config decoding domain engines errors knowledge.content knowledge.database knowledge.index "
-        "knowledge.ingest knowledge.milvus knowledge.repair knowledge.search markup roles steady_clock"
+        "knowledge.ingest knowledge.milvus knowledge.repair knowledge.search markup roles scheduling steady_clock"
     ),
     "memory": (
         "config decoding domain errors knowledge knowledge.content knowledge.database knowledge.ingest roles scheduling"

@@ -94,13 +94,13 @@ class Closer:
         return None if part is None else self._affordable(part, picture)
 
     async def _words(self, picture: Picture) -> TooSmall | None:
-        judged = self._judged.get(picture.sha256)
+        judged = self._judged.get(picture.key)
         if judged is None:
             parts = await self._boxes.wordy_parts(picture)
             if parts is None:
                 parts = await asyncio.to_thread(self._gated, picture)
             judged = (await self._small_words(picture, parts[0]) if parts else None,)
-            self._judged[picture.sha256] = judged
+            self._judged[picture.key] = judged
         return judged[0]
 
     def _gated(self, picture: Picture) -> list[Region]:

@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -59,4 +60,4 @@ class FrameFilter:
         if not isinstance(pixels, np.ndarray) or pixels.dtype != np.uint8 or pixels.shape != picture.pixels.shape:
             logger.error("the frame filter gave no picture of the same size")
             raise FilterFailed(field)
-        return Picture(picture.sha256, np.ascontiguousarray(pixels))
+        return replace(picture, pixels=np.ascontiguousarray(pixels))

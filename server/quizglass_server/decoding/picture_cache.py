@@ -1,4 +1,4 @@
-"""Pictures of requests: decoded once per content, remembered for a while by their hash."""
+"""Pictures of requests: decoded once per address and content, remembered for a while by their hash."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import asyncio
 import logging
 import time
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from quizglass_server.decoding.decoder import PictureDecoder, digest
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BudgetExceeded, InvalidPicture, QuizglassError
+from quizglass_server.scheduling.clients import current_client
 from quizglass_server.scheduling.deadline import deadline
 from quizglass_server.scheduling.ledger import handed
 from quizglass_server.scheduling.memory import Reservation, WorkMemory
@@ -19,12 +20,15 @@ from quizglass_server.scheduling.shared_cache import SharedCache
 
 logger = logging.getLogger(__name__)
 
+_Key = tuple[str, bytes]
+"""Address of the client, and SHA-256 of the encoded bytes."""
+
 
 @dataclass(eq=False, slots=True)
 class _Decoding:
-    """A picture that is being decoded, for everybody who waits for it."""
+    """A picture that is being decoded, for all of its address that wait for it."""
 
-    sha256: bytes
+    key: _Key
     waiting: int = 0
     task: asyncio.Task[Picture] = field(init=False)
 
@@ -32,6 +36,7 @@ class _Decoding:
 class PictureCache:
     """Decodes pictures and keeps the most recent of each address, bounded by bytes of pixels.
 
+    A picture is its address's: another one that sends the same bytes has them decoded anew, and learns nothing from it.
     Who may name a picture by its hash, instead of giving its bytes, is for its callers to know.
     """
 
@@ -46,10 +51,10 @@ class PictureCache:
         self._filter = frame_filter
         self._work = work
         work.keepers.append(self._let_go)
-        self._pictures: SharedCache[bytes, Picture] = SharedCache(
+        self._pictures: SharedCache[_Key, Picture] = SharedCache(
             max_cached_bytes, lambda picture: picture.pixels.nbytes
         )
-        self._decodings: dict[bytes, _Decoding] = {}
+        self._decodings: dict[_Key, _Decoding] = {}
 
     def received(self, size: int) -> AbstractAsyncContextManager[Reservation]:
         """Count a message of `size` bytes, which has come, for as long as it is held.
@@ -80,10 +85,10 @@ class PictureCache:
             BudgetExceeded, Overloaded: there is no time or no memory for it.
             FilterFailed: it could not be filtered.
         """
-        sha256 = sha256 or await digest(encoded)
-        if (picture := self._pictures.get(sha256)) is not None:
+        key = _key(sha256 or await digest(encoded))
+        if (picture := self._pictures.get(key)) is not None:
             return picture
-        while (begun := self._decodings.get(sha256)) is not None:
+        while (begun := self._decodings.get(key)) is not None:
             try:
                 async with asyncio.timeout(_left_s()):
                     return await self._result(begun)
@@ -93,7 +98,7 @@ class PictureCache:
                 raise InvalidPicture(field, error.description) from None
             except QuizglassError as error:  # whoever began it had less time, or there was no memory then
                 logger.debug("a picture is decoded again: %s", error.message)
-        begun = self._decodings[sha256] = _Decoding(sha256)
+        begun = self._decodings[key] = _Decoding(key)
         begun.task = asyncio.create_task(self._decode(encoded, field, begun), name="decode for whoever waits")
         return await self._result(begun)
 
@@ -111,32 +116,38 @@ class PictureCache:
     async def _decode(self, encoded: bytes, field: str, this: _Decoding) -> Picture:
         try:
             handed("decoder", len(encoded))
-            picture = await self._decoder.decode(encoded, field, sha256=this.sha256)
+            owner, sha256 = this.key
+            picture = await self._decoder.decode(encoded, field, sha256=sha256)
             if self._filter is not None:
                 handed("frame_filter", picture.pixels.nbytes)
                 picture = await self._filter.apply(picture, field)
-            if self._decodings.get(this.sha256) is this:  # else it has been forgotten
-                self._pictures.put(this.sha256, picture)
+            picture = replace(picture, owner=owner)
+            if self._decodings.get(this.key) is this:  # else it has been forgotten
+                self._pictures.put(this.key, picture)
             return picture
         finally:
             self._over(this)
 
     def _over(self, decoding: _Decoding) -> None:
-        if self._decodings.get(decoding.sha256) is decoding:
-            del self._decodings[decoding.sha256]
+        if self._decodings.get(decoding.key) is decoding:
+            del self._decodings[decoding.key]
 
     def held(self, sha256: bytes) -> Picture | None:
-        """The picture of an earlier frame; None when it is not held (any more)."""
-        return self._pictures.get(sha256)
+        """The picture of an earlier frame of the same address; None when it is not held (any more)."""
+        return self._pictures.get(_key(sha256))
 
     def forget(self, sha256: bytes) -> bool:
-        """Let the picture of a frame go, also one that is being decoded; whether it was held."""
-        self._decodings.pop(sha256, None)
-        return self._pictures.pop(sha256) is not None
+        """Let the picture of a frame of the same address go, also one that is being decoded; whether it was held."""
+        self._decodings.pop(_key(sha256), None)
+        return self._pictures.pop(_key(sha256)) is not None
 
     def _let_go(self, size: int) -> None:
         while size > 0 and (oldest := self._pictures.pop_oldest()) is not None:
             size -= oldest.pixels.nbytes
+
+
+def _key(sha256: bytes) -> _Key:
+    return current_client().address, sha256
 
 
 def _left_s() -> float | None:

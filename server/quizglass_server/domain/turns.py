@@ -20,26 +20,41 @@ Vector = NDArray[np.float32]
 """Embedding, one-dimensional, L2-normalised."""
 
 
+def owned(content: bytes, owner: str) -> bytes:
+    """A hash of content as the key of what is kept for one owner: 32 bytes; the hash itself without an owner."""
+    return sha256(owner.encode() + b"\0" + content).digest() if owner else content
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """A decoded frame, or a part of one. Two are the same when their hashes are; the pixels are never written to."""
+    """A decoded frame, or a part of one. Two are the same when their keys are; the pixels are never written to."""
 
     sha256: bytes
     """32 bytes: of a frame the hash of the encoded bytes, of a part the hash of its frame's and its place."""
     pixels: RGB
+    owner: str = ""
+    """Address of the client that sent it; empty: it is the operator's."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Picture) and other.sha256 == self.sha256
+        return isinstance(other, Picture) and other.key == self.key
 
     def __hash__(self) -> int:
-        return hash(self.sha256)
+        return hash(self.key)
+
+    @property
+    def key(self) -> bytes:
+        """What work on it is kept by: 32 bytes, others for each owner.
+
+        Nobody can tell by how long an answer takes whether another client has shown the same picture.
+        """
+        return owned(self.sha256, self.owner)
 
     def part(self, left: int, top: int, right: int, bottom: int) -> Picture:
         """The pixels from left and top to before right and bottom; the picture itself when these are all."""
         if (left, top, right, bottom) == (0, 0, self.width, self.height):
             return self
         name = sha256(self.sha256 + f" {left} {top} {right} {bottom}".encode()).digest()
-        return Picture(name, self.pixels[top:bottom, left:right])
+        return Picture(name, self.pixels[top:bottom, left:right], self.owner)
 
     @property
     def width(self) -> int:

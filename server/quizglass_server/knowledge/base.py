@@ -43,6 +43,7 @@ from quizglass_server.knowledge.search.ranking import best_of_views
 from quizglass_server.markup.converter import Converter
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
+from quizglass_server.scheduling.clients import current_client
 from quizglass_server.steady_clock import SteadyClock
 
 logger = logging.getLogger(__name__)
@@ -296,7 +297,7 @@ class KnowledgeBase:
         """The answer of a search: from the cache if nothing was written since it was asked before."""
         await self._expire()
         second = int(self._clock()) if self._next_expiry else 0  # entries that expire say how many are left to them
-        key = (self._changes, second, key)
+        key = (current_client().address, self._changes, second, key)  # how long it takes tells nobody what others asked
         answer: Hits | None = self._answers.get(key)
         if answer is None:
             with self._idle_window.search():

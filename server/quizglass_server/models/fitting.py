@@ -61,13 +61,13 @@ class PictureFitter:
 
     def kept(self, picture: Picture, size: Size) -> FittedPicture | None:
         """The picture in `size` if it was made before."""
-        return self._made.get((picture.sha256, size.width, size.height))
+        return self._made.get((picture.key, size.width, size.height))
 
     def fitted(self, picture: Picture, size: Size, *, keep: bool = True) -> FittedPicture:
         """The picture in `size`."""
         if (made := self.kept(picture, size)) is not None:
             return made
-        key = (picture.sha256, size.width, size.height)
+        key = (picture.key, size.width, size.height)
         # Models that want the same size at the same moment wait for the first instead of repeating its work.
         with self._alone_with(key):
             if (made := self.kept(picture, size)) is None:

@@ -199,10 +199,10 @@ class VisionGraph:
 
     def patches(self, picture: Picture) -> Patches:
         """A picture in the model's form, made once."""
-        seen = self._patches.get(picture.sha256)
+        seen = self._patches.get(picture.key)
         if seen is None:
             seen = patches(self._fitter.fit(picture, self.size), self.size)
-            self._patches.put(picture.sha256, seen)
+            self._patches.put(picture.key, seen)
         return seen
 
     def run(self, rows: Sequence[VisionRow]) -> list[Logits]:

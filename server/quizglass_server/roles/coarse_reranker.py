@@ -107,7 +107,7 @@ class OnnxCoarseReranker:
 
     async def _encoded(self, picture: Picture, question: str) -> Queries:
         graph = self._pictures.fitting(picture.width, picture.height)
-        key = (picture.sha256, question if graph.asks else "")
+        key = (picture.key, question if graph.asks else "")
         queries = self._queries.get(key)
         if queries is None:
 

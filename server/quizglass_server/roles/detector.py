@@ -261,12 +261,12 @@ class _Halves:
 
     def look(self, picture: Picture) -> _SeenPicture:
         """What the model makes of a picture, made once."""
-        look = self._looks.get(picture.sha256)
+        look = self._looks.get(picture.key)
         if look is None:
             square, shown = squared(picture, self._size, self._fitter)
             vectors, boxes = self._run(square)
             look = _SeenPicture(vectors, _unpadded(boxes, self._size, shown))
-            self._looks.put(picture.sha256, look)
+            self._looks.put(picture.key, look)
         return look
 
     def vectors(self, wanted: Sequence[str], rows: Callable[[Sequence[str]], _Phrases]) -> NDArray[np.float32]:

@@ -16,7 +16,7 @@ from typing import Annotated, Literal, Protocol
 from pydantic import AfterValidator, Field, model_validator
 
 from quizglass_server.config.options import BatchOptions, GeneratorOptions
-from quizglass_server.domain.turns import GenerationEnd, Picture, Token
+from quizglass_server.domain.turns import GenerationEnd, Picture, Token, owned
 from quizglass_server.engines.llama.link.prompt import (
     BACKGROUND,
     Constraint,
@@ -323,7 +323,8 @@ class LlamaGenerator:
         fitted = self._fitter.kept(picture, size)
         if fitted is None or not fitted.is_hashed:
             fitted = await asyncio.to_thread(self._hashed, picture, size)
-        return PicturePart(fitted.hash(), size.width, size.height, fitted.rgb)
+        name = owned(fitted.hash(), picture.owner)
+        return PicturePart(name, size.width, size.height, fitted.rgb)
 
     def _hashed(self, picture: Picture, size: Size) -> FittedPicture:
         fitted = self._fitter.fitted(picture, size)

@@ -56,4 +56,4 @@ class SharpenedFrame:
         """Both as one picture. Raises InvalidPicture."""
         whole, part = await self._thumbnail.picture(), await self._part.picture()
         pixels = await asyncio.to_thread(sharpened, whole.pixels, part.pixels, self._region)
-        return Picture(sha256(whole.sha256 + part.sha256).digest(), pixels)
+        return Picture(sha256(whole.sha256 + part.sha256).digest(), pixels, whole.owner)

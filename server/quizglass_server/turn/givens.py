@@ -71,7 +71,7 @@ class Givens:
         picture = self._turn.picture
         if picture is None or self._asked_to_read or self._resources.filling(find_words.role) is None:
             return None
-        if self._words.done() or self._resources.words.get(picture.sha256) is not None:
+        if self._words.done() or self._resources.words.get(picture.key) is not None:
             return None
         naming, tagging = self._naming(state, names), self._tagging(names)
         return prompt_values(self._turn, "", await _given(naming, ""), state, also, await _given(tagging, ()))
@@ -133,11 +133,11 @@ class Givens:
         picture = self._turn.picture
         if picture is None:
             return ""
-        kept = self._resources.words.get(picture.sha256)
+        kept = self._resources.words.get(picture.key)
         if kept is None or (self._asked_to_read and not kept.whole):
             read = await self._look_for_words(picture)
             if read is not None:
-                self._resources.words.put(picture.sha256, read)
+                self._resources.words.put(picture.key, read)
             kept = read or kept
         if kept is None or not kept.text:
             return ""

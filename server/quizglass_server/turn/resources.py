@@ -100,7 +100,7 @@ class Resources:
         Returns:
             The vectors in the order of the views; none when `embed` made none.
         """
-        kept = {view: self._vectors.get((picture.sha256, view)) for view in views}
+        kept = {view: self._vectors.get((picture.key, view)) for view in views}
         missing = [view for view, vector in kept.items() if vector is None]
         if missing:
             vectors = await embed(missing)
@@ -108,7 +108,7 @@ class Resources:
                 return []
             for view, vector in zip(missing, vectors, strict=True):
                 kept[view] = vector
-                self._vectors.put((picture.sha256, view), vector)
+                self._vectors.put((picture.key, view), vector)
         return [vector for vector in kept.values() if vector is not None]
 
 
@@ -116,7 +116,7 @@ async def once(
     cache: BoundedCache[bytes, Kept], picture: Picture, find: Callable[[Picture], Awaitable[Kept | None]]
 ) -> Kept | None:
     """What is kept of a picture, or else found out and kept; None where `find` found nothing out, which is not kept."""
-    found = cache.get(picture.sha256)
+    found = cache.get(picture.key)
     if found is None and (found := await find(picture)) is not None:
-        cache.put(picture.sha256, found)
+        cache.put(picture.key, found)
     return found

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from time import monotonic
 
@@ -24,6 +25,7 @@ from quizglass.values import (
     VerdictOutcome,
 )
 from quizglass_server.domain.entries import ChunkHit
+from quizglass_server.domain.turns import Turn
 from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, InvalidInput, Overloaded, RoleMissing
 from quizglass_server.roles.reader import READER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
@@ -77,6 +79,27 @@ async def test_a_source_that_states_otherwise_is_named_under_every_policy(policy
     assert (end.answer, checked.outcome) == ("45 crowns", VerdictOutcome.SUPPORTED)
     value, _, number = checked.notes["disputed"].rpartition(" ")
     assert (value, found[number.strip("[]")].entry_id) == ("3 crowns", "report")
+
+
+async def test_what_was_found_out_about_a_picture_is_kept_for_its_owner_alone() -> None:
+    world = World()
+    world.models.lines = ["Bakery"]
+
+    def work() -> dict[str, int]:
+        return {role: len(world.models.calls.of(role)) for role in ("gate", "reader", "image_encoder")}
+
+    def shown_by(owner: str) -> Turn:
+        asked = turn()
+        assert asked.picture is not None
+        return replace(asked, picture=replace(asked.picture, owner=owner))
+
+    await world.ask(shown_by("192.0.2.1"))
+    once = work()
+    assert all(once.values())
+    await world.ask(shown_by("192.0.2.1"))
+    assert work() == once
+    await world.ask(shown_by("192.0.2.2"))
+    assert work() == {role: 2 * count for role, count in once.items()}
 
 
 async def test_printed_words_that_an_entry_contradicts_support_no_answer() -> None:

@@ -178,6 +178,24 @@ async def test_a_prompt_is_read_ahead_as_far_as_no_question_changes_it(
     assert any("VELMORA" in part.text for part in parts if isinstance(part, TextPart)) == (read == 4)
 
 
+async def test_the_generator_shares_what_it_reads_of_a_picture_with_its_owner_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = Bundle.load(write_bundle(tmp_path / "tiny", ("generator",)))
+    assert bundle.roles.generator is not None
+    generator = LlamaGenerator(bundle.roles.generator, bundle, PictureFitter(), threads=1)
+    await generator.start()
+    try:
+        encoded = []
+        for owner in ("192.0.2.1", "192.0.2.1", "192.0.2.2", ""):
+            shown = replace(picture(9), owner=owner)
+            await generator.choose(GenerationRequest("answer", {"question": "What?"}, (shown,)), [" A", " B"])
+            encoded.append((await (await generator.process.client()).stats()).encoded_pictures)
+    finally:
+        await generator.close()
+    assert [each - encoded[0] for each in encoded] == [0, 0, 1, 2]
+
+
 async def test_every_role_says_what_runs_it(bundle: Bundle) -> None:
     models = await load_models(bundle, EngineOptions(threads=1, provider="cpu"))
     assert [(each.role, each.engine, each.executor, each.ready) for each in models.statuses()] == [

@@ -9,6 +9,7 @@ from quizglass_server.config.options import PictureLimits
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.errors import InvalidInput, InvalidPicture, NotFound
 from quizglass_server.rpc.frames import FrameStore
+from quizglass_server.scheduling.clients import Client, asked_by
 from quizglass_server.scheduling.memory import WorkMemory
 from tests.support.rpc_fakes import png
 
@@ -32,6 +33,24 @@ def store(made):
 async def test_the_same_bytes_are_decoded_once(store):
     frame = types_pb2.Frame(encoded=png())
     assert await store.picture(frame, FIELD, PEER) is await store.picture(frame, FIELD, PEER)
+
+
+async def test_another_address_learns_nothing_from_a_picture_that_was_sent_before(made):
+    store, frame, name = made(), types_pb2.Frame(encoded=png()), hashlib.sha256(png()).digest()
+    with asked_by(Client("192.0.2.1", "a")):
+        own = await store.picture(frame, FIELD, PEER)
+        assert store.held(name) is own
+    with asked_by(Client("192.0.2.1", "b")):  # the same glasses over another connection
+        assert await store.picture(frame, FIELD, PEER) is own
+    with asked_by(Client("192.0.2.2", "a")):
+        assert store.held(name) is None
+        other = await store.picture(frame, FIELD, PEER)
+        assert other is not own
+        assert (other.sha256, other == own, other.key == own.key) == (own.sha256, False, False)
+        assert other.part(0, 0, 8, 8).key != own.part(0, 0, 8, 8).key
+        assert store.forget(name)
+    with asked_by(Client("192.0.2.1", "a")):
+        assert store.held(name) is own
 
 
 async def test_a_held_frame_is_found_by_its_hash(store):
