@@ -54,6 +54,8 @@ class ConnectMethod:
     most_bytes: int
     """Most bytes of one request message, in its binary form."""
     streams_requests: bool
+    large_answer: bool
+    """As `Bound` has it."""
 
 
 def connect_methods(served: Iterable[Served], limits: Limits, message_s: float) -> list[ConnectMethod]:
@@ -69,10 +71,10 @@ def connect_methods(served: Iterable[Served], limits: Limits, message_s: float) 
         for method in each.service.methods:
             if (method.client_streaming, method.server_streaming) not in _KINDS:
                 continue
-            path, most = f"/{each.service.full_name}/{method.name}", limits.of(method.name).most_bytes
+            path, bound = f"/{each.service.full_name}/{method.name}", limits.of(method.name)
             calls = _Calls(limits.reader(method), getattr(each.servicer, method.name), limits.aside, message_s)
-            app = _Application({path: _endpoint(method, calls)}, as_json(most))
-            methods.append(ConnectMethod(path, app, most, method.client_streaming))
+            app = _Application({path: _endpoint(method, calls)}, as_json(bound.most_bytes))
+            methods.append(ConnectMethod(path, app, bound.most_bytes, method.client_streaming, bound.large_answer))
     return methods
 
 

@@ -40,6 +40,7 @@ def request_limits(settings: Settings, check_room: Callable[[], None], work: Wor
             "SearchMemory": Bound(frame + _SMALL_BYTES, _SMALL_BYTES, check_room),
             "AddEntries": Bound(MAX_MESSAGE_BYTES, _entry_bytes()),
             "ListEntries": Bound(_SMALL_BYTES, _SMALL_BYTES, large_answer=True),
+            "GetPicture": Bound(_SMALL_BYTES, _SMALL_BYTES, large_answer=True),
             "Converse": Bound(_SMALL_BYTES, _SMALL_BYTES, patient=True),
         },
         small,

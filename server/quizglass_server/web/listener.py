@@ -9,6 +9,7 @@ from quizglass_server.rpc.server import RpcServer, Services
 from quizglass_server.rpc.session import ATTACH
 from quizglass_server.web.chat.api import ChatApi
 from quizglass_server.web.health import health_routes
+from quizglass_server.web.http.answers import LargeAnswers
 from quizglass_server.web.http.bodies import Bodies
 from quizglass_server.web.http.gate import Gate, Route
 from quizglass_server.web.http.origins import Origins
@@ -42,9 +43,14 @@ def _routes(services: Services, rpc: RpcServer) -> dict[str, Route]:
         f"{manifest.name} {manifest.version}",
         as_json(rpc.limits.of("Ask").most_bytes),
     )
+    large = LargeAnswers()
     methods = {
         method.path: Route(
-            method.app, ("POST",), as_json(method.most_bytes), method.streams_requests, listening=method.path == ATTACH
+            large.of(method.app) if method.large_answer else method.app,
+            ("POST",),
+            as_json(method.most_bytes),
+            method.streams_requests,
+            listening=method.path == ATTACH,
         )
         for method in connect_methods(rpc.served, rpc.limits, settings.message_s)
     }

@@ -3,12 +3,15 @@
 import asyncio
 import json
 import socket
+import threading
 from contextlib import AsyncExitStack, suppress
 
 import pytest
 
 from quizglass_server.config.settings import Settings
 from quizglass_server.errors import SettingsError
+from quizglass_server.web.chat import reading
+from quizglass_server.web.chat.request import read_chat
 from quizglass_server.web.http import connection, gate, server
 from quizglass_server.web.http.asgi import body_of
 from quizglass_server.web.http.gate import Route
@@ -195,6 +198,26 @@ async def test_the_largest_of_too_many_unfinished_bodies_is_given_up(tmp_path, m
             assert (answer.status, answer.headers["retry-after"]) == (503, "1")
             small.writer.close()
         assert (await ask(served, "POST", ASK, SOUND, STREAM)).status == 200
+
+
+async def test_bodies_that_wait_to_be_read_leave_less_for_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(gate, "_DISCARDED_S", 0.1)
+    begun, release = threading.Event(), threading.Event()
+
+    def slow(body, *args):
+        begun.set()
+        assert release.wait(60)
+        return read_chat(body, *args)
+
+    monkeypatch.setattr(reading, "read_chat", slow)
+    body = b'{"messages": [{"role": "user", "content": "What?"}]}'.ljust(200_000)
+    async with web_serving(tmp_path, message_bytes=300_000) as served, asyncio.timeout(60):
+        first = asyncio.create_task(ask(served, "POST", CHAT, body, JSON))
+        await asyncio.to_thread(begun.wait)
+        assert (await ask(served, "POST", CHAT, body, JSON)).status == 503
+        release.set()
+        assert (await first).status == 200
+        assert (await ask(served, "POST", CHAT, body, JSON)).status == 200
 
 
 async def test_bodies_whose_clients_pause_are_given_up_too(tmp_path, monkeypatch):

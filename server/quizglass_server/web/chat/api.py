@@ -73,19 +73,17 @@ class ChatApi:
             told = f"a body with the content encoding {encoding[:40]!r} is not taken; send it as it is"
             raise TurnedAway(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, told, ((b"accept-encoding", b"identity"),))
         bodies = [await body_of(receive)]  # the turn does not hold it
-        await while_connected(receive, self._complete(bodies, _Sending(send)))
-
-    async def _complete(self, bodies: list[bytes], sending: _Sending) -> None:
-        places: Mapping[str, str] = {}
+        sending, places = _Sending(send), dict[str, str]()
         try:
             with self._running("chat"):
                 chat = await self._reader.chat(bodies.pop())
-                places = chat.places
-                await self._answer(chat, sending)
+                places |= chat.places
+                await while_connected(receive, self._answer(chat, sending))
         except Exception as error:
             await sending.problem(reported(error, "chat"), places)
 
     async def _answer(self, chat: Chat, sending: _Sending) -> None:
+        chat = await self._reader.with_grammar(chat)
         asking, question = self._asking, chat.question
         policy, budget = asking.policy(question.policy), asking.budget(question.budget)
         asked = TurnRequest(replace(asking.turn(question), answer_grammar=chat.answer_grammar), policy, budget)

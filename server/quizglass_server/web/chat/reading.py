@@ -50,19 +50,26 @@ class ChatReader:
         self._grammars: LRUCache[str, SchemaGrammar] = LRUCache(_KEPT)
 
     async def chat(self, body: bytes) -> Chat:
-        """What a body asks, with the grammar of its answers where it has a schema.
+        """What a body asks.
 
         Raises:
             InvalidInput: it is wrong, or asks for what cannot be done; its place in the body is named.
             Overloaded: there is no room to read it.
         """
         if len(body) <= _READ_HERE:
-            chat = self._read(body)
-        else:
-            size = await self._bodies.run(lambda: _becomes(body))
-            with due_within(_WAIT_S):
-                async with self._pictures.received(size):
-                    chat = await self._bodies.run(lambda: self._read(body))
+            return self._read(body)
+        size = await self._bodies.run(lambda: _becomes(body))
+        with due_within(_WAIT_S):
+            async with self._pictures.received(size):
+                return await self._bodies.run(lambda: self._read(body))
+
+    async def with_grammar(self, chat: Chat) -> Chat:
+        """A chat with the grammar of its answers, where it has a schema.
+
+        Raises:
+            InvalidInput: the schema is wrong, or cannot be followed; names the keyword's place.
+            Overloaded: too many schemas wait to be worked out.
+        """
         if not chat.answer_schema:
             return chat
         grammar = await self._grammar(chat.answer_schema)

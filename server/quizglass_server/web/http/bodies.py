@@ -25,7 +25,8 @@ class Bodies:
     """What is coming in, over all connections.
 
     Args:
-        most_bytes: of bodies that are not whole yet. Beyond, the largest of the address that has most is given up.
+        most_bytes: of bodies that are not whole yet, or whole and not read yet. Beyond, of the address that has most,
+            the largest that is not whole is given up.
         limit_s: seconds in which a body has to be whole, or the next piece of one that is a stream of messages.
     """
 
@@ -52,13 +53,16 @@ class Bodies:
 
     def came(self) -> None:
         """Give up the largest bodies while all together are too much, also those whose clients send nothing more."""
-        left = {body for body in self._bodies if not body.too_much}
-        while left and sum(body.held for body in left) > self._most_bytes:
+        held = {body for body in self._bodies if body.held and not body.too_much}
+        while sum(body.held for body in held) > self._most_bytes:
             of_address: Counter[str] = Counter()
-            for body in left:
+            for body in held:
                 of_address[body.address] += body.held
-            largest = max(left, key=lambda body: (of_address[body.address], body.held))
-            left.remove(largest)
+            coming = (body for body in held if not body.whole)
+            largest = max(coming, key=lambda body: (of_address[body.address], body.held), default=None)
+            if largest is None:
+                return
+            held.remove(largest)
             largest.give_up()
 
 
@@ -75,14 +79,19 @@ class Body:
         self._due: float | None = None
         self._waiting: asyncio.Timeout | None = None
         self._received = 0
+        self._taken = False
         self.whole = False
         self.too_much = False
         """Whether it was the largest when all together were too much."""
 
     @property
     def held(self) -> int:
-        """Bytes that wait for the rest; those of a stream are dealt with as they come."""
-        return 0 if self.whole or self._stream else self._received
+        """Bytes that wait for the rest, or to be read; those of a stream are dealt with as they come."""
+        return 0 if self._taken or self._stream else self._received
+
+    def taken(self) -> None:
+        """Say that it was read: the application asks for what follows it, or answers."""
+        self._taken = self._taken or self.whole
 
     def give_up(self) -> None:
         """Receive no more of it, be it that its next piece is waited for."""
@@ -97,6 +106,7 @@ class Body:
             TurnedAway: it is too large or too slow, or was given up.
         """
         if self.whole:
+            self.taken()
             return await self._receive()
         message = await self._in_time()
         self.whole = message["type"] != "http.request" or not message.get("more_body", False)

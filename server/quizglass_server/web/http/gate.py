@@ -196,6 +196,7 @@ class _Held:
 
     async def send(self, message: Message) -> None:
         """ASGI's `send`."""
+        self._body.taken()
         await self.reply(message)
         if self._route.listening and message.get("more_body", True):
             self._connection.idle(rest_s=_LISTENING_REST_S)

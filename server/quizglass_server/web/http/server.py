@@ -20,6 +20,8 @@ MOST_CONNECTIONS = 512
 IDLE_S = 75
 """A connection that nobody uses gives its descriptor back after so many seconds."""
 _DATE_S = 1.0
+_UNSENT_BYTES = 128 * 1024
+"""Bytes of a response that the system takes before it can send them."""
 _MOST_HEADER_BYTES = 32 * 1024
 
 
@@ -122,6 +124,8 @@ def _bound(host: str, port: int) -> socket.socket:
         bound = socket.socket(family, kind, protocol)
         try:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # what a client does not read would be kept by the system instead
+                bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
             bound.bind(address)
             bound.listen()  # two sockets can be bound to a port that nobody listens on yet
         except OSError:
