@@ -21,6 +21,7 @@ from rich.panel import Panel
 from rich.rule import Rule
 
 from quizglass.text import escape_unencodable_output
+from quizglass.values import VerdictOutcome
 from quizglass_client import Answer, Client, ClientError
 from quizglass_client.local import LocalServer
 from quizglass_client.terminal.page import show_page
@@ -89,7 +90,8 @@ def _serve_and_ask(bundle: Path, args: argparse.Namespace, console: Console, beg
         with Client(server.target, timeout=120) as client:
             right = sum(_ask(client, asked, asked_path(workdir, asked), policy, console) for asked in EIGHT)
         console.print()
-        console.print(f"{right} of {len(EIGHT)} answers say what was expected, {time.monotonic() - began:.0f} s in all")
+        took = f"{time.monotonic() - began:.0f} s in all"
+        console.print(f"{right} of {len(EIGHT)} answers are what was expected, and supported; {took}")
         _say_what_next(console, bundle, workdir, policy)
         later = f"the command above has it on http://127.0.0.1:{WEB_PORT}"
         show_page(console, server.web, later=later, stay=sys.stdin.isatty() and not args.end)
@@ -97,16 +99,19 @@ def _serve_and_ask(bundle: Path, args: argparse.Namespace, console: Console, beg
 
 
 def _ask(client: Client, asked: AskedPhotograph, path: Path, policy: str, console: Console) -> bool:
-    """Ask one question; returns whether the answer says what is expected."""
+    """Ask one question; returns whether the answer says what is expected and what the server knows supports it."""
     console.print()
     console.print(f"[bold]{asked.question}[/]  [dim]{path}[/]")
     view, events = TurnView(console), []
     for event in client.ask(asked.question, path, policy=policy, budget=60):
         view.event(event)
         events.append(event)
-    right = any(contains_words(Answer.of(events).text, word) for word in asked.right)
-    console.print(f"[dim]expected: {' or '.join(asked.right)}[/] {'[green]yes[/]' if right else '[yellow]no[/]'}")
-    return right
+    answer = Answer.of(events)
+    said = any(contains_words(answer.text, word) for word in asked.right)
+    supported = answer.verdict is not None and answer.verdict.outcome is VerdictOutcome.SUPPORTED
+    judged = "[green]yes[/]" if said and supported else f"[yellow]{'said, but unsupported' if said else 'no'}[/]"
+    console.print(f"[dim]expected: {' or '.join(asked.right)}[/] {judged}")
+    return said and supported
 
 
 def _policy(adapters: Path) -> str:

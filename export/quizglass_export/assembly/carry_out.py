@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 
 from quizglass_export.assembly.manifest import versions, write_manifest
 from quizglass_export.assembly.parity_report import failures
@@ -65,7 +64,6 @@ def carry_out(
     """
     check_free(out, replace)
     torch.set_num_threads(plan.file.recipe.threads)
-    transformers.logging.set_verbosity_error()
     with _work_directory(work, out) as opened:
         steps = _run_steps(plan, opened, advance)
         checks = [Check(**check) for step in steps.values() for check in step.result["checks"]]

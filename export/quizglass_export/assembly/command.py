@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
@@ -201,8 +202,8 @@ def _work(args: argparse.Namespace) -> Path | None:
 
 
 def _estimates_table(estimates: Sequence[Estimate]) -> Table:
-    table = Table(title="Estimates", title_justify="left")
-    table.add_column("role")
+    table = Table(title="Estimates", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("role", no_wrap=True)
     for name in ("parameters", "checkpoint MB", "bundle MB", "scratch MB", "peak memory MB"):
         table.add_column(name, justify="right")
     for each in estimates:

@@ -47,9 +47,6 @@ def check_parity(bundle: Bundle, plan: Plan, advance: Callable[[str], None] = la
     Raises:
         ExportError: the recipe has a role that the bundle lacks, or an input is wrong.
     """
-    import transformers  # PyTorch is needed from here on
-
-    transformers.logging.set_verbosity_error()
     checks: list[Check] = []
     for role in plan.sources:
         part = bundle.roles.part(role)

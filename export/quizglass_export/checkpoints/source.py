@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -343,7 +344,8 @@ def dequantised(path: Path) -> Any:
 @contextmanager
 def _dequantising(path: Path) -> Iterator[None]:
     try:
-        yield
+        with redirect_stderr(io.StringIO()):  # a bar of transformers' own, between our lines
+            yield
     except Exception as error:  # transformers' own fail in many ways
         raise ExportError(
             f"{path}: transformers cannot read it as a model, which merging needs: {error}; merge the adapter into "

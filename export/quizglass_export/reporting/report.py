@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -117,7 +117,8 @@ def show(lines: Sequence[ReportLine], title: str, console: Console) -> None:
     """Print the table for people."""
     table = Table(title=title)
     for heading in ("", "metric", "measured", "95 % interval", "n", "paper", "its table"):
-        table.add_column(heading, justify="right" if heading in ("measured", "n", "paper") else "left")
+        justify: JustifyMethod = "right" if heading in ("measured", "n", "paper") else "left"
+        table.add_column(heading, justify=justify, overflow="fold")
     for line in lines:
         ours, paper = line.measured, line.paper
         interval = f"{ours.low:.1f} to {ours.high:.1f}" if ours and ours.low is not None else ""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 
@@ -18,10 +20,11 @@ from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.doctor import machine, stores
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.errors import BundleError, QuizglassError, SettingsError
-from quizglass_server.policies.serving import doing_without, preferred, survey
+from quizglass_server.policies.serving import preferred, survey
 from quizglass_server.roles.load import LoadedModels, load_models
 from quizglass_server.session.dialogue.keys import load_keys
 
+_MOST_NAMED = 6
 _EVERY = {"0.0.0.0", "::"}  # noqa: S104  # compared with, not bound
 
 
@@ -141,11 +144,19 @@ def policies(bundle: Bundle, default: str | None) -> Finding:
         why = f"needs {', '.join(lacking[default])}" if default in lacking else "is no policy"
         remedy = f"take one of {', '.join(able)}, or name none"
         return Finding("policies", Status.WRONG, f"default_policy {default} {why}", remedy, values)
-    others = "; ".join(str(each) for each in statuses if not each.servable)
-    less = doing_without(statuses)
-    text = f"{', '.join(able)}; where none is named {values['default']}"
-    text += (f". Not served: {others}" if others else "") + (f". They work {less}" if less else "")
-    return Finding("policies", Status.OK, text, "", values)
+    text = f"{len(able)} of {len(statuses)} can be served; where none is named {values['default']}"
+    if lacking:
+        text += f". The others lack {_named(lacking.values())}"
+    if without:
+        text += f". Some work without {_named(without.values())}"
+    return Finding("policies", Status.OK, f"{text} (--json names all)", "", values)
+
+
+def _named(parts: Iterable[Iterable[str]]) -> str:
+    """Every part once, of many the first few."""
+    names = list(dict.fromkeys(chain.from_iterable(parts)))
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
 
 
 def model_bytes(bundle: Bundle) -> int:
@@ -170,7 +181,8 @@ async def models(bundle: Bundle, settings: Settings) -> list[Finding]:
 
 def _loaded(models: LoadedModels, seconds: float) -> Finding:
     roles = {status.role: f"{status.engine}, {status.executor}" for status in models.statuses()}
-    text = f"all {len(roles)} loaded in {seconds:.1f} s: " + "; ".join(f"{role} ({how})" for role, how in roles.items())
+    engines = ", ".join(f"{count} by {how.replace(', ', ' on ')}" for how, count in Counter(roles.values()).items())
+    text = f"all {len(roles)} loaded in {seconds:.1f} s: {engines}"
     values = {"roles": roles, "seconds": round(seconds, 1)}
     if notices := [f"{status.role} {status.notice}" for status in models.statuses() if status.notice]:
         remedy = "see docs/operations.md, When the generator does not suit the CPU"

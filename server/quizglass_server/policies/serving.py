@@ -62,15 +62,6 @@ def survey(has: Has) -> tuple[PolicyStatus, ...]:
     return tuple(status_of(policy, has) for policy in POLICIES.values())
 
 
-def doing_without(statuses: Iterable[PolicyStatus]) -> str:
-    """For people: what servable policies work without, and which these are; empty where they have all that they use."""
-    names: dict[tuple[str, ...], list[str]] = {}
-    for each in statuses:
-        if each.servable and each.without:
-            names.setdefault(each.without, []).append(each.policy)
-    return "; ".join(f"without {', '.join(roles)}: {', '.join(policies)}" for roles, policies in names.items())
-
-
 def preferred(statuses: Iterable[PolicyStatus], *, quotes: bool = False) -> str | None:
     """The policy to take where none is named; None where none can be served.
 

@@ -9,6 +9,8 @@ import pytest
 from rich.console import Console
 
 from clients.demo import everyday
+from quizglass import values
+from quizglass_client import Event
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.knowledge import EIGHT
 
@@ -59,6 +61,28 @@ def test_with_a_trained_planner_the_policy_is_the_servers_own(printed: io.String
     (tmp_path / "planner" / "adapter_config.json").write_text("{}")
     serve(tmp_path, printed)
     assert Served.flags == ["--web-port", "0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "right", "said"),
+    [
+        ("Beijing", values.VerdictOutcome.SUPPORTED, True, "yes"),
+        ("B Beijing", values.VerdictOutcome.UNSUPPORTED, False, "said, but unsupported"),
+        ("Nanjing", values.VerdictOutcome.SUPPORTED, False, "no"),
+    ],
+)
+def test_an_answer_that_nothing_supports_is_not_counted_as_right(
+    text: str, outcome: values.VerdictOutcome, right: bool, said: str
+) -> None:
+    events = [
+        Event("t", 1, 0.0, values.Verdict(outcome, 0.9, 0.9)),
+        Event("t", 2, 0.0, values.Done(text, values.FinishReason.COMPLETE)),
+    ]
+    client: Any = type("Answering", (), {"ask": lambda *_, **__: iter(events)})()
+    asked = next(each for each in EIGHT if each.right == ("Beijing",))
+    printed = io.StringIO()
+    assert everyday._ask(client, asked, Path("china.jpg"), "", Console(file=printed, width=200)) is right
+    assert f"expected: Beijing {said}\n" in printed.getvalue()
 
 
 def test_what_failed_is_said_as_it_is(

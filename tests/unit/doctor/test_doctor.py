@@ -209,6 +209,18 @@ def test_a_file_of_keys_that_may_not_even_be_looked_at_is_judged_by_its_director
     assert told.status is Status.WRONG
 
 
+def test_policies_are_counted_and_what_the_others_lack_is_named(tmp_path: Path) -> None:
+    from quizglass_server.bundle.files import Bundle
+    from quizglass_server.doctor import serving
+
+    finding = serving.policies(Bundle.load(write_bundle(tmp_path / "bundle")), None)
+    served, others = finding.values["served"], finding.values["not_served"]
+    assert finding.status is Status.OK
+    assert finding.text.startswith(f"{len(served)} of {len(served) + len(others)} can be served; where none is named ")
+    assert "The others lack deciders.act, " in finding.text
+    assert len(finding.text) < 400
+
+
 def test_a_default_policy_that_no_server_knows_is_wrong(tmp_path: Path) -> None:
     from quizglass_server.bundle.files import Bundle
     from quizglass_server.doctor import serving

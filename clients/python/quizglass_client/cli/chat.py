@@ -38,7 +38,8 @@ from quizglass_client.terminal.show import TurnView
 from quizglass_client.types import Event
 
 _COMMANDS = (
-    "/show FILE  another picture   /stop  end the answer   /device battery=12 heat=warm link=poor   /forget   /quit"
+    "/show FILE  another picture   /stop  end the answer   /device battery=12 heat=warm link=poor   /forget   /help   "
+    "/quit"
 )
 _HELP = f"ask; a new question ends the one that runs.  {_COMMANDS}"
 
@@ -147,6 +148,8 @@ class _Talk:
                 await self.show(name)
             case ["/device", state]:
                 await self._device(state)
+            case ["/help"]:
+                say(_HELP)
             case ["/forget"]:
                 await self._session.forget()
             case ["/stop"]:

@@ -106,6 +106,13 @@ def test_a_chat_without_an_input_ends(tmp_path):
     assert (run.returncode, run.stdout, run.stderr) == (0, b"", b"")
 
 
+def test_a_chat_says_what_can_be_typed(tmp_path):
+    with serving_on_a_thread(tmp_path) as stage:
+        run = typed(stage.target, b"/help")
+    assert (run.returncode, run.stdout) == (0, b"")
+    assert all(each in run.stderr for each in (b"/show FILE", b"/stop", b"/device", b"/forget", b"/help", b"/quit"))
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [

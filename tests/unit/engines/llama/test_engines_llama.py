@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -88,6 +90,18 @@ def fresh(options: LoadOptions, parts: Sequence[Part]) -> list[str]:
     """What an engine says that was never asked anything before."""
     with closing(NativeModel(options, LOG)) as model, closing(Engine(model, [], COSTS)) as engine:
         return [piece.text for piece in complete(engine, parts)[0]]
+
+
+def test_a_start_tells_nothing_that_its_user_can_do_nothing_about(
+    options: LoadOptions, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (
+        caplog.at_level(logging.INFO),
+        closing(NativeModel(replace(options, context=1 << 14), LOG)) as model,  # more than the model was trained with
+        closing(Engine(model, [], COSTS)),
+    ):
+        assert re.fullmatch(r"qwen2vl [\d.]+M .*", model.description), model.description
+    assert caplog.messages == []
 
 
 def test_tokens_come_with_their_probabilities(engine: Engine) -> None:

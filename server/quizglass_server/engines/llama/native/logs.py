@@ -9,8 +9,8 @@ from typing import Any
 import llama_cpp.llama_cpp as llama
 import llama_cpp.mtmd_cpp as mtmd
 
-_LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.INFO, 4: logging.ERROR}
-"""ggml's levels (debug, info, warning, error), its chatter one step quieter: the warnings are mostly advice."""
+_LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.DEBUG, 4: logging.ERROR}
+"""ggml's levels: debug, info, warning, error. Its warnings are advice on settings that a bundle's author has chosen."""
 _CONTINUED = 5
 _KEPT = 8
 

@@ -82,10 +82,12 @@ class NativeModel:
 
     @property
     def description(self) -> str:
-        """The model's own description."""
+        """Architecture, size and type; where the file names no size, its number of parameters."""
         buffer = ctypes.create_string_buffer(_PIECE_BYTES)
         llama.llama_model_desc(self._model, buffer, _PIECE_BYTES)
-        return buffer.value.decode("utf-8", "replace")
+        millions = llama.llama_model_n_params(self._model) / 1e6
+        size = f"{millions / 1e3:.3g}B" if millions >= 1e3 else f"{millions:.3g}M"
+        return buffer.value.decode("utf-8", "replace").replace("?B", size)
 
     @property
     def reads_text(self) -> bool:
