@@ -289,9 +289,17 @@ def _notes(draft: Draft, support: Support) -> Mapping[str, str]:
     """How the answer came about: what the policy says of it, what was calculated, and which sources state otherwise."""
     notes = {
         "calculated": "; ".join(map(str, draft.calculations)),
-        "disputed": "; ".join(f"{dispute.value} [{dispute.evidence_id}]" for dispute in support.disputes),
+        "disputed": _disputed(support),
     }
     return {**draft.notes, **{name: text for name, text in notes.items() if text}}
+
+
+def _disputed(support: Support) -> str:
+    """Each other value with the evidence that has it: "99 crowns [3, 5]; 98 crowns [6]"."""
+    having: dict[str, list[str]] = {}
+    for dispute in support.disputes:
+        having.setdefault(dispute.value, []).append(dispute.evidence_id)
+    return "; ".join(f"{value} [{', '.join(ids)}]" for value, ids in having.items())
 
 
 def _abstain_reason(draft: Draft, journal: Journal) -> AbstainReason:

@@ -73,12 +73,16 @@ async def test_a_source_that_states_otherwise_is_named_under_every_policy(policy
     world = World()
     other = Entry("report", "Velmora", "A report on the Velmora.")
     world.knowledge.chunks.append(ChunkHit(other, "The price of the Velmora is 3 crowns.", 0.6))
+    world.knowledge.chunks.append(ChunkHit(replace(other, id="copy"), "The Velmora costs 3 crowns.", 0.6))
     events = await world.ask(policy=policy)
     end, checked = done(events), verdict(events)
     found = {item.id: item for event in events if isinstance(event, EvidenceFound) for item in event.items}
     assert (end.answer, checked.outcome) == ("45 crowns", VerdictOutcome.SUPPORTED)
-    value, _, number = checked.notes["disputed"].rpartition(" ")
-    assert (value, found[number.strip("[]")].entry_id) == ("3 crowns", "report")
+    value, _, numbers = checked.notes["disputed"].partition(" [")
+    assert (value, {found[number].entry_id for number in numbers.strip("]").split(", ")}) == (
+        "3 crowns",
+        {"report", "copy"},
+    )
 
 
 async def test_what_was_found_out_about_a_picture_is_kept_for_its_owner_alone() -> None:

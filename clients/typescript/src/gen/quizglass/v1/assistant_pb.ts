@@ -833,7 +833,7 @@ export type Verdict = Message<"quizglass.v1.Verdict"> & {
 
   /**
    * How the answer came about. `calculated`: what the server worked out for it, e.g. "1991-1952 = 39". `disputed`: what other
-   * sources state in its place, with the evidence, e.g. "99 crowns [3]; 98 crowns [5]". `unseen`: that only
+   * sources state in its place, with the evidence, e.g. "99 crowns [3, 5]; 98 crowns [6]". `unseen`: that only
    * somebody who sees the picture could answer, and no generator does. Where the policy says so, of core-mmrag: `memory` and
    * `external`, what the model remembered and what the entry said; `believed`, which of them the answer is (memory, external,
    * both, neither); `why`. Of qa-dragon: `why`, the reason that it wrote, also where it refused.
