@@ -1,7 +1,7 @@
 """Structured logs on standard error: a message and named fields, for people or as one JSON object a line.
 
-Fields are what callers pass as `extra`, and `peer` in the work of a call. Questions, answers and pictures are never
-logged: they are the wearer's.
+Fields are what callers pass as `extra`, and in the work of a call `peer` and `client`. Questions, answers and pictures
+are never logged: they are the wearer's.
 """
 
 from __future__ import annotations
@@ -15,17 +15,23 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from time import monotonic
+from types import MappingProxyType
 
 from quizglass.text import plain
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _MAX_FIELD_CHARS = 500
-_PEER: ContextVar[str] = ContextVar("peer", default="")
+_CALLER: ContextVar[Mapping[str, str]] = ContextVar("caller", default=MappingProxyType({}))
 
 
-def set_peer(peer: str) -> None:
-    """Name the client, as address:port, in all that the current task logs from now on, and the tasks that it begins."""
-    _PEER.set(peer)
+def set_peer(peer: str, client: str = "") -> None:
+    """Name the client in all that the current task logs from now on, and the tasks that it begins.
+
+    Args:
+        peer: whose connection it is, as address:port.
+        client: address of the client that a trusted proxy asks for; empty: the peer is the client.
+    """
+    _CALLER.set({"peer": peer, "client": client})
 
 
 def configure(style: str, level: str) -> None:
@@ -99,7 +105,7 @@ def fields(record: logging.LogRecord) -> Mapping[str, object]:
     """The fields of a record that is being logged, without those that say nothing (None, empty)."""
     return {
         name: value
-        for name, value in {**vars(record), "peer": _PEER.get()}.items()
+        for name, value in {**vars(record), **_CALLER.get()}.items()
         if name not in _OWN and value is not None and value != [] and value != ""
     }
 

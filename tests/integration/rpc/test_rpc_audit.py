@@ -48,10 +48,10 @@ def lines():
 
 
 @asynccontextmanager
-async def knowing(folder):
+async def knowing(folder, **settings):
     """A server with a real store."""
     base = await open_base(folder / "store")
-    stage = Stage(folder, web_port=0)
+    stage = Stage(folder, web_port=0, **settings)
     stage.services = replace(stage.services, knowledge=base)
     try:
         async with serve_stage(stage), AsyncClient(stage.target) as client:
@@ -100,6 +100,15 @@ async def test_the_same_over_http(tmp_path, lines):
                 assert answer.status == 200
         await web.stop(0)
     assert said(lines)[1:] == [("entries listed", 1), ("entry deleted", 1)]
+
+
+async def test_behind_a_trusted_proxy_the_client_is_named_beside_it(tmp_path, lines):
+    proxied = knowing(tmp_path, trusted_proxies=["127.0.0.1"])
+    async with proxied as (stage, _), grpc.aio.insecure_channel(stage.target) as channel:
+        stub = knowledge_pb2_grpc.KnowledgeServiceStub(channel)
+        for forwarded in ((), (("x-forwarded-for", "192.0.2.7"),)):
+            await stub.ListEntries(knowledge_pb2.ListEntriesRequest(), metadata=forwarded)
+    assert [line.get("client") for line in lines()] == [None, "192.0.2.7"]
 
 
 async def test_what_was_added_before_an_import_broke_off_is_logged(tmp_path, lines):

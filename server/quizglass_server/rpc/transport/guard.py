@@ -13,9 +13,9 @@ import grpc
 
 from quizglass_server.config.logs import set_peer
 from quizglass_server.errors import Stopping, reported
-from quizglass_server.rpc.transport.sockets import name_of
+from quizglass_server.rpc.transport.sockets import address_of, name_of
 from quizglass_server.rpc.transport.status import to_status
-from quizglass_server.scheduling.clients import current_client
+from quizglass_server.scheduling.clients import address_group, current_client
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.places import Places
 
@@ -46,6 +46,13 @@ def _over(task: asyncio.Task[Any]) -> None:
         task.exception()  # if nobody waits, nobody hears of it
 
 
+def _named(peer: str) -> tuple[str, str]:
+    """A peer as address:port, and the address that it asks for where that is another, as a trusted proxy's."""
+    address, client = address_of(peer), current_client().address
+    proxied = address is not None and client not in ("", address_group(address[0]))
+    return name_of(peer), client if proxied else ""
+
+
 class Guard:
     """Counts the handlers that run; shared by the services of one server.
 
@@ -68,7 +75,7 @@ class Guard:
 
         CancelledError passes through untouched: a handler that swallows it leaks native memory (grpc#43360).
         """
-        set_peer(name_of(context.peer()))
+        set_peer(*_named(context.peer()))
         with self._counted(method):
             try:
                 with self._admitted(method):
