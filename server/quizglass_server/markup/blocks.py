@@ -209,16 +209,22 @@ def _walk(node: LexborNode, depth: int = 0) -> Iterator[tuple[str, str]]:
         tag = child.tag or ""
         if tag == "-text":
             yield "text", child.text(deep=False)
-        elif tag in ("ul", "ol", "dl") or depth > _DEEPEST:
-            yield from _as_block(tag, _ITEMS.join(_parts(child)))
+        elif depth > _DEEPEST:
+            yield from _as_block(tag, child.text(separator=" ") or "")
+        elif tag in ("ul", "ol", "dl"):
+            yield from _as_block(tag, _ITEMS.join(_parts(child, depth + 1)))
         elif tag == "table":
-            for text in _table(child):
+            for text in _table(child, depth + 1):
                 yield from _as_block("tr", text)
         elif tag in _BLOCKS:
             yield tag, ""
             yield from _walk(child, depth + 1)
             yield f"/{tag}", ""
         elif tag == "br":
+            yield "text", " "
+        elif tag == "option" or "-" in tag or ":" in tag:  # elements that pages define are boxes, as a rule
+            yield "text", " "
+            yield from _walk(child, depth + 1)
             yield "text", " "
         elif tag == "img":
             yield "text", f" {child.attributes.get('alt') or ''} "
@@ -232,41 +238,48 @@ def _as_block(tag: str, text: str) -> Iterator[tuple[str, str]]:
     yield f"/{tag}", ""
 
 
-def _table(table: LexborNode) -> list[str]:
+def _table(table: LexborNode, depth: int) -> list[str]:
     """A table's caption and rows, then those of the tables in its cells, which are taken out of them."""
     texts: list[list[str]] = []
     for inner in reversed(table.css("table table")):  # those within others first
-        texts.append([*_captions(inner), *_rows(inner)])
-        inner.decompose()
-    texts.append([*_captions(table), *_rows(table)])
+        texts.append([*_captions(inner, depth), *_rows(inner, depth)])
+        inner.replace_with(" ")
+    texts.append([*_captions(table, depth), *_rows(table, depth)])
     return [text for each in reversed(texts) for text in each]
 
 
-def _captions(table: LexborNode) -> Iterator[str]:
-    return (_words(child) for child in table.iter() if child.tag == "caption")
+def _captions(table: LexborNode, depth: int) -> Iterator[str]:
+    return (_words(child, depth) for child in table.iter() if child.tag == "caption")
 
 
-def _rows(table: LexborNode) -> Iterator[str]:
-    """Rows as "column: value" where the first of several is one of headings."""
+def _rows(table: LexborNode, depth: int) -> Iterator[str]:
+    """Rows as "column: value" where the first of several is one of headings: a row too, if no other names them all."""
     rows = table.css("tr")
     headed = len(rows) > 1 and bool(rows[0].css("th")) and not rows[0].css("td")
-    columns = [_words(cell)[:_LONGEST_COLUMN] for cell in rows[0].css("th")] if headed else []
+    whole = [_words(cell, depth) for cell in rows[0].css("th")] if headed else []
+    columns = [name[:_LONGEST_COLUMN] for name in whole]
+    unsaid = {at for at, name in enumerate(whole) if name}
     for row in rows[1:] if headed else rows:
-        cells = enumerate(_words(cell) for cell in row.iter())
-        yield _ITEMS.join(_named(cell, columns[at] if at < len(columns) else "") for at, cell in cells if cell)
+        cells = [(at, cell) for at, cell in enumerate(_words(cell, depth) for cell in row.iter()) if cell]
+        unsaid -= {at for at, _ in cells if at < len(whole) and whole[at] == columns[at]}
+        yield _ITEMS.join(_named(cell, columns[at] if at < len(columns) else "") for at, cell in cells)
+    if unsaid:
+        yield _ITEMS.join(filter(None, whole))
 
 
 def _named(cell: str, column: str) -> str:
     return f"{column}: {cell}" if column else cell
 
 
-def _parts(node: LexborNode) -> Iterator[str]:
+def _parts(node: LexborNode, depth: int) -> Iterator[str]:
     """Texts of what is directly below."""
     for child in node.iter(include_text=True):
-        words = _words(child)
+        words = " ".join(child.text(deep=False).split()) if child.tag == "-text" else _words(child, depth)
         if words:
             yield words
 
 
-def _words(node: LexborNode) -> str:
-    return " ".join((node.text(separator=" ") or "").split())
+def _words(node: LexborNode, depth: int) -> str:
+    """All that is within, on one line; what stands in blocks of their own is apart."""
+    said = "".join(content if kind == "text" else " " for kind, content in _walk(node, depth))
+    return " ".join(said.split())

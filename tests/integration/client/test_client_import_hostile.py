@@ -246,3 +246,11 @@ def test_a_title_is_looked_for_without_taking_for_ever(tmp_path, page) -> None:
     (line,) = read_documents(tmp_path)
     assert line.entry.title
     assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before < 5  # it took minutes
+
+
+def test_no_more_pictures_are_looked_for_than_an_entry_takes(imported, folder) -> None:
+    write(folder / "entries.jsonl", {"pictures": ["pictures/own.png"] * 16}, {"pictures": ["gone.png"] * 100_000})
+    (folder / "e.csv").write_text("id,title,pictures\na,A," + "gone.png;" * 100_000 + "\n")
+    for name, line in (("entries.jsonl", 2), ("e.csv", 2)):
+        _, report, _ = imported(folder / name)
+        assert (refused(report), "more than the 16" in report["refused"][0]["message"]) == ([(line, "")], True)

@@ -63,6 +63,12 @@ def test_html_without_what_is_no_content() -> None:
     [
         ("<caption>Prices <b>1974</b></caption><tr><th>a<th>b<tr><td>1<td>2", ["Prices 1974", "a: 1; b: 2"]),
         ("<caption>Prices</caption>", ["Prices"]),
+        ("<tr><th>a<th>b<tr><td>1<td>", ["a: 1", "a; b"]),
+        ("<tr><th>a<th>b<tr><td><td>", ["a; b"]),
+        (
+            "<tr><td>H<sub>2</sub>O<td><img alt=water><td>one<p>two<td><ul><li>x<li>y</ul>",
+            ["H2O; water; one two; x; y"],
+        ),
         ("<tr><th>Velmora<th>1974", ["Velmora; 1974"]),
         ("<thead><tr><th>a<tbody><tr><td>1<tfoot><tr><td>2", ["a: 1", "a: 2"]),
         (
@@ -210,6 +216,24 @@ def test_a_header_of_an_article_and_a_form_around_a_page_are_content() -> None:
         Block(("Hollis chair",), "By Ida."),
         Block(("Hollis chair",), "It costs 55 crowns."),
         Block(("Hollis chair",), "Seen in Saltash."),
+    ]
+
+
+def test_words_of_lists_are_those_of_paragraphs() -> None:
+    assert blocks("<ul><li>H<sub>2</sub>O <img alt=water><li>two<br>lines</ul>", "html") == [
+        Block((), "H2O water; two lines")
+    ]
+
+
+def test_a_long_name_of_a_column_is_a_row() -> None:
+    name = " ".join(f"word{number}" for number in range(40))
+    (row, names) = blocks(f"<table><tr><th>{name}<tr><td>1</table>", "html")
+    assert (row.text, names.text) == (f"{name[:100]}: 1", name)
+
+
+def test_words_of_elements_that_a_page_defines_are_words_apart() -> None:
+    assert blocks("<shop-price>45</shop-price><x:unit>crowns</x:unit>, a <b>b</b>ig <i>one</i>", "html") == [
+        Block((), "45 crowns , a big one")
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -16,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from quizglass.text import plain
+from quizglass.values import Refused
 from quizglass_client.cli import subcommands
 from quizglass_client.cli.imports.albums import Album, albums
 from quizglass_client.cli.imports.documents import read_documents, read_file_alone
@@ -32,6 +34,7 @@ from quizglass_client.terminal.output import FAILED, OK, UsageError, json_line, 
 from quizglass_client.types import AddReport, Entry
 
 Lines = Iterator[GoodLine | BadLine]
+_PICTURE = re.compile(r"pictures\[(\d{1,5})\]")
 _WIKI, _PACKED = (".xml", ".bz2", ".gz"), (".bz2", ".gz")
 _LINES = (".jsonl", ".ndjson", ".json", ".parquet")
 _MOST_NAMED = 10_000  # refusals of one import that are kept; what comes after these is counted
@@ -206,7 +209,7 @@ def _settle(
                 break
             if position in refusals:
                 refused = refusals[position]
-                memory.refuse(line.line, refused.id, refused.field, refused.message)
+                memory.refuse(line.line, refused.id, refused.field, _with_its_files(refused, line))
             else:
                 added.add(line.entry.id)
             position += 1
@@ -219,6 +222,14 @@ def _settle(
     memory.done += kept
     memory.save()
     return position
+
+
+def _with_its_files(refused: Refused, line: GoodLine) -> str:
+    """Why an entry was refused, behind the names of the file that it is of, and of the picture that is meant."""
+    field = _PICTURE.fullmatch(refused.field)
+    pictures = line.entry.pictures[int(field[1]) :][:1] if field is not None else ()
+    files = dict.fromkeys((line.name, *(picture.name for picture in pictures if isinstance(picture, Path))))
+    return ": ".join((*(name for name in files if name and name not in refused.message), refused.message))
 
 
 def _source(path: Path, *, anywhere: bool) -> Source:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from quizglass_client.cli.imports.albums import MOST_PICTURES, album_of, albums, title_of
+from quizglass_client.cli.imports.albums import album_of, albums, title_of
+from quizglass_client.cli.imports.entries import MOST_PICTURES
 from quizglass_client.cli.imports.report import ImportReport
 
 

@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from quizglass_client.cli.imports.entries import MOST_PICTURES
 from quizglass_client.cli.imports.folder_tree import FolderTree, folder_tree
 from quizglass_client.cli.imports.names.cameras import is_of_a_camera
 from quizglass_client.cli.imports.names.kinds import bare_name, is_document, same_name
 from quizglass_client.cli.imports.report import ImportReport
-
-MOST_PICTURES = 16
-"""Most pictures that one entry takes."""
 
 _NUMBERED = re.compile(r"(?P<name>.+?)[ _-]*\(?(?P<number>\d{1,3})\)?")
 _INDEXES = frozenset(("index", "_index", "readme", "default"))

@@ -48,7 +48,7 @@ def _lines(found: Sequence[Album], within: Folder, report: ImportReport) -> Iter
     for number, album in enumerate(found, 1):
         name = album.path.relative_to(within.path).as_posix()
         try:
-            yield GoodLine(number, _entry(album, within, report))
+            yield GoodLine(number, _entry(album, within, report), name)
         except Outside as error:
             yield BadLine(number, str(error))
         except OSError as error:

@@ -18,6 +18,8 @@ FILE_NAME = "entries.jsonl"
 TEXTS = ("id", "title", "caption", "kind", "text", "source", "language", "text_format")
 NUMBERS = ("time", "expires_after")
 """Numeric fields of an entry, by the names that files of entries have for them."""
+MOST_PICTURES = 16
+"""Most pictures that one entry takes."""
 _LONGEST_LINE = 8 << 20  # bytes; an entry at all its limits has half of that
 _KEYS = frozenset((*TEXTS, *NUMBERS, "attributes", "pictures"))
 _LINES = (".jsonl", ".ndjson")
@@ -49,6 +51,8 @@ class GoodLine:
 
     line: int
     entry: Entry
+    name: str = ""
+    """Of the file that it was made of, where that is not the one which is imported."""
 
 
 def entries_file(path: Path) -> Path:
@@ -133,7 +137,14 @@ def _why(error: Exception) -> str:
 
 
 def picture_within(folder: Folder, number: int, name: str) -> Path:
-    """File of a picture that an entry names as one of several, also as Windows does. Raises PictureOutside."""
+    """File of a picture that an entry names as one of several, also as Windows does.
+
+    Raises:
+        PictureOutside: it leads out of the folder.
+        ValueError: it is one more than an entry takes.
+    """
+    if number >= MOST_PICTURES:
+        raise ValueError(f"pictures: there are more than the {MOST_PICTURES} that an entry takes")
     try:
         path = folder.file(name)
         return folder.file(name.replace("\\", "/")) if "\\" in name and not path.exists() else path
