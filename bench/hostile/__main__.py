@@ -27,6 +27,7 @@ SECTIONS = {
     "markup": ("markup", "run"),
     "transport": ("transport", "run"),
     "wire": ("wire", "run"),
+    "fair": ("fair", "run"),
 }
 """Module and function of each, in the order of the table; modules load what they need when they run."""
 _LIMIT_S = 1800.0

@@ -86,7 +86,7 @@ class Victim:
         self.server = server
         self.target = server.target
         self.pid = server.pid
-        self._stock = stock
+        self.stock = stock
         self._seconds = seconds
         self._alone: list[Outcome] = []
         self.idle_mib = 0.0
@@ -100,9 +100,9 @@ class Victim:
 
     async def ordinary(self, seconds: float) -> list[Outcome]:
         """Turns of ordinary clients for so long."""
-        await self._stock.ahead(CLIENTS * 8)
+        await self.stock.ahead(CLIENTS * 8)
         async with AsyncClient(self.target) as client:
-            return await closed_loop(client, self._stock, CLIENTS, seconds)
+            return await closed_loop(client, self.stock, CLIENTS, seconds)
 
     async def under(self, name: str, attack: Attack) -> Under:
         """Ordinary turns beside an attack, which is cancelled when they end."""
