@@ -70,8 +70,9 @@ def _timed(entry: ModuleType, data: bytes) -> None:
 
 
 def _quoted(word: str) -> str:
-    """A word as libFuzzer's dictionaries have it."""
-    return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """A word as libFuzzer's dictionaries have it; characters beyond ASCII's printable ones stand for bytes."""
+    plain = "".join(each if " " <= each <= "~" and each not in '"\\' else f"\\x{ord(each):02x}" for each in word)
+    return f'"{plain}"'
 
 
 if __name__ == "__main__":

@@ -32,3 +32,4 @@ def test_kept_inputs_and_their_like_are_taken_or_refused(name: str) -> None:
         random = Random(number)
         for _ in range(CHANGES):
             entry.enter(changed(data, random))
+    getattr(entry, "close", lambda: None)()

@@ -242,6 +242,7 @@ async def test_a_tab_that_is_closed_ends_its_turn(served):
     [
         ("application/json", b"{", 400),
         ("application/json", b'{"id": 5}', 400),
+        ("application/json", b'"id"', 400),
         ("application/proto", b"\xff\xff", 400),
         ("text/plain", b"{}", 415),
         ("application/grpc", enveloped(b""), 415),
@@ -251,6 +252,11 @@ async def test_what_is_no_message_is_refused(served, content_type, body, status,
     answer = await ask(served, "POST", "/quizglass.v1.KnowledgeService/GetEntry", body, {"content-type": content_type})
     assert answer.status == status
     assert not [record for record in caplog.records if record.exc_info]
+
+
+async def test_json_that_is_no_message_is_told_what_is_wrong_with_it(served):
+    answer = await ask(served, "POST", SEARCH, b'{"text": "?", "limit": "many"}', JSON)
+    assert (answer.status, "Failed to parse limit field" in answer.json["message"]) == (400, True)
 
 
 async def test_a_stopping_server_says_so(client, served):

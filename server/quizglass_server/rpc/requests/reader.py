@@ -123,10 +123,12 @@ class RequestReader:
     def _of_json(self, raw: bytes) -> Message:
         if not has_at_most(_TOKENS_OF_FIELD * MOST_FIELDS, raw):
             raise InvalidInput("request", f"more than the {MOST_FIELDS} fields allowed")
+        if not raw.lstrip().startswith(b"{"):
+            raise Unreadable("it is no JSON object")
         try:
             message = Parse(raw, self._kind(), ignore_unknown_fields=True)
         except (ParseError, ValueError, RecursionError) as error:
-            raise Unreadable from error
+            raise Unreadable(str(error)) from None
         self._check(message.SerializeToString())
         return message
 
