@@ -34,6 +34,13 @@ Decode = Callable[[bytes, str], Awaitable[Picture]]
 """Decodes a picture; the second argument is the field that a refusal names. Raises InvalidPicture, Overloaded."""
 
 
+def _log(report: AddReport, writing: asyncio.Task[None] | None = None) -> None:
+    if writing is not None and not writing.cancelled():
+        writing.exception()  # whoever waits for it hears of it
+    if report.added or report.refused:
+        logger.info("entries added", extra={"count": report.added, "refused": len(report.refused)})
+
+
 class Ingest:
     """One import."""
 
@@ -49,8 +56,8 @@ class Ingest:
         self._converter = converter
         self._embedders = Embedders(text_encoder, image_encoder)
         self._decode = decode
-        self._begun = 0
-        """Entries that were handed over to be written."""
+        self._writing: asyncio.Task[None] | None = None
+        """The latest commit, which is finished even if nobody waits for it."""
 
     async def all_of(
         self,
@@ -68,11 +75,11 @@ class Ingest:
         report = AddReport()
         try:
             await self._add(entries, commit, idle_window, report)
-        finally:  # also where it failed or its client left: what was committed stays
-            if self._begun or report.refused:
-                uncertain = self._begun - report.added or None  # of a commit that nobody waited for
-                counts = {"count": report.added, "uncertain": uncertain, "refused": len(report.refused)}
-                logger.info("entries added", extra=counts)
+        finally:  # also where it failed or its client left: what is committed stays
+            if self._writing is None:
+                _log(report)
+            else:
+                self._writing.add_done_callback(lambda writing: _log(report, writing))
         return report
 
     async def _add(
@@ -93,16 +100,21 @@ class Ingest:
                 await asyncio.sleep(_REST_S)
             most = _COMMIT_WHILE_BUSY if idle_window.busy else _COMMIT_ENTRIES
             if len(drafts) >= most or sum(map(_picture_bytes, drafts)) >= _COMMIT_BYTES:
-                report.added += await self._committed(drafts, commit)
+                await self._commit(drafts, commit, report)
                 drafts = []
-        report.added += await self._committed(drafts, commit)
+        await self._commit(drafts, commit, report)
 
-    async def _committed(self, drafts: list[EntryDraft], commit: Callable[[list[EntryDraft]], Awaitable[None]]) -> int:
+    async def _commit(
+        self, drafts: list[EntryDraft], commit: Callable[[list[EntryDraft]], Awaitable[None]], report: AddReport
+    ) -> None:
+        async def write() -> None:
+            await commit(drafts)
+            report.added += len(drafts)
+
         if drafts:
             await self._embedders.flush()
-            self._begun += len(drafts)
-            await commit(drafts)
-        return len(drafts)
+            self._writing = asyncio.create_task(write(), name="commit entries")
+            await asyncio.shield(self._writing)
 
     async def _prepared(self, pictured: PicturedEntry) -> EntryDraft:
         """Check an entry and begin to embed it; its vectors are all there when it is committed.
