@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 
 from quizglass_client.cli.imports.wiki.article import Article, ArticleReader
 
 _LONGEST_MARKUP = 4_000_000  # characters; twice what MediaWiki takes by default
 _AT_ONCE = 2_000  # characters that are read here: they take milliseconds, whatever they are
-_PATIENCE_S = 20.0
+_PATIENCE_S = 60.0  # by the clock: of a machine that is busy, or of a system that does not count processor time
+_LEAST_S, _S_A_CHARACTER = 2.0, 8e-6  # of processor time: dense markup takes a quarter of that
 _MEMORY = 800 << 20
 _READY = b"ready\n"
 
@@ -22,7 +25,7 @@ class BoundedReader:
     """Reads articles, long ones in one process for all of them. Close it with `close`."""
 
     def __init__(self, reader: ArticleReader, patience_s: float = _PATIENCE_S) -> None:
-        """Give no article more than so many seconds."""
+        """Give no article more than so many seconds, nor more processor time than its length explains."""
         self._reader = reader
         self._patience_s = patience_s
         self._process: subprocess.Popen[bytes] | None = None
@@ -40,10 +43,13 @@ class BoundedReader:
             return self._reader.read(markup)
         if self._process is None:
             self._process = _started()
-        answer = self._answer(self._process, json.dumps([self._reader.not_shown, markup]).encode("ascii") + b"\n")
+        allowed = min(self._patience_s, _LEAST_S + _S_A_CHARACTER * len(markup))
+        answer = self._answer(
+            self._process, json.dumps([allowed, self._reader.not_shown, markup]).encode("ascii") + b"\n"
+        )
         if not answer.endswith(b"\n"):
             self.close()
-            raise ValueError(f"its markup takes more than {self._patience_s:g} seconds, or too much memory")
+            raise ValueError(f"its markup takes more than {allowed:.3g} seconds, or too much memory")
         said = json.loads(answer)
         if isinstance(said, str):
             raise ValueError(said)
@@ -98,12 +104,27 @@ def main() -> None:
     sys.stdout.buffer.flush()
     for line in sys.stdin.buffer:
         try:
-            not_shown, markup = json.loads(line)
-            said: object = asdict(ArticleReader(mwparserfromhell, not_shown).read(markup))
+            allowed, not_shown, markup = json.loads(line)
+            with _at_most(allowed):
+                said: object = asdict(ArticleReader(mwparserfromhell, not_shown).read(markup))
         except Exception as error:  # the parser's own, of markup that it gives up on
             said = str(error) or type(error).__name__
         sys.stdout.buffer.write(json.dumps(said).encode("ascii") + b"\n")
         sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """End this process when what follows takes more processor time: nothing else interrupts the parser."""
+    if not hasattr(signal, "setitimer"):  # another system's, where the process is ended from without
+        yield
+        return
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 if __name__ == "__main__":
