@@ -28,6 +28,7 @@ SECTIONS = {
     "transport": ("transport", "run"),
     "wire": ("wire", "run"),
     "fair": ("fair", "run"),
+    "chat": ("chat", "run"),
 }
 """Module and function of each, in the order of the table; modules load what they need when they run."""
 _LIMIT_S = 1800.0

@@ -58,13 +58,14 @@ async def run(setup: Setup) -> Part:
     async with victim(setup, ["--web-port", "0"]) as served:
         for attack in _attacks(setup):
             setup.say(attack.name)
-            rows, data = await _under(setup, served, attack)
+            rows, data = await under(setup, served, attack)
             part.rows += rows
             part.data[attack.name] = data
     return part
 
 
-async def _under(setup: Setup, served: Victim, attack: Attack) -> tuple[list[Row], dict[str, object]]:
+async def under(setup: Setup, served: Victim, attack: Attack) -> tuple[list[Row], dict[str, object]]:
+    """What others wait for, and the memory that the server takes, while an attack goes on; with what became of it."""
     became: Counter[str] = Counter()
     before = tree_mib(served.pid)
     watch = MemoryWatch(served.pid)
@@ -100,21 +101,21 @@ def _attacks(setup: Setup) -> Sequence[Attack]:
         Attack("Ask, 8 MB of empty frames", _grpc(_ASK, frames)),
         Attack("AddEntries, 3 million attributes", _grpc(_ADD, attributes)),
         Attack("SearchEntries, 30 MiB of empty kinds", _grpc(_SEARCH, kinds)),
-        Attack("Connect JSON Ask, 10 MB of empty history", _connect(_ASK, _STREAM_JSON, _enveloped(json_history))),
-        Attack("the same gzipped", _connect(_ASK, _STREAM_JSON, _enveloped(json_history, packed=True), packed=True)),
+        Attack("Connect JSON Ask, 10 MB of empty history", over_http(_ASK, _STREAM_JSON, _enveloped(json_history))),
+        Attack("the same gzipped", over_http(_ASK, _STREAM_JSON, _enveloped(json_history, packed=True), packed=True)),
         Attack(
             "Connect JSON SearchEntries, empty kinds gzipped",
-            _connect(_SEARCH, _JSON, gzip.compress(json_kinds), packed=True),
+            over_http(_SEARCH, _JSON, gzip.compress(json_kinds), packed=True),
         ),
-        Attack("Connect JSON SearchEntries, empty kinds", _connect(_SEARCH, _JSON, json_kinds)),
-        Attack("Connect SearchEntries, 30 MiB of empty kinds", _connect(_SEARCH, _PROTO, kinds)),
+        Attack("Connect JSON SearchEntries, empty kinds", over_http(_SEARCH, _JSON, json_kinds)),
+        Attack("Connect SearchEntries, 30 MiB of empty kinds", over_http(_SEARCH, _PROTO, kinds)),
         Attack("a session's questions with 120,000 empty exchanges", _conversing(setup.count(120_000, 1000))),
         Attack("48 questions of 30 MB of unknown fields", _grpc(_ASK, _unknown(setup.count(30_000_000, 1000))), 48),
         Attack("200 pages of entries over HTTP that nobody reads", _unread_page, 200),
         Attack("4,000 pipelined pages of entries", _pipelined(setup.count(4000, 10)), 1),
         Attack(
             "64 gzipped requests of 31 KB over HTTP",
-            _connect(_SEARCH, _PROTO, gzip.compress(kinds), packed=True),
+            over_http(_SEARCH, _PROTO, gzip.compress(kinds), packed=True),
             64,
             many=True,
         ),
@@ -177,7 +178,7 @@ async def _counted(call: Any, became: Counter[str]) -> None:
         became["OK"] += 1
 
 
-def _connect(path: str, content_type: str, body: bytes, *, packed: bool = False) -> Send:
+def over_http(path: str, content_type: str, body: bytes, *, packed: bool = False) -> Send:
     """One request over HTTP/1.1."""
     encoding = "connect-content-encoding" if "connect" in content_type else "content-encoding"
     headers = [("content-type", content_type), *([(encoding, "gzip")] if packed else [])]
