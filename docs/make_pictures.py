@@ -1,9 +1,10 @@
-"""Makes the pictures of the documentation: `python docs/make_pictures.py [scenes] [demo]`.
+"""Makes the pictures of the documentation: `python docs/make_pictures.py [scenes] [demo] [page]`.
 
     docs/pictures/pocketworld.png   scenes of a world; drawing only, needs no models
     docs/pictures/demo.svg          what `make demo` prints, with the starter bundle; run it after the bundle changed
+    docs/pictures/page.png          the server's page with an answer; needs Node and Chromium, as `make test-web` does
 
-Run it in the environment of `make test`. With no argument both are made.
+Run it in the environment of `make test`. With no argument all are made.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import io
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from PIL import Image
@@ -26,6 +29,7 @@ PICTURES = ROOT / "docs" / "pictures"
 SEED = 7
 TILE, ACROSS, DOWN = 144, 6, 4
 WIDTH = 112
+COLOURS = 192
 SHOWN = ("Nothing to look up: words", "Both are looked up", "No source knows")
 """Beginnings of the demo's headings that the picture shows, in the demo's order."""
 _RULE = re.compile(r"^(?P<title>\S.*\S) ─+$")
@@ -73,6 +77,33 @@ def demo() -> Path:
     return path
 
 
+def page() -> Path:
+    """Serve the starter bundle with the demo's world, and take a picture of the page.
+
+    Raises:
+        subprocess.CalledProcessError: the import or the browser failed.
+    """
+    from quizglass_client.local import LocalServer
+    from quizglass_export.pocketworld.dataset import FORMAT, build_world, write_entries
+
+    sys.path.insert(0, str(ROOT / "clients" / "demo"))
+    from demo import NEW_THINGS, SEED
+
+    browser, path = ROOT / "tests" / "browser", PICTURES / "page.png"
+    with tempfile.TemporaryDirectory() as place:
+        folder, taken = Path(place) / "world", Path(place) / "page.png"
+        write_entries(build_world(SEED, NEW_THINGS, core=True, format=FORMAT), folder)
+        bundle = ROOT / "models" / "starter" / "bundle"
+        with LocalServer(bundle, folder / "knowledge", flags=["--web-port", "0"]) as server:
+            cli = [sys.executable, "-m", "quizglass_client.cli", "--server", server.target]
+            subprocess.run([*cli, "knowledge", "import", str(folder)], check=True)  # noqa: S603  # our own, no shell
+            node = shutil.which("node") or "node"
+            subprocess.run([node, "picture.mjs", server.web, str(taken)], cwd=browser, check=True)  # noqa: S603
+        with Image.open(taken) as image:
+            image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+    return path
+
+
 def terminal(output: str) -> Console:
     """A recording of the parts of the demo's output that are shown.
 
@@ -109,14 +140,17 @@ def sections(output: str) -> list[tuple[str, list[str]]]:
     return found
 
 
+MADE = {"scenes": scenes, "demo": demo, "page": page}
+
+
 def main() -> None:
     """Make the pictures that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", choices=("scenes", "demo"), default=[])
-    wanted = parser.parse_args().which or ["scenes", "demo"]
+    parser.add_argument("which", nargs="*", choices=list(MADE), default=[])
+    wanted = parser.parse_args().which or list(MADE)
     PICTURES.mkdir(exist_ok=True)
     for name in wanted:
-        path = {"scenes": scenes, "demo": demo}[name]()
+        path = MADE[name]()
         print(f"{path.relative_to(ROOT)}: {path.stat().st_size:,} bytes")
 
 

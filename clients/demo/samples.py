@@ -26,6 +26,8 @@ from quizglass_export.pocketworld.questions import make_questions
 from quizglass_export.pocketworld.scenes import Scene
 
 OUT = Path(__file__).parents[2] / "server" / "quizglass_server" / "web" / "static" / "samples"
+BUNDLE = "starter"
+"""Name of the bundle that knows these things: the page of any other shows none of them."""
 SHOWN = (
     replace(SCENES[0], family="visible"),
     replace(SCENES[1], which=5),
@@ -48,7 +50,7 @@ def main() -> int:
         name = f"{number}.png"
         picture.save(OUT / name, optimize=True)
         listed.append({"file": name, "alt": alt, "questions": [question]})
-    (OUT / "samples.json").write_text(json.dumps(listed, indent=2) + "\n")
+    (OUT / "samples.json").write_text(json.dumps({"bundle": BUNDLE, "samples": listed}, indent=2) + "\n")
     return 0
 
 

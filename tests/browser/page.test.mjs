@@ -60,7 +60,7 @@ describe("a question", () => {
     await page.locator("#suggestions button").first().click();
     assert.match(await answer(), /^45 crowns\s*1$/);
     assert.equal((await served.next()).width, 448);
-    assert.equal(await page.innerText("#verdict"), "The evidence says so.");
+    assert.match(await page.innerText("#verdict"), /Confirmed by your notes\.$/);
     const card = page.locator("#evidence .card");
     assert.equal(await card.count(), 1);
     assert.equal(await card.locator("h3").innerText(), "Velmora");
@@ -69,11 +69,12 @@ describe("a question", () => {
     assert.equal(await page.innerText("#others h3"), "Other <b>thing</b>");
     assert.equal(await page.locator("#answer sup a").getAttribute("href"), "#evidence-1");
     const names = await page.locator("#timeline .name").allInnerTexts();
-    assert.deepEqual(names, ["decode", "plan", "first words"]);
-    assert.match(await page.innerText("#handed"), /decoder [\d,]+ bytes, keeps pixels/);
+    assert.deepEqual(names, ["open the picture", "decide what to look up", "first words"]);
+    await page.click("#handed-box summary");
+    assert.match(await page.innerText("#handed"), /The picture decoder got \d+ kB and keeps the picture for a while\./);
     await page.click("#events-box summary");
     const events = await page.locator("#events li").allInnerTexts();
-    assert.deepEqual(events.map((line) => line.replace(/^[\d.]+ m?s /, "").split(":")[0]), ["accepted", "plan", "evidence", "answer", "verdict", "done"]);
+    assert.deepEqual(events.map((line) => line.replace(/^[\d.]+ m?s /, "").split(":")[0]), ["started", "decided", "found", "answer", "checked", "done"]);
     assert.match(await page.innerText("#status"), /^Answer: 45 crowns$/);
   });
 
@@ -119,8 +120,28 @@ describe("a question", () => {
   test("that nobody can answer says why", async () => {
     await ask("unknown to all");
     assert.equal(await answer(), "I don't know");
-    assert.equal(await page.innerText("#verdict"), "Nothing relevant enough was found.");
+    assert.equal(await page.innerText("#verdict"), "No answer. Nothing in your notes fits this question.");
     await served.next();
+  });
+
+  test("that nothing confirms looks unlike one that is confirmed", async () => {
+    const looks = {};
+    for (const question of ["unsupported please", "what is it?"]) {
+      await ask(question);
+      await answer();
+      await served.next();
+      looks[question] = await page.evaluate(() =>
+        ["#answer", "#verdict"].map((place) => {
+          const { fontSize, fontStyle, borderTopStyle, backgroundColor } = getComputedStyle(document.querySelector(place));
+          return { fontSize: parseFloat(fontSize), fontStyle, borderTopStyle, backgroundColor };
+        }),
+      );
+      if (question.startsWith("un")) assert.match(await page.innerText("#verdict"), /Not confirmed by your notes\. .*may be wrong/);
+    }
+    const [[doubted, warning], [sure, confirmation]] = Object.values(looks);
+    assert.notDeepEqual([doubted.fontStyle, doubted.borderTopStyle], [sure.fontStyle, sure.borderTopStyle]);
+    assert.notEqual(warning.backgroundColor, confirmation.backgroundColor);
+    assert.ok(warning.fontSize >= 16, `${warning.fontSize} pixels`);
   });
 
   test("whose first answer is taken back ends with the second one", async () => {
@@ -157,7 +178,7 @@ describe("pictures that are chosen one after the other", () => {
     release();
     await page.waitForFunction(() => window.made === 2);
     await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
-    const second = (await (await fetch(`${served.url}/samples/samples.json`)).json())[1];
+    const second = (await (await fetch(`${served.url}/samples/samples.json`)).json()).samples[1];
     assert.equal(await page.getAttribute("#picture", "alt"), second.alt);
     assert.equal(await page.innerText("#suggestions"), second.questions[0]);
   });
@@ -221,7 +242,7 @@ describe("what is said to the server and gets lost on the way", () => {
     await ask("is it lost?");
     assert.match(await answer(), /45 crowns/);
     assert.equal((await served.next()).turn, "is it lost?");
-    assert.match(await page.innerText("#link"), /is back/);
+    assert.match(await page.innerText("#link"), /Connected again/);
     trouble = trouble.filter((each) => !each.includes("ERR_FAILED"));
   });
 });
@@ -230,6 +251,7 @@ describe("a link that is cut in the middle of an answer", () => {
   test("is opened again, and nothing is lost or comes twice", async () => {
     await ask("hold on");
     await page.waitForFunction(() => document.querySelector("#answer")?.textContent === "first,");
+    await page.click(".options summary");
     await page.click("#cut");
     await page.waitForFunction(() => document.querySelector("#link")?.textContent.includes("is lost"));
     const other = await opened({});
@@ -237,9 +259,9 @@ describe("a link that is cut in the middle of an answer", () => {
     await other.click("#send");
     await other.waitForSelector("#verdict:not([hidden])");
     assert.equal(await answer(), "first, then second");
-    assert.match(await page.innerText("#link"), /is back/);
+    assert.match(await page.innerText("#link"), /Connected again/);
     const events = await page.locator("#events li").allTextContents();
-    assert.deepEqual(events.map((line) => line.split(" ").at(2)), ["accepted:", "plan:", "answer:", "done:"]);
+    assert.deepEqual(events.map((line) => line.split(" ").at(2)), ["started:", "decided:", "answer:", "done:"]);
     assert.deepEqual([(await served.next()).turn, (await served.next()).turn], ["hold on", "release it"]);
     await other.context().close();
   });
@@ -257,14 +279,14 @@ describe("a link that goes silent", () => {
       await other.fill("#question", question || "is it open?");
       await other.click("#send");
       await other.waitForSelector(question ? "#stop:not([hidden])" : "#verdict:not([hidden])");
-      await other.waitForFunction(() => !["", "It appears here, word by word."].includes(document.querySelector("#answer").textContent));
+      await other.waitForSelector("#answer:not(.empty)");
       way.silence();
       const pinged = other.waitForRequest((request) => request.postData()?.includes('"ping"'));
       await other.clock.fastForward(question ? 3000 : 7000);
       await pinged;
       assert.equal(await other.innerText("#link"), "");
       await other.clock.fastForward(question ? 3000 : 7000);
-      await other.waitForFunction(() => document.querySelector("#link").textContent.includes("is back"));
+      await other.waitForFunction(() => document.querySelector("#link").textContent.includes("Connected again"));
       if (question) {
         assert.equal(await other.innerText("#answer"), "so far");
         await other.click("#stop");
@@ -273,6 +295,48 @@ describe("a link that goes silent", () => {
       await context.close();
       way.close();
     });
+});
+
+describe("a server that does not answer", () => {
+  test("is told of, with the question kept, until it answers again", async () => {
+    const way = await silenceable(served.port);
+    const context = await chrome.newContext();
+    const other = await context.newPage();
+    await other.goto(way.url);
+    await other.waitForSelector("#samples img");
+    await other.waitForFunction(() => document.querySelectorAll("#policy option").length > 1);
+    way.refuse(true);
+    await other.fill("#question", "is it there?");
+    await other.click("#send");
+    await other.waitForSelector("#error:not([hidden])");
+    assert.match(await other.innerText("#trouble"), /The server does not answer\..*your question is kept/);
+    assert.equal(await other.innerText("#answer"), "Waiting for the server …");
+    way.refuse(false);
+    await other.click("#retry");
+    await other.waitForSelector("#verdict:not([hidden])");
+    assert.match(await other.innerText("#answer"), /45 crowns/);
+    assert.equal(await other.isVisible("#error"), false);
+    assert.equal((await served.next()).turn, "is it there?");
+    await context.close();
+    way.close();
+  });
+
+  test("is told of to a page without a session too, and is asked again by a button", async () => {
+    await page.context().close();
+    page = await (await chrome.newContext()).newPage();
+    await page.addInitScript(() => Object.defineProperty(globalThis.crypto, "subtle", { value: undefined }));
+    await page.goto(served.url);
+    await page.route("**/quizglass.v1.AssistantService/Ask", (route) => route.abort());
+    await ask("is it there?");
+    await page.waitForSelector("#error:not([hidden])");
+    assert.match(await page.innerText("#trouble"), /The server does not answer/);
+    assert.equal(await page.innerText("#answer"), "There is no answer.");
+    await page.unroute("**/quizglass.v1.AssistantService/Ask");
+    await page.click("#retry");
+    await page.waitForSelector("#verdict:not([hidden])");
+    assert.match(await answer(), /45 crowns/);
+    await served.next();
+  });
 });
 
 describe("a picture that is badly taken", () => {
@@ -413,6 +477,130 @@ describe("the camera", () => {
     await page.setInputFiles("#file", { name: "a.png", mimeType: "image/png", buffer: Buffer.from("no picture") });
     await page.waitForSelector("#camera-note:not([hidden])");
     assert.match(await page.innerText("#camera-note"), /no picture/);
+  });
+});
+
+/** Colours of the four corners of a picture that is shown, and of its surroundings; red, green, blue and white as `cornered` has them. */
+async function cornersShown(shown, width, height) {
+  const taken = await shown.locator("#stage").screenshot();
+  return shown.evaluate(
+    async ([encoded, width, height]) => {
+      const bytes = Uint8Array.from(atob(encoded), (each) => each.charCodeAt(0));
+      const bitmap = await createImageBitmap(new Blob([bytes]));
+      const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
+      const pen = canvas.getContext("2d", { willReadFrequently: true });
+      pen.drawImage(bitmap, 0, 0);
+      const share = Math.min(bitmap.width / width, bitmap.height / height);
+      const [wide, high] = [width * share, height * share];
+      const [left, top] = [(bitmap.width - wide) / 2, (bitmap.height - high) / 2];
+      // In the corner of the picture, a twentieth of its shorter side from both borders.
+      const inset = Math.min(wide, high) / 20;
+      return [[left + inset, top + inset], [left + wide - inset, top + inset], [left + inset, top + high - inset], [left + wide - inset, top + high - inset]].map(
+        ([x, y]) => [...pen.getImageData(Math.round(x), Math.round(y), 1, 1).data.slice(0, 3)],
+      );
+    },
+    [taken.toString("base64"), width, height],
+  );
+}
+
+/** A picture with a colour in each corner, as a file. */
+async function cornered(width, height) {
+  const data = await page.evaluate(
+    async ([width, height]) => {
+      const canvas = new OffscreenCanvas(width, height);
+      const pen = canvas.getContext("2d");
+      pen.fillStyle = "gray";
+      pen.fillRect(0, 0, width, height);
+      const side = Math.min(width, height) / 5;
+      for (const [colour, x, y] of [["#ff0000", 0, 0], ["#00ff00", 1, 0], ["#0000ff", 0, 1], ["#ffff00", 1, 1]]) {
+        pen.fillStyle = colour;
+        pen.fillRect(x * (width - side), y * (height - side), side, side);
+      }
+      return [...new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer())];
+    },
+    [width, height],
+  );
+  return { name: "mine.png", mimeType: "image/png", buffer: Buffer.from(data) };
+}
+
+describe("a picture is shown whole", () => {
+  for (const width of [1280, 768, 360])
+    for (const [shape, across, down] of [["square", 600, 600], ["portrait", 400, 900], ["panorama", 1600, 300], ["as the camera has it", 640, 480]])
+      test(`${shape}, on a page of ${width} pixels`, async () => {
+        const file = await cornered(across, down);
+        const small = await opened({ viewport: { width, height: 740 } });
+        await small.setInputFiles("#file", file);
+        await small.waitForFunction((share) => {
+          const shown = document.querySelector("#picture");
+          return !shown.hidden && shown.complete && Math.abs(shown.naturalWidth / shown.naturalHeight / share - 1) < 0.02;
+        }, across / down);
+        const found = await cornersShown(small, across, down);
+        for (const [at, colour] of [[255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 0]].entries())
+          for (const band of [0, 1, 2]) assert.ok(Math.abs(found[at][band] - colour[band]) < 40, `corner ${at} is ${found[at]}`);
+        await small.context().close();
+      });
+});
+
+describe("a picture with nothing in places", () => {
+  test("has white there when it is made smaller", async () => {
+    const seen = await page.evaluate(async () => {
+      const { fitting } = await import("/picture.js");
+      const canvas = new OffscreenCanvas(400, 400);
+      canvas.getContext("2d").clearRect(0, 0, 400, 400);
+      const bitmap = await createImageBitmap(await fitting(await canvas.convertToBlob(), 100));
+      const small = new OffscreenCanvas(bitmap.width, bitmap.height).getContext("2d");
+      small.drawImage(bitmap, 0, 0);
+      return [...small.getImageData(50, 50, 1, 1).data];
+    });
+    assert.deepEqual(seen, [255, 255, 255, 255]);
+  });
+
+  test("and one of a format that the server does not take is converted, whatever it is called", async () => {
+    const kinds = await page.evaluate(async () => {
+      const { fitting } = await import("/picture.js");
+      const gif = Uint8Array.from(atob("R0lGODlhCAAIAIAAAP8AAAAAACH5BAAAAAAALAAAAAAIAAgAAAIHhI+py+1dAAA7"), (each) => each.charCodeAt(0));
+      const png = await new OffscreenCanvas(20, 20).getContext("2d").canvas.convertToBlob();
+      return [(await fitting(new Blob([gif], { type: "image/jpeg" }), 100)).size === gif.length, (await fitting(new Blob([png], { type: "" }), 100)).size === png.size];
+    });
+    assert.deepEqual(kinds, [false, true]);
+  });
+});
+
+describe("an answer on a small screen", () => {
+  for (const question of ["does it fit?", "unsupported please", "unknown to all"])
+    test(`is in view: ${question}`, async () => {
+      const small = await opened({ viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
+      await small.fill("#question", question);
+      await small.click("#send");
+      await small.waitForSelector("#verdict:not([hidden])");
+      await served.next();
+      for (const place of ["#answer", "#verdict"]) {
+        const { y, height } = await small.locator(place).boundingBox();
+        assert.ok(y >= 0 && y + height <= 740, `${place} from ${y} to ${y + height}`);
+      }
+      await small.context().close();
+    });
+});
+
+describe("the pictures to try", () => {
+  test("are those of the bundle, and none where it has none", async () => {
+    await page.route("**/samples/samples.json", (route) => route.fulfill({ json: { samples: [] } }));
+    assert.equal(await page.isVisible("#samples-box"), true);
+    await page.reload();
+    await page.waitForFunction(() => document.querySelectorAll("#policy option").length > 1);
+    assert.equal(await page.isVisible("#samples-box"), false);
+  });
+});
+
+describe("words on the page", () => {
+  test("are none of the server's own", async () => {
+    await page.locator("#samples input").first().check({ force: true });
+    await ask("what is it?");
+    await answer();
+    await served.next();
+    for (const summary of await page.locator("summary:visible").all()) await summary.click();
+    const words = await page.innerText("body");
+    assert.doesNotMatch(words, /planning-agent|coach|scores\b|ledger|decoder_|image_encoder|wordgate|PLAN_|policy|turn\b|evidence/i);
   });
 });
 

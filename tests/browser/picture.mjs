@@ -1,4 +1,4 @@
-// Takes the picture of the page that the documentation shows: node picture.mjs http://127.0.0.1:50062 FILE.png
+// Takes the picture of the page that the documentation shows, for `docs/make_pictures.py`: node picture.mjs URL FILE.png
 // The server has the starter bundle and the knowledge of `make demo`.
 
 import { browser } from "./server.mjs";

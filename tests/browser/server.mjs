@@ -46,7 +46,9 @@ export async function server() {
 /** A way to a port that can go silent: what is open then stays open, and nothing passes it any more. New connections do. */
 export async function silenceable(port) {
   const open = new Set();
+  let refused = false;
   const proxy = createServer((near) => {
+    if (refused) return near.on("error", () => {}).destroy();
     const far = connect(port, "127.0.0.1");
     for (const [one, other] of [[near, far], [far, near]]) {
       open.add(one.on("error", () => {}).on("close", () => (open.delete(one), other.destroy())));
@@ -56,6 +58,11 @@ export async function silenceable(port) {
   await once(proxy, "listening");
   return {
     url: `http://localhost:${proxy.address().port}`,
+    /** Whether what is open ends and nothing new is taken, as where a server has died. */
+    refuse(now) {
+      refused = now;
+      if (now) for (const each of open) each.destroy();
+    },
     silence() {
       for (const each of open) each.unpipe().pause();
     },

@@ -56,6 +56,11 @@ async def answered(turn: domain.Turn, policy: str, budget: Budget) -> AsyncGener
                 raise Overloaded("8 turns are running", 1.0)
             case "unknown":
                 yield SURE
+            case "unsupported":
+                yield values.EvidenceFound((OTHER,))
+                yield values.AnswerDelta("99 crowns")
+                yield values.Verdict(values.VerdictOutcome.UNSUPPORTED, 0.5, 0.7)
+                yield values.Done("99 crowns", values.FinishReason.COMPLETE)
             case "draft":
                 yield values.Provisional("a first try")
                 yield values.Withdrawn()

@@ -233,11 +233,11 @@ class Knowledge:
 class Stage:
     """What a test scripts."""
 
-    def __init__(self, folder: Path, **settings: Any) -> None:
+    def __init__(self, folder: Path, *, bundle: str = "starter", **settings: Any) -> None:
         self.assistant, self.knowledge = Assistant(), Knowledge()
         roles = (RoleStatus("planner", "onnx", "cpu", ready=True, sees_pictures=True, notice="runs slowly"),)
         self.models = SimpleNamespace(statuses=lambda: roles, on_change=lambda _: None)
-        bundle = SimpleNamespace(manifest=SimpleNamespace(name="starter", version="0.1.0"))
+        served = SimpleNamespace(manifest=SimpleNamespace(name=bundle, version="0.1.0"))
         settings = {
             "knowledge": folder,
             "coaching": "off",  # flat pictures are blurred: a word of it may come at any time
@@ -250,7 +250,7 @@ class Stage:
             self.assistant,  # type: ignore[arg-type]
             self.knowledge,  # type: ignore[arg-type]
             self.models,  # type: ignore[arg-type]
-            bundle,  # type: ignore[arg-type]
+            served,  # type: ignore[arg-type]
             made,
             self.decoder,
             work,

@@ -54,4 +54,4 @@ def _routes(services: Services, rpc: RpcServer) -> dict[str, Route]:
         )
         for method in connect_methods(rpc.served, rpc.limits, settings.message_s)
     }
-    return {**page_routes(), **health_routes(rpc.ready), **chat.routes(), **methods}
+    return {**page_routes(manifest.name), **health_routes(rpc.ready), **chat.routes(), **methods}

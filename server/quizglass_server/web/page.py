@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from hashlib import sha256
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -10,6 +11,7 @@ from quizglass_server.web.http.asgi import App, Receive, Scope, Send, header, re
 from quizglass_server.web.http.gate import Route
 
 INDEX = "index.html"
+SAMPLES = "/samples/samples.json"
 _TYPES = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",
@@ -20,10 +22,20 @@ _TYPES = {
 }
 
 
-def page_routes() -> dict[str, Route]:
-    """A route for each file; the page itself is at /."""
-    files = _files(resources.files("quizglass_server.web") / "static", "")
-    routes = {path: Route(_file(content, _TYPES[path.rpartition(".")[2]]), ("GET",)) for path, content in files}
+def page_routes(bundle: str) -> dict[str, Route]:
+    """A route for each file; the page itself is at /.
+
+    The sample pictures show things that one bundle was trained on and its knowledge is about: none are served with any
+    other.
+
+    Args:
+        bundle: name of the bundle that is served.
+    """
+    files = dict(_files(resources.files("quizglass_server.web") / "static", ""))
+    if json.loads(files[SAMPLES])["bundle"] != bundle:
+        files = {path: content for path, content in files.items() if not path.startswith("/samples/")}
+        files[SAMPLES] = json.dumps({"samples": []}).encode()
+    routes = {path: Route(_file(content, _TYPES[path.rpartition(".")[2]]), ("GET",)) for path, content in files.items()}
     routes["/"] = routes.pop(f"/{INDEX}")
     return routes
 

@@ -4,10 +4,14 @@ import { CallError, call, stream } from "./connect.js";
 import { base64, cameraTrouble, closeCamera, fitting, noCamera, openCamera, snapped } from "./picture.js";
 import { Session } from "./session.js";
 import { Turn } from "./turn.js";
-import { byId, clear, made, showAnswer, showEvidence, showExchange, showTimeline } from "./view.js";
+import { LOOKING, byId, clear, made, reveal, showAnswer, showEvidence, showExchange, showInstead, showTimeline } from "./view.js";
+import { policyWords } from "./words.js";
 
 const CUT_MS = 1500;
 const SLOW_MS = 400;
+/** Attempts to reach the server, one after the other, after which it is said not to answer: some two seconds. */
+const MOST_ATTEMPTS = 3;
+const UNREACHABLE = "The server does not answer. Perhaps it was stopped, or this device has lost its network.";
 /** Between two drawings of the timeline while a turn runs: they take the browser longer than the first words do the server. */
 const REDRAW_MS = 150;
 /** Events that change what is shown as the answer. */
@@ -39,6 +43,10 @@ const page = {
   opening: false,
   /** Whether it was not to be opened after all. */
   unwanted: false,
+  /** Attempts to open the link that failed since it was open. */
+  failed: 0,
+  /** Whether the server has said what it can do. */
+  known: false,
   /** Longest side that the models make use of, in pixels. */
   side: 1024,
   /** @type {AbortController | null} of the turn that runs */
@@ -71,8 +79,16 @@ async function ask(event) {
     showTrouble(error, turn);
   } finally {
     busy(false);
-    byId("question").select();
+    chooseQuestion();
+    reveal();
   }
+}
+
+/** Have the question ready to be written over; on a phone that would bring its keyboard up, over the answer. */
+function chooseQuestion() {
+  if (window.matchMedia("(pointer: coarse)").matches) return byId("question").blur();
+  byId("question").focus({ preventScroll: true });
+  byId("question").select();
 }
 
 /** @param {Session} link @param {string} question @param {AbortSignal} signal */
@@ -137,8 +153,31 @@ function connect() {
 
 /** @param {boolean} open @param {boolean} resumed @param {string} why it is not */
 function showLink(open, resumed, why) {
-  const lost = `The link is lost; it is being opened again. ${why}`;
-  byId("link").textContent = open ? (resumed ? "The link is back, and goes on where it was." : "") : lost;
+  page.failed = open ? 0 : page.failed + 1;
+  const lost = `The connection is lost and is being made again. ${why}`;
+  byId("link").textContent = open ? (resumed ? "Connected again; the answer goes on where it was." : "") : lost;
+  if (open && !page.known) loadCapabilities().catch(() => {}); // the link says what is wrong
+  if (open && byId("error").dataset.of === "link") tellTrouble("", "");
+  const waits = page.running && byId("answer").classList.contains("empty");
+  if (waits) showInstead(page.failed < MOST_ATTEMPTS ? LOOKING : "Waiting for the server …");
+  if (page.failed < MOST_ATTEMPTS) return;
+  byId("link").textContent = "";
+  tellTrouble(`${UNREACHABLE} It is tried again all the time${page.running ? "; your question is kept" : ""}. ${why}`, "link");
+}
+
+/** What went wrong; nothing where it is empty. @param {string} what @param {string} of "link" or "question" */
+function tellTrouble(what, of) {
+  const before = byId("error").hidden;
+  byId("trouble").textContent = what;
+  byId("error").dataset.of = of;
+  byId("error").hidden = !what;
+  byId("retry").textContent = of === "link" ? "Try now" : "Ask again";
+  if (what && before) reveal();
+}
+
+function retry() {
+  if (byId("error").dataset.of === "link") page.link?.hurry();
+  else byId("ask").requestSubmit();
 }
 
 /** What is wrong with the picture as it was taken; nothing where the fault is "". @param {string} fault @param {string} advice */
@@ -150,11 +189,11 @@ function showFault(fault, advice) {
 /** @param {any} error @param {Turn} turn */
 function showTrouble(error, turn) {
   const stopped = error?.name === "AbortError";
-  if (!turn.answer) {
-    byId("answer").textContent = stopped ? "Stopped." : "";
-  }
-  byId("error").textContent = stopped ? "" : error?.message ?? String(error);
-  byId("error").hidden = stopped;
+  if (!turn.answer) showInstead(stopped ? "Stopped." : "There is no answer.");
+  if (stopped) return;
+  // Browsers say no more than "Failed to fetch" where nothing answers.
+  const told = error instanceof CallError ? error.message.replace(/^[\w.[\]]+: /, "") : error instanceof TypeError ? UNREACHABLE : String(error);
+  tellTrouble(told.charAt(0).toUpperCase() + told.slice(1), "question");
 }
 
 /** @param {boolean} now */
@@ -167,7 +206,11 @@ function busy(now) {
   byId("send").hidden = now;
   byId("stop").hidden = !now;
   byId("cut").hidden = !now || !page.link;
-  if (now) byId("link").textContent = "";
+  if (now) {
+    byId("link").textContent = "";
+    showInstead(LOOKING);
+    reveal();
+  }
   byId("status").textContent = now ? "Looking for the answer" : byId("status").textContent;
   if (!now) page.running = null;
 }
@@ -277,7 +320,8 @@ function suggest(questions) {
 }
 
 async function loadSamples() {
-  const samples = await (await fetch("/samples/samples.json")).json();
+  const { samples } = await (await fetch("/samples/samples.json")).json();
+  byId("samples-box").hidden = !samples.length;
   byId("samples").replaceChildren(
     ...samples.map((/** @type {{file: string, alt: string, questions: string[]}} */ sample) => {
       const radio = document.createElement("input");
@@ -297,9 +341,13 @@ async function loadSamples() {
 async function loadCapabilities() {
   const can = await call("AssistantService/GetCapabilities", {});
   page.side = can.usefulPictureSide ?? page.side;
-  byId("about").textContent = `${can.bundle ?? ""}, ${can.entries ?? 0} entries of knowledge, all on the server’s own machine.`;
+  page.known = true;
+  const notes = Number(can.entries ?? 0);
+  byId("about").textContent = notes
+    ? `Answers come from your picture and ${notes.toLocaleString("en")} ${notes === 1 ? "note" : "notes"}.`
+    : "There are no notes yet: answers come from your picture alone.";
   for (const [place, name] of (can.policies ?? []).entries()) {
-    const option = made("option", "", place ? name : `${name} (the server’s choice)`);
+    const option = made("option", "", place ? policyWords(name) : `${policyWords(name)} (the server’s choice)`);
     option.setAttribute("value", place ? name : "");
     if (place) byId("policy").append(option);
     else byId("policy").replaceChildren(option);
@@ -317,6 +365,7 @@ function listen() {
     stopCamera();
     byId("camera").focus();
   });
+  byId("retry").addEventListener("click", retry);
   byId("cut").addEventListener("click", () => page.link?.cut(CUT_MS));
   window.addEventListener("pagehide", () => page.link?.close());
   window.addEventListener("pageshow", (event) => event.persisted && connect());
@@ -363,4 +412,4 @@ if (noCamera()) {
   byId("camera").hidden = true;
   say(noCamera());
 }
-for (const load of [loadCapabilities, loadSamples]) load().catch((error) => say(`The server does not answer: ${error.message}`));
+for (const load of [loadCapabilities, loadSamples]) load().catch(() => say("The server does not answer. Load the page again once it does."));

@@ -1,6 +1,7 @@
 // Pictures for the server: from the camera, a file or the page, no larger than what the models look at.
 
-const TYPES = ["image/jpeg", "image/png", "image/webp"];
+/** How JPEG, PNG and WebP begin, which the server takes; the last has its size in between. */
+const BEGINNINGS = [/^\xff\xd8\xff/, /^\x89PNG\r\n/, /^RIFF[^]{4}WEBP/];
 
 /**
  * Why this browser has no camera for this page; empty if it may have one.
@@ -60,14 +61,20 @@ export function snapped(video, side) {
  */
 export async function fitting(file, side) {
   const bitmap = await createImageBitmap(file).catch(() => {
-    throw new Error("This file is no picture that the browser can show. Take a JPEG, PNG or WebP.");
+    throw new Error("This file is no picture that the browser can show. Choose a JPEG, PNG or WebP.");
   });
   try {
-    if (TYPES.includes(file.type) && Math.max(bitmap.width, bitmap.height) <= side) return file;
+    if (Math.max(bitmap.width, bitmap.height) <= side && (await isTaken(file))) return file;
     return await drawn(bitmap, bitmap.width, bitmap.height, side);
   } finally {
     bitmap.close();
   }
+}
+
+/** Whether a file is of a format that the server takes, whatever it is called. @param {Blob} file */
+async function isTaken(file) {
+  const beginning = String.fromCharCode(...new Uint8Array(await file.slice(0, 12).arrayBuffer()));
+  return BEGINNINGS.some((each) => each.test(beginning));
 }
 
 /** @param {CanvasImageSource} source @param {number} width @param {number} height @param {number} side @returns {Promise<Blob>} */
@@ -76,7 +83,11 @@ function drawn(source, width, height, side) {
   const canvas = document.createElement("canvas");
   canvas.width = Math.max(1, Math.round(width * share));
   canvas.height = Math.max(1, Math.round(height * share));
-  canvas.getContext("2d")?.drawImage(source, 0, 0, canvas.width, canvas.height);
+  const pen = canvas.getContext("2d");
+  if (!pen) return Promise.reject(new Error("The picture cannot be made."));
+  pen.fillStyle = "white"; // behind what is transparent, which a JPEG would make black
+  pen.fillRect(0, 0, canvas.width, canvas.height);
+  pen.drawImage(source, 0, 0, canvas.width, canvas.height);
   return new Promise((resolve, reject) => {
     canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The picture cannot be made."))), "image/jpeg", 0.9);
   });

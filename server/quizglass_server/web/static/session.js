@@ -38,6 +38,8 @@ export class Session {
   #pinged = 0;
   #over = false;
   #down = 0;
+  /** Ends the wait before the next attempt to open the link. */
+  #wake = () => {};
   /** The messages before, whether they arrived or not. */
   #said = Promise.resolve();
   /** What pictures are called: to read and hash one takes longer than to ask. @type {WeakMap<Blob, Promise<Shown>>} */
@@ -112,6 +114,11 @@ export class Session {
     this.#link.abort();
   }
 
+  /** Try now to open a lost link again, instead of when it is due. */
+  hurry() {
+    this.#wake();
+  }
+
   /** End the session, also while the page is being left. */
   close() {
     this.#over = true;
@@ -139,7 +146,10 @@ export class Session {
       clearInterval(listening);
       if (this.#over) return;
       this.told(false, false, why);
-      await new Promise((resolve) => setTimeout(resolve, Math.max(wait, this.#down)));
+      await new Promise((resolve) => {
+        this.#wake = () => resolve(null);
+        setTimeout(resolve, Math.max(wait, this.#down));
+      });
       this.#down = 0;
     }
   }

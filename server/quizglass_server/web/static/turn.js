@@ -1,5 +1,7 @@
 // What a page knows of a turn, from the turn's events. No document is touched here.
 
+import { policyWords, verdictWords } from "./words.js";
+
 /**
  * @typedef {{name: string, started: number, duration: number, engine: number, reason: string, round: number}} Step
  * @typedef {{at: number, name: string, told: string}} Moment
@@ -64,19 +66,22 @@ export class Turn {
   }
 }
 
+/** What is looked up. @type {Record<string, string>} */
+const PLANS = { none: "look nothing up", image: "search by the picture", text: "search by words", both: "search by picture and words" };
+
 /** What is told of each event, in a line. @type {Record<string, (content: any) => string>} */
 const TELL = {
-  accepted: (c) => `by the policy ${c.policy}`,
-  plan: (c) => `look up ${word(c.plan, "PLAN_")}, says ${c.decidedBy}`,
-  decided: (c) => `${c.by}: ${c.label}`,
+  accepted: (c) => policyWords(c.policy).toLowerCase(),
+  plan: (c) => PLANS[word(c.plan, "PLAN_")] ?? word(c.plan, "PLAN_"),
+  decided: (c) => c.label,
   query: (c) => `“${c.text}”`,
   queries: (c) => (c.texts ?? []).map((/** @type {string} */ text) => `“${text}”`).join(", "),
   evidence: (c) => (c.items ?? []).map((/** @type {any} */ item) => item.title || item.text).join(", "),
   provisional: (c) => `“${c.text}”, not sure yet`,
-  confirmed: () => "the first answer stays",
-  withdrawn: () => "the first answer is taken back",
+  confirmed: () => "it stays",
+  withdrawn: () => "it is taken back",
   answerDelta: () => "the first words",
-  verdict: (c) => word(c.outcome, "OUTCOME_"),
+  verdict: (c) => verdictWords(word(c.outcome, "OUTCOME_"), "")[0] || "nothing to check",
   done: (c) => word(c.finishReason, "FINISH_REASON_"),
   step: () => "",
 };

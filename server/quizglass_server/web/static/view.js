@@ -2,24 +2,12 @@
 
 import { call } from "./connect.js";
 import { cited, duration, word } from "./turn.js";
+import { eventWords, handedWords, originWords, stepWords, verdictWords } from "./words.js";
 
 /** @typedef {import("./turn.js").Turn} Turn */
 
-const ORIGINS = { IMAGE_SEARCH: "found by the picture", TEXT_SEARCH: "found by words", READ_TEXT: "read in the picture", MEMORY: "remembered" };
-const VERDICTS = {
-  supported: "The evidence says so.",
-  unsupported: "Evidence was looked at, and does not say so.",
-  unchecked: "From the picture or the model itself; no evidence was needed.",
-};
-const ABSTENTIONS = {
-  model: "The model does not know, having seen what there was.",
-  "no evidence": "Nothing relevant enough was found.",
-  budget: "The time ran out first.",
-  unsure: "It wrote an answer and was not sure enough of it.",
-  unsupported: "It wrote an answer that the evidence does not support.",
-  contradicted: "It wrote an answer that the evidence contradicts.",
-  incomplete: "It wrote an answer to a part of the question only.",
-};
+/** Stands in the place of an answer until it begins. */
+export const LOOKING = "Looking for the answer …";
 
 /** @param {string} id @returns {any} */
 export const byId = (id) => document.getElementById(id);
@@ -38,11 +26,12 @@ export function made(tag, kind, ...content) {
 /** The answer so far. @param {Turn} turn */
 export function showAnswer(turn) {
   const answer = byId("answer");
+  if (!turn.done && !turn.answer && !turn.draft) return showInstead(LOOKING);
   answer.classList.remove("empty");
   if (turn.done) {
     answer.replaceChildren(...cited(turn.answer, turn.done.citations ?? []).flatMap(piece));
     showVerdict(turn);
-  } else if (turn.answer || !turn.draft) {
+  } else if (turn.answer) {
     answer.textContent = turn.answer;
   } else {
     answer.replaceChildren(made("span", "draft", turn.draft));
@@ -61,13 +50,28 @@ function piece({ text, ids }) {
   return [made("mark", "", text), made("sup", "", ...links)];
 }
 
-/** @param {Turn} turn */
+/** What stands in the place of an answer, while there is none. @param {string} text */
+export function showInstead(text) {
+  byId("answer").textContent = text;
+  byId("answer").classList.add("empty");
+}
+
+/** Have all of the answer in view, or its beginning. */
+export function reveal() {
+  const { top, bottom } = byId("outcome").getBoundingClientRect();
+  if (top >= 0 && bottom <= window.innerHeight) return;
+  byId("outcome").scrollIntoView({ block: bottom - top > window.innerHeight ? "start" : "nearest" });
+}
+
+/** What the answer is worth, in words and in how it looks. @param {Turn} turn */
 function showVerdict(turn) {
-  const why = word(turn.done.abstainReason, "ABSTAIN_REASON_");
+  const why = word(turn.done.abstainReason, "ABSTAIN_REASON_").replace("unspecified", "");
+  const [told, more] = verdictWords(turn.verdict, why);
+  const others = turn.disputed ? ` Your notes disagree. Others say: ${turn.disputed}.` : "";
   const verdict = byId("verdict");
-  const outcome = /** @type {any} */ (ABSTENTIONS)[why] ?? /** @type {any} */ (VERDICTS)[turn.verdict] ?? "";
-  verdict.textContent = turn.disputed ? `${outcome} Sources disagree, others say: ${turn.disputed}.` : outcome;
-  verdict.hidden = !verdict.textContent;
+  verdict.replaceChildren(made("b", "", told), ` ${more}${others}`);
+  verdict.hidden = !told;
+  byId("outcome").dataset.kind = why ? "abstained" : turn.disputed ? "disputed" : turn.verdict;
 }
 
 /** Cards for evidence: what the model was shown, and apart from it what was only found. @param {Turn} turn */
@@ -81,7 +85,7 @@ export function showEvidence(turn) {
   }
   const others = byId("others").children.length;
   byId("others-box").hidden = !others;
-  byId("others-title").textContent = `${others} more ${others === 1 ? "was" : "were"} found and not shown to the model`;
+  byId("others-title").textContent = `${others} more ${others === 1 ? "was" : "were"} found and not used`;
 }
 
 /** @param {any} item */
@@ -90,7 +94,7 @@ function evidenceCard(item) {
   card.id = `evidence-${item.id}`;
   const origin = String(item.origin ?? "").replace("ORIGIN_", "");
   const score = item.rerankScore ? `, ${Math.round(item.rerankScore * 100)} % likely to help` : "";
-  const tag = made("p", "tag", made("b", "", item.id), ` ${/** @type {any} */ (ORIGINS)[origin] ?? "found"}${score}`);
+  const tag = made("p", "tag", made("b", "", item.id), ` ${originWords(origin)}${score}`);
   card.append(made("h3", "", item.title || "Words in the picture"), made("p", "passage", item.text ?? ""), tag);
   if (item.pictureSha256) showPicture(card, item);
   return card;
@@ -121,24 +125,18 @@ export function showTimeline(turn, waited) {
   if (turn.firstWords) bars.push(wordsBar(turn.firstWords, from, total));
   byId("legend").hidden = !bars.length;
   byId("timeline").replaceChildren(...bars);
-  const here = waited ? `first words on this page after ${duration(waited)}, ` : "";
-  if (done) byId("times").textContent = `${here}${duration(Number(done.totalUs ?? 0))} on the server, ${done.promptTokens ?? 0} tokens read and ${done.answerTokens ?? 0} written for the answer.`;
-  byId("handed").textContent = (done?.ledger ?? []).map(handed).join("; ");
-  byId("events").replaceChildren(...turn.moments.map((m) => made("li", "", made("time", "", duration(m.at)), ` ${EVENTS[m.name] ?? m.name}: ${m.told}`)));
+  const here = waited ? `The first words were here after ${duration(waited)}. ` : "";
+  if (done) byId("times").textContent = `${here}The server took ${duration(Number(done.totalUs ?? 0))} in all.`;
+  const handed = (done?.ledger ?? []).map((/** @type {any} */ entry) => made("li", "", handedWords(entry)));
+  byId("handed").replaceChildren(...handed);
+  byId("handed-box").hidden = !handed.length;
+  byId("events").replaceChildren(...turn.moments.map((m) => made("li", "", made("time", "", duration(m.at)), ` ${eventWords(m.name)}: ${m.told}`)));
   byId("events-box").hidden = !turn.moments.length;
 }
 
-/** Who was handed how many bytes, and what stays there. @param {any} entry */
-function handed(entry) {
-  return `${entry.to} ${Number(entry.bytes).toLocaleString("en")} bytes${entry.elsewhere ? " elsewhere" : ""}${entry.kept ? `, keeps ${entry.kept}` : ""}`;
-}
-
-/** @type {Record<string, string>} */
-const EVENTS = { answerDelta: "answer", query: "query", queries: "queries", provisional: "draft" };
-
 /** @param {import("./turn.js").Step} step @param {number} from @param {number} total */
 function stepBar(step, from, total) {
-  const [line, track] = bar(step.round ? `${step.name} (round ${step.round})` : step.name, duration(step.duration));
+  const [line, track] = bar(step.round ? `${stepWords(step.name)} (round ${step.round})` : stepWords(step.name), duration(step.duration));
   if (step.reason) {
     line.classList.add("skipped");
     line.title = `left out or cut off: ${step.reason}`;
@@ -167,7 +165,7 @@ function wordsBar(at, from, total) {
 function bar(name, time) {
   const track = made("span", "track");
   track.setAttribute("aria-hidden", "true");
-  return [made("li", "", made("span", "name", name.replaceAll("_", " ")), track, made("span", "time", time)), track];
+  return [made("li", "", made("span", "name", name), track, made("span", "time", time)), track];
 }
 
 /** @param {HTMLElement} span @param {number} started @param {number} long @param {number} from @param {number} total */
@@ -183,8 +181,9 @@ export function showExchange(question, answer) {
 
 /** Nothing of a turn. */
 export function clear() {
-  byId("answer").textContent = "";
-  for (const id of ["evidence", "others", "timeline", "events"]) byId(id).replaceChildren();
-  for (const id of ["verdict", "error", "events-box", "others-box", "legend"]) byId(id).hidden = true;
+  showInstead("");
+  delete byId("outcome").dataset.kind;
+  for (const id of ["evidence", "others", "timeline", "events", "handed"]) byId(id).replaceChildren();
+  for (const id of ["verdict", "error", "events-box", "others-box", "handed-box", "legend"]) byId(id).hidden = true;
   byId("no-evidence").hidden = false;
 }
