@@ -13,7 +13,7 @@ import math
 import re
 import struct
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,7 +22,7 @@ MEMORY = 800 << 20
 """Bytes that the process may have for itself."""
 LONGEST_TEXT, LARGEST_PICTURES = 8 << 20, 128 << 20
 """Bytes of a row: of its texts, and of all its pictures."""
-_MOST_ROWS, _BATCH = 64, 64 << 20  # rows that are there at a time, and their bytes if all are of the same length
+_MOST_ROWS, _BATCH = 256, 8 << 20  # rows that are there at a time, and their bytes if all are of the same length
 _BUFFER = 1 << 20  # bytes of the file
 _LARGEST_COLUMN, _MOST_PACKED = 64 << 20, 200  # a column that is packed closer than this holds nothing but repetition
 _UNPACKED, _MANY_VALUES = 256 << 20, 1 << 24  # bytes that any file may unpack to, and values that it may have
@@ -53,8 +53,7 @@ def _main() -> None:
         told = [{key: value for key, value in column.items() if key != "cell"} for column in columns]
         _write(out, {"columns": told, "rows": file.metadata.num_rows})
         for rows in _rows(file, columns, most=max(_UNPACKED, _MOST_PACKED * Path(path).stat().st_size)):
-            for row in range(len(rows[0])):
-                _write_row(out, [values.slice(row, 1) for values in rows], columns)
+            _write_rows(out, rows, columns)
         error = "ends before its last row"
     except MemoryError:
         error = f"takes more than {MEMORY >> 20} MiB to be read; {_ADVICE}"
@@ -249,20 +248,30 @@ def _is_packed(kind: Any) -> bool:
     return bool(types.is_dictionary(kind))
 
 
-def _write_row(out: BinaryIO, row: list[Any], columns: list[dict[str, Any]]) -> None:
-    """One row, given as arrays of one value for each column that there are cells of."""
-    parts = iter(row)
-    values = [None if column["cell"] is None else next(parts) for column in columns]
-    sizes = [
-        (0 if value is None else value.nbytes, column["is_picture"])
-        for value, column in zip(values, columns, strict=True)
-    ]
-    if sum(size for size, is_picture in sizes if not is_picture) > LONGEST_TEXT:
-        _write(out, {"refused": f"has more than {LONGEST_TEXT} bytes of text"})
-        return
-    if sum(size for size, is_picture in sizes if is_picture) > LARGEST_PICTURES:
-        _write(out, {"refused": f"has more than {LARGEST_PICTURES} bytes of pictures"})
-        return
+def _write_rows(out: BinaryIO, rows: list[Any], columns: list[dict[str, Any]]) -> None:
+    """Some rows, given as arrays of the columns that there are cells of."""
+    sizes = [values.nbytes for values in rows]
+    if sum(sizes) > LONGEST_TEXT:  # whatever is long is made cells of a row at a time, if at all
+        if len(rows[0]) > 1:
+            for row in range(len(rows[0])):
+                _write_rows(out, [values.slice(row, 1) for values in rows], columns)
+            return
+        shown = [column["is_picture"] for column in columns if column["cell"] is not None]
+        pictures = sum(size for size, is_picture in zip(sizes, shown, strict=True) if is_picture)
+        if sum(sizes) - pictures > LONGEST_TEXT:
+            _write(out, {"refused": f"has more than {LONGEST_TEXT} bytes of text"})
+            return
+        if pictures > LARGEST_PICTURES:
+            _write(out, {"refused": f"has more than {LARGEST_PICTURES} bytes of pictures"})
+            return
+    parts = iter(rows)
+    nothing = [None] * len(rows[0])
+    cells = [nothing if column["cell"] is None else _cells(next(parts), column["cell"]) for column in columns]
+    for of_row in zip(*cells, strict=True):
+        _write_row(out, of_row)
+
+
+def _write_row(out: BinaryIO, cells: Sequence[Any]) -> None:
     pictures: list[bytes] = []
 
     def packed(cell: Any) -> Any:
@@ -273,38 +282,36 @@ def _write_row(out: BinaryIO, row: list[Any], columns: list[dict[str, Any]]) -> 
         pictures.append(cell)
         return {"bytes": len(cell)}
 
-    cells = [
-        None if value is None else packed(_value(value[0], column["cell"]))
-        for value, column in zip(values, columns, strict=True)
-    ]
-    out.write(b"".join([json.dumps({"cells": cells}).encode("ascii"), b"\n", *pictures]))
+    line = json.dumps({"cells": [packed(cell) for cell in cells]}).encode("ascii")
+    out.write(b"".join([line, b"\n", *pictures]))
 
 
-def _value(scalar: Any, cell: Cell) -> Any:
+def _cells(values: Any, cell: Cell) -> list[Any]:
+    """The cells of a column; of a value that cannot be read, why."""
     try:
-        value = _moment(scalar).as_py()
-        return None if value is None else cell(value)
-    except UnicodeDecodeError:
-        return {"unreadable": "is not UTF-8"}
+        return [None if value is None else cell(value) for value in _moments(values).to_pylist()]
     except MemoryError:
         raise
     except Exception as error:  # pyarrow's errors have no common base
-        return {"unreadable": f"cannot be read: {error}"}
+        if len(values) > 1:
+            return [cell_ for at in range(len(values)) for cell_ in _cells(values.slice(at, 1), cell)]
+        why = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"cannot be read: {error}"
+        return [{"unreadable": why}]
 
 
-def _moment(scalar: Any) -> Any:
-    """A time as Python has it: to the microsecond, in UTC where it has a zone."""
+def _moments(values: Any) -> Any:
+    """Times as Python has them: to the microsecond, in UTC where they have a zone."""
     import pyarrow
     from pyarrow import types
 
-    kind = scalar.type
+    kind = values.type
     if types.is_timestamp(kind) and (kind.unit == "ns" or kind.tz not in (None, "UTC")):
-        return scalar.cast(pyarrow.timestamp("us", "UTC" if kind.tz else None), safe=False)
+        return values.cast(pyarrow.timestamp("us", "UTC" if kind.tz else None), safe=False)
     if types.is_time64(kind) and kind.unit == "ns":
-        return scalar.cast(pyarrow.time64("us"), safe=False)
+        return values.cast(pyarrow.time64("us"), safe=False)
     if types.is_duration(kind) and kind.unit == "ns":
-        return scalar.cast(pyarrow.duration("us"), safe=False)
-    return scalar
+        return values.cast(pyarrow.duration("us"), safe=False)
+    return values
 
 
 def _write(out: BinaryIO, said: dict[str, Any]) -> None:
