@@ -86,7 +86,7 @@ LAYERS = {
         "rpc.requests rpc.transport scheduling session session.dialogue"
     ),
     "web.http": "config errors rpc.transport scheduling",
-    "web.chat": "assistant decoding domain errors rpc.transport scheduling schemas web.http",
+    "web.chat": "assistant decoding domain errors rpc.requests rpc.transport scheduling schemas web.http",
     "web": "config rpc rpc.requests web.chat web.http",
     "app": (
         "assistant bundle config decoding descriptors errors knowledge memory policies roles rpc scheduling "

@@ -16,8 +16,9 @@ from quizglass_server.schemas.rules import Rules, Symbol
 from quizglass_server.schemas.shapes import Arrays, Need, Objects, ValueShape
 from quizglass_server.schemas.strings import Strings
 
-MOST_WAYS = 64
-"""In which the beginning of a value can be followed at once, among alternatives within one another."""
+MOST_WAYS, MOST_BRANCHES = 64, 256
+"""In which the beginning of a value can be followed at once, among alternatives within one another; and the same times
+what may come next, such as the names of optional properties."""
 _MARKED: Ranges = ranges((0, 31), '"', "\\")
 """Characters that JSON has behind a backslash only."""
 _SHORT = {8: "b", 9: "t", 10: "n", 12: "f", 13: "r", 34: '"', 92: "\\"}
@@ -31,6 +32,8 @@ class _Value:
     place: str
     """Where it comes from, the first place where there are several."""
     rule: int
+    rules: Sequence[int] = ()
+    """Those that it is written in."""
     within: set[_Value] = field(default_factory=set)
     """Values that may be in it."""
     ways: int = 0
@@ -85,7 +88,7 @@ class Grammar:
         return value.rule
 
     def _write(self, value: _Value) -> None:
-        shape, rule = value.shape, value.rule
+        shape, rule, first = value.shape, value.rule, len(self._rules)
         for literal in sorted(shape.literals):
             self._rules.add(rule, literal)
         if shape.strings:
@@ -98,6 +101,7 @@ class Grammar:
             self._rules.add(rule, "[", self._items(arrays, value))
         for objects in shape.objects:
             self._rules.add(rule, "{", self._members(objects, value))
+        value.rules = (rule, *range(first, len(self._rules)))
 
     def _text(self, language: Language, quote: str = "") -> int:
         """The rule of a text up to the quote behind it; of a number, which has none, up to its end."""
@@ -201,6 +205,7 @@ class Grammar:
             SchemaRefused: alternatives within one another begin alike.
         """
         alike = {value: self._alike(value.shape) for value in self._values.values()}
+        branches = {value: max(map(self._rules.branches, value.rules)) for value in self._values.values()}
         self._root.ways = alike[self._root]
         waiting = [self._root]
         while waiting:
@@ -209,6 +214,9 @@ class Grammar:
                 told = f"alternatives within one another begin alike, in more than {MOST_WAYS} ways; "
                 hint = "let each begin with a required property that tells it from the others"
                 raise SchemaRefused(value.place, told + hint)
+            if (count := value.ways * branches[value]) > MOST_BRANCHES:
+                told = f"at one place it can go on in {count} ways, {MOST_BRANCHES} at most; "
+                raise SchemaRefused(value.place, told + "make properties required, or leave alternatives out")
             for inner in value.within:
                 self._effort.steps(1)
                 if value.ways * alike[inner] > inner.ways:

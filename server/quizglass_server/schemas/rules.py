@@ -21,6 +21,11 @@ class Rules:
     def __init__(self, effort: Effort) -> None:
         self._effort = effort
         self._rules: list[list[Alternative]] = []
+        self._branches: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        """How many rules there are."""
+        return len(self._rules)
 
     def reserve(self) -> int:
         """The number of a new rule, which matches nothing yet. Raises SchemaRefused."""
@@ -32,6 +37,19 @@ class Rules:
         """Let a rule match one thing more. Raises SchemaRefused."""
         self._effort.steps(1)
         self._rules[rule].append(alternative)
+
+    def branches(self, rule: int) -> int:
+        """In how many ways a rule may begin, once it and all rules are complete."""
+        waiting = [rule]
+        while waiting:
+            first = [each[0] for each in self._rules[waiting[-1]] if each]
+            unknown = [each for each in first if isinstance(each, int) and each not in self._branches]
+            if unknown:
+                waiting += unknown
+                continue
+            count = sum(self._branches[each] if isinstance(each, int) else 1 for each in first)
+            self._branches[waiting.pop()] = count
+        return self._branches[rule]
 
     def written(self) -> str:
         """The grammar in GBNF, without what matches nothing or is never reached.

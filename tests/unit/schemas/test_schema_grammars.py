@@ -219,6 +219,8 @@ def test_a_schema_of_properties_alone_means_objects() -> None:
         {"type": "integer", "multipleOf": 997},
         {"allOf": [{"properties": {f"k{number}": {"type": "null"}}} for number in range(600)]},
         {"allOf": [{"anyOf": [{"properties": {f"p{a}{b}": {}}} for a in range(8)]} for b in range(60)]},
+        {"properties": {f"k{number}": {} for number in range(300)}},
+        {"enum": [chr(0x4E00 + number) for number in range(300)]},
         {"const": "a" * 33_000},
         '{"items":' * 65 + "{}" + "}" * 65,
         '{"minimum":' + "1" * 5000 + "}",

@@ -14,11 +14,13 @@ from typing import TypeVar
 from cachetools import LRUCache
 
 from quizglass_server.decoding.picture_cache import PictureCache
-from quizglass_server.errors import InvalidInput, Overloaded
+from quizglass_server.errors import InvalidInput
+from quizglass_server.scheduling.clients import current_client
 from quizglass_server.scheduling.deadline import due_within
+from quizglass_server.scheduling.places import Places
 from quizglass_server.schemas.conversion import SchemaGrammar, schema_grammar
 from quizglass_server.schemas.limits import SchemaRefused
-from quizglass_server.web.chat.request import Chat, checked_values, read_chat
+from quizglass_server.web.chat.request import MOST_VALUES, Chat, read_chat
 
 SCHEMA = "response_format.json_schema.schema"
 """Where a body has its schema."""
@@ -28,7 +30,6 @@ _VALUE_BYTES = 300
 """What a value or key takes at most once it is parsed, its characters apart."""
 _MOST_WAITING = 16
 _WAIT_S = 5.0
-_RETRY_S = 1.0
 _KEPT = 32
 """Grammars that are kept: programs ask with the same schema again and again."""
 
@@ -58,9 +59,8 @@ class ChatReader:
         """
         if len(body) <= _READ_HERE:
             return self._read(body)
-        size = await self._bodies.run(lambda: _becomes(body))
         with due_within(_WAIT_S):
-            async with self._pictures.received(size):
+            async with self._pictures.received(_becomes(body)):
                 return await self._bodies.run(lambda: self._read(body))
 
     async def with_grammar(self, chat: Chat) -> Chat:
@@ -94,27 +94,20 @@ class ChatReader:
 class _ReadingThread:
     """A thread that does one thing at a time."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._thread = ThreadPoolExecutor(1, name)
-        self._waiting = 0
+    def __init__(self, what: str) -> None:
+        self._thread = ThreadPoolExecutor(1, what)
+        self._places = Places(_MOST_WAITING, f"places of {what} to be read")
 
     async def run(self, work: Callable[[], Result]) -> Result:
-        """Do work on the thread. Raises Overloaded where too much waits for it."""
-        if self._waiting >= _MOST_WAITING:
-            raise Overloaded(f"{_MOST_WAITING} {self._name} wait to be read; try again later", _RETRY_S)
-        self._waiting += 1
+        """Do work on the thread. Raises Overloaded where too much of the client's address waits for it."""
+        place = self._places.take(current_client())
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
         finally:
-            self._waiting -= 1
+            place.release()
 
 
 def _becomes(body: bytes) -> int:
-    """Bytes that a body takes at most while it is read: itself, its texts, its picture, and all of its values.
-
-    Raises:
-        InvalidInput: it has too many values.
-    """
+    """Bytes that a body takes at most while it is read: itself, its texts, its picture, all values that it may have."""
     text = len(body) if body.isascii() else 4 * len(body)
-    return 2 * len(body) + text + _VALUE_BYTES * checked_values(body)
+    return 2 * len(body) + text + _VALUE_BYTES * min(MOST_VALUES, len(body))

@@ -19,13 +19,14 @@ from quizglass.values import Exchange
 from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS
 from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.errors import InvalidInput
+from quizglass_server.rpc.requests.json_text import has_at_most
 from quizglass_server.schemas.conversion import ANY_OBJECT
 from quizglass_server.web.chat.pictures import ChatPicture, check_picture_url, encoded_picture
 
 DEFAULT_MODEL = "quizglass"
 """The server's default policy, by another name."""
 MOST_VALUES = 50_000
-"""Objects, lists, keys and items of a body, counted before it is parsed; commas and colons in its texts count too."""
+"""Values and keys of a body, counted before it is parsed."""
 _MOST_MESSAGES, _MOST_PARTS, _MOST_UNREAD = 512, 64, 64
 """Messages of a chat, parts of a message, and names in a body that are not known here."""
 _SHOWN = 64
@@ -94,20 +95,6 @@ class Chat:
     """Grammar of the answers that the schema allows, once it was worked out."""
 
 
-def checked_values(body: bytes) -> int:
-    """About how many values and keys a body has, without parsing it: never fewer than there are.
-
-    Raises:
-        InvalidInput: there are too many to parse them.
-    """
-    count = 1
-    for mark in (b",", b"{", b"[", b":"):
-        count += body.count(mark)
-        if count > MOST_VALUES:
-            raise InvalidInput("body", f"has {count} values and keys or more; {MOST_VALUES} at most")
-    return count
-
-
 def read_chat(body: bytes, most_history: int, pictures: PictureCache) -> Chat:
     """What a body asks.
 
@@ -119,7 +106,8 @@ def read_chat(body: bytes, most_history: int, pictures: PictureCache) -> Chat:
     Raises:
         InvalidInput: it is wrong, or asks for what cannot be done; its place in the body is named.
     """
-    checked_values(body)
+    if not has_at_most(MOST_VALUES, body):
+        raise InvalidInput("body", f"has more than {MOST_VALUES} values and keys")
     told = _parsed(body)
     ignored = _unread(told.model_extra or {})
     dialogue = _Dialogue()
