@@ -29,14 +29,14 @@ class ConnectLink implements Link {
   constructor(
     private readonly target: string,
     private readonly client: Client<typeof SessionService>,
-    first: Open,
+    private readonly first: Open,
     private readonly timeoutMs: number,
   ) {
-    this.messages = this.#received(first);
+    this.messages = this.#received();
   }
 
   async send(messages: readonly ClientMessage[]): Promise<void> {
-    const request = { sessionId: this.#sessionId, stream: this.#stream, messages: [...messages] };
+    const request = { sessionId: this.#sessionId, holder: this.first.holder, stream: this.#stream, messages: [...messages] };
     try {
       await this.client.send(request, { signal: this.#ending.signal, timeoutMs: this.timeoutMs });
     } catch (error) {
@@ -48,10 +48,10 @@ class ConnectLink implements Link {
     this.#ending.abort();
   }
 
-  async *#received(first: Open): AsyncGenerator<ServerMessage> {
+  async *#received(): AsyncGenerator<ServerMessage> {
     for (let heard = false, attempt = 1; ; attempt++) {
       try {
-        for await (const message of this.client.attach({ open: first }, { signal: this.#ending.signal })) {
+        for await (const message of this.client.attach({ open: this.first }, { signal: this.#ending.signal })) {
           heard = true;
           if (message.message.case === "opened") {
             this.#sessionId = message.message.value.sessionId;

@@ -32,14 +32,16 @@ class AttachRequest(_message.Message):
     def __init__(self, open: _Optional[_Union[Open, _Mapping]] = ...) -> None: ...
 
 class SendRequest(_message.Message):
-    __slots__ = ("session_id", "stream", "messages")
+    __slots__ = ("session_id", "stream", "messages", "holder")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     STREAM_FIELD_NUMBER: _ClassVar[int]
     MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    HOLDER_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     stream: int
     messages: _containers.RepeatedCompositeFieldContainer[ClientMessage]
-    def __init__(self, session_id: _Optional[str] = ..., stream: _Optional[int] = ..., messages: _Optional[_Iterable[_Union[ClientMessage, _Mapping]]] = ...) -> None: ...
+    holder: bytes
+    def __init__(self, session_id: _Optional[str] = ..., stream: _Optional[int] = ..., messages: _Optional[_Iterable[_Union[ClientMessage, _Mapping]]] = ..., holder: _Optional[bytes] = ...) -> None: ...
 
 class SendResponse(_message.Message):
     __slots__ = ()

@@ -70,7 +70,7 @@ class SessionServicer(session_pb2_grpc.SessionServiceServicer):
         async with self._guard(context, "Send"):
             checks.within(len(request.messages), 1, MAX_MESSAGES, "messages")
             for message in request.messages:
-                session = self._sessions.get(request.session_id, request.stream)
+                session = self._sessions.of_holder(request.holder, request.session_id, request.stream)
                 await session.room()
                 session.receive(client_value(message), message.id)
             return session_pb2.SendResponse()

@@ -105,6 +105,20 @@ class SessionDirectory:
         restored = Restored.DIALOGUE if dialogue else Restored.NONE if wish.session_id or wish.state else Restored.NEW
         return session, session.attach(0, restored, reason)
 
+    def of_holder(self, holder: bytes, session_id: str, stream: int) -> Session:
+        """The session of that name, for the client that has its secret; `stream` as for `get`.
+
+        Raises:
+            InvalidInput: the secret is none.
+            SessionUnknown: there is no such session, or it is another client's.
+            Superseded: it has a newer link.
+        """
+        _check_holder(holder, "holder")
+        session = self._sessions.get(session_id)
+        if session is None or not session.belongs_to(holder):
+            raise SessionUnknown
+        return self.get(session_id, stream)
+
     def get(self, session_id: str, stream: int) -> Session:
         """The session of that name, of whose links `stream` (0: whichever) is the newest.
 
@@ -160,10 +174,14 @@ class SessionDirectory:
                 session.link.end(Unfinished(SILENT_S, "ping to keep a link"))
 
 
-def _check(wish: Open) -> None:
+def _check_holder(holder: bytes, field: str) -> None:
     least, most = _HOLDER_BYTES
-    if not least <= len(wish.holder) <= most:
-        raise InvalidInput("open.holder", f"{len(wish.holder)} bytes; a holder's secret has {least} to {most}")
+    if not least <= len(holder) <= most:
+        raise InvalidInput(field, f"{len(holder)} bytes; a holder's secret has {least} to {most}")
+
+
+def _check(wish: Open) -> None:
+    _check_holder(wish.holder, "open.holder")
     if wish.last_seq < 0:
         raise InvalidInput("open.last_seq", f"{wish.last_seq} is negative; give 0 where no message arrived")
     profile.check(wish.output, "open.output")

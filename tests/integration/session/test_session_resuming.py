@@ -461,10 +461,10 @@ async def attached(stub, wish):
     return call, server_value(await call.read())
 
 
-def sent(opened, *said, stream=None):
+def sent(opened, *said, stream=None, holder=HOLDER):
     messages = [client_message(each) for each in said]
     number = opened.stream if stream is None else stream
-    return session_pb2.SendRequest(session_id=opened.session_id, stream=number, messages=messages)
+    return session_pb2.SendRequest(session_id=opened.session_id, stream=number, messages=messages, holder=holder)
 
 
 async def test_a_session_over_a_stream_and_single_calls(stage):
@@ -549,6 +549,26 @@ async def test_a_link_of_one_kind_takes_the_session_over_from_the_other(stage):
         _, resumed = await attached(stub, Open(HOLDER, opening.session_id))
         assert resumed.restored is Restored.ALL
         assert await said.ended() is grpc.StatusCode.ABORTED
+
+
+@pytest.mark.parametrize(
+    ("holder", "status"),
+    [
+        (OTHER, grpc.StatusCode.NOT_FOUND),
+        (b"", grpc.StatusCode.INVALID_ARGUMENT),
+        (HOLDER + b"x", grpc.StatusCode.NOT_FOUND),
+        (b"x" * 65, grpc.StatusCode.INVALID_ARGUMENT),
+    ],
+)
+async def test_the_name_of_a_session_is_no_right_to_speak_in_it(stage, holder, status):
+    channel, stub = sender(stage.target)
+    async with channel:
+        call, opening = await attached(stub, Open(HOLDER))
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await stub.Send(sent(opening, Close(), holder=holder))
+        assert caught.value.code() is status
+        await stub.Send(sent(opening, Ping(b"x")))
+        assert server_value(await call.read()) == Pong(b"x")
 
 
 @pytest.mark.parametrize("messages", [[], [Ping()] * 65, [Open(HOLDER)]])

@@ -185,7 +185,8 @@ async def test_a_session_is_attached_to_and_sent_to(client, served):
     async with asyncio.timeout(60), aclosing(client.execute_server_stream(request=opening, method=attaching)) as link:
         opened = (await anext(link)).opened
         ask = session_pb2.SessionAsk(id="a", request=question())
-        request = session_pb2.SendRequest(session_id=opened.session_id, messages=[session_pb2.ClientMessage(ask=ask)])
+        said = [session_pb2.ClientMessage(ask=ask)]
+        request = session_pb2.SendRequest(session_id=opened.session_id, holder=bytes(16), messages=said)
         await client.execute_unary(request=request, method=sending)
         async for message in link:
             if message.turn.event.WhichOneof("event") == "done":

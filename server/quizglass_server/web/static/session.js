@@ -123,7 +123,7 @@ export class Session {
   close() {
     this.#over = true;
     for (const id of this.#asks.keys()) this.#tell(id, new DOMException("stopped", "AbortError"));
-    if (this.#id) navigator.sendBeacon("/quizglass.v1.SessionService/Send", sendable(this.#id, [{ close: {} }]));
+    if (this.#id) navigator.sendBeacon("/quizglass.v1.SessionService/Send", sendable({ ...this.#named, messages: [{ close: {} }] }));
     this.#link.abort();
   }
 
@@ -244,16 +244,21 @@ export class Session {
     this.#said = this.#said.then(() => this.#send([message], link));
   }
 
+  /** By which the server knows whose messages these are. */
+  get #named() {
+    return { sessionId: this.#id, holder: this.#holder };
+  }
+
   /** Send messages over a link. What does not arrive is said again over another one. @param {object[]} messages */
   async #send(messages, link = this.#link) {
     if (!this.#id || this.#over || link.signal.aborted) return;
-    await call("SessionService/Send", { sessionId: this.#id, messages }, link.signal).catch(() => link.abort());
+    await call("SessionService/Send", { ...this.#named, messages }, link.signal).catch(() => link.abort());
   }
 }
 
-/** @param {string} sessionId @param {object[]} messages */
-function sendable(sessionId, messages) {
-  return new Blob([JSON.stringify({ sessionId, messages })], { type: "application/json" });
+/** @param {object} request */
+function sendable(request) {
+  return new Blob([JSON.stringify(request)], { type: "application/json" });
 }
 
 /** A picture's bytes and their hash. @param {Blob} blob @returns {Promise<Shown>} */
