@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
@@ -47,6 +46,7 @@ def add_build_arguments(parser: argparse.ArgumentParser) -> None:
     _add_starter_arguments(parser.add_argument_group("with --checkpoints (a recipe has these itself)"))
 
 
+_UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _STARTER = {
     "samples": 160,
     "generated": 80,
@@ -115,7 +115,7 @@ def _build(args: argparse.Namespace) -> int:
     plan, work = _plan(args), _work(args)
     estimates = estimate(plan)
     if args.recipe or args.dry_run:
-        console.print(_estimates_table(estimates))
+        console.print(estimates_table(estimates))
     _warn(estimates)
     _warn_of_prompts(plan)
     check_room(estimates, work or args.out, args.out)
@@ -201,15 +201,23 @@ def _work(args: argparse.Namespace) -> Path | None:
     return out.with_name(f"{out.name}.work") if args.recipe else None
 
 
-def _estimates_table(estimates: Sequence[Estimate]) -> Table:
-    table = Table(title="Estimates", title_justify="left", box=SIMPLE_HEAD)
+def estimates_table(estimates: Sequence[Estimate]) -> Table:
+    """What each role takes, for people; narrow enough for any terminal."""
+    table = Table(title="Estimates", title_justify="left", box=None, pad_edge=False)
     table.add_column("role", no_wrap=True)
-    for name in ("parameters", "checkpoint MB", "bundle MB", "scratch MB", "peak memory MB"):
-        table.add_column(name, justify="right")
+    for name in ("parameters", "checkpoint", "bundle", "scratch", "memory"):
+        table.add_column(name, justify="right", no_wrap=True)
     for each in estimates:
         sizes = (each.checkpoint, each.result, each.scratch, each.memory)
-        table.add_row(each.role, f"{each.parameters:,}", *(f"{size / 1e6:,.1f}" for size in sizes))
+        table.add_row(each.role, _short(each.parameters), *(f"{_short(size)}B" for size in sizes))
     return table
+
+
+def _short(number: float) -> str:
+    """Three digits and a unit, as in 3.75 G."""
+    unit, letter = next(((unit, letter) for unit, letter in _UNITS if number >= unit), (1, ""))
+    value = number / unit
+    return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f} {letter}"
 
 
 def add_pack_arguments(parser: argparse.ArgumentParser) -> None:

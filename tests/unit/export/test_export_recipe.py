@@ -1,3 +1,4 @@
+import io
 import json
 import shutil
 from contextlib import nullcontext
@@ -8,10 +9,11 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 pytest.importorskip("torch")
 
-from quizglass_export.assembly import estimate
+from quizglass_export.assembly import command, estimate
 from quizglass_export.assembly.estimate import Estimate, check_room
 from quizglass_export.assembly.work import digest_of, open_work
 from quizglass_export.checkpoints.files import tensor_sizes
@@ -242,3 +244,12 @@ def test_a_bundle_on_another_file_system_than_its_work_needs_room_there_too(
     monkeypatch.setattr(estimate, "_device", [work, out].index)
     with pytest.raises(ExportError, match=rf"^{out}: .* the build needs about") if missing else nullcontext():
         check_room(needs, work / "planner", out / "bundle")
+
+
+def test_estimates_of_large_models_fit_a_terminal_uncut() -> None:
+    roles = ("image_encoder", "coarse_reranker", "deciders.select_by_text")
+    sizes = (7_545_500_000, 3_754_000_000, 1_797_000_000, 15_552_000_000, 12_066_000_000)
+    printed = io.StringIO()
+    Console(file=printed, width=80).print(command.estimates_table([Estimate(role, *sizes) for role in roles]))
+    lines = [line.split(maxsplit=1) for line in printed.getvalue().splitlines()[2:]]
+    assert lines == [[role, "3.75 G     7.55 GB  1.80 GB  15.6 GB  12.1 GB"] for role in roles]
