@@ -142,7 +142,7 @@ def _look_at(pid: int, seen: Seen) -> None:
                 cells = row.split()
                 address, port = _remote(cells[2])
                 if cells[9] in inodes and port:
-                    seen.reached.add(("connect", address, port))
+                    seen.reached.add(("connect", address.removeprefix("::ffff:"), port))
 
 
 def _remote(cell: str) -> tuple[str, int]:
