@@ -5,8 +5,10 @@ import json
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated, Literal
 
 import openai
+import pydantic
 import pytest
 
 from quizglass_client.local import LocalServer
@@ -43,7 +45,7 @@ def asked(question: str, sample: str = "1.png") -> list[dict[str, object]]:
 
 
 def test_samples_of_the_page_are_answered(client: openai.OpenAI) -> None:
-    samples = json.loads((SAMPLES / "samples.json").read_text())
+    samples = json.loads((SAMPLES / "samples.json").read_text())["samples"]
     shown = {path.name for path in SAMPLES.glob("*.png")}
     assert shown == {sample["file"] for sample in samples}
     for sample in samples:
@@ -63,12 +65,26 @@ def test_an_answer_keeps_to_a_schema(client: openai.OpenAI) -> None:
     assert json.loads(choice.message.content or "")["colour"] in COLOURS
 
 
+class Sighting(pydantic.BaseModel):
+    mood: Literal["🙂", "é"]
+    count: int = pydantic.Field(ge=10, le=12)
+    code: Annotated[str, pydantic.StringConstraints(pattern=r"^\d{2}-[a-c]+$", max_length=5)]
+    near: dict[Literal["tree", "house"], bool]
+
+
+def test_an_answer_is_a_model_of_pydantic(client: openai.OpenAI) -> None:
+    answer = client.chat.completions.parse(
+        model="none", messages=asked("What is this?"), response_format=Sighting, max_tokens=400
+    )
+    assert isinstance(answer.choices[0].message.parsed, Sighting)
+
+
 @pytest.mark.parametrize("schema", [{"type": "nothing"}, {"$ref": "https://example.org/schema.json"}])
 def test_a_schema_that_cannot_be_used_is_named(client: openai.OpenAI, schema: dict[str, str]) -> None:
     wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
     with pytest.raises(openai.BadRequestError, match="json_schema") as caught:
         client.chat.completions.create(model="none", messages=asked("What is this?"), response_format=wanted)
-    assert caught.value.param == "response_format"
+    assert caught.value.param.startswith("response_format.json_schema.schema.")
 
 
 def test_the_page_is_there(server: LocalServer) -> None:

@@ -5,9 +5,11 @@ import base64
 import gzip
 import json
 import threading
+from typing import Literal
 from urllib.parse import quote
 
 import openai
+import pydantic
 import pytest
 
 from quizglass import values
@@ -139,6 +141,28 @@ async def test_a_schema_reaches_the_engine_and_what_is_not_known_is_a_refusal(cl
     message = answer.choices[0].message
     assert (message.content, message.refusal) == (None, "I don't know")
     assert answer.quizglass["abstain_reason"] == "unsure"
+
+
+class Maker(pydantic.BaseModel):
+    name: str
+    since: int | None = pydantic.Field(None, ge=1800)
+
+
+class Thing(pydantic.BaseModel):
+    """What is shown."""
+
+    kind: Literal["a cup", "🙂"]
+    made_by: list[Maker]
+
+
+async def test_a_model_of_pydantic_is_a_schema(client, served):
+    said = '{"kind": "🙂", "made_by": [{"name": "Ada", "since": null}]}'
+    done = values.Done(said, values.FinishReason.COMPLETE)
+    served.stage.assistant.script = says(values.AnswerDelta(said), done)
+    answer = await client.chat.completions.parse(model="both", messages=[user("What?")], response_format=Thing)
+    assert answer.choices[0].message.parsed == Thing(kind="🙂", made_by=[Maker(name="Ada")])
+    assert answer.quizglass["ignored"] == []
+    assert Gbnf(served.stage.assistant.turns[0].answer_grammar).allows(said)
 
 
 async def test_keywords_without_effect_are_named_and_those_that_cannot_be_followed_refused_at_their_place(client):
