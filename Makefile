@@ -20,6 +20,8 @@ ENGINE ?=
 EXPORT ?=
 KNOWLEDGE ?=
 HOSTILE ?=
+IMPORTS ?=
+COUNT ?= 1000
 SESSION ?=
 POLICIES ?=
 READING ?=
@@ -35,7 +37,7 @@ TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
 	client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
-	bench-hostile bench-session bench-everyday bench-recipes clean
+	bench-hostile bench-imports bench-session bench-everyday bench-recipes clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -196,6 +198,9 @@ bench-knowledge: $(VENV)/.dev ## The knowledge store beside others, damaged, kil
 
 bench-hostile: $(VENV)/.dev ## Memory and the turns of others under hostile input (HOSTILE="--only pictures --resume")
 	$(BIN)/python -m bench.hostile $(HOSTILE)
+
+bench-imports: $(VENV)/.dev ## Damaged, odd and hostile files given to the import (SEED=1 COUNT=1000 IMPORTS="--only tables")
+	$(BIN)/python -m bench.imports --seed $(firstword $(SEED) 1) --count $(COUNT) $(IMPORTS)
 
 bench-session: $(VENV)/.dev ## A wearable's session: times, cuts, bytes, memory (SESSION="--only cuts --resume")
 	$(BIN)/python -m bench.session $(SESSION)

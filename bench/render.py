@@ -33,6 +33,7 @@ MEASURED = (
     "reading",
     "engine",
     "hostile",
+    "imports",
     "knowledge",
     "export",
     "everyday",
@@ -53,6 +54,7 @@ _PAGES = {
     "reading": ("turns since only pictures that may show words are read", "benchmarks/reading.md"),
     "engine": ("generator, scorers and server under load, beside peers", "benchmarks/engine.md"),
     "hostile": ("memory and other users' turns under attack", "benchmarks/hostile.md"),
+    "imports": ("damaged, odd and hostile files given to the import", "benchmarks/imports.md"),
     "knowledge": ("the store beside others, damaged and killed", "benchmarks/knowledge.md"),
     "everyday": ("the everyday bundle: real photographs, passages and facts", "everyday.md#how-good-it-is"),
     "recipes": (
