@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -15,6 +16,8 @@ _NO_CONTENT = (
 )
 """As docs/knowledge.md says what is left out."""
 _OF_A_SITE = ", ".join(f"{end}:not(article *, main *, section *)" for end in ("header", "footer"))
+_WITHIN_WORDS = re.compile(r"</?(?:a|b|i|em|strong|code|font|small|span|u)\b[^<>]*>")
+"""Tags that no reader sees: what stands on both sides of one is one word."""
 _CHARSETS = (
     ("utf-8", "utf-8"),
     ("Shift_JIS", "cp932"),
@@ -69,7 +72,8 @@ def shown(page: str) -> str:
     if (body := parsed.body) is None:
         return ""
     images = [image.attributes.get("alt") or "" for image in body.css("img")]
-    return " ".join([body.text(separator=" "), *images])
+    boxes = LexborHTMLParser(_WITHIN_WORDS.sub("", body.html or ""))
+    return " ".join([boxes.text(separator=" "), *images])
 
 
 def _page(random: Random, words: Words, declared: str, *, odd: bool) -> str:

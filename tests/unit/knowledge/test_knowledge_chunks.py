@@ -94,7 +94,7 @@ def test_looking_for_values_takes_no_time_whatever_they_are(word: str, text: str
 
 
 def test_headings_that_are_too_long_to_be_repeated_are_not_measured_for_every_block() -> None:
-    text = "# " + "word " * 20_000 + "\n\n" + "Some words.\n\n" * 300
+    text = "# " + "word " * 20_000 + "\n\n" + "".join(f"Some words {number}.\n\n" for number in range(300))
     measured: list[int] = []
 
     def count(text: str) -> int:
@@ -102,7 +102,7 @@ def test_headings_that_are_too_long_to_be_repeated_are_not_measured_for_every_bl
         return len(text.split())
 
     chunks = chunk_entry(Entry("v", "V", text=text, text_format="markdown"), count)
-    assert chunks[-300:] == ["Some words."] * 300
+    assert chunks[-300:] == [f"Some words {number}." for number in range(300)]
     assert max(measured) < len(text) / 10
 
 
@@ -129,3 +129,11 @@ def test_a_text_far_too_long_for_a_chunk_is_never_counted_as_a_whole() -> None:
     chunks = list(chunk_text(text, count))
     assert " ".join(chunks).split()[:5] == text.split()[:5]
     assert max(counted) < len(text) / 10
+
+
+def test_what_a_text_repeats_is_a_chunk_once() -> None:
+    repeated = sentence(1, 20)
+    entry = Entry("v", "Velmora", text=f"{repeated}\n\n{sentence(2, 30)}\n\n{repeated}\n\n" + "<" * 150_000)
+    chunks = chunk_entry(entry, lambda text: len(text.split()) + text.count("<"))
+    assert chunks[:2] == [repeated, sentence(2, 30)]
+    assert len(chunks) < 10

@@ -152,7 +152,7 @@ def test_chunks_carry_their_headings_and_no_markup() -> None:
 
 
 def test_chunks_under_headings_fit_like_others() -> None:
-    text = "# A heading of some words\n\n" + "Word and more of them here. " * 100
+    text = "# A heading of some words\n\n" + "".join(f"Word {number} and more of them here. " for number in range(100))
     chunks = chunk_entry(Entry("v", "V", text=text, text_format="markdown"), words)
     assert len(chunks) > 3
     assert all(words(chunk) <= MAX_TOKENS for chunk in chunks)

@@ -19,7 +19,7 @@ from rich.text import Text
 from quizglass.text import plain
 from quizglass.values import Refused
 from quizglass_client.cli import subcommands
-from quizglass_client.cli.imports.albums import Album, albums
+from quizglass_client.cli.imports.albums import Album, albums, listed
 from quizglass_client.cli.imports.documents import read_documents, read_file_alone
 from quizglass_client.cli.imports.entries import FILE_NAME, BadLine, GoodLine, count_lines, entries_file, read_entries
 from quizglass_client.cli.imports.folder import Folder, Outside
@@ -225,11 +225,19 @@ def _settle(
 
 
 def _with_its_files(refused: Refused, line: GoodLine) -> str:
-    """Why an entry was refused, behind the names of the file that it is of, and of the picture that is meant."""
+    """Why an entry was refused, behind the names of the file that it is of and of the picture that is meant.
+
+    Of a folder's, the other pictures are named, too: they are refused with it.
+    """
     field = _PICTURE.fullmatch(refused.field)
-    pictures = line.entry.pictures[int(field[1]) :][:1] if field is not None else ()
-    files = dict.fromkeys((line.name, *(picture.name for picture in pictures if isinstance(picture, Path))))
-    return ": ".join((*(name for name in files if name and name not in refused.message), refused.message))
+    pictures = [picture for picture in line.entry.pictures if isinstance(picture, Path)]
+    meant = pictures[int(field[1]) :][:1] if field is not None else []
+    names = dict.fromkeys((line.name, *(picture.name for picture in meant)))
+    others = (
+        [picture for picture in pictures if picture not in meant and picture.name != line.name] if line.name else []
+    )
+    said = ": ".join((*(name for name in names if name and name not in refused.message), refused.message))
+    return f"{said}; with it {listed(others)}" if others else said
 
 
 def _source(path: Path, *, anywhere: bool) -> Source:

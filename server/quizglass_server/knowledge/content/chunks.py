@@ -32,14 +32,14 @@ CountTokens = Callable[[str], int]
 
 
 def chunk_entry(entry: Entry, count_tokens: CountTokens, content: Sequence[Block] | None = None) -> list[str]:
-    """Chunks of an entry, without its title: of the text, then of whatever the text does not say.
+    """Chunks of an entry, without its title, each once: of the text, then of whatever the text does not say.
 
     That is the caption, and each attribute as "The <key> of <title> is <value>.", a chunk each. `content` is what the
     text consists of, where somebody has looked already.
     """
     if content is None:
         content = blocks(entry.text, entry.text_format)
-    chunks = list(_chunk_blocks(content, count_tokens))
+    chunks = list(dict.fromkeys(_chunk_blocks(content, count_tokens)))
     said = "\n".join(block.text for block in content).casefold()
     if entry.caption and not _says(said, entry.caption):
         chunks.append(entry.caption)

@@ -132,3 +132,19 @@ def test_an_import_of_nothing_says_so(imported, tmp_path: Path) -> None:
     status, report, _ = imported(tmp_path / "e.jsonl")
     assert (status, report["added"]) == (1, 0)
     assert "no entry" in report["passed_over"][0]["message"]
+
+
+def test_a_refusal_names_the_files_that_it_takes_with_it(imported, tmp_path: Path) -> None:
+    for name in ("koala", "panda"):
+        (tmp_path / f"{name}.md").write_bytes(b"# Animal\n\nText.\n" if name == "koala" else b"\0\xff")
+        for number in range(1, 3):
+            (tmp_path / f"{name} {number}.png").write_bytes(png(20 + number))
+    (tmp_path / "koala 2.png").write_bytes(b"no picture")
+    status, report, _ = imported(tmp_path, "--no-compare")
+    koala, panda = (item["message"] for item in report["refused"])
+    assert (status, report["added"]) == (1, 0)
+    assert koala.startswith("koala.md: ")
+    assert "koala 2.png" in koala
+    assert koala.endswith("; with it koala 1.png")
+    assert panda.startswith("panda.md: is no text")
+    assert panda.endswith("; with it panda 1.png and panda 2.png")

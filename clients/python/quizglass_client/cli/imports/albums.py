@@ -97,7 +97,7 @@ class _Matching:
                 pictures[owner].append(picture)
         for document, taken in by_camera.items():
             which = "which a camera or a program named: it is the only text of their folder"
-            self._report.noted(self._name(document), f"took {_listed(taken)}, {which}")
+            self._report.noted(self._name(document), f"took {listed(taken)}, {which}")
         found += (Album(document, self._chosen(document, shown)) for document, shown in pictures.items())
         return sorted(found, key=lambda album: album.path)
 
@@ -122,7 +122,7 @@ class _Matching:
         by_name = sorted(pictures, key=lambda path: (same_name(bare_name(path)) != own, len(path.stem), path))
         if left := by_name[MOST_PICTURES:]:
             few = (
-                f"has {len(by_name)} pictures, of which an entry takes {MOST_PICTURES}; these are left: {_listed(left)}"
+                f"has {len(by_name)} pictures, of which an entry takes {MOST_PICTURES}; these are left: {listed(left)}"
             )
             self._report.cut(self._name(document), few)
         room = max(0, MOST_PICTURES - len(by_name))
@@ -135,7 +135,8 @@ class _Matching:
         return path.relative_to(self._folder).as_posix()
 
 
-def _listed(paths: Sequence[Path]) -> str:
+def listed(paths: Sequence[Path]) -> str:
+    """Names of files, the first of them where there are many."""
     names = [path.name for path in paths[:_MOST_NAMED]]
     if more := len(paths) - len(names):
         names.append(f"{more} more")

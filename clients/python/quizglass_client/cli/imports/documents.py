@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from quizglass_client.cli.imports.albums import Album, album_of, albums, is_named, title_of
+from quizglass_client.cli.imports.albums import Album, album_of, albums, is_named, listed, title_of
 from quizglass_client.cli.imports.encodings import decoded
 from quizglass_client.cli.imports.entries import BadLine, GoodLine
 from quizglass_client.cli.imports.folder import Folder, Outside
@@ -50,11 +50,16 @@ def _lines(found: Sequence[Album], within: Folder, report: ImportReport) -> Iter
         try:
             yield GoodLine(number, _entry(album, within, report), name)
         except Outside as error:
-            yield BadLine(number, str(error))
+            yield BadLine(number, f"{error}{_and_its_pictures(album)}")
         except OSError as error:
-            yield BadLine(number, f"{name}: cannot be read ({error.strerror})")
+            yield BadLine(number, f"{name}: cannot be read ({error.strerror}){_and_its_pictures(album)}")
         except ValueError as error:
-            yield BadLine(number, f"{name}: {error}")
+            yield BadLine(number, f"{name}: {error}{_and_its_pictures(album)}")
+
+
+def _and_its_pictures(album: Album) -> str:
+    """What is refused with a document."""
+    return f"; with it {listed(album.pictures)}" if album.document is not None and album.pictures else ""
 
 
 def _entry(album: Album, within: Folder, report: ImportReport) -> Entry:
