@@ -108,6 +108,15 @@ def test_of_dumps_without_namespaces_the_titles_say_them(read, language, about, 
     assert report.left_out.total() == len(titles)
 
 
+def test_pages_in_other_namespaces_are_counted_by_their_names(read) -> None:
+    about = '<namespaces><namespace key="1">Diskussion</namespace><namespace key="100">Portal</namespace></namespaces>'
+    namespaces = [1, 1, 6, 100, *range(5_000, 5_050)]
+    pages = [page(f"x{at}:A", revision("x"), more=f"<ns>{ns}</ns>") for at, ns in enumerate(namespaces)]
+    _, _, report = read(dump(*pages, about=about))
+    counted = {"pages in Diskussion": 2, "pages in File": 1, "pages in Portal": 1, "pages in other namespaces": 50}
+    assert report.left_out == counted
+
+
 @pytest.mark.parametrize(
     "text",
     ["#REDIRECT [[B]]", "#redirect[[B]]", " #Redirect : [[B#Part]] {{R from move}}", "#WEITERLEITUNG [[B]]",

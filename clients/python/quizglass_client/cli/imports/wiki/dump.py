@@ -74,7 +74,7 @@ def _is_left_out(page: Page, site: Site, report: ImportReport) -> bool:
     if page.older:
         report.leave_out("older revisions", page.older)
     if (namespace := site.namespace(page.title, page.namespace)) != ARTICLES:
-        report.leave_out(f"pages in {page.title.partition(':')[0] or namespace}")
+        report.leave_out(f"pages in {site.called(namespace)}")
         return True
     if page.is_redirect or (page.latest is not None and is_redirect(page.latest.text)):
         report.leave_out("redirects")

@@ -42,6 +42,7 @@ _NAMES_BY_LANGUAGE = {  # besides those that every wiki has
     "ヘルプ 12, カテゴリ 14",
     "zh": "讨论 1, 討論 1, 用户 2, 用戶 2, 文件 6, 檔案 6, 图像 6, 模板 10, 帮助 12, 說明 12, 分类 14, 分類 14",
 }
+_MOST_NAMESPACES = 1_000  # of one wiki, that it names; the largest have some hundred
 _REDIRECT = re.compile(r"\s*#\s*(?P<word>[^\W\d]+)\s*:?\s*\[\[[^\[\]]+\]\](?P<rest>[^\n]*)")
 _REDIRECTS = re.compile(
     "redirect|weiterleitung|redirection|redirección|rinvia|doorverwijzing|redirecionamento|patrz|przekieruj|"
@@ -63,7 +64,8 @@ class Site:
 
     def add_namespace(self, name: str, number: int) -> None:
         """The dump says a name of a namespace."""
-        self.namespaces[_plain(name)] = number
+        if len(self.namespaces) < _MOST_NAMESPACES:
+            self.namespaces[_plain(name)] = number
 
     def namespace(self, title: str, said: int | None) -> int:
         """The number of the namespace that a page is in; where the dump does not say it, its title does."""
@@ -71,6 +73,11 @@ class Site:
             return said
         prefix, colon, _ = title.partition(":")
         return self._known().get(_plain(prefix), ARTICLES) if colon else ARTICLES
+
+    def called(self, namespace: int) -> str:
+        """A name of a namespace, for people."""
+        names = (*self.namespaces.items(), *self._known().items())
+        return next((name.capitalize() for name, number in names if number == namespace), "other namespaces")
 
     def names_of(self, *numbers: int) -> list[str]:
         """All names of some namespaces."""
