@@ -34,7 +34,7 @@ _LISTS = frozenset(("li", "dt", "dd"))
 _OTHER_LANGUAGE = re.compile(r"(?!:)[a-z]{2,3}(-[a-z]{2,10})*:\S.*")
 _SWITCH = re.compile(r"__[^\W\d_]{3,30}__")
 _NOTE = re.compile(rf"(?<=[.!?,。！？…]){_ANY_UNKNOWN}+(?=\s|$)|(?<=[.!?。！？…])\s+{_ANY_UNKNOWN}+\s*$")
-_BLOCK = re.compile(rf"^(?:{_ANY_UNKNOWN}|[\s\x02])*{_ANY_UNKNOWN}(?=[^\W\d_a-z]|[\"“„«'(])")
+_BLOCK = re.compile(rf"^(?:{_ANY_UNKNOWN}|\s)*{_ANY_UNKNOWN}(?=[^\W\d_a-z]|[\"“„«'(])")
 _EMPTY = re.compile(r"\s*\([\s,;:]*\x02[\s,;:\x02]*\)|(?<=\()[\s,;:]*\x02[\s,;:\x02]*|\s*\x02(?=[.,;:!?)])|\x02")
 _BOUNDARY = re.compile(
     r"(?<=[.!?…])[\"'”’»)\]]*\s+(?=[\"'“‘„«(\[]?(?:[^\W_a-zß-öø-ÿ]|[\ud800-\udfff]))"  # then no small letter
@@ -195,11 +195,11 @@ def _read_text(article: Article, text: str, writing: _Writing) -> None:
     lines: list[str] = []
     lost: set[str] = set()
     for line in _SWITCH.sub("", text).replace(_BREAK, "\n").splitlines():
-        whole = " ".join(_BLOCK.sub("", _NOTE.sub("", line)).split())
+        whole = " ".join(_BLOCK.sub("", _NOTE.sub("", _EMPTY.sub("", line))).split())
         if re.sub(_ANY_UNKNOWN, "", whole).strip():
             kept = [sentence for sentence in _sentences(whole) if re.search(_ANY_UNKNOWN, sentence) is None]
             lost.update(re.findall(_ANY_UNKNOWN, whole))
-            lines.append(" ".join(_EMPTY.sub("", "".join(kept)).split()))
+            lines.append(" ".join("".join(kept).split()))
         elif whole:
             article.left_out["templates that stand alone"] = article.left_out.get("templates that stand alone", 0) + 1
     whole_text = "\n\n".join(filter(None, lines))

@@ -157,6 +157,7 @@ _UNITS = {"c": "°C", "f": "°F", "sqmi": "sq mi", "sqft": "sq ft", "sqin": "sq 
 _UNITS |= {
     f"{unit}{power}": f"{unit}{sign}" for unit in ("mm", "cm", "m", "km") for power, sign in (("2", "²"), ("3", "³"))
 }
+_THOUSANDS = {"e3": "thousand", "e6": "million", "e9": "billion", "e12": "trillion"}
 _SMALLER = {("ft", "in"), ("yd", "ft"), ("mi", "yd"), ("mi", "ft"), ("lb", "oz"), ("st", "lb"), ("mi", "chain")}
 
 
@@ -170,7 +171,11 @@ def _quantity(given: Arguments) -> str | None:
         number, unit = next(parts, ""), next(parts, "")
     if not re.search(r"\d", number) or not unit:
         return None
-    words += [number, _UNITS.get(unit.casefold(), unit)]
+    words.append(number)
+    if (large := re.fullmatch(r"(e3|e6|e9|e12)(\D.*)", unit)) is not None:
+        words.append(_THOUSANDS[large[1]])
+        unit = large[2]
+    words.append(_UNITS.get(unit.casefold(), unit))
     smaller, of_it = next(parts, ""), next(parts, "")
     if (unit, of_it) in _SMALLER:
         words += [smaller, of_it]
