@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
+from quizglass.text import plain
 from quizglass.values import AnswerDelta, AnswerKind, Citation, Done, Provisional, Verdict, VerdictOutcome
-from quizglass_client.terminal.show import plain, reason_of
+from quizglass_client.terminal.show import reason_of
 from quizglass_client.types import Event
 
 UNCONFIRMED = "not confirmed: nothing that was found says so"
