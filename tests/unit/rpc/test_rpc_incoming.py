@@ -72,6 +72,41 @@ async def test_a_small_message_does_not_wait_for_a_large_one(connections):
         each.cancel()
 
 
+async def test_a_large_message_of_which_little_comes_for_a_moment_is_large_still(connections, monkeypatch):
+    monkeypatch.setattr(incoming, "_STALLED_S", 1e9)
+    coming = one_large_at_once(connections)
+    slow, other = Sender(coming, "a"), Sender(coming, "b")
+    connections.bytes = {"a": 30 * MIB, "b": MIB}
+    await asyncio.wait_for(slow.asked.wait(), 120)
+    for _ in range(6):
+        connections.bytes["a"] += 1000
+        await connections.looks.get()
+    assert not other.asked.is_set()
+    slow.sent.set_result(b"whole")
+    await asyncio.wait_for(other.asked.wait(), 120)
+    other.task.cancel()
+
+
+async def test_a_large_message_that_is_slow_to_begin_counts_once_it_has(connections, monkeypatch):
+    monkeypatch.setattr(incoming, "_STALLED_S", 1e9)
+    coming = one_large_at_once(connections)
+    slow, second = Sender(coming, "a"), Sender(coming, "b")
+    await asyncio.wait_for(second.asked.wait(), 120)  # nothing has come of the first: it was taken for small
+    connections.bytes = {"a": MIB, "b": MIB, "c": MIB}
+    connections.looks = asyncio.Queue()
+    for _ in range(2):
+        await connections.looks.get()
+    third = Sender(coming, "c")
+    for _ in range(6):
+        connections.bytes["a"] += 1000
+        await connections.looks.get()
+    assert not third.asked.is_set()
+    for client in (slow, second):
+        client.sent.set_result(b"whole")
+    await asyncio.wait_for(third.asked.wait(), 120)
+    third.task.cancel()
+
+
 async def test_a_message_that_stops_in_its_middle_lets_others_begin(connections):
     coming = one_large_at_once(connections)
     stopped, other = Sender(coming, "a"), Sender(coming, "b")

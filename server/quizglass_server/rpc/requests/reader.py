@@ -106,11 +106,6 @@ class RequestReader:
             return await self._aside.do(self._of_json, raw, JSON_TIMES * len(raw))
         return self._of_binary(raw)
 
-    def too_large(self, size: int | None = None) -> InvalidInput:
-        """What is told of a request of so many bytes, or of one that was not received to its end."""
-        found = "what came of it" if size is None else f"{size} bytes"
-        return InvalidInput("request", f"{found} is more than the {self.bound.most_bytes} that {self._method} takes")
-
     def _of_binary(self, raw: bytes) -> Message:
         self._check(raw)
         try:
@@ -134,7 +129,8 @@ class RequestReader:
 
     def _check(self, raw: bytes) -> None:
         if len(raw) > self.bound.most_bytes:
-            raise self.too_large(len(raw))
+            most = self.bound.most_bytes
+            raise InvalidInput("request", f"{len(raw)} bytes is more than the {most} that {self._method} takes")
         self._shape.check(raw, self.bound.most_beside)
 
 

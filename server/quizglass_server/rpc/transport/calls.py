@@ -24,7 +24,7 @@ from quizglass_server.rpc.requests.reader import Limits, RequestReader, method_o
 from quizglass_server.rpc.requests.unreadable import Unreadable
 from quizglass_server.rpc.transport.callers import Callers
 from quizglass_server.rpc.transport.guard import Context
-from quizglass_server.rpc.transport.incoming import Incoming, TooLarge
+from quizglass_server.rpc.transport.incoming import Incoming
 from quizglass_server.rpc.transport.outgoing import Outgoing, Unread
 from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.rpc.transport.status import to_status
@@ -148,14 +148,7 @@ class _Call:
             InvalidInput: it is too large or no message of its kind.
             Unfinished, Overloaded: it did not come whole in time, or too much comes in.
         """
-        most = None if self.handler.request_streaming else self.bound.most_bytes
-        try:
-            received: Any = await self._incoming.message(
-                self.context.peer(), self.context.read, patient=self.bound.patient, most_bytes=most
-            )
-        except TooLarge:
-            self._incoming.judge(self.context.peer(), too_large=True)
-            raise self._reader.too_large() from None
+        received: Any = await self._incoming.message(self.context.peer(), self.context.read, patient=self.bound.patient)
         if received is grpc.aio.EOF:
             raise StopAsyncIteration
         return await self._parsed(received)

@@ -27,6 +27,8 @@ UNASKED_BYTES = 256 * 1024
 """What a client may send of a message before it is asked for. An ordinary picture fits, which then never waits."""
 _SMALL_BYTES = UNASKED_BYTES - 4096
 """A message that is not asked for is small where less has come in."""
+_STALLED_S = 1.0
+"""A large message of which little has come for so long has stopped, as far as others are concerned."""
 _LOOK_SHARE = 0.05
 """Share of the time, at most, that is spent on looking."""
 _COPIES = 4
@@ -38,9 +40,6 @@ _PATIENT_AT_ONCE = 64
 """Idle connections at which one look looks."""
 _RETRY_S = 1.0
 _LONGEST_HOLD_S = 8.0
-_FRAMING = 16
-"""A sixteenth more than a message has, at most, comes over its connection: HTTP/2's frames, and what the client says
-besides."""
 
 
 @dataclass(eq=False, slots=True)
@@ -51,6 +50,8 @@ class _Connection:
     """Bytes of messages that have become whole since."""
     latest: int = 0
     """Bytes received at the latest look."""
+    moved: float = 0.0
+    """When much was last seen to have come, by `perf_counter`."""
     hold_s: float = 0.0
     """How long it waited for its turn because its latest message was too large; 0: that was not."""
     expected: set[_Expected] = field(default_factory=set)
@@ -63,14 +64,7 @@ class _Expected:
     timeout: asyncio.Timeout
     slot: ReceiveSlot
     patient: bool
-    most_bytes: int | None = None
-    """Bytes that its connection may receive for it: nothing else comes over that. None: it is not known what does."""
     too_much: bool = False
-    too_large: bool = False
-
-
-class TooLarge(Exception):
-    """More of a message has come than it may have."""
 
 
 class Incoming:
@@ -95,39 +89,28 @@ class Incoming:
         self._untrimmed = 0
         self._trimmed = 0.0
 
-    async def message(
-        self, peer: str, read: Callable[[], Awaitable[object]], *, patient: bool = False, most_bytes: int | None = None
-    ) -> object:
+    async def message(self, peer: str, read: Callable[[], Awaitable[object]], *, patient: bool = False) -> object:
         """The next message of a call, asked for by `read` when its turn has come, or what stands for its end.
 
-        Args:
-            peer: the call's connection.
-            read: asks for it.
-            patient: whether it has all the time of the world; it is bounded in bytes like any other.
-            most_bytes: that it may have, where the call ends with one that has more; None: that is for others to say.
+        One that is waited for with patience has all the time of the world, and is bounded in bytes like any other.
 
         Raises:
-            TooLarge: it has more, as far as it came.
             Unfinished: it did not come, or not whole, in time.
             Overloaded: too much was coming in, and most of it on this connection.
         """
         connection = self._connection(peer)
         timeout = asyncio.timeout(None if patient else self._limit_s)
         expected = _Expected(timeout, self._slots.take(peer), patient)
-        if most_bytes is not None and not connection.expected:
-            expected.most_bytes = most_bytes + most_bytes // _FRAMING + UNASKED_BYTES
         connection.expected.add(expected)
         connection.address = current_client().address
         self._watch()
         try:
             async with timeout:
                 await expected.slot.begun
-                message = await read()
+                message = await _to_its_end(read)
         except TimeoutError:
             if not timeout.expired():
                 raise
-            if expected.too_large:
-                raise TooLarge from None
             raise self._too_much() if expected.too_much else Unfinished(self._limit_s) from None
         finally:
             connection.expected.discard(expected)
@@ -178,7 +161,6 @@ class Incoming:
             self._give_back(sum(max(0, received.get(peer, 0) - each.latest) for peer, each in busy.items()))
             unfinished = {peer: max(0, received.get(peer, 0) - each.before - each.whole) for peer, each in busy.items()}
             self._let_small_pass(busy, received, unfinished)
-            self._end_large(busy, unfinished)
             self._bound(busy, unfinished)
             least = _HURRIED_LOOK_S if self._slots.waiting else _LOOK_S
             pause = max(least, (perf_counter() - started) / _LOOK_SHARE)
@@ -200,22 +182,23 @@ class Incoming:
     def _let_small_pass(
         self, busy: dict[str, _Connection], received: dict[str, int], unfinished: dict[str, int]
     ) -> None:
-        """Uncount the slots by which no large message comes in: none can, or none has since the latest look."""
+        """Uncount the slots by which no large message comes in: none can, or none does any more."""
+        now = perf_counter()
         for peer, connection in busy.items():
             more, connection.latest = received.get(peer, 0) - connection.latest, received.get(peer, 0)
-            for slot in [expected.slot for expected in connection.expected]:
+            if more >= _SMALL_BYTES:
+                connection.moved = now
+            # Little of a large message may come between two looks, on a busy machine.
+            large = unfinished[peer] >= _SMALL_BYTES and now - connection.moved < _STALLED_S
+            slots = [expected.slot for expected in connection.expected]
+            begun = [slot for slot in slots if slot.begun.done()]
+            if large and begun and not any(slot.counts for slot in begun):
+                self._slots.count(begun[0])  # it was slow to begin, and taken for small
+            for slot in slots:
                 slot.looks += 1
-                if slot.looks > 1 and (more if slot.begun.done() else unfinished[peer]) < _SMALL_BYTES:
+                passes = not large and more < _SMALL_BYTES if slot in begun else unfinished[peer] < _SMALL_BYTES
+                if slot.looks > 1 and passes:
                     self._slots.uncount(slot)
-
-    def _end_large(self, busy: dict[str, _Connection], unfinished: dict[str, int]) -> None:
-        """End messages of which more has come than they may have, rather than receive the rest."""
-        for peer, connection in busy.items():
-            if len(connection.expected) == 1:
-                (expected,) = connection.expected
-                if expected.most_bytes is not None and unfinished[peer] > expected.most_bytes:
-                    expected.too_large = True
-                    _end(expected)
 
     def _bound(self, busy: dict[str, _Connection], unfinished: dict[str, int]) -> None:
         """End the messages of the addresses and connections that have most of what is not whole, beyond what may be."""
@@ -242,3 +225,18 @@ class Incoming:
 def _end(expected: _Expected) -> None:
     if not expected.timeout.expired():
         expected.timeout.reschedule(asyncio.get_running_loop().time())
+
+
+async def _to_its_end(read: Callable[[], Awaitable[object]]) -> object:
+    """What is read, also where nobody waits for it any more: then until its call has ended. gRPC never frees a message
+    that becomes whole after its reading was cancelled.
+    """
+    reading = asyncio.ensure_future(read())
+    reading.add_done_callback(_noted)
+    return await asyncio.shield(reading)
+
+
+def _noted(reading: asyncio.Future[object]) -> None:
+    """Its error is told to whoever waits, or to nobody."""
+    if not reading.cancelled():
+        reading.exception()

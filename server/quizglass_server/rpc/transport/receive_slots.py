@@ -63,6 +63,12 @@ class ReceiveSlots:
         del self._held[peer]
         self._serve()
 
+    def count(self, slot: ReceiveSlot) -> None:
+        """A large message is coming in by a slot that has begun, though it was uncounted: others wait for its end."""
+        if not slot.counts:
+            slot.counts = True
+            self._counting.add(slot.client)
+
     def uncount(self, slot: ReceiveSlot) -> None:
         """No large message is coming in by a slot, though it may not have ended: begin it, and let others begin."""
         if slot.counts:
