@@ -21,7 +21,15 @@ from quizglass.values import Refused
 from quizglass_client.cli import subcommands
 from quizglass_client.cli.imports.albums import Album, albums, listed
 from quizglass_client.cli.imports.documents import read_documents, read_file_alone
-from quizglass_client.cli.imports.entries import FILE_NAME, BadLine, GoodLine, count_lines, entries_file, read_entries
+from quizglass_client.cli.imports.entries import (
+    FILE_NAME,
+    BadLine,
+    GoodLine,
+    count_lines,
+    entries_file,
+    read_entries,
+    read_folder_of_entries,
+)
 from quizglass_client.cli.imports.folder import Folder, Outside
 from quizglass_client.cli.imports.names.kinds import is_document, is_picture
 from quizglass_client.cli.imports.report import ImportReport
@@ -269,6 +277,7 @@ def _source(path: Path, *, anywhere: bool) -> Source:
             Folder(path, anywhere).file(FILE_NAME)
         except Outside as error:
             raise UsageError(f"{file}: {error}") from error
+        return Source(file, partial(read_folder_of_entries, path, anywhere=anywhere), count_lines(file))
     return Source(file, lambda _: read_entries(file, anywhere=anywhere), count_lines(file))
 
 

@@ -97,6 +97,8 @@ def test_a_picture_by_itself_is_an_entry_called_as_its_file(stage, imported, tmp
         {"file": str(tmp_path / "red_kettle.png"), "added": 1, "refused": []},
     )
     assert titles(stage) == {"red_kettle.png": "red kettle"}
+    (tmp_path / "photo.png").write_bytes(png())
+    assert imported(tmp_path / "photo.png", "--no-compare")[1]["added"] == 1
     status, report, _ = imported(tmp_path / "IMG_2041.png")
     assert (status, report["added"]) == (1, 0)
     assert "a camera or a program gave it this name; rename it" in report["refused"][0]["message"]
@@ -148,3 +150,15 @@ def test_a_refusal_names_the_files_that_it_takes_with_it(imported, tmp_path: Pat
     assert koala.endswith("; with it koala 1.png")
     assert panda.startswith("panda.md: is no text")
     assert panda.endswith("; with it panda 1.png and panda 2.png")
+
+
+def test_what_lies_beside_a_file_of_entries_is_noted(stage, imported, tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    for name in ("one", "other"):
+        (tmp_path / "pictures" / f"{name}.png").write_bytes(png())
+    (tmp_path / "README.md").write_text("# What this is\n")
+    (tmp_path / "entries.jsonl").write_text('{"id": "a", "title": "A", "pictures": ["pictures/one.png"]}\n')
+    status, report, _ = imported(tmp_path)
+    assert (status, set(stage.knowledge.entries)) == (0, {"a"})
+    assert report["noted"][0]["name"] == "entries.jsonl"
+    assert "beside it: 2, such as README.md" in report["noted"][0]["message"]

@@ -13,6 +13,7 @@ from quizglass_client.cli.imports.albums import Album, album_of, albums, is_name
 from quizglass_client.cli.imports.encodings import decoded
 from quizglass_client.cli.imports.entries import BadLine, GoodLine
 from quizglass_client.cli.imports.folder import Folder, Outside
+from quizglass_client.cli.imports.names.cameras import is_of_no_thing
 from quizglass_client.cli.imports.names.kinds import FORMATS, is_document
 from quizglass_client.cli.imports.report import ImportReport
 from quizglass_client.cli.imports.texts.front_matter import front_matter
@@ -39,16 +40,21 @@ def read_documents(
 
 
 def read_file_alone(path: Path, report: ImportReport, *, anywhere: bool = False) -> Iterator[GoodLine | BadLine]:
-    """A picture, or a document with its pictures, as the import of its folder has it."""
+    """A picture, or a document with its pictures, as the import of its folder has it.
+
+    A picture that is called "photo", or the like, is taken by itself, though of many it would be nobody's name.
+    """
     album = album_of(path, report) if is_document(path) else Album(None, (path,))
-    yield from _lines([album], Folder(path.parent, anywhere), report)
+    yield from _lines([album], Folder(path.parent, anywhere), report, alone=True)
 
 
-def _lines(found: Sequence[Album], within: Folder, report: ImportReport) -> Iterator[GoodLine | BadLine]:
+def _lines(
+    found: Sequence[Album], within: Folder, report: ImportReport, *, alone: bool = False
+) -> Iterator[GoodLine | BadLine]:
     for number, album in enumerate(found, 1):
         name = album.path.relative_to(within.path).as_posix()
         try:
-            yield GoodLine(number, _entry(album, within, report), name)
+            yield GoodLine(number, _entry(album, within, report, alone), name)
         except Outside as error:
             yield BadLine(number, f"{error}{_and_its_pictures(album)}")
         except OSError as error:
@@ -62,12 +68,12 @@ def _and_its_pictures(album: Album) -> str:
     return f"; with it {listed(album.pictures)}" if album.document is not None and album.pictures else ""
 
 
-def _entry(album: Album, within: Folder, report: ImportReport) -> Entry:
+def _entry(album: Album, within: Folder, report: ImportReport, alone: bool) -> Entry:
     relative = album.path.relative_to(within.path)
     name = relative.as_posix()
     pictures = tuple(within.file(picture.relative_to(within.path)) for picture in album.pictures)
     if album.document is None:
-        if not is_named(album.path):
+        if not is_named(album.path) and not (alone and is_of_no_thing(album.path.stem)):
             advice = f"rename it, or put what it shows into {relative.stem}.md beside it"
             raise ValueError(f"a camera or a program gave it this name; {advice}")
         return _made(album, name, title_of(album.path), pictures, report)

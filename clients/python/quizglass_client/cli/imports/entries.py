@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from quizglass_client.cli.imports.folder import Folder, Outside
+from quizglass_client.cli.imports.folder_tree import folder_tree
+from quizglass_client.cli.imports.report import ImportReport
 from quizglass_client.files import lines
 from quizglass_client.terminal.output import UsageError
 from quizglass_client.types import Entry
@@ -113,6 +115,21 @@ def read_entries(path: Path, *, anywhere: bool = False) -> Iterator[GoodLine | B
                 yield BadLine(number, str(error), error.field)
             except (ValueError, RecursionError) as error:
                 yield BadLine(number, _why(error))
+
+
+def read_folder_of_entries(
+    folder: Path, report: ImportReport, *, anywhere: bool = False
+) -> Iterator[GoodLine | BadLine]:
+    """The lines of the folder's entries.jsonl; `report` gets how many texts and pictures beside it no line names."""
+    tree = folder_tree(folder, ImportReport())
+    beside = {path.resolve() for path in (*tree.documents, *tree.pictures)}
+    for line in read_entries(folder / FILE_NAME, anywhere=anywhere):
+        if isinstance(line, GoodLine):
+            beside.difference_update(picture for picture in line.entry.pictures if isinstance(picture, Path))
+        yield line
+    if beside:
+        first = min(beside).name
+        report.noted(FILE_NAME, f"alone is imported; texts and pictures beside it: {len(beside)}, such as {first}")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

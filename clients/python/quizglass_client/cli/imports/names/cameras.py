@@ -39,6 +39,7 @@ _BESIDE = frozenset(_WORDS_BESIDE_THEM.split())
 """Words that stand beside those, as in "Screenshot 2024-05-01 at 10.22.33"."""
 _WITHOUT_NUMBERS = frozenset(("asset", "copy", "design", "edited", "final", "from", "graphic", "ios", "of"))
 """Those that may stand there without a number: "Image from iOS", but not "photo album"."""
+_ANY_PICTURE = frozenset(("bild", "foto", "image", "photo", "picture"))
 
 _WORD, _NUMBER = re.compile(r"[^\W\d_]+"), re.compile(r"\d+")
 _PICTURE_ENDINGS = re.compile(
@@ -52,6 +53,11 @@ _TIME = re.compile(r"(?<!\d)1[4-9]\d{8}(?:\d{3})?(?!\d)|(?:19|20)\d{6}\D{0,3}\d{
 """A time of day on a date, or in seconds or milliseconds since 1970."""
 _FEWEST_DIGITS, _FEWEST_ALONE = 3, 6
 """Digits behind a camera's word, and behind one that names other things too: "IMG_204", "Signal 20240501"."""
+
+
+def is_of_no_thing(stem: str) -> bool:
+    """Whether this is a word of a language for any picture, "photo" say: of a single one somebody may have meant it."""
+    return stem.strip().casefold() in _ANY_PICTURE
 
 
 def is_of_a_camera(stem: str) -> bool:

@@ -30,33 +30,36 @@ _SAVED_PAGE = re.compile(
 """A folder with what belongs to a page, as browsers save it in the language of their user."""
 
 _TO_CONVERT = {
-    "PDF": ("convert it to text (pdftotext), or to Markdown", ".pdf"),
-    "a text document": (
+    "PDFs": ("convert it to text (pdftotext) or Markdown", ".pdf"),
+    "documents of word processors": (
         "convert it to Markdown (pandoc)",
         ".docx .doc .odt .rtf .pages .epub .tex .org .adoc .asciidoc .wpd .fb2 .mobi .docm .dotx .wiki .textile .ipynb",
     ),
-    "a spreadsheet": ("save it as CSV and import that by itself", ".xlsx .xls .ods .numbers .xlsm .xlsb"),
-    "a presentation": ("convert it to text, or its slides to pictures", ".pptx .ppt .odp .key .ppsx"),
-    "a table or a dump": (
+    "spreadsheets": ("save it as CSV and import that by itself", ".xlsx .xls .ods .numbers .xlsm .xlsb"),
+    "presentations": ("convert it to text, or its slides to pictures", ".pptx .ppt .odp .key .ppsx"),
+    "tables and dumps in a folder": (
         "import it by itself: quizglass knowledge import FILE",
         ".csv .tsv .tab .parquet .jsonl .ndjson .xml .bz2",
     ),
-    "an archive": ("unpack it", ".zip .tar .gz .tgz .7z .rar .xz .zst .cbz .cbr .dmg .iso"),
-    "a saved page with all that belongs to it": ("save the page as HTML", ".mhtml .mht .webarchive .maff .eml .msg"),
-    "a drawing": ("export it as PNG", ".svg .svgz .ai .eps .ps .psd .xcf .kra .drawio .dwg .dxf .wmf .emf .afphoto"),
-    "a raw photograph": (
+    "archives": ("unpack it", ".zip .tar .gz .tgz .7z .rar .xz .zst .cbz .cbr .dmg .iso"),
+    "pages saved with all that belongs to them, and mails,": (
+        "save the page as HTML",
+        ".mhtml .mht .webarchive .maff .eml .msg",
+    ),
+    "drawings": ("export it as PNG", ".svg .svgz .ai .eps .ps .psd .xcf .kra .drawio .dwg .dxf .wmf .emf .afphoto"),
+    "raw photographs": (
         "export it as JPEG",
         ".dng .cr2 .cr3 .nef .arw .raf .orf .rw2 .pef .srw .x3f .3fr .iiq .raw .nrw .sr2 .erf",
     ),
-    "a picture of a format that is not read": (
+    "pictures of this format": (
         "convert it to JPEG or PNG",
         ".jxl .jp2 .j2k .jpx .ico .tga .qoi .ppm .pgm .pnm .icns .dcm .exr .hdr",
     ),
-    "a video": ("export a frame of it as JPEG", ".mp4 .mov .avi .mkv .webm .m4v .3gp .mpg .mpeg .wmv .mts .m2ts .flv"),
-    "a recording": ("write down what it says", ".mp3 .wav .m4a .ogg .opus .flac .aac .amr .wma"),
+    "videos": ("export a frame as JPEG", ".mp4 .mov .avi .mkv .webm .m4v .3gp .mpg .mpeg .wmv .mts .m2ts .flv"),
+    "recordings": ("write down what it says", ".mp3 .wav .m4a .ogg .opus .flac .aac .amr .wma"),
 }
 _WHY = {
-    ending: f"{what} is not read; {advice}"
+    ending: f"{what} are not read; {advice}"
     for what, (advice, endings) in _TO_CONVERT.items()
     for ending in endings.split()
 }
