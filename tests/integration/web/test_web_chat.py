@@ -143,6 +143,37 @@ async def test_a_schema_reaches_the_engine_and_what_is_not_known_is_a_refusal(cl
     assert answer.quizglass["abstain_reason"] == "unsure"
 
 
+async def streamed(client, wanted):
+    """Content and refusal of a stream."""
+    stream = await client.chat.completions.create(
+        model="both", messages=[user("What?")], response_format=wanted, stream=True
+    )
+    deltas = [chunk.choices[0].delta async for chunk in stream]
+    return "".join(each.content or "" for each in deltas), "".join(each.refusal or "" for each in deltas)
+
+
+async def test_a_stream_that_is_to_be_json_has_json_or_a_refusal(client, served):
+    wanted = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": ["object", "boolean"]}}}
+    unknown = values.Done("nothing", values.FinishReason.COMPLETE, abstain_reason=values.AbstainReason.MODEL)
+    told = [values.AnswerDelta("n"), values.AnswerDelta("othing")]
+    served.stage.assistant.script = says(*told, unknown)
+    assert await streamed(client, wanted) == ("", "nothing")
+    for text in ("as it is written", "1889 is its year", '"So" it is said', "[1] says so"):
+        served.stage.assistant.script = says(values.AnswerDelta(text), values.Done(text, values.FinishReason.COMPLETE))
+        assert await streamed(client, wanted) == ("", text)
+    served.stage.assistant.script = says(values.AnswerDelta('{"a'), values.Done('{"a', values.FinishReason.LENGTH))
+    assert await streamed(client, wanted) == ('{"a', "")
+    pieces = [values.AnswerDelta(" tr"), values.AnswerDelta("ue"), values.Done("true", values.FinishReason.COMPLETE)]
+    served.stage.assistant.script = says(*pieces)
+    assert await streamed(client, wanted) == ("true", "")
+    said = '{"a": "I do not know"}'
+    unsure = values.Done(said, values.FinishReason.COMPLETE, abstain_reason=values.AbstainReason.MODEL)
+    served.stage.assistant.script = says(values.AnswerDelta(said), unsure)
+    assert await streamed(client, wanted) == (said, "")
+    answer = await client.chat.completions.create(model="both", messages=[user("What?")], response_format=wanted)
+    assert (answer.choices[0].message.content, answer.quizglass["abstain_reason"]) == (said, "model")
+
+
 class Maker(pydantic.BaseModel):
     name: str
     since: int | None = pydantic.Field(None, ge=1800)

@@ -5,6 +5,7 @@ Citations are annotations of the kind `url_citation`; what OpenAI's API has no w
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,6 +23,7 @@ from quizglass.values import (
 )
 from quizglass_server.web.chat.request import Chat
 
+_JSON_BEGINS = ("{", "[", '"', "-", *"0123456789", "true", "false", "null")
 _FINISH = {FinishReason.LENGTH: "length", FinishReason.BUDGET: "length"}
 
 
@@ -48,12 +50,17 @@ class Completion:
         self._plan: PlanMade | None = None
         self._proposed = ""
         self._told = ""
+        self._sent = 0
+        """Characters of it that were given out."""
         self._begun = False
         """Whether the first chunk of a stream was made, which names its role."""
         self._done: Done | None = None
 
     def take(self, event: TurnEvent) -> str:
-        """Take an event; returns what it adds to the answer."""
+        """Take an event; returns what it adds to the answer.
+
+        Where the answer is to be JSON, all but an object is given out at its end, when it is clear that it is JSON.
+        """
         new = ""
         match event:
             case EvidenceFound():
@@ -69,9 +76,12 @@ class Completion:
             case Done():
                 self._done = event
                 new = self._rest(event.answer)
-        new = new if self._told else new.lstrip()
-        self._told += new
-        return new
+        self._told += new if self._told else new.lstrip()
+        if self._chat.answer_schema and self._done is None and not self._told.startswith("{"):
+            return ""
+        piece = self._told[self._sent :]
+        self._sent = len(self._told)
+        return piece
 
     def whole(self) -> dict[str, Any]:
         """The completion, once the turn is done."""
@@ -111,9 +121,9 @@ class Completion:
         return f"\n\n{answer}"
 
     def _said(self, text: str) -> dict[str, Any]:
-        """A text as the answer; as a refusal where it should have been JSON and is "I don't know"."""
-        if self._chat.answer_schema and self._done is not None and self._done.abstain_reason:
-            return {"content": None, "refusal": text}
+        """A text as the answer; as a refusal where it should have been JSON and is none, such as "I don't know"."""
+        if self._chat.answer_schema and self._done is not None and not _is_json(self._done):
+            return {"content": None, "refusal": text.strip()}
         return {"content": text, "refusal": None}
 
     def _annotations(self) -> list[dict[str, Any]]:
@@ -156,3 +166,14 @@ class Completion:
         if self._done is None:
             raise RuntimeError("the turn is not done")
         return self._done
+
+
+def _is_json(done: Done) -> bool:
+    """Whether an answer is JSON; one that was cut off, whether it began as JSON."""
+    if done.finish_reason in _FINISH:
+        return done.answer.startswith(_JSON_BEGINS)
+    try:
+        json.loads(done.answer)
+    except (ValueError, RecursionError):
+        return False
+    return True
