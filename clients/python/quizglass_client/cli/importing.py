@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
-import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import chain, islice, takewhile
+from itertools import chain, islice
 from pathlib import Path
 
 from rich.console import Console
@@ -17,9 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from quizglass.text import plain
-from quizglass.values import Refused
 from quizglass_client.cli import subcommands
-from quizglass_client.cli.imports.albums import Album, albums, listed
+from quizglass_client.cli.imports.albums import Album, albums
 from quizglass_client.cli.imports.documents import read_documents, read_file_alone
 from quizglass_client.cli.imports.entries import (
     FILE_NAME,
@@ -32,6 +29,7 @@ from quizglass_client.cli.imports.entries import (
 )
 from quizglass_client.cli.imports.folder import Folder, Outside
 from quizglass_client.cli.imports.names.kinds import is_document, is_picture
+from quizglass_client.cli.imports.progress import MOST_NAMED, ImportMemory, ImportProgress
 from quizglass_client.cli.imports.report import ImportReport
 from quizglass_client.cli.imports.tables.parquet import ParquetFile
 from quizglass_client.cli.imports.tables.text import TABLES, read_csv
@@ -42,14 +40,9 @@ from quizglass_client.terminal.output import FAILED, OK, UsageError, json_line, 
 from quizglass_client.types import AddReport, Entry
 
 Lines = Iterator[GoodLine | BadLine]
-_PICTURE = re.compile(r"pictures\[(\d{1,5})\]")
 _WIKI, _PACKED = (".xml", ".bz2", ".gz"), (".bz2", ".gz")
 _LINES = (".jsonl", ".ndjson", ".json", ".parquet")
-_MOST_NAMED = 10_000  # refusals of one import that are kept; what comes after these is counted
 _MOST_SHOWN = 200
-_MOST_IDS = 1_000_000  # that are told apart, in some 60 MB
-_UNNAMED = BadLine(0, "")
-"""Stands for each bad line after the first that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,47 +58,6 @@ class Source:
     """Of a folder: what is read of it."""
     compared: bool = False
     """Whether the pictures of its entries are compared afterwards."""
-
-
-@dataclass(slots=True)
-class _Memory:
-    """How far an import has got, in a file that the next one is given."""
-
-    file: Path | None
-    source: str
-    done: int = 0
-    refused: list[dict[str, object]] = field(default_factory=list)
-    more_refused: int = 0
-    """How many more than those that are kept."""
-
-    def refuse(self, line: int, entry_id: str, field: str, message: str) -> None:
-        """A line gave no entry."""
-        if len(self.refused) < _MOST_NAMED:
-            self.refused.append({"line": line, "id": entry_id, "field": field, "message": message})
-        else:
-            self.more_refused += 1
-
-    def load(self) -> None:
-        """Go on where the file says. Raises UsageError when it is of another import."""
-        if self.file is None or not self.file.exists():
-            return
-        try:
-            told = json.loads(self.file.read_text(encoding="utf-8"))
-            source, self.done, self.refused = str(told["source"]), int(told["done"]), list(told["refused"])
-            self.more_refused = int(told.get("more_refused", 0))
-        except (ValueError, KeyError, TypeError) as error:
-            raise UsageError(f"{self.file} does not tell how far an import got; delete it to begin anew") from error
-        if source != self.source:
-            raise UsageError(f"{self.file} is of another import, or the file has changed; delete it to begin anew")
-
-    def save(self) -> None:
-        """Remember how far it is: what it counts is on the server's disk."""
-        if self.file is not None:
-            fresh = self.file.with_name(f"{self.file.name}.partial")
-            told = {"source": self.source, "done": self.done, "refused": self.refused}
-            told["more_refused"] = self.more_refused
-            fresh.write_text(json.dumps(told), encoding="utf-8")
-            fresh.replace(self.file)
 
 
 def add_command(commands: subcommands.Subcommands) -> None:
@@ -132,22 +84,17 @@ def import_entries(client: Client, arguments: argparse.Namespace) -> int:
     """
     source = _source(arguments.path, anywhere=arguments.allow_outside)
     compared = MOST if source.compared and arguments.compare else 0
-    memory = _Memory(arguments.resume, _fingerprint(source))
+    memory = ImportMemory(arguments.resume, _fingerprint(source))
     memory.load()
     memory.save()  # that both can be written is seen now, not when entries were added
     if arguments.report is not None:
         arguments.report.write_text("")
-    taken: list[GoodLine | BadLine] = []  # since the last batch that the server has acknowledged
-    added, settled = 0, 0
-    noted = ImportReport()
-    ids = _Added(noted)
-    pictured: list[Entry] = []
+    noted, pictured = ImportReport(), list[Entry]()
+    settling = ImportProgress(memory, noted)
 
-    def good() -> Iterator[Entry]:
-        bad = len(memory.refused)
+    def entries() -> Iterator[Entry]:
         for line in islice(source.read(noted), memory.done, None):
-            bad += isinstance(line, BadLine)
-            taken.append(line if isinstance(line, GoodLine) or bad <= _MOST_NAMED else _UNNAMED)
+            settling.take(line)
             if isinstance(line, GoodLine):
                 if line.entry.pictures and len(pictured) < compared:
                     pictured.append(line.entry)
@@ -157,95 +104,21 @@ def import_entries(client: Client, arguments: argparse.Namespace) -> int:
         task = progress.add_task("importing", total=source.total, completed=memory.done)
 
         def advance(report: AddReport) -> None:
-            nonlocal added, settled
-            settled = _settle(memory, taken, report, settled, ids)
-            added = report.added
+            settling.settle(report)
             progress.update(task, completed=memory.done)
 
-        final = client.add_entries(good(), on_progress=advance)
-        _settle(memory, taken, final, settled, ids, ended=True)
+        settling.settle(client.add_entries(entries(), on_progress=advance), ended=True)
         progress.update(task, completed=memory.done)
-        pairs: list[Alike] = []
-        if compared:
-            comparing = progress.add_task("comparing pictures", total=len(pictured))
-            pairs = alike(client, pictured, lambda: progress.advance(comparing))
+        pairs = _compared(client, pictured, progress) if compared else []
     if not memory.done and noted.complete:
         noted.passed_over(source.path.name, "there is no entry in it")
-    _say_report(_Done(source.path, added, memory, noted, pairs), arguments)
+    _say_report(_Done(source.path, settling.added, memory, noted, pairs), arguments)
     return OK if noted.complete and not memory.refused else FAILED
 
 
-class _Added:
-    """Ids of the entries that were added, to see which took the place of one before."""
-
-    def __init__(self, noted: ImportReport) -> None:
-        self._noted = noted
-        self._seen: set[int] = set()
-
-    def add(self, entry_id: str) -> None:
-        """An entry was added."""
-        name = hash(entry_id)
-        if name in self._seen:
-            self._noted.passed_over(entry_id, "this id is there more than once: the last entry replaced the others")
-        elif len(self._seen) < _MOST_IDS:
-            self._seen.add(name)
-            if len(self._seen) == _MOST_IDS:
-                self._noted.noted(entry_id, "ids after this one are not compared with each other")
-
-
-def _settle(
-    memory: _Memory,
-    taken: list[GoodLine | BadLine],
-    report: AddReport,
-    settled: int,
-    added: _Added,
-    *,
-    ended: bool = False,
-) -> int:
-    """Count what the server has acknowledged: entries before the position `report` has reached, bad lines among them.
-
-    Returns:
-        Entries acknowledged so far.
-    """
-    reached = report.added + len(report.refused)
-    fresh = takewhile(lambda refused: refused.index >= settled, reversed(report.refused))  # they are in order
-    refusals = {refused.index: refused for refused in fresh}
-    position, kept = settled, 0
-    for line in taken:
-        if isinstance(line, GoodLine):
-            if position == reached:
-                break
-            if position in refusals:
-                refused = refusals[position]
-                memory.refuse(line.line, refused.id, refused.field, _with_its_files(refused, line))
-            else:
-                added.add(line.entry.id)
-            position += 1
-        elif position == reached and not ended:
-            break
-        else:
-            memory.refuse(line.line, "", line.field, line.message)
-        kept += 1
-    del taken[:kept]
-    memory.done += kept
-    memory.save()
-    return position
-
-
-def _with_its_files(refused: Refused, line: GoodLine) -> str:
-    """Why an entry was refused, behind the names of the file that it is of and of the picture that is meant.
-
-    Of a folder's, the other pictures are named, too: they are refused with it.
-    """
-    field = _PICTURE.fullmatch(refused.field)
-    pictures = [picture for picture in line.entry.pictures if isinstance(picture, Path)]
-    meant = pictures[int(field[1]) :][:1] if field is not None else []
-    names = dict.fromkeys((line.name, *(picture.name for picture in meant)))
-    others = (
-        [picture for picture in pictures if picture not in meant and picture.name != line.name] if line.name else []
-    )
-    said = ": ".join((*(name for name in names if name and name not in refused.message), refused.message))
-    return f"{said}; with it {listed(others)}" if others else said
+def _compared(client: Client, pictured: list[Entry], progress: Progress) -> list[Alike]:
+    task = progress.add_task("comparing pictures", total=len(pictured))
+    return alike(client, pictured, lambda: progress.advance(task))
 
 
 def _source(path: Path, *, anywhere: bool) -> Source:
@@ -305,7 +178,7 @@ class _Done:
 
     path: Path
     added: int
-    memory: _Memory
+    memory: ImportMemory
     noted: ImportReport
     pairs: list[Alike]
 
@@ -327,7 +200,7 @@ def _say_report(outcome: _Done, arguments: argparse.Namespace) -> None:
         name = f" ({item['id']})" if item["id"] else ""
         say(f"{path}:{item['line']}{name}: {field_}{item['message']}")
     if total > _MOST_SHOWN:
-        say(f"and {total - _MOST_SHOWN} more refused; --report FILE has the first {_MOST_NAMED}")
+        say(f"and {total - _MOST_SHOWN} more refused; --report FILE has the first {MOST_NAMED}")
     for line in chain(noted.lines(), map(str, outcome.pairs)):
         say(line)
     stdout().print(Text(plain(f"{outcome.added} entries added, {total} refused{noted.summary()}")))

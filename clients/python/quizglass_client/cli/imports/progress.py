@@ -1,0 +1,147 @@
+"""How far an import has got: what was read, what of it the server has acknowledged, and what was refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
+
+from quizglass.values import Refused
+from quizglass_client.cli.imports.albums import listed
+from quizglass_client.cli.imports.entries import BadLine, GoodLine
+from quizglass_client.cli.imports.report import ImportReport
+from quizglass_client.terminal.output import UsageError
+from quizglass_client.types import AddReport
+
+MOST_NAMED = 10_000
+"""Refusals of one import that are kept; what comes after these is counted."""
+_MOST_IDS = 1_000_000  # that are told apart, in some 60 MB
+_PICTURE = re.compile(r"pictures\[(\d{1,5})\]")
+_UNNAMED = BadLine(0, "")
+"""Stands for each bad line after the first that are kept."""
+
+
+@dataclass(slots=True)
+class ImportMemory:
+    """How far an import has got, in a file that the next one is given."""
+
+    file: Path | None
+    source: str
+    done: int = 0
+    refused: list[dict[str, object]] = field(default_factory=list)
+    more_refused: int = 0
+    """How many more than those that are kept."""
+
+    def refuse(self, line: int, entry_id: str, field: str, message: str) -> None:
+        """A line gave no entry."""
+        if len(self.refused) < MOST_NAMED:
+            self.refused.append({"line": line, "id": entry_id, "field": field, "message": message})
+        else:
+            self.more_refused += 1
+
+    def load(self) -> None:
+        """Go on where the file says. Raises UsageError when it is of another import."""
+        if self.file is None or not self.file.exists():
+            return
+        try:
+            told = json.loads(self.file.read_text(encoding="utf-8"))
+            source, self.done, self.refused = str(told["source"]), int(told["done"]), list(told["refused"])
+            self.more_refused = int(told.get("more_refused", 0))
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"{self.file} does not tell how far an import got; delete it to begin anew") from error
+        if source != self.source:
+            raise UsageError(f"{self.file} is of another import, or the file has changed; delete it to begin anew")
+
+    def save(self) -> None:
+        """Remember how far it is: what it counts is on the server's disk."""
+        if self.file is not None:
+            fresh = self.file.with_name(f"{self.file.name}.partial")
+            told = {"source": self.source, "done": self.done, "refused": self.refused}
+            told["more_refused"] = self.more_refused
+            fresh.write_text(json.dumps(told), encoding="utf-8")
+            fresh.replace(self.file)
+
+
+class ImportProgress:
+    """What was read, and what of it the server has acknowledged; `memory` is kept up to date with the latter."""
+
+    def __init__(self, memory: ImportMemory, noted: ImportReport) -> None:
+        self.added = 0
+        """Entries that this import has added."""
+        self._memory = memory
+        self._ids = _Ids(noted)
+        self._taken: list[GoodLine | BadLine] = []  # since the last batch that the server has acknowledged
+        self._settled = 0
+        self._bad = len(memory.refused)
+
+    def take(self, line: GoodLine | BadLine) -> None:
+        """A line was read; an entry goes to the server now."""
+        self._bad += isinstance(line, BadLine)
+        self._taken.append(line if isinstance(line, GoodLine) or self._bad <= MOST_NAMED else _UNNAMED)
+
+    def settle(self, report: AddReport, *, ended: bool = False) -> None:
+        """Count what the server has acknowledged: entries before the position that `report` has reached, and bad lines.
+
+        With `ended` nothing more comes, and the bad lines at the end count too.
+        """
+        reached = report.added + len(report.refused)
+        fresh = takewhile(lambda refused: refused.index >= self._settled, reversed(report.refused))  # they are in order
+        refusals = {refused.index: refused for refused in fresh}
+        position, kept = self._settled, 0
+        for line in self._taken:
+            if isinstance(line, GoodLine):
+                if position == reached:
+                    break
+                self._count(line, refusals.get(position))
+                position += 1
+            elif position == reached and not ended:
+                break
+            else:
+                self._memory.refuse(line.line, "", line.field, line.message)
+            kept += 1
+        del self._taken[:kept]
+        self._settled, self.added = position, report.added
+        self._memory.done += kept
+        self._memory.save()
+
+    def _count(self, line: GoodLine, refused: Refused | None) -> None:
+        if refused is None:
+            self._ids.add(line.entry.id)
+        else:
+            self._memory.refuse(line.line, refused.id, refused.field, _with_its_files(refused, line))
+
+
+class _Ids:
+    """Ids of the entries that were added, to see which took the place of one before."""
+
+    def __init__(self, noted: ImportReport) -> None:
+        self._noted = noted
+        self._seen: set[int] = set()
+
+    def add(self, entry_id: str) -> None:
+        """An entry was added."""
+        name = hash(entry_id)
+        if name in self._seen:
+            self._noted.passed_over(entry_id, "this id is there more than once: the last entry replaced the others")
+        elif len(self._seen) < _MOST_IDS:
+            self._seen.add(name)
+            if len(self._seen) == _MOST_IDS:
+                self._noted.noted(entry_id, "ids after this one are not compared with each other")
+
+
+def _with_its_files(refused: Refused, line: GoodLine) -> str:
+    """Why an entry was refused, behind the names of the file that it is of and of the picture that is meant.
+
+    Of a folder's, the other pictures are named, too: they are refused with it.
+    """
+    field = _PICTURE.fullmatch(refused.field)
+    pictures = [picture for picture in line.entry.pictures if isinstance(picture, Path)]
+    meant = pictures[int(field[1]) :][:1] if field is not None else []
+    names = dict.fromkeys((line.name, *(picture.name for picture in meant)))
+    others = (
+        [picture for picture in pictures if picture not in meant and picture.name != line.name] if line.name else []
+    )
+    said = ": ".join((*(name for name in names if name and name not in refused.message), refused.message))
+    return f"{said}; with it {listed(others)}" if others else said
