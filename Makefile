@@ -28,6 +28,7 @@ READING ?=
 EVERYDAY ?=
 RECIPES ?=
 BENCH ?=
+OWN ?=
 FUZZ ?=
 CLIENTS ?= yes
 WEB_PACKAGES := tests/browser/node_modules/.package-lock.json
@@ -37,7 +38,7 @@ TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
 	client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
-	bench-hostile bench-imports bench-session bench-everyday bench-recipes clean
+	bench-hostile bench-imports bench-session bench-everyday bench-own bench-recipes clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -207,6 +208,9 @@ bench-session: $(VENV)/.dev ## A wearable's session: times, cuts, bytes, memory 
 
 bench-everyday: $(VENV)/.dev ## The everyday bundle on real photographs, passages and facts (BENCH="--only texts --resume")
 	$(BIN)/python -m bench.everyday $(BENCH)
+
+bench-own: $(VENV)/.dev ## A person's own photographs and notes: what is answered (OWN="--half dev --bundle FOLDER --resume")
+	$(BIN)/python -m bench.own $(OWN)
 
 bench-recipes: $(VENV)/.dev ## Planners trained as the paper does, and what they gain (RECIPES="--only planners --resume")
 	$(BIN)/python -m bench.recipes $(RECIPES)

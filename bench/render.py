@@ -37,6 +37,7 @@ MEASURED = (
     "knowledge",
     "export",
     "everyday",
+    "own",
     "recipes",
 )
 _APART = {"losses": "recipes"}
@@ -57,6 +58,7 @@ _PAGES = {
     "imports": ("damaged, odd and hostile files given to the import", "benchmarks/imports.md"),
     "knowledge": ("the store beside others, damaged and killed", "benchmarks/knowledge.md"),
     "everyday": ("the everyday bundle: real photographs, passages and facts", "everyday.md#how-good-it-is"),
+    "own": ("a person's own photographs and notes: what is answered", "benchmarks/own.md"),
     "recipes": (
         "recipes: the planner's, with ranks, full tuning and other answering models; CoRe-MMRAG's losses",
         "finetuning.md#the-planners-recipe-measured",

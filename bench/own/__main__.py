@@ -1,0 +1,186 @@
+"""`python -m bench.own --bundle FOLDER [--half dev]`: ask about one's own things, judge, print and write results.
+
+What is not right is listed in WORKDIR/own-files/HALF.md, to be read by eye. `--half held` is for the end: the things of
+`dev` are what one may look at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+
+from rich.console import Console
+
+import quizglass
+import quizglass_client
+import quizglass_server
+from bench import sections
+from bench.everyday.setup import encoders
+from bench.fingerprints import code, weights
+from bench.own.asking import Asker, Log, Told, asker
+from bench.own.dataset import HALVES, OwnQuestion, OwnThing, all_asides, all_things, digest, of_half
+from bench.own.measures import DEFAULT, Case, answer_rows, by_kind, recognition_rows
+from bench.own.photographs import Photographs
+from bench.own.quoting import RULES, NearestSentences
+from bench.own.report import table, write_report
+from bench.results import Row, at_least, at_most
+from bench.sections import Part
+
+_PEERS = ("image", "both")
+_SAMPLE = 200
+"""Of the lists of the data, that are published beside the table."""
+
+
+@dataclass
+class Stage:
+    """What every section works with; the server is started by the first that asks."""
+
+    bundle: Path
+    half: str
+    peers: Sequence[str]
+    flags: Sequence[str]
+    quick: bool
+    folder: Path
+    log: Log
+    photographs: Photographs
+    open: ExitStack
+    say: Callable[[str], None]
+
+    @cached_property
+    def asker(self) -> Asker:
+        """Asks the server, which knows all notes."""
+        self.say("fetching photographs, starting the server, importing the notes")
+        return self.open.enter_context(asker(self.bundle, self.folder, self.log, self.photographs, self.flags))
+
+    @property
+    def things(self) -> list[OwnThing]:
+        """Those of the half; of a quick run a few of them."""
+        some = of_half(all_things(), self.half)
+        return some[:: len(some) // 6] if self.quick else some
+
+    @property
+    def questions(self) -> list[tuple[OwnThing, OwnQuestion]]:
+        """All about the things, one thing after the other."""
+        return [(thing, question) for thing in self.things for question in thing.questions]
+
+
+def recognition(stage: Stage) -> Part:
+    """What each picture is taken for."""
+    found = [(thing, stage.asker.recognised(thing)) for thing in stage.things if thing.picture]
+    return Part(recognition_rows(found), {"taken for": [[thing.id, thing.way, name] for thing, name in found]})
+
+
+def answers(stage: Stage) -> Part:
+    """Every question under the default, the other policies, and the plain rules."""
+    told: dict[str, list[Told]] = {name: [] for name in (DEFAULT, *stage.peers)}
+    for number, (thing, question) in enumerate(stage.questions):
+        stage.say(f"question {number + 1} of {len(stage.questions)}")
+        for name, some in told.items():
+            policy = "" if name == DEFAULT else name
+            some.append(stage.asker.ask(question.id, question.text, thing, policy))
+    told |= asyncio.run(_quoted(stage))
+    cases = {
+        name: [
+            Case(question, thing, each, stage.asker.recognised(thing))
+            for (thing, question), each in zip(stage.questions, some, strict=True)
+        ]
+        for name, some in told.items()
+    }
+    write_report(stage.folder / f"{stage.half}.md", cases)
+    Console().print(table(cases), markup=False)
+    return Part(answer_rows(cases, all_things()), {"by kind": by_kind(cases)})
+
+
+def asides(stage: Stage) -> Part:
+    """Questions in other languages, English that is taken for one, and small talk."""
+    about = {thing.id: thing for thing in all_things()}
+    told = {
+        each: stage.asker.ask(each.id, each.text, about[each.about], "")
+        for each in all_asides()
+        if stage.half in (each.half, "both")
+    }
+    foreign = [answer.reason == "language" for each, answer in told.items() if each.kind == "language"]
+    talk = [bool(answer.cited) or answer.supported for each, answer in told.items() if each.kind == "talk"]
+    english = [
+        stage.asker.ask(question.id, question.text, thing, "").reason == "language"
+        for thing, question in stage.questions
+    ]
+    rows = [
+        at_least(f"other languages: refused with the reason, of {len(foreign)}", _share(foreign), "%", 100),
+        at_most(f"English: refused for its language, of {len(english)}", _share(english), "%", 1),
+        at_most(f"small talk answered from evidence, of {len(talk)}", sum(talk), "answers", 0),
+    ]
+    return Part(rows, {"told": [[each.text, answer.text, answer.outcome] for each, answer in told.items()]})
+
+
+SECTIONS: Mapping[str, Callable[[Stage], Part]] = {
+    "recognition": recognition,
+    "answers": answers,
+    "asides": asides,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run sections. Returns 0, or 1 when one failed or a bar was missed."""
+    parser = sections.arguments("own", __doc__, SECTIONS)
+    parser.add_argument("--half", choices=(*HALVES, "both"), default="dev", help="which things are asked about")
+    parser.add_argument("--bundle", type=Path, default=Path("work/everyday/bundle"), help="what is served")
+    parser.add_argument("--photographs", type=Path, default=Path("work/everyday"), help="where PyPI's are kept")
+    parser.add_argument("--default-policy", default="", help="the server's, instead of what it chooses itself")
+    parser.add_argument("--policies", nargs="*", default=_PEERS, help="policies of the server to compare with")
+    args = parser.parse_args(arguments)
+    runner = sections.Runner("own", SECTIONS, args, partly=SECTIONS)
+    folder: Path = args.workdir.resolve() / "own-files"
+    settings = {"half": args.half, "bundle": weights(args.bundle), "things": digest(), "default": args.default_policy}
+    log = folder / f"{_name(settings)}.jsonl"
+    if not args.resume:
+        log.unlink(missing_ok=True)
+    with runner.status() as say, ExitStack() as stack:
+        photographs = Photographs(folder / "debian", args.photographs.resolve(), say)
+        flags = ("--default-policy", args.default_policy) if args.default_policy else ()
+        stage = Stage(
+            *(args.bundle.resolve(), args.half, args.policies, flags, args.quick),
+            *(folder, Log(log), photographs, stack, say),
+        )
+        runner.measure(lambda name: _named(SECTIONS[name](stage), args.half), **settings, policies=args.policies)
+    Console().print(f"all that is not right: {folder / args.half}.md", markup=False)
+    return runner.finish(sample=_SAMPLE)
+
+
+async def _quoted(stage: Stage) -> dict[str, list[Told]]:
+    """What the plain rules say, in the order of the questions."""
+    loaded = await encoders(stage.bundle)
+    nearest = await NearestSentences.read([thing for thing in all_things() if thing.stored], loaded.text)
+    return {
+        rule: [
+            Told(await nearest.quote(question.text, stage.asker.recognised(thing), bool(thing.picture), rule))
+            for thing, question in stage.questions
+        ]
+        for rule in RULES
+    }
+
+
+def _named(part: Part, half: str) -> Part:
+    """With the half in each row's name, so that nobody takes figures of one for the other's."""
+    return Part([Row(**{**vars(row), "name": f"{half}: {row.name}"}) for row in part.rows], part.data)
+
+
+def _name(settings: Mapping[str, object]) -> str:
+    """Of the file of answers: another bundle, dataset or code has another."""
+    return sha256(
+        f"{sorted(settings.items())} {code(quizglass, quizglass_client, quizglass_server)}".encode()
+    ).hexdigest()[:12]
+
+
+def _share(some: Sequence[bool]) -> float:
+    return 100 * sum(some) / max(1, len(some))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
