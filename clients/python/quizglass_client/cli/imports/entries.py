@@ -23,6 +23,7 @@ NUMBERS = ("time", "expires_after")
 MOST_PICTURES = 16
 """Most pictures that one entry takes."""
 _LONGEST_LINE = 8 << 20  # bytes; an entry at all its limits has half of that
+_LONGEST_KEY = 60  # characters of a key in a message
 _KEYS = frozenset((*TEXTS, *NUMBERS, "attributes", "pictures"))
 _LINES = (".jsonl", ".ndjson")
 _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
@@ -134,10 +135,11 @@ def read_folder_of_entries(
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON. Raises ValueError where one of two values would be lost."""
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"has the key {next(name for name in names if names.count(name) > 1)!r} twice")
+    made: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in made:
+            raise ValueError(f"has the key {name[:_LONGEST_KEY]!r} twice")
+        made[name] = value
     return made
 
 
@@ -174,7 +176,7 @@ def _entry(record: object, folder: Folder) -> Entry:
         raise ValueError("is not a JSON object")  # as all that is wrong with a line
     unknown = sorted(set(record) - _KEYS)
     if unknown:
-        raise ValueError(f"has the unknown key {unknown[0]!r}; the keys are {', '.join(sorted(_KEYS))}")
+        raise ValueError(f"has the unknown key {unknown[0][:_LONGEST_KEY]!r}; the keys are {', '.join(sorted(_KEYS))}")
     record = {key: value for key, value in record.items() if value is not None}  # pandas writes what is missing so
     attributes, pictures = record.get("attributes", {}), record.get("pictures", [])
     if not isinstance(attributes, dict) or not all(isinstance(value, str) for value in attributes.values()):

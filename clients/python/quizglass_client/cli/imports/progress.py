@@ -15,6 +15,7 @@ from quizglass_client.cli.imports.report import ImportReport
 from quizglass_client.terminal.output import UsageError
 from quizglass_client.types import AddReport
 
+_LONGEST = 2_000  # characters of a message, which may repeat what the file says
 MOST_NAMED = 10_000
 """Refusals of one import that are kept; what comes after these is counted."""
 _MOST_IDS = 1_000_000  # that are told apart, in some 60 MB
@@ -37,7 +38,8 @@ class ImportMemory:
     def refuse(self, line: int, entry_id: str, field: str, message: str) -> None:
         """A line gave no entry."""
         if len(self.refused) < MOST_NAMED:
-            self.refused.append({"line": line, "id": entry_id, "field": field, "message": message})
+            kept = {"id": entry_id, "field": field, "message": message}
+            self.refused.append({"line": line, **{key: value[:_LONGEST] for key, value in kept.items()}})
         else:
             self.more_refused += 1
 

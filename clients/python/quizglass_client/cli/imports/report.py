@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 _MOST_NAMED = 10_000
 """Notes of one kind that are kept by name; what comes after these is counted."""
+_LONGEST = 2_000
+"""Characters of a name or message that are kept: both may repeat what a file says."""
 _MOST_ALIKE = 5
 """Notes with the same words that are shown one by one; `--report` and `--json` have all of them."""
 
@@ -74,7 +76,7 @@ class ImportReport:
         """Count a note, and keep it if there are not too many of its kind."""
         self.counts[note.kind] += 1
         if self.counts[note.kind] <= _MOST_NAMED:
-            self.notes.append(note)
+            self.notes.append(replace(note, name=note.name[:_LONGEST], message=note.message[:_LONGEST]))
 
     def leave_out(self, what: str, count: int = 1) -> None:
         """Count what is left out by rule; `what` in the plural ("redirects")."""

@@ -21,6 +21,7 @@ _INDEX = re.compile(r"__index_level_\d+__")  # how pandas and those who read its
 _NAMELESS = re.compile(r"(unnamed: \d+(\.\d+)*(_level_\d+)?)?", re.IGNORECASE)  # the name pandas gives to none
 _WHOLE = re.compile(r"\d{1,18}")
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
+_LONGEST_NAME = 60  # characters of an attribute's name
 _MOST_SHOWN = 60  # characters of a cell, and columns, in a message
 
 MOST_COLUMNS = 16_384
@@ -67,6 +68,8 @@ class Columns:
                 self._pictures.append((number, name))
             elif _INDEX.fullmatch(name) or _NAMELESS.fullmatch(name):
                 self._passed.append(_PassedOver(number, name))
+            elif len(name) > _LONGEST_NAME and field not in _FIELDS:
+                self._passed.append(_PassedOver(number, name, f"has a name of more than {_LONGEST_NAME} characters"))
             elif column.left_out:
                 self._passed.append(_PassedOver(number, name, column.left_out, column.filled))
             elif field in _FIELDS:
@@ -135,7 +138,7 @@ class _PassedOver:
 
     def say(self, report: ImportReport) -> None:
         """Note what was there."""
-        name = f"column {self._name!r}" if self._name else f"column {self.number + 1}"
+        name = f"column {self._name[:_MOST_SHOWN]!r}" if self._name else f"column {self.number + 1}"
         if not self._filled:
             report.leave_out("empty columns")
         elif self._why:
@@ -158,7 +161,7 @@ def _check(path: Path, names: Sequence[str]) -> None:
     fields = [_field(name) for name in names]
     missing = [name for name in ("id", "title") if name not in fields]
     if missing:
-        known = ", ".join(filter(None, names[:_MOST_SHOWN]))
+        known = ", ".join(name[:_MOST_SHOWN] for name in names[:_MOST_SHOWN] if name)
         raise UsageError(f"{path} has no column {missing[0]!r}; its columns are {known or 'without names'}")
     first: dict[str, str] = {}
     for name, field in zip(names, fields, strict=True):
@@ -168,5 +171,7 @@ def _check(path: Path, names: Sequence[str]) -> None:
         if other is name:
             continue
         if other == name:
-            raise UsageError(f"{path} has the column {name!r} twice, of which one would be lost; rename it")
+            raise UsageError(
+                f"{path} has the column {name[:_MOST_SHOWN]!r} twice, of which one would be lost; rename it"
+            )
         raise UsageError(f"{path} has the columns {other!r} and {name!r}, both for {field}; rename one of them")

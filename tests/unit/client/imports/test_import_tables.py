@@ -91,6 +91,12 @@ def test_what_stands_in_a_column_without_a_name_is_named(table) -> None:
     assert ("column 3" in line, "passed over: 2, the first is 'check this'" in line) == (True, True)
 
 
+def test_a_column_whose_name_no_attribute_can_have_is_named(table) -> None:
+    entries, refused, report = read(table, f"id,title,{'x' * 61},price\na,A,said,12\n")
+    assert (entries["a"].attributes, refused, report.complete) == ({"price": "12"}, [], False)
+    assert "a name of more than 60 characters" in " ".join(report.lines())
+
+
 def test_blank_rows_are_counted_and_lines_are_those_of_the_file(table) -> None:
     entries, refused, report = read(table, 'id,title,text\na,A,"1\n\n2"\n,,\n\nb\nc,C,x\n')
     assert (list(entries), [line.line for line in refused]) == (["a", "c"], [7])

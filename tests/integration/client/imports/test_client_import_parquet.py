@@ -22,7 +22,7 @@ from tests.support.rpc_fakes import png
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 MIB = 1 << 20
 
 

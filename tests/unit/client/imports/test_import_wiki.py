@@ -19,7 +19,7 @@ from quizglass_client.cli.imports.wiki.dump import read_wiki
 from quizglass_client.terminal.output import UsageError
 
 parser = pytest.importorskip("mwparserfromhell")
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def revision(text, number=1, timestamp="2024-06-01T10:00:00Z", more=""):
