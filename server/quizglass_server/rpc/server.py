@@ -53,6 +53,7 @@ from quizglass_server.rpc.transport.connections import Connections
 from quizglass_server.rpc.transport.described import described
 from quizglass_server.rpc.transport.guard import Guard
 from quizglass_server.rpc.transport.incoming import UNASKED_BYTES, Incoming
+from quizglass_server.rpc.transport.listeners import Listeners
 from quizglass_server.rpc.transport.outgoing import Outgoing
 from quizglass_server.rpc.transport.proxies import Proxies
 from quizglass_server.rpc.transport.sockets import Sockets
@@ -158,7 +159,8 @@ async def start_rpc(services: Services) -> RpcServer:
     limits = request_limits(settings, services.assistant.admission.check_room, services.work)
     room = connection_room(settings.max_connections, web=settings.web_port is not None)
     sockets, proxies = Sockets(), Proxies(settings.trusted_proxies)
-    connections = Connections(room.rpc, sockets)
+    listeners = Listeners()
+    connections = Connections(room.rpc, room.rpc_open - room.rpc, sockets, listeners)
     calls = _calls(settings, limits, sockets, Callers(proxies, connections))
     server = grpc.aio.server(options=_options(settings, room), interceptors=[calls])
     # A stream of entries holds up to a commit of them in memory, for as long as its client likes.
@@ -174,7 +176,7 @@ async def start_rpc(services: Services) -> RpcServer:
     names = (*(each.service.full_name for each in served), health.SERVICE_NAME, reflection.SERVICE_NAME)
     reflection.enable_server_reflection(names, server, described(names))
     roles = RoleHealth(status, services.models, services.knowledge)
-    port = sockets.port = _bind(server, settings.host, settings.port)
+    port = sockets.port = listeners.port = _bind(server, settings.host, settings.port)
     watching = asyncio.create_task(connections.watch(), name="watch over connections")
     shown = (port, guard, asking, sessions, served, limits, proxies, room.web)
     rpc = RpcServer(*shown, server, status, roles, look_ahead, watching)

@@ -95,6 +95,15 @@ class Places:
         """Whether a client may take a place and no other has to give way."""
         return may_take(self._held.by_address[client.address], self.most - self._held.total)
 
+    def full_for(self, client: Client) -> bool:
+        """Whether a client gets no place but at the expense of its own address."""
+        return not self.has_room(client) and self._elsewhere(client) is None
+
+    def has_ample_room(self, client: Client) -> bool:
+        """Whether a client's address could take as many places again as it holds."""
+        held = self._held.by_address[client.address]
+        return may_take(held, self.most - self._held.total, held)
+
     def take(self, client: Client) -> Place:
         """A place, which is in use until its holder says that it is idle.
 
@@ -153,16 +162,22 @@ class Places:
 
     def _giving_way(self, client: Client) -> Place | None:
         """The place that a client may take."""
-        held = self._held.by_address
-        heaviest = max(self._idle.keys() - {client.address}, key=held.__getitem__, default=None)
-        if heaviest is not None and held[heaviest] > held[client.address] + 1:
-            return self._first(self._idle[heaviest])
+        if (place := self._elsewhere(client)) is not None:
+            return place
         now = time.monotonic()
         return self._first(
             place
             for place in self._idle.get(client.address, ())
             if place.rested_at <= now or self._held.outweighs(place.client, client)
         )
+
+    def _elsewhere(self, client: Client) -> Place | None:
+        """The place of another address that a client may take."""
+        held = self._held.by_address
+        heaviest = max(self._idle.keys() - {client.address}, key=held.__getitem__, default=None)
+        if heaviest is None or held[heaviest] <= held[client.address] + 1:
+            return None
+        return self._first(self._idle[heaviest])
 
     def _first(self, idle: Iterable[Place]) -> Place | None:
         """Which of the idle places of an address gives way first."""

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import socket
+import sys
 from contextlib import AsyncExitStack, suppress
 
 import grpc
@@ -153,6 +154,36 @@ async def test_prefaces_that_come_again_and_again_leave_room_for_others(tmp_path
         attacking = [asyncio.create_task(again()) for _ in range(24)]
         await eventually(lambda: opened_again > 48)
         for _ in range(10):
+            assert await answered(stage.target)
+        for each in attacking:
+            each.cancel()
+        await asyncio.wait(attacking)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds connections back")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds connections back")
+async def test_more_prefaces_than_grpc_accepts_are_held_back_and_leave_room_for_others(tmp_path):
+    async with serving(tmp_path, max_connections=16) as stage, asyncio.timeout(WAIT_S):
+        opened_again = 0
+
+        async def again():
+            nonlocal opened_again
+            while True:
+                with suppress(OSError):
+                    async with http2(stage.target, source=ATTACKER) as client:
+                        opened_again += 1
+                        await client.until_closed()
+                await asyncio.sleep(0.01)
+
+        async def all_wait():
+            before = opened_again
+            await asyncio.sleep(0.2)
+            return opened_again == before
+
+        attacking = [asyncio.create_task(again()) for _ in range(100)]
+        while not await all_wait():
+            pass
+        for _ in range(20):
             assert await answered(stage.target)
         for each in attacking:
             each.cancel()

@@ -2,19 +2,22 @@
 
 gRPC has one limit for all of them and closes what comes beyond, be it the first of its address. So it is given room for
 more than there are to be; which those are is decided here: at the first call over a connection, and at a look at the
-process's sockets now and then, since gRPC does not say that a connection has been opened.
+process's sockets now and then, since gRPC does not say that a connection has been opened. While nearly all that gRPC
+has room for is taken, addresses that have their share open no more (`listeners`): what was closed would come again at
+once, and take the place of others.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
 from quizglass_server.errors import Overloaded
+from quizglass_server.rpc.transport.listeners import Listeners
 from quizglass_server.rpc.transport.sockets import Address, Sockets, address_of
 from quizglass_server.scheduling.clients import Client, address_group
 from quizglass_server.scheduling.places import Place, Places
@@ -25,9 +28,10 @@ SILENT_S = 60.0
 """A connection over which no call has come is closed after so many seconds, though there is room."""
 _REST_S = 10.0
 """An idle connection makes room for another of its address once it was idle for so long."""
-_TOLD_S, _TOLD_SHARE = 1.0, 0.5
-"""A connection that is one too many has so long to call and be told so, while there are at most so many of these, as a
-share of the places."""
+_TOLD_S = 1.0
+"""A connection that is one too many has so long to call and be told so, if there are few of these."""
+_HELD_BACK_S = 60.0
+"""An address opens no connections for so long, or until it has half of its share."""
 _LOOK_SHARE = 0.05
 """Share of the time, at most, that is spent on looking."""
 _UNHURRIED = 4.0
@@ -48,15 +52,21 @@ class Connections:
 
     Args:
         most: connections that there may be.
+        spare: how many more gRPC accepts.
         sockets: where they are seen and closed.
+        listeners: where they come in.
     """
 
-    def __init__(self, most: int, sockets: Sockets) -> None:
+    def __init__(self, most: int, spare: int, sockets: Sockets, listeners: Listeners) -> None:
         self._places = Places(most, "connections")
+        self._told = spare // 2
         self._sockets = sockets
+        self._listeners = listeners
         self._open: dict[Address, _Connected] = {}
         self._refused: dict[Address, float] = {}
         """Connections without a place, and when they were refused one."""
+        self._held_back: dict[str, float] = {}
+        """Addresses, and until when."""
         self._looked = self._took = 0.0
         """When the latest look ended, and how long it took."""
 
@@ -110,22 +120,39 @@ class Connections:
         there = self._sockets.look()
         for address in self._open.keys() - there:
             self._open.pop(address).place.release()
+        self._settle(there - self._open.keys(), now)
+        for address, connected in list(self._open.items()):
+            if not connected.used and now - connected.since > SILENT_S:
+                self._close(address)
+        self._hold_back(there, now)
+        self._looked = time.monotonic()
+        self._took = self._looked - now
+
+    def _settle(self, came: Iterable[Address], now: float) -> None:
+        """Give connections that have come a place, or close them."""
         refused, self._refused = self._refused, {}
-        told = int(self._places.most * _TOLD_SHARE)
-        for address in there - self._open.keys():
+        for address in came:
             try:
                 self._take(address).place.idle(partial(self._close, address), _REST_S)
             except Overloaded:
                 since = refused.get(address, now)
-                if now - since < _TOLD_S and len(self._refused) < told:
+                if now - since < _TOLD_S and len(self._refused) < self._told:
                     self._refused[address] = since
                 else:
                     self._sockets.close_at(address)
-        for address, connected in list(self._open.items()):
-            if not connected.used and now - connected.since > SILENT_S:
-                self._close(address)
-        self._looked = time.monotonic()
-        self._took = self._looked - now
+
+    def _hold_back(self, there: Collection[Address], now: float) -> None:
+        """While there is hardly room for others, accept none of addresses that have their share."""
+        if len(there) > self._places.most + self._told:
+            groups = {address_group(host) for host, _ in there}
+            full = [group for group in groups if self._places.full_for(Client(group))]
+            self._held_back |= dict.fromkeys(full, now + _HELD_BACK_S)
+        for group in [group for group, until in self._held_back.items() if until <= now or self._is_few(group)]:
+            del self._held_back[group]
+        self._listeners.hold_back(self._held_back)
+
+    def _is_few(self, group: str) -> bool:
+        return self._places.has_ample_room(Client(group))
 
     def _close(self, address: Address) -> None:
         connected = self._open.pop(address, None)
