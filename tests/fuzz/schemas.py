@@ -4,7 +4,6 @@ from contextlib import suppress
 
 from quizglass_server.schemas.conversion import schema_grammar
 from quizglass_server.schemas.limits import SchemaRefused
-from tests.support.engines.gbnf import Gbnf
 
 LONGEST_S = 1.0
 WORDS = (
@@ -16,8 +15,6 @@ WORDS = (
 
 
 def enter(data: bytes) -> None:
-    """Make a grammar of a schema, which can be read back."""
+    """Make a grammar of a schema."""
     with suppress(SchemaRefused):
-        grammar = schema_grammar(data.decode(errors="replace")).text
-        assert grammar.isascii()
-        Gbnf(grammar)
+        assert schema_grammar(data.decode(errors="replace")).text.isascii()
