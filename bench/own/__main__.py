@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
@@ -23,7 +22,7 @@ import quizglass_server
 from bench import sections
 from bench.everyday.setup import encoders
 from bench.fingerprints import code, weights
-from bench.own.asking import Asker, Log, Told, asker
+from bench.own.asking import Asker, Log, Told, serving
 from bench.own.dataset import HALVES, OwnQuestion, OwnThing, all_asides, all_things, digest, of_half
 from bench.own.measures import DEFAULT, Case, answer_rows, by_kind, recognition_rows
 from bench.own.photographs import Photographs
@@ -31,32 +30,25 @@ from bench.own.quoting import RULES, NearestSentences
 from bench.own.report import table, write_report
 from bench.results import Row, at_least, at_most
 from bench.sections import Part
+from bench.worlds import in_own_order
+from quizglass_client import Client
 
 _PEERS = ("image", "both")
 _SAMPLE = 200
 """Of the lists of the data, that are published beside the table."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Stage:
-    """What every section works with; the server is started by the first that asks."""
+    """What every section works with."""
 
     bundle: Path
     half: str
     peers: Sequence[str]
-    flags: Sequence[str]
     quick: bool
     folder: Path
-    log: Log
-    photographs: Photographs
-    open: ExitStack
+    asker: Asker
     say: Callable[[str], None]
-
-    @cached_property
-    def asker(self) -> Asker:
-        """Asks the server, which knows all notes."""
-        self.say("fetching photographs, starting the server, importing the notes")
-        return self.open.enter_context(asker(self.bundle, self.folder, self.log, self.photographs, self.flags))
 
     @property
     def things(self) -> list[OwnThing]:
@@ -81,9 +73,10 @@ def answers(stage: Stage) -> Part:
     told: dict[str, list[Told]] = {name: [] for name in (DEFAULT, *stage.peers)}
     for number, (thing, question) in enumerate(stage.questions):
         stage.say(f"question {number + 1} of {len(stage.questions)}")
-        for name, some in told.items():
+        # In an order that is drawn for each, so that what one has left in the server helps none more than others.
+        for name in in_own_order(question.id, [*told]):
             policy = "" if name == DEFAULT else name
-            some.append(stage.asker.ask(question.id, question.text, thing, policy))
+            told[name].append(stage.asker.ask(question.id, question.text, thing, policy))
     told |= asyncio.run(_quoted(stage))
     cases = {
         name: [
@@ -141,13 +134,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     log = folder / f"{_name(settings)}.jsonl"
     if not args.resume:
         log.unlink(missing_ok=True)
+    flags = ("--default-policy", args.default_policy) if args.default_policy else ()
     with runner.status() as say, ExitStack() as stack:
         photographs = Photographs(folder / "debian", args.photographs.resolve(), say)
-        flags = ("--default-policy", args.default_policy) if args.default_policy else ()
-        stage = Stage(
-            *(args.bundle.resolve(), args.half, args.policies, flags, args.quick),
-            *(folder, Log(log), photographs, stack, say),
-        )
+
+        def connect() -> Client:
+            say("fetching photographs, starting the server, importing the notes")
+            return stack.enter_context(serving(args.bundle.resolve(), folder, photographs, flags))
+
+        asker = Asker(connect, Log(log), photographs)
+        stage = Stage(args.bundle.resolve(), args.half, args.policies, args.quick, folder, asker, say)
         runner.measure(lambda name: _named(SECTIONS[name](stage), args.half), **settings, policies=args.policies)
     Console().print(f"all that is not right: {folder / args.half}.md", markup=False)
     return runner.finish(sample=_SAMPLE)

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 
@@ -17,10 +18,13 @@ from bench.own.pictures import seen, stored
 from quizglass.values import Origin
 from quizglass_client import Answer, AnswerDelta, Client
 from quizglass_client.local import LocalServer
+from quizglass_client.pictures import encode
 
 BUDGET_S = 120.0
 """Of a turn, so that a busy machine changes no answer."""
 _PREFIX = "own/"
+_LOOKING = ("image", "quote")
+"""Policies that look the picture up first; a bundle without a generator has the second alone."""
 
 
 @dataclass(frozen=True)
@@ -66,52 +70,72 @@ class Log:
 
 
 class Asker:
-    """Asks a server about the things' pictures."""
+    """Asks a server about the things' pictures; it is connected to when the first answer is missing."""
 
-    def __init__(self, client: Client, log: Log, photographs: Photographs) -> None:
-        self._client, self._log, self._photographs = client, log, photographs
-        self._pictures: dict[str, bytes] = {}
+    def __init__(self, connect: Callable[[], Client], log: Log, photographs: Photographs) -> None:
+        self._connect, self._log, self._photographs = connect, log, photographs
+        self._shown: dict[str, bytes] = {}
 
     def ask(self, key: str, question: str, thing: OwnThing, policy: str) -> Told:
         """A question about what is seen of a thing, or without a picture if it has none. Empty policy: the default."""
-        return self._log.get(key, policy, lambda: self._ask(question, thing, policy))
+        return self._log.get(key, policy, lambda: self._ask(key, question, thing, policy))
 
     def recognised(self, thing: OwnThing) -> str:
         """The thing that the server takes a picture for; empty: none."""
         if not thing.picture:
             return ""
-        return self.ask(f"{thing.id}/picture", "What is this?", thing, "image").recognised
+        key = f"{thing.id}/picture"
+        return self._log.get(key, "", lambda: self._ask(key, "What is this?", thing, self._looking)).recognised
 
-    def _ask(self, question: str, thing: OwnThing, policy: str) -> Told:
-        picture = self._picture(thing) if thing.picture else None
+    @cached_property
+    def _client(self) -> Client:
+        return self._connect()
+
+    @cached_property
+    def _looking(self) -> str:
+        """A policy that always looks the picture up."""
+        return next(each for each in _LOOKING if each in self._client.capabilities().policies)
+
+    def _ask(self, key: str, question: str, thing: OwnThing, policy: str) -> Told:
+        picture = marked(self._picture(thing), f"{key} {policy}") if thing.picture else None
         began, first, events = perf_counter(), 0.0, []
         for event in self._client.ask(question, picture, policy=policy, budget=BUDGET_S):
             if not first and isinstance(event.payload, AnswerDelta):
                 first = perf_counter() - began
             events.append(event)
         whole = perf_counter() - began
-        answer = Answer.of(events)
-        entries = {item.id: _own(item.entry_id) for item in answer.evidence}
-        found = [item for item in answer.evidence if item.origin is Origin.IMAGE_SEARCH]
-        return Told(
-            answer.text,
-            str(answer.verdict.outcome) if answer.verdict else "",
-            str(answer.verdict.kind) if answer.verdict else "",
-            str(answer.done.abstain_reason),
-            _own(found[0].entry_id) if found else "",
-            [entries[each.evidence_id] for each in answer.done.citations if each.evidence_id in entries],
-            1e3 * (first or whole),
-            1e3 * whole,
-        )
+        return _told(Answer.of(events), 1e3 * (first or whole), 1e3 * whole)
 
     def _picture(self, thing: OwnThing) -> bytes:
-        if thing.id not in self._pictures:
-            self._pictures = {thing.id: seen(thing, self._photographs)}  # one, for questions come thing by thing
-        return self._pictures[thing.id]
+        if thing.id not in self._shown:
+            side = self._client.capabilities().useful_picture_side
+            self._shown = {thing.id: encode(seen(thing, self._photographs), side)}  # one: questions come thing by thing
+        return self._shown[thing.id]
+
+
+def marked(jpeg: bytes, comment: str) -> bytes:
+    """The same picture as another file, so that no cache has it from the question before."""
+    said = comment.encode()
+    return jpeg[:2] + b"\xff\xfe" + (len(said) + 2).to_bytes(2, "big") + said + jpeg[2:]
+
+
+def _told(answer: Answer, first_ms: float, whole_ms: float) -> Told:
+    entries = {item.id: _own(item.entry_id) for item in answer.evidence}
+    found = [item for item in answer.evidence if item.origin is Origin.IMAGE_SEARCH]
+    return Told(
+        answer.text,
+        str(answer.verdict.outcome) if answer.verdict else "",
+        str(answer.verdict.kind) if answer.verdict else "",
+        str(answer.done.abstain_reason),
+        _own(found[0].entry_id) if found else "",
+        [entries[each.evidence_id] for each in answer.done.citations if each.evidence_id in entries],
+        first_ms,
+        whole_ms,
+    )
 
 
 @contextmanager
-def asker(bundle: Path, folder: Path, log: Log, photographs: Photographs, flags: Sequence[str] = ()) -> Iterator[Asker]:
+def serving(bundle: Path, folder: Path, photographs: Photographs, flags: Sequence[str] = ()) -> Iterator[Client]:
     """A server on a bundle that knows every note of both halves, ended afterwards.
 
     The notes of the other half are in the store, too: what nobody asks about is what answers are taken from by mistake.
@@ -121,7 +145,7 @@ def asker(bundle: Path, folder: Path, log: Log, photographs: Photographs, flags:
     with LocalServer(bundle, folder / "knowledge", flags=flags, log=folder / "server.log") as server:
         import_folder(server.target, source)
         with Client(server.target, timeout=2 * BUDGET_S) as client:
-            yield Asker(client, log, photographs)
+            yield client
 
 
 def write_source(folder: Path, photographs: Photographs) -> Path:

@@ -21,13 +21,14 @@ from quizglass_export.everyday.weights import PHOTOGRAPHS
 
 PINS = Path(__file__).with_name("photographs.json")
 """SHA-256 of each photograph, and the versions of Debian's packages that had them."""
-_DEBIAN = {
+DEBIAN = {
     "opencv": ("opencv-doc", "usr/share/doc/opencv-doc/examples"),
     "stamps": (STAMPS, "usr/share/tuxpaint/stamps"),
     "gcompris": ("gcompris-qt-data", "usr/share/gcompris-qt/rcc"),
 }
+"""Package of each source, and the folder that names begin at."""
 _PYPI = ("skimage", "sklearn")
-SOURCES = (*_DEBIAN, *_PYPI)
+SOURCES = (*DEBIAN, *_PYPI)
 
 
 class OtherPhotograph(Exception):
@@ -57,13 +58,13 @@ class Photographs:
         if source in _PYPI:
             fetch(PHOTOGRAPHS, self.workdir, tell=self.say)
             return _checked(name, (self.workdir / "photographs" / path).read_bytes(), digests[name])
-        package, root = _DEBIAN[source]
-        here = _in_package(Path("/") / root, source, path)
+        package, root = DEBIAN[source]
+        here = in_package(Path("/") / root, source, path)
         if here is not None and hashlib.sha256(here).hexdigest() == digests[name]:
             return here
         self.say(f"fetching {package}")
         fetched, version = unpacked(package, self.folder)
-        there = _in_package(fetched / root, source, path)
+        there = in_package(fetched / root, source, path)
         if there is None or hashlib.sha256(there).hexdigest() != digests[name]:
             raise OtherPhotograph(
                 f"{name}: not as in {package} {versions[package]}, of which the notes are; this is {version}. "
@@ -72,7 +73,7 @@ class Photographs:
         return there
 
 
-def _in_package(root: Path, source: str, path: str) -> bytes | None:
+def in_package(root: Path, source: str, path: str) -> bytes | None:
     """A file below a package's folder; None where it is not there."""
     if source == "gcompris":
         bundle, _, name = path.partition("/")

@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 from bench.own.dataset import WAYS, all_things
-from bench.own.photographs import _DEBIAN, PINS, _in_package
+from bench.own.photographs import DEBIAN, PINS, in_package
 from bench.own.pictures import BACKGROUNDS
 from quizglass_export.everyday.weights import PHOTOGRAPHS
 
@@ -28,14 +28,14 @@ def main() -> None:
     digests = {}
     for name in names():
         source, _, path = name.partition(":")
-        if source not in _DEBIAN:
+        if source not in DEBIAN:
             digests[name] = pypi[path]
             continue
-        data = _in_package(Path("/") / _DEBIAN[source][1], source, path)
+        data = in_package(Path("/") / DEBIAN[source][1], source, path)
         if data is None:
-            raise SystemExit(f"{name}: not there; apt install {_DEBIAN[source][0]}")
+            raise SystemExit(f"{name}: not there; apt install {DEBIAN[source][0]}")
         digests[name] = hashlib.sha256(data).hexdigest()
-    record = {"debian": {package: _version(package) for package, _ in _DEBIAN.values()}, "sha256": digests}
+    record = {"debian": {package: _version(package) for package, _ in DEBIAN.values()}, "sha256": digests}
     PINS.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

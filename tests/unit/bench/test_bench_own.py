@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from bench.own.asking import Log, Told
+from bench.own.asking import Log, Told, marked
 from bench.own.dataset import (
     HALVES,
     KINDS,
@@ -194,6 +194,16 @@ def test_what_is_seen_differs_from_what_is_stored_and_is_always_the_same(way: st
     with Image.open(io.BytesIO(seen(thing, drawn))) as image:
         assert image.mode == "RGB"
         assert min(image.size) > 100
+
+
+def test_a_marked_picture_is_the_same_picture_in_another_file() -> None:
+    encoded = io.BytesIO()
+    Image.new("RGB", (8, 8), (200, 30, 30)).save(encoded, "JPEG")
+    plain = encoded.getvalue()
+    ours, others = (marked(plain, comment) for comment in ("aloe/0 both", "aloe/0 image"))
+    assert len({plain, ours, others}) == 3
+    with Image.open(io.BytesIO(plain)) as before, Image.open(io.BytesIO(ours)) as after:
+        assert before.tobytes() == after.tobytes()
 
 
 def qt(files: dict[str, bytes], flags: int = 0) -> bytes:
