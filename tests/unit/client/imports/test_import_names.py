@@ -36,6 +36,7 @@ Capture d’écran 2024-05-01 à 10.22.33|Captura de pantalla 2024-05-01 102233|
 Untitled 1|Untitled-1|Unknown|unnamed|Unbenannt|image0|image|image001|images (4)|Image from iOS|photo
 Photo on 01-05-2024 at 10.22|Foto|Bild 3|Picture1|FullSizeRender|FullSizeRender(1)|fullsizeoutput_1a2b
 tempImageAbCdEf|download (1)|Attachment-1|Clipboard01|Scan0001|Adobe Scan May 1, 2024|vlcsnap-00001
+IMG_2041-Bearbeitet|cropped1234567890|Picsart_24-05-01_10-22-33-123|PB010123|S__12345678|image_67201537|Obrázek 1
 vlcsnap-2024-05-01-10h22m33s123|shutterstock_1234567890|image-asset
 """
 GIVEN = """
