@@ -118,7 +118,7 @@ def test_a_document_that_a_camera_named_is_called_by_its_first_words(stage, impo
     (tmp_path / "IMG_2041.png").write_bytes(png())
     status, report, _ = imported(tmp_path, "--no-compare")
     assert titles(stage) == {"IMG_2041.md": "A red kettle."}
-    assert (status, report["guessed"][0]["name"]) == (1, "IMG_2041.md")
+    assert (status, report["noted"][0]["name"]) == (0, "IMG_2041.md")
 
 
 def test_pictures_are_found_by_names_whose_accents_are_written_otherwise(stage, imported, tmp_path: Path) -> None:

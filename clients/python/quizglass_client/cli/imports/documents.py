@@ -125,7 +125,7 @@ def _by_name(document: Path, text: str, text_format: str, report: ImportReport, 
         return title_of(document)
     words = first_words(text, text_format)
     if words:
-        report.guessed(name, f"a camera or a program gave it this name, so that its first words are its title: {words}")
+        report.noted(name, f"has its first words as a title, since a camera or a program gave it its name: {words}")
     return words or title_of(document)
 
 
