@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quizglass.values import AbstainReason, AnswerKind, FinishReason
+from quizglass.values import AbstainReason, AnswerKind, FinishReason, Plan
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.policies.tools import Tools
@@ -42,6 +42,7 @@ async def answer_by_entry(intent: Intent, tools: Tools) -> Draft | None:
     """
     if intent not in _FROM_ENTRY or (intent in _SEEN and tools.sees_pictures):
         return None
+    tools.fixed(Plan.IMAGE)
     seen = await tools.search_image()
     if seen:
         return await _of_entry(intent, seen, tools)

@@ -49,7 +49,7 @@ class Parts:
             name="dummy", version="1", abstain="I don't know", thresholds=Thresholds(), evidence=EvidenceLimits()
         )
         self.lacking: set[str] = set()
-        bundle = SimpleNamespace(manifest=manifest, name="dummy", version="1", has=self._has)
+        bundle = SimpleNamespace(manifest=manifest, name="dummy", version="1", has=self._has, quotes=False)
         monkeypatch.setattr(app.Bundle, "load", lambda *_: bundle)
         monkeypatch.setattr(app, "load_models", self._load)
         monkeypatch.setattr(app, "open_knowledge", self._open)
@@ -305,7 +305,7 @@ async def test_a_default_policy_that_the_bundle_cannot_serve_is_refused_before_a
     with pytest.raises(SettingsError, match=wanted):
         async with app.running(named):
             pass
-    parts.lacking = {"generator"}
+    parts.lacking = {"generator", "text_encoder"}
     with pytest.raises(SettingsError, match=r"needs generator, .*it can serve no policy"):
         async with app.running(named):
             pass
@@ -345,7 +345,7 @@ async def test_without_a_default_policy_the_best_that_can_be_served_is_taken(
 async def test_a_bundle_without_generator_serves_searches_and_says_so(
     parts: Parts, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    parts.lacking = {"generator"}
+    parts.lacking = {"generator", "text_encoder"}
     async with app.running(settings) as running, grpc.aio.insecure_channel(running.address) as channel:
         asked = assistant_pb2.GetCapabilitiesRequest()
         found = await assistant_pb2_grpc.AssistantServiceStub(channel).GetCapabilities(asked)
