@@ -128,6 +128,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--default-policy", default="", help="the server's, instead of what it chooses itself")
     parser.add_argument("--policies", nargs="*", default=_PEERS, help="policies of the server to compare with")
     args = parser.parse_args(arguments)
+    if not (args.bundle / "manifest.json").is_file():
+        parser.error(f"--bundle: no bundle in {args.bundle}; `make everyday` builds one in work/everyday/bundle")
     runner = sections.Runner("own", SECTIONS, args, partly=SECTIONS)
     folder: Path = args.workdir.resolve() / "own-files"
     settings = {"half": args.half, "bundle": weights(args.bundle), "things": digest(), "default": args.default_policy}
@@ -169,9 +171,8 @@ def _named(part: Part, half: str) -> Part:
 
 def _name(settings: Mapping[str, object]) -> str:
     """Of the file of answers: another bundle, dataset or code has another."""
-    return sha256(
-        f"{sorted(settings.items())} {code(quizglass, quizglass_client, quizglass_server)}".encode()
-    ).hexdigest()[:12]
+    measured = code(quizglass, quizglass_client, quizglass_server)
+    return sha256(f"{sorted(settings.items())} {measured}".encode()).hexdigest()[:12]
 
 
 def _share(some: Sequence[bool]) -> float:
