@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from quizglass_server.scheduling.clients import current_client
+from quizglass_server.scheduling.memory import trim_soon
 from quizglass_server.web.http.asgi import Headers, Message, Receive
+
+_TRIM_BYTES, _TRIM_AFTER_S = 64 * 1024 * 1024, 5.0
 
 
 class TurnedAway(Exception):
@@ -34,6 +37,8 @@ class Bodies:
         self._most_bytes = most_bytes
         self.limit_s = limit_s
         self._bodies: set[Body] = set()
+        self._passed = 0
+        self._trimming: asyncio.TimerHandle | None = None
 
     @contextmanager
     def receiving(self, receive: Receive, most_bytes: int, *, stream: bool) -> Iterator[Body]:
@@ -50,6 +55,18 @@ class Bodies:
             yield body
         finally:
             self._bodies.discard(body)
+            self._let_go(body.received)
+
+    def _let_go(self, size: int) -> None:
+        """Have free memory given back to the system a moment after much of it was: the pieces of bodies are small, and
+        the allocator keeps those."""
+        self._passed += size
+        if self._passed >= _TRIM_BYTES and self._trimming is None:
+            self._trimming = asyncio.get_running_loop().call_later(_TRIM_AFTER_S, self._trim)
+
+    def _trim(self) -> None:
+        self._passed, self._trimming = 0, None
+        trim_soon()
 
     def came(self) -> None:
         """Give up the largest bodies while all together are too much, also those whose clients send nothing more."""
@@ -78,7 +95,8 @@ class Body:
         self._stream = stream
         self._due: float | None = None
         self._waiting: asyncio.Timeout | None = None
-        self._received = 0
+        self.received = 0
+        """Bytes that came."""
         self._taken = False
         self.whole = False
         self.too_much = False
@@ -87,7 +105,7 @@ class Body:
     @property
     def held(self) -> int:
         """Bytes that wait for the rest, or to be read; those of a stream are dealt with as they come."""
-        return 0 if self._taken or self._stream else self._received
+        return 0 if self._taken or self._stream else self.received
 
     def taken(self) -> None:
         """Say that it was read: the application asks for what follows it, or answers."""
@@ -110,8 +128,8 @@ class Body:
             return await self._receive()
         message = await self._in_time()
         self.whole = message["type"] != "http.request" or not message.get("more_body", False)
-        self._received += len(message.get("body", b""))
-        if not self._stream and self._received > self._most_bytes:
+        self.received += len(message.get("body", b""))
+        if not self._stream and self.received > self._most_bytes:
             raise TurnedAway(413, f"the body is more than the {self._most_bytes} bytes that are taken here")
         self._bodies.came()
         if self.too_much and not self.whole:
