@@ -47,6 +47,7 @@ from quizglass_server.models.prompts import (
 )
 from quizglass_server.scheduling.clock import record_engine
 from quizglass_server.scheduling.deadline import deadline
+from quizglass_server.scheduling.priority import Priority, current_priority
 
 ANSWER = "answer"
 """The task whose prompt every generator has."""
@@ -371,7 +372,7 @@ def _state_key(spec: GeneratorPart, files: ModelFiles) -> str:
 
 
 def _urgency() -> Urgency:
-    return Urgency(deadline=deadline())
+    return Urgency(ahead=current_priority() is Priority.AHEAD, deadline=deadline())
 
 
 @contextmanager

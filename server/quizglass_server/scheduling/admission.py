@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from quizglass_server.errors import Overloaded
 from quizglass_server.scheduling.clients import Client, Holdings, current_client
 from quizglass_server.scheduling.places import may_take
+from quizglass_server.scheduling.priority import Priority, at_priority, current_priority
 
 _WEIGHT = 0.25
 _SHORTEST_WAIT_S, _LONGEST_WAIT_S, _FIRST_WAIT_S = 0.05, 30.0, 1.0
@@ -20,7 +21,8 @@ class Admission:
     """Lets `limit` turns run and `queue` more wait. The next is of the address that has fewest running, there of the
     connection that has fewest; of equal ones, of who has waited longest. In a full queue a client that has fewer turns
     takes the place of the latest turn of the one that has most, which is refused. No address runs all turns
-    (`may_take`): of 8 the eighth is kept for one that has none.
+    (`may_take`): of 8 the eighth is kept for one that has none. Engines do the work of an address that has fewer
+    running than another first (`Priority.AHEAD`).
 
     Used as `async with admission.admit():` by every turn and search. A waiter that is cancelled leaves the queue at
     once, so abandoned work never reaches an engine.
@@ -63,7 +65,8 @@ class Admission:
         client = current_client()
         await self._acquire(client)
         try:
-            yield
+            with at_priority(Priority.AHEAD if self._has_fewer(client) else current_priority()):
+                yield
         finally:
             self._learn(client)
             self._release(client)
@@ -104,6 +107,10 @@ class Admission:
 
     def _may_run(self, client: Client) -> bool:
         return may_take(self._running.by_address[client.address], self._limit - self.running)
+
+    def _has_fewer(self, client: Client) -> bool:
+        running = self._running.by_address
+        return running[client.address] < max(running.values())
 
     @property
     def _full(self) -> bool:

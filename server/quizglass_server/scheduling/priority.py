@@ -15,6 +15,8 @@ from enum import Enum
 class Priority(Enum):
     """What somebody waits for, and what can wait for all of that."""
 
+    AHEAD = "ahead"
+    """The same as TURN, for an address that has fewer turns running than another."""
     TURN = "turn"
     """A part of a turn or a search."""
     BACKGROUND = "background"

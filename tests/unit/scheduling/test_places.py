@@ -10,6 +10,7 @@ from quizglass_server.errors import Overloaded
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.clients import Client, address_group, asked_by
 from quizglass_server.scheduling.places import Place, Places, may_take
+from quizglass_server.scheduling.priority import Priority, current_priority
 from quizglass_server.scheduling.shared_cache import SharedCache
 
 NEVER_S = 3600.0
@@ -161,6 +162,22 @@ async def test_turns_of_many_connections_of_one_address_refuse_no_turn_of_anothe
         await asyncio.gather(*(turn.task for turn in (*flood, *many)), return_exceptions=True)
     assert all(turn.task.exception() is None for turn in many)
     assert (admission.running, admission.waiting) == (0, 0)
+
+
+async def test_a_turn_of_an_address_that_has_fewer_goes_ahead():
+    admission, seen = Admission(8, 0), []
+
+    async def ask(address: str) -> None:
+        with asked_by(Client(address)):
+            async with admission.admit():
+                seen.append((address, current_priority()))
+                await asyncio.sleep(0)
+
+    await asyncio.gather(*(ask(address) for address in ("many", "many", "few", "many", "few", "few")))
+    turn, ahead = Priority.TURN, Priority.AHEAD
+    assert [priority for address, priority in seen if address == "many"] == [turn, turn, turn]
+    assert [priority for address, priority in seen if address == "few"] == [ahead, ahead, turn]
+    assert current_priority() is Priority.TURN
 
 
 def test_what_a_cache_keeps_of_one_address_is_not_pushed_out_by_another():

@@ -22,9 +22,16 @@ _Job = tuple[Callable[[], None], Callable[[], bool]]
 
 
 class _Lane:
-    """Threads that work off one queue in order; `behind` is how often they give way to other threads."""
+    """Threads that work off one queue in order, and before it what is to go ahead.
+
+    Args:
+        name: of the threads.
+        threads: how many there are.
+        behind: how often they give way to other threads.
+    """
 
     def __init__(self, name: str, threads: int, behind: int) -> None:
+        self._ahead: deque[_Job] = deque()
         self._jobs: deque[_Job] = deque()
         self._changed = Condition()
         self._closed = False
@@ -33,19 +40,21 @@ class _Lane:
         for thread in self._threads:
             thread.start()
 
-    def put(self, work: Callable[[], None], drop: Callable[[], bool]) -> None:
+    def put(self, work: Callable[[], None], drop: Callable[[], bool], *, ahead: bool) -> None:
         """Queue work. Raises EngineFailed when it is closed."""
         with self._changed:
             if self._closed:
                 raise EngineFailed("the engines are closed; the server is stopping")
-            self._jobs.append((work, drop))
+            (self._ahead if ahead else self._jobs).append((work, drop))
             self._changed.notify()
 
     def drop(self) -> None:
         """Begin nothing more."""
         with self._changed:
             self._closed = True
-            dropped, self._jobs = self._jobs, deque()
+            dropped = [*self._ahead, *self._jobs]
+            self._ahead.clear()
+            self._jobs.clear()
             self._changed.notify_all()
         for _, drop in dropped:
             drop()
@@ -66,8 +75,8 @@ class _Lane:
     def _next(self) -> _Job | None:
         with self._changed:
             while not self._closed:
-                if self._jobs:
-                    return self._jobs.popleft()
+                if jobs := self._ahead or self._jobs:
+                    return jobs.popleft()
                 self._changed.wait()
         return None
 
@@ -75,8 +84,8 @@ class _Lane:
 class EnginePool:
     """A few threads for engines, so that no model ever runs on the event loop.
 
-    Work goes in order of arrival. Background work has threads of its own, one less than there are for turns and at
-    least one, of a lower priority: no turn waits for it to end.
+    Work goes in order of arrival, that of `Priority.AHEAD` first. Background work has threads of its own, one less than
+    there are for turns and at least one, of a lower priority: no turn waits for it to end.
 
     Left open, it is closed when the interpreter ends: a thread that comes back from ONNX Runtime into an interpreter
     that is being taken down would abort the process.
@@ -100,7 +109,8 @@ class EnginePool:
         future: Future[T] = Future()
         at = current_priority() if priority is None else priority
         lane = self._background if at is Priority.BACKGROUND else self._turns
-        lane.put(partial(_fulfil, future, partial(contextvars.copy_context().run, work)), future.cancel)
+        begin = partial(_fulfil, future, partial(contextvars.copy_context().run, work))
+        lane.put(begin, future.cancel, ahead=at is Priority.AHEAD)
         return future
 
     async def run(self, work: Callable[[], T]) -> T:

@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -138,6 +139,20 @@ def test_engine_time_outside_a_stage_is_nobodys() -> None:
     with stage_clock() as later:
         pass
     assert later.us == 0
+
+
+async def test_work_that_goes_ahead_is_begun_first_and_all_else_in_order() -> None:
+    pool, release, began = EnginePool(1), threading.Event(), list[str]()
+    first = asyncio.create_task(pool.run(release.wait))
+    await asyncio.sleep(0)
+    work = []
+    for name, priority in (("a", Priority.TURN), ("b", Priority.AHEAD), ("c", Priority.TURN), ("d", Priority.AHEAD)):
+        with at_priority(priority):
+            work.append(pool.submit(partial(began.append, name)))
+    release.set()
+    await asyncio.gather(first, *map(asyncio.wrap_future, work))
+    pool.close()
+    assert began == ["b", "d", "a", "c"]
 
 
 async def test_work_cancelled_before_it_begins_never_runs() -> None:

@@ -85,8 +85,9 @@ class Engine:
             Busy: too many wait, or its deadline cannot be met because of them; nothing is done for it.
             TooLate: its deadline cannot be met in any case.
         """
-        deadline = request.urgency.deadline
-        request.order = (request.urgency.background, inf if deadline is None else deadline, next(self._arrivals))
+        urgency = request.urgency
+        deadline = inf if urgency.deadline is None else urgency.deadline
+        request.order = (urgency.background, not urgency.ahead, deadline, next(self._arrivals))
         self.load.admit(request)
         self._inbox.put(lambda: self.scheduler.add(request))
 

@@ -1,9 +1,9 @@
 """Which requests take part in the next step.
 
-Prompts are read first come, first served (turns before background work, then by deadline, then by arrival), one after
-the other in pieces: so the first answers begin early instead of all late. Reading goes before writing, but no answer
-waits for it longer than `READING_US`. Answers are written together, as many at once as gives the most tokens a second
-on this machine (`costs`).
+Prompts are read first come, first served (turns before background work, those of an address that has fewer turns than
+another before others, then by deadline, then by arrival), one after the other in pieces: so the first answers begin
+early instead of all late. Reading goes before writing, but no answer waits for it longer than `READING_US`. Answers are
+written together, as many at once as gives the most tokens a second on this machine (`costs`).
 """
 
 from __future__ import annotations

@@ -56,6 +56,8 @@ class Urgency:
 
     background: bool = False
     """Work for a guess: turns go first, and answers that are being written hardly feel it."""
+    ahead: bool = False
+    """Whether it goes before other turns: of an address that has fewer of them than another."""
     deadline: float | None = None
     """`time.monotonic()`, which all processes share, after which nobody waits for the result."""
 

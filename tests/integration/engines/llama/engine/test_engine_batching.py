@@ -88,15 +88,21 @@ def test_first_tokens_come_one_after_the_other(engine: Engine) -> None:
     assert firsts == [0, 1, 2, 3]
 
 
-def test_turns_go_before_background_work_and_those_with_the_nearest_deadline_first(engine: Engine) -> None:
+def test_turns_go_before_background_work_those_ahead_first_and_then_the_nearest_deadline(engine: Engine) -> None:
     far = 1e12
-    urgency = [Urgency(background=True), Urgency(), Urgency(deadline=far), Urgency(deadline=far - 1)]
+    urgency = [
+        Urgency(background=True),
+        Urgency(),
+        Urgency(deadline=far),
+        Urgency(deadline=far - 1),
+        Urgency(ahead=True),
+    ]
     asked = [ask(engine, prompt(f"{index} " + LONG, seed=None), 1, each) for index, each in enumerate(urgency)]
     ended: list[int] = []
     while engine.pending:
         engine.step()
         ended += [index for index, (_, request) in enumerate(asked) if request.ended and index not in ended]
-    assert ended == [3, 2, 1, 0]
+    assert ended == [4, 3, 2, 1, 0]
 
 
 def sizes_of_steps(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> list[int]:
