@@ -17,7 +17,7 @@ from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
-from quizglass_server.steps.language.pronouns import points
+from quizglass_server.steps.language.pronouns import may_point
 from quizglass_server.steps.language.wording import shares_name
 
 
@@ -57,4 +57,4 @@ def _is_meant(passage: Evidence, question: str, tags: Sequence[str], seen: Seque
     """
     if any(shares_name(text, passage.title) for text in (question, *tags)):
         return True
-    return not seen and not points(question)
+    return not seen and not may_point(question)

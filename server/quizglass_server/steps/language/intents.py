@@ -85,12 +85,13 @@ _KIND = (
 _IDENTITY = (
     rf"(?:what|which) (?!{_ATTRIBUTE}\b)(?:[\w-]+ )?(?!{_ATTRIBUTE}\b)[\w-]+ {_BE} {_THIS}",
     rf"(?:what|who) {_BE} (?:this|that|these|those) (?!(?:{_ATTRIBUTE}|{_NO_NOUN})\b)[\w-]+",
+    r"who (?:is|are|was|were) (?:this|that|these|those) (?:little|old|young|big|small|nice) [\w-]+",
     rf"(?:what|who|which)(?: on earth| the heck| the hell)? {_BE} {_THIS}(?: {_SORT}| one)?(?: called| named)?",
     rf"(?:what|who) {_THIS} {_BE}(?: called)?",
     rf"what (?:do you|does one|do they|do we|do people|do i|would you) call {_THIS}(?: {_NOUN})?",
-    rf"what {_BE} (?:{_THIS}|{_THE} {_NOUN}) (?:called|named)",
+    rf"what {_BE} (?:{_THIS}|(?:this|that|these|those) {_NOUN}) (?:called|named)",
     rf"what {_BE} (?:the )?names? of {_THIS}(?: {_NOUN})?",
-    rf"what {_BE} (?:its|his|her|their|the|{_THE} [\w-]+'s) names?",
+    rf"what {_BE} (?:its|his|her|their|the|(?:this|that) [\w-]+'s) names?",
     rf"(?:name|identify|recogni[sz]e) (?:this|that|it|these)(?: {_SORT})?",
     r"(?:what|who) (?:am|are) (?:i|we) (?:looking at|seeing|holding|pointing at|facing|standing (?:in front of|at))",
     r"what (?:have i|have we|did i|do i have|do we have)(?: got| find| found)?(?: in my hands?)?",
@@ -127,13 +128,13 @@ _TALK = {
     ),
     Intent.THANKS: (
         r"(?:many |ok |okay |great |cool )?(?:thanks|thank you|thx|ty|cheers)(?: (?:so|very) much| a lot| a bunch)?"
-        r"(?: for .{1,40})?",
+        r"(?: (?:for|that|this) .{1,40})?",
         r"(?:ok|okay|great|good|cool|nice|perfect|awesome|alright|all right|got it|i see|understood|well done"
         r"|never ?mind|sure|wow|fine)(?: (?:cool|great|thanks|thank you|job|work|one))*",
     ),
     Intent.FAREWELL: (
-        r"(?:good)?bye(?: bye)?(?: now)?|see you(?: later| soon| tomorrow)?|good night|farewell|talk to you later",
-        r"that is all|that will be all|stop",
+        r"(?:good)?bye(?: bye)?(?: (?:for )?now)?|see you(?: later| soon| tomorrow)?|good night|farewell",
+        r"talk to you later|that is all|that will be all|stop",
     ),
     Intent.ABOUT_ASSISTANT: (
         r"(?:who|what) are you|what is your name|what are you called|who (?:made|built|created|wrote|programmed) you",

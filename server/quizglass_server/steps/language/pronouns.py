@@ -9,12 +9,19 @@ import re
 
 SPOKEN_OF = re.compile(r"\b(?:it|its|they|them|their|theirs)\b", re.IGNORECASE)
 """What points at the thing that was spoken of last."""
+_BEINGS = re.compile(r"\b(?:he|him|his|she|her|hers|that|those)\b", re.IGNORECASE)
+"""What points at a being or a thing that is seen or was spoken of; "that" and "her" are other words as well."""
 _SEEN = re.compile(r"\b(?:this|these)\b", re.IGNORECASE)
 
 
 def says_this(question: str) -> bool:
     """Whether it points at the thing that is seen."""
     return _SEEN.search(question) is not None
+
+
+def may_point(question: str) -> bool:
+    """Whether it may say "this", "it", "he" or "her" of what it is about, and so names nothing by itself."""
+    return points(question) or _BEINGS.search(question) is not None
 
 
 def points(question: str) -> bool:

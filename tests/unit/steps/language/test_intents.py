@@ -6,6 +6,7 @@ from quizglass_server.steps.language.intents import Intent, intent_of
 
 ASKED = {
     Intent.IDENTITY: """
+        Who is this little one?
         What is this?
         What's this?
         whats this
@@ -68,6 +69,7 @@ ASKED = {
         Are you there?
     """,
     Intent.THANKS: """
+        Thanks a lot, that helped.
         thanks
         Thank you!
         ok cool thanks
@@ -75,6 +77,7 @@ ASKED = {
         got it
     """,
     Intent.FAREWELL: """
+        Bye for now
         Bye
         stop
         See you later
@@ -87,6 +90,9 @@ ASKED = {
         What's your name?
     """,
     Intent.FACT: """
+        What was my landlady called?
+        What was our guide's name?
+        Whose dog is this?
         And this?
         What about it?
         What is written on the sign?
