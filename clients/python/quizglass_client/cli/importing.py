@@ -63,7 +63,9 @@ class Source:
 def add_command(commands: subcommands.Subcommands) -> None:
     """Declare `import`."""
     made = commands.add("import", import_entries, "import a folder or a file of entries")
-    what = "entries.jsonl or a folder with it, CSV, Parquet, a MediaWiki dump, or a folder of texts and pictures"
+    what = (
+        "entries.jsonl or a folder with it, CSV, Parquet, a MediaWiki dump, or a folder of texts and pictures, or one"
+    )
     subcommands.file(made.add_argument("path", type=Path, metavar="DIR|FILE", help=what))
     resume = "remembers there how far it got, and goes on from there when it is given again"
     subcommands.file(made.add_argument("--resume", type=Path, metavar="FILE", help=resume))

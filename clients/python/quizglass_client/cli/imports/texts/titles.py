@@ -39,9 +39,11 @@ def _of_markdown(text: str) -> str:
         # Up to the end of a line: what is cut off within one would be another line.
         part = text if len(text) <= size else text[: max(text.rfind("\n", 0, size), 0) or size]
         found = outline(_MARKDOWN.render(part)).headings
-        title = _alone_at_the_top(found) or _first(found, 1)
-        if (title and "[" not in title and len(found) > 1) or len(text) <= size:
-            break  # a link may be resolved by a line further below, and the level of a heading by another
+        highest = _first(found, 1)
+        title = _alone_at_the_top(found) or highest
+        # A link may be resolved by a line further below, and a heading of a lower level may have others beside it.
+        if (title and title == highest and "[" not in title) or len(text) <= size:
+            break
     return title
 
 
