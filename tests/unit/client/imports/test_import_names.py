@@ -48,7 +48,7 @@ decade|facade|Snow White|Polish|x-ray|Model S|Leica M3|Nutella 3017620422003|Scr
 Final|Pro
 """
 OF_SYSTEMS = """
-.koala.jpg|._koala.jpg|.thumbnails|.DS_Store|@eaDir|#recycle|Thumbs.db|desktop.ini|__MACOSX|$RECYCLE.BIN|lost+found
+.koala.jpg|._koala.jpg|.thumbnails|.DS_Store|@eaDir|#recycle|Thumbs.db|desktop.ini|@__thumb|ZbThumbnail.info|__MACOSX|$RECYCLE.BIN|lost+found
 IMG_2041.AAE|IMG_2041.xmp|~$koala.docx|koala.md~
 """
 

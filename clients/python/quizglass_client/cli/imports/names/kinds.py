@@ -17,8 +17,8 @@ PICTURES = frozenset(_PICTURES.split())
 """Endings of pictures."""
 
 _SYSTEMS = re.compile(
-    r"\..*|@eadir|@tmp|@recycle|#recycle|#snapshot|\$recycle\.bin|system volume information|__macosx|lost\+found|"
-    r"thumbs\.db|ehthumbs(_vista)?\.db|desktop\.ini|picasa\.ini|icon\r|.+\.(aae|xmp|thm|lrv)|~\$.*|.*~",
+    r"\..*|@eadir|@tmp|@recycle|@__thumb|#recycle|#snapshot|\$recycle\.bin|recycler|system volume information|__macosx|"
+    r"lost\+found|thumbs\.db(:.*)?|zbthumbnail\.info|ehthumbs(_vista)?\.db|desktop\.ini|picasa\.ini|icon\r|.+\.(aae|xmp|thm|lrv)|~\$.*|.*~",
     re.IGNORECASE | re.DOTALL,
 )
 """What is hidden, what systems, network storage and editors leave behind, and settings beside a photograph."""
