@@ -62,9 +62,14 @@ def run_import(target: str, path: Path) -> Ran:
         watch = MemoryWatch(process.pid)
         timer = threading.Timer(_KILLED_S, process.send_signal, [signal.SIGKILL])
         timer.start()
-        _, ended, usage = os.wait4(process.pid, 0)
+        try:
+            _, ended, usage = os.wait4(process.pid, 0)
+        except BaseException:  # interrupted: what was started ends too
+            process.kill()
+            raise
+        finally:
+            timer.cancel()
         process.returncode = os.waitstatus_to_exitcode(ended)
-        timer.cancel()
         peak = max(watch.end(), usage.ru_maxrss / 1024)
         seconds = perf_counter() - began
         written, errors = (_content(file) for file in (out, err))
