@@ -41,7 +41,7 @@ class Ran:
         """How it ended otherwise than with a report or a message; empty: it did not."""
         if self.status not in _STATUSES:
             return f"status {self.status}: {self.errors[-300:]}"
-        if "Traceback (most recent call last)" in self.errors:
+        if "Traceback (most recent call last)" in self.errors or self.errors.startswith("usage:"):
             return self.errors[-300:]
         return "" if self.report or self.errors.strip() else "no report and no message"
 
@@ -52,13 +52,7 @@ def run_import(target: str, path: Path) -> Ran:
     command += ["knowledge", "import", str(path), "--json", "--no-compare"]
     with TemporaryFile() as out, TemporaryFile() as err:
         began = perf_counter()
-        process = subprocess.Popen(
-            [*command, str(path), "--json", "--no-compare"],
-            stdout=out,
-            stderr=err,
-            stdin=subprocess.DEVNULL,
-            preexec_fn=_bound,
-        )
+        process = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL, preexec_fn=_bound)
         watch = MemoryWatch(process.pid)
         timer = threading.Timer(_KILLED_S, process.send_signal, [signal.SIGKILL])
         timer.start()

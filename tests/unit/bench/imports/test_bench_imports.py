@@ -10,7 +10,7 @@ import pytest
 from bench.imports.__main__ import SHARES
 from bench.imports.drawing import PLAIN, Drawn, Seen, damaged
 from bench.imports.judging import Arrived, losses
-from bench.imports.running import Ran
+from bench.imports.running import Ran, run_import
 
 
 def drawn(kind: str, number: int, folder: Path) -> Drawn:
@@ -99,3 +99,11 @@ def test_an_end_without_a_word_is_a_crash() -> None:
     assert Ran(-9, 1.0, 60.0, "").crash
     assert Ran(1, 1.0, 60.0, "Traceback (most recent call last)\n").crash
     assert Ran(1, 1.0, 60.0, "").crash
+    assert Ran(2, 1.0, 60.0, "usage: quizglass knowledge import\n").crash
+
+
+def test_the_command_is_one_that_there_is(tmp_path: Path) -> None:
+    (tmp_path / "e.jsonl").write_text('{"id": "a", "title": "A"}')
+    tried = run_import("127.0.0.1:1", tmp_path / "e.jsonl")
+    assert (tried.status, "127.0.0.1:1" in tried.errors) == (3, True)  # no server is there
+    assert 10 < tried.peak_mib < 1000
