@@ -110,7 +110,7 @@ def test_probabilities_are_compared_with_those_of_the_checkpoint(tmp_path: Path,
         (b"tench\nkoala\n\xff\n", {}, r"labels\.txt: cannot be read"),
         (b"tench\nkoala\ntower\n", {"labels": "no.txt"}, r"no\.txt: missing; roles\.tagger\.labels must name a file"),
         (b"tench\nkoala\ntower\n", {"sha256": "0" * 64}, r"SHA-256 is .*, the recipe says 0000"),
-        (b"tench\nkoala\ntower\n", {"output": "probabilities"}, r"must be pixel_values and probabilities"),
+        (b"tench\nkoala\ntower\n", {"output": "probabilities"}, r"outputs are logits; probabilities is not among them"),
     ],
 )
 def test_a_ready_made_tagger_that_does_not_fit_is_refused(
