@@ -70,9 +70,11 @@ async def under(setup: Setup, served: Victim, attack: Attack) -> tuple[list[Row]
     before = tree_mib(served.pid)
     watch = MemoryWatch(served.pid)
     async with neighbour(served.target) as waits:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(setup.count(10, 2)):
-                await repeated(lambda: attack.send(served, became), attack.at_once)
+        attacking = asyncio.ensure_future(repeated(lambda: attack.send(served, became), attack.at_once))
+        await asyncio.wait({attacking}, timeout=setup.count(10, 2))
+        while not attacking.done():  # a library may have taken the cancellation for its call's
+            attacking.cancel()
+            await asyncio.wait({attacking}, timeout=5)
     peak = watch.end() - before
     await asyncio.sleep(setup.count(int(KEPT_AFTER_S), 1) if attack.many else 2)
     kept = tree_mib(served.pid) - before
