@@ -1,4 +1,4 @@
-"""JSON schemas drawn by seed: of every keyword, side by side as programs write them and as nobody would."""
+"""JSON schemas drawn by seed: of every keyword, as programs write them and as none would."""
 
 from __future__ import annotations
 

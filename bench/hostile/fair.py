@@ -47,7 +47,7 @@ async def run(setup: Setup) -> Part:
     part = Part()
     attacks: dict[str, tuple[int, Hold]] = {
         "48 callers over 48 connections": (48, _call),
-        "24 streams of chat that nobody reads": (24, _unread),
+        "24 unread streams of chat": (24, _unread),
         "256 idle Attach": (256, _attach),
         "512 connections kept alive": (512, _keep_alive),
         "256 bodies that drip": (256, _drip),

@@ -113,7 +113,7 @@ def _attacks(setup: Setup) -> Sequence[Attack]:
         Attack("Connect SearchEntries, 30 MiB of empty kinds", over_http(_SEARCH, _PROTO, kinds)),
         Attack("a session's questions with 120,000 empty exchanges", _conversing(setup.count(120_000, 1000))),
         Attack("48 questions of 30 MB of unknown fields", _grpc(_ASK, _unknown(setup.count(30_000_000, 1000))), 48),
-        Attack("200 pages of entries over HTTP that nobody reads", _unread_page, 200),
+        Attack("200 unread pages of entries over HTTP", _unread_page, 200),
         Attack("4,000 pipelined pages of entries", _pipelined(setup.count(4000, 10)), 1),
         Attack(
             "64 gzipped requests of 31 KB over HTTP",

@@ -165,7 +165,7 @@ async def _quoted(stage: Stage) -> dict[str, list[Told]]:
 
 
 def _named(part: Part, half: str) -> Part:
-    """With the half in each row's name, so that nobody takes figures of one for the other's."""
+    """The half stands in each row's name, to keep the figures of both apart."""
     return Part([Row(**{**vars(row), "name": f"{half}: {row.name}"}) for row in part.rows], part.data)
 
 

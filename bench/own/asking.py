@@ -138,7 +138,7 @@ def _told(answer: Answer, first_ms: float, whole_ms: float) -> Told:
 def serving(bundle: Path, folder: Path, photographs: Photographs, flags: Sequence[str] = ()) -> Iterator[Client]:
     """A server on a bundle that knows every note of both halves, ended afterwards.
 
-    The notes of the other half are in the store, too: what nobody asks about is what answers are taken from by mistake.
+    The notes of the other half are in the store, too: entries that are not asked about are distractors.
     """
     source = write_source(folder / "source", photographs)
     shutil.rmtree(folder / "knowledge", ignore_errors=True)  # of another bundle, or of notes that have gone

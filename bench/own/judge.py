@@ -32,7 +32,7 @@ _ONE_WORD = re.compile(r"(yes|no)\s*(?:[,.!;]|$)", re.IGNORECASE)
 """An answer that begins with the word itself; not "No soil, no turf"."""
 _DOUBT = ("may be", "might be", "could be")
 _TELLS = 2
-"""Of what is listed of a thing, an answer to "Tell me about it" says so much."""
+"""Share of a thing's listed facts that an answer to "Tell me about it" has to say."""
 
 
 class Judged(StrEnum):

@@ -1,4 +1,4 @@
-"""The pictures of a thing: as it is stored, and as it is seen when somebody asks about it.
+"""The pictures of a thing: as it is stored, and as it is seen in questions.
 
 Where there is no second photograph the first is changed, always in the same way for one thing: seen from the side,
 cut, in poor light, or somewhere in a photograph of other things.

@@ -4,5 +4,5 @@ import os
 
 import quizglass_server  # noqa: F401  # before any library that would call home
 
-# What transformers warns of is its own past and its own defaults, which nobody who builds a bundle chose.
+# transformers warns about its own defaults, which are not a choice of the bundle's builder.
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")

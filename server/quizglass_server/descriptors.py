@@ -99,7 +99,7 @@ def connection_room(wanted: int, *, web: bool) -> ConnectionRoom:
     allowed = connections_allowed(wanted)
     room = for_connections()
     for_web = min(MOST_WEB_CONNECTIONS, room // 3) if web else 0
-    room -= for_web * 9 // 8  # some have none of the places for connections, and are told so
+    room -= for_web * 9 // 8  # some get no place, and a refusal
     rpc = min(allowed, room) if wanted else max(1, min(allowed, room * 3 // 4))
     return ConnectionRoom(rpc, min(2 * rpc, max(rpc, room)), for_web)
 

@@ -3,7 +3,7 @@
 At the start it is the system's clock, unless a store remembers a later time: a clock that was set back does not bring
 expired entries back or make others live longer. From then on it counts seconds that pass, not what the system's clock
 is set to: a clock that jumps ahead while the server runs expires no entry early and ends no dialogue. While something
-expires, a store is told the time with every commit, every hour and when it is closed; a server that is killed loses no
+expires, a store takes the time with every commit, every hour and when it is closed; a server that is killed loses no
 more than that hour. A server that started with a wrong clock keeps to it until it is started again.
 """
 

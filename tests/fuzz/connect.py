@@ -43,7 +43,7 @@ def methods() -> list[ConnectMethod]:
 
 
 def enter(data: bytes) -> None:
-    """Answer one request. A failure that nobody foresaw is told, too."""
+    """Answer one request, which must not end as a failure of the server."""
     if not data:
         return
     method, raw = methods()[data[0] % len(methods())], data[1:]

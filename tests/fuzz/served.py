@@ -29,7 +29,7 @@ class Refused(Exception):
 
 
 class Context:
-    """What servicers ask of a call's context. An error that nobody foresaw is a failure of the server."""
+    """What servicers ask of a call's context. An unexpected error is a failure of the server."""
 
     def time_remaining(self) -> float | None:
         return 5.0

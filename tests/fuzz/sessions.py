@@ -29,7 +29,7 @@ def served() -> Served:
 
 
 def enter(data: bytes) -> None:
-    """Say everything, and hear what comes of it. A failure that nobody foresaw is told, too."""
+    """Send everything and read the answers, none of which may be a failure of the server."""
     converse, messages = served().handler(_CONVERSE), Messages(served().reader(_CONVERSE), [_OPEN, *pieces(data)])
     heard = served().do(answered(converse(messages, Context())))
     served().rpc.sessions.end()

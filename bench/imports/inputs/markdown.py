@@ -51,7 +51,7 @@ def draw(random: Random, folder: Path) -> Drawn:
 
 
 def seen(raw: bytes, name: str) -> list[Seen]:
-    """The words that somebody reads who has the note rendered, and those of its front matter."""
+    """Words of the rendered note, and of its front matter."""
     text = raw.decode("utf-16", "replace") if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else raw.decode("latin-1")
     text = text.removeprefix("\ufeff").removeprefix("\xef\xbb\xbf").replace("\r\n", "\n").replace("\r", "\n")
     before, body = _front(text)

@@ -60,7 +60,7 @@ def draw(random: Random, folder: Path) -> Drawn:
 
 
 def seen(raw: bytes, name: str) -> list[Seen]:
-    """The words that somebody sees who opens the page, but for what is no content."""
+    """Words that the opened page shows, without what is no content."""
     return seen_in(shown(raw.decode("latin-1")), [name])
 
 

@@ -54,7 +54,7 @@ def encode(picture: PictureLike, side: int, field: str = "picture") -> bytes:
     A JPEG, PNG or WebP that is small enough or far too oblong is handed on untouched, and so is what is no picture: the
     server is the judge of that. Anything else becomes a JPEG: its first frame, upright by its EXIF orientation, in
     sRGB by its colour profile. A file is handed on only if it is a picture: no other file leaves this machine because
-    somebody has named it.
+    a person has named it.
 
     Raises:
         InvalidRequest: the file does not exist, cannot be read, or is no picture; or it has to be made smaller and is

@@ -45,7 +45,7 @@ class Picture:
     def key(self) -> bytes:
         """What work on it is kept by: 32 bytes, others for each owner.
 
-        Nobody can tell by how long an answer takes whether another client has shown the same picture.
+        The time of an answer does not show whether another client has sent the same picture.
         """
         return owned(self.sha256, self.owner)
 

@@ -313,7 +313,7 @@ def at(place: str, *parts: str | int) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as it is told in an error, cut where it is long."""
+    """A value as errors show it, cut where it is long."""
     written = repr(value)
     return written if len(written) <= _SHOWN else f"{written[:_SHOWN]}..."
 

@@ -109,9 +109,9 @@ class Answers(StrEnum):
     """How a bundle's answers come about."""
 
     WRITE = "write"
-    """The generator reads well: it writes them, and its words are told as they come."""
+    """The generator reads well: it writes them, and its words are streamed."""
     QUOTE = "quote"
-    """In sentences of the evidence; where a policy has the generator write, that is checked before it is told."""
+    """Sentences of the evidence; what a generator writes under another policy is checked before it is sent."""
 
 
 class EvidenceLimits(ManifestPart):
@@ -158,7 +158,7 @@ class Tuning(Thresholds, EvidenceLimits):
 
     @property
     def checks_first(self) -> bool:
-        """Whether what a generator writes is told only once it was checked: a quote may have to take its place."""
+        """Whether a generator's words are held back until they are checked: a quote may replace them."""
         return self.answers is Answers.QUOTE and self.quote_accept is not None
 
     @classmethod

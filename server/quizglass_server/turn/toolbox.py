@@ -274,7 +274,7 @@ class Toolbox:
         return draft
 
     def _stands(self, draft: Draft) -> bool:
-        """Whether a draft is told as it is: what was told already, and what the evidence says."""
+        """Whether a draft stays: it was streamed already, or the evidence supports it."""
         tuning, answer = self._resources.tuning, draft.text.strip()
         if self._journal.answering:
             return True

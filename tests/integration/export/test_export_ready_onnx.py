@@ -83,7 +83,7 @@ def test_a_ready_made_cross_encoder_is_taken_in_as_it_is(tmp_path: Path, labels:
 def test_an_output_of_another_name_is_named_and_taken(
     tmp_path: Path, role: str, make: Any, kind: str, taken: str
 ) -> None:
-    """As libraries write them, with outputs beside it that nobody reads."""
+    """As libraries write them, with further outputs that are not read."""
     checkpoint = make(tmp_path / "checkpoint", kind)
     made, _ = exported_role(tmp_path, role, {"checkpoint": checkpoint}, 4)
     file = theirs(tmp_path, role, made)

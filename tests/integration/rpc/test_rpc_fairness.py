@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import socket
 import sys
+from collections import Counter
 from contextlib import AsyncExitStack, suppress
 
 import grpc
@@ -138,21 +139,21 @@ async def test_bare_prefaces_leave_room_for_others_and_are_closed(tmp_path, monk
         await eventually(lambda: all(each.closed for each in prefaces))
 
 
+async def reopening(target, opened, pause_s):
+    """Open a bare connection again each time it is closed, and count that."""
+    while True:
+        with suppress(OSError):
+            async with http2(target, source=ATTACKER) as client:
+                opened["again"] += 1
+                await client.until_closed()
+        await asyncio.sleep(pause_s)
+
+
 async def test_prefaces_that_come_again_and_again_leave_room_for_others(tmp_path):
     async with serving(tmp_path, max_connections=16) as stage, asyncio.timeout(WAIT_S):
-        opened_again = 0
-
-        async def again():
-            nonlocal opened_again
-            while True:
-                with suppress(OSError):
-                    async with http2(stage.target, source=ATTACKER) as client:
-                        opened_again += 1
-                        await client.until_closed()
-                await asyncio.sleep(0.1)
-
-        attacking = [asyncio.create_task(again()) for _ in range(24)]
-        await eventually(lambda: opened_again > 48)
+        opened = Counter[str]()
+        attacking = [asyncio.create_task(reopening(stage.target, opened, 0.1)) for _ in range(24)]
+        await eventually(lambda: opened["again"] > 48)
         for _ in range(10):
             assert await answered(stage.target)
         for each in attacking:
@@ -161,26 +162,16 @@ async def test_prefaces_that_come_again_and_again_leave_room_for_others(tmp_path
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds connections back")
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds connections back")
 async def test_more_prefaces_than_grpc_accepts_are_held_back_and_leave_room_for_others(tmp_path):
     async with serving(tmp_path, max_connections=16) as stage, asyncio.timeout(WAIT_S):
-        opened_again = 0
-
-        async def again():
-            nonlocal opened_again
-            while True:
-                with suppress(OSError):
-                    async with http2(stage.target, source=ATTACKER) as client:
-                        opened_again += 1
-                        await client.until_closed()
-                await asyncio.sleep(0.01)
+        opened = Counter[str]()
 
         async def all_wait():
-            before = opened_again
+            before = opened["again"]
             await asyncio.sleep(0.2)
-            return opened_again == before
+            return opened["again"] == before
 
-        attacking = [asyncio.create_task(again()) for _ in range(100)]
+        attacking = [asyncio.create_task(reopening(stage.target, opened, 0.01)) for _ in range(100)]
         while not await all_wait():
             pass
         for _ in range(20):

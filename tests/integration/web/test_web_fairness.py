@@ -134,7 +134,7 @@ async def test_a_phone_with_six_connections_and_four_glasses_behind_one_address_
 
 
 async def test_idle_connections_of_one_address_make_room_for_its_next(served):
-    """As where all come through a proxy that nobody trusts."""
+    """As where all come through an untrusted proxy."""
     async with AsyncExitStack() as stack:
         first, *_ = await held(served, stack, idle, 14)
         while (answer := await ask_from(served, ATTACKER)).status == 503:

@@ -63,7 +63,7 @@ def test_the_longest_idle_place_of_the_address_that_has_most_goes_to_one_that_ha
         places.take(Client(address)).idle(lambda name=name: gone.append(name), NEVER_S)
     places.take(Client("modest"))
     assert (gone, len(places)) == (["b"], 4)
-    with pytest.raises(Overloaded):  # nobody has more than one more now
+    with pytest.raises(Overloaded):  # none has more than one more now
         places.take(Client("modest"))
 
 

@@ -57,7 +57,7 @@ class Ingest:
         self._embedders = Embedders(text_encoder, image_encoder)
         self._decode = decode
         self._writing: asyncio.Task[None] | None = None
-        """The latest commit, which is finished even if nobody waits for it."""
+        """The latest commit, which is finished even if its caller has gone."""
 
     async def all_of(
         self,

@@ -46,7 +46,7 @@ class _Field:
 
     path: str
     most: int | None
-    """Items that it may have, as a client is told; None: it is not repeated, or may have any number."""
+    """Most items, as errors name them; None: it is not repeated, or may have any number."""
     converted: int
     repeated: bool
     picture: bool

@@ -1,4 +1,4 @@
-"""What is told of bytes that are no request."""
+"""Error message for bytes that are no request."""
 
 from __future__ import annotations
 

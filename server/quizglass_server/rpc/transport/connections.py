@@ -1,4 +1,4 @@
-"""Shares the connections to gRPC's port out between addresses, and closes those that nobody uses.
+"""Shares the connections to gRPC's port out between addresses, and closes idle ones.
 
 gRPC has one limit for all of them and closes what comes beyond, be it the first of its address. So it is given room for
 more than there are to be; which those are is decided here: at the first call over a connection, and at a look at the

@@ -43,7 +43,7 @@ async def to_its_end(work: Coroutine[Any, Any, Result]) -> Result:
 def _over(task: asyncio.Task[Any]) -> None:
     _GOING_ON.discard(task)
     if not task.cancelled():
-        task.exception()  # if nobody waits, nobody hears of it
+        task.exception()  # retrieved, or asyncio logs it where the caller has gone
 
 
 def _named(peer: str) -> tuple[str, str]:

@@ -228,7 +228,7 @@ def _end(expected: _Expected) -> None:
 
 
 async def _to_its_end(read: Callable[[], Awaitable[object]]) -> object:
-    """What is read, also where nobody waits for it any more: then until its call has ended. gRPC never frees a message
+    """What is read, even after its caller has gone: then until the call has ended. gRPC never frees a message
     that becomes whole after its reading was cancelled.
     """
     reading = asyncio.ensure_future(read())
@@ -237,6 +237,6 @@ async def _to_its_end(read: Callable[[], Awaitable[object]]) -> object:
 
 
 def _noted(reading: asyncio.Future[object]) -> None:
-    """Its error is told to whoever waits, or to nobody."""
+    """Its error goes to the waiting caller, if there is one."""
     if not reading.cancelled():
         reading.exception()

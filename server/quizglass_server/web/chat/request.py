@@ -30,7 +30,7 @@ MOST_VALUES = 50_000
 _MOST_MESSAGES, _MOST_PARTS, _MOST_UNREAD = 512, 64, 64
 """Messages of a chat, parts of a message, and names in a body that are not known here."""
 _SHOWN = 64
-"""Characters of a name that is told back."""
+"""Characters of a name that errors repeat."""
 _HARMLESS: Mapping[str, tuple[Any, ...]] = {
     "n": (1,),
     "tools": ([],),

@@ -24,7 +24,7 @@ _RETRY_AFTER = (b"retry-after", b"1")
 _CLOSE = (b"connection", b"close")
 # To a client that is still sending, a response would be lost with the connection: so much of a refused body is read.
 _DISCARDED_BYTES, _DISCARDED_S = 16 * 1024 * 1024, 2.0
-# A connection whose client is sending a body, or is told something now and then, makes room for one of another address,
+# A connection that is sending a body, or is sent something now and then, makes room for one of another address,
 # and after so long for one of its own.
 _SENDING_REST_S, _LISTENING_REST_S = 10.0, 60.0
 _SECURITY = (

@@ -229,7 +229,7 @@ def test_a_few_bytes_that_say_much_take_little_memory_and_are_refused(path, colu
         "try:\n    for line in ParquetFile(Path(sys.argv[1])).read(ImportReport()):\n"
         "        said = getattr(line, 'message', '')\n"
         "except UsageError as error:\n    said = str(error)\n"
-        # What a process is told of itself begins with what the one that started it had.
+        # A child's own peak starts at that of its parent, which it was forked from.
         "own = re.search(r'VmHWM:\\s*(\\d+)', Path('/proc/self/status').read_text())[1]\n"
         "print((int(own) + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) // 1024, said)\n"
     )

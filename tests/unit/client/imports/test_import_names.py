@@ -1,4 +1,4 @@
-"""Names that cameras and programs give, and names that somebody gave."""
+"""Names given by cameras and programs, and names given by people."""
 
 from pathlib import Path
 

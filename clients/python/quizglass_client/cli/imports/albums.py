@@ -60,7 +60,7 @@ def album_of(document: Path, report: ImportReport) -> Album:
 
 
 def is_named(path: Path) -> bool:
-    """Whether somebody gave a file its name: not a camera, as in "IMG_2041.jpg"."""
+    """Whether a file's name was given by a person, and not by a camera as in "IMG_2041.jpg"."""
     return not is_of_a_camera(path.stem)
 
 
@@ -73,7 +73,7 @@ def title_of(path: Path) -> str:
 
 
 class _Matching:
-    """Gives each picture to a document or to nobody."""
+    """Assigns each picture to a document, or to none."""
 
     def __init__(self, folder: Path, tree: FolderTree, report: ImportReport) -> None:
         self._folder, self._tree, self._report = folder, tree, report

@@ -42,7 +42,7 @@ def read_documents(
 def read_file_alone(path: Path, report: ImportReport, *, anywhere: bool = False) -> Iterator[GoodLine | BadLine]:
     """A picture, or a document with its pictures, as the import of its folder has it.
 
-    A picture that is called "photo", or the like, is taken by itself, though of many it would be nobody's name.
+    A picture that is called "photo", or the like, is taken by itself, though among many it would be a generic name.
     """
     album = album_of(path, report) if is_document(path) else Album(None, (path,))
     yield from _lines([album], Folder(path.parent, anywhere), report, alone=True)

@@ -59,14 +59,14 @@ _FEWEST_DIGITS, _FEWEST_ALONE = 3, 6
 
 
 def is_of_no_thing(stem: str) -> bool:
-    """Whether this is a word of a language for any picture, "photo" say: of a single one somebody may have meant it."""
+    """Whether this is a word of a language for any picture, "photo" say: for a single picture it may be meant."""
     return stem.strip().casefold() in _ANY_PICTURE
 
 
 def is_of_a_camera(stem: str) -> bool:
     """Whether a camera or a program has given this name, without its ending: "IMG_2041", "Screenshot (3)".
 
-    A name that has one more word beside such words and numbers is given by somebody: "IMG_2041 koala", "koala 2".
+    A name that has one more word beside such words and numbers was given by a person: "IMG_2041 koala", "koala 2".
     """
     name = unicodedata.normalize("NFKC", stem).strip()
     name = _PICTURE_ENDINGS.sub("", name)
@@ -76,7 +76,7 @@ def is_of_a_camera(stem: str) -> bool:
     words, digits = _WORD.findall(spoken), "".join(_NUMBER.findall(spoken))
     unknown = [word for word in words if not _is_known(word)]
     if len(unknown) == 1 and _TIME.search(spoken):
-        return True  # of a program that is not known here: nobody else writes the time of day into a name
+        return True  # by an unknown program: people do not write the time of day into a name
     if unknown or not (words or digits):
         return False
     if not words or spoken != name.casefold():

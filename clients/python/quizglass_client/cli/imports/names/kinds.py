@@ -76,7 +76,7 @@ def is_picture(path: Path) -> bool:
 
 
 def is_of_a_system(name: str) -> bool:
-    """Whether a file or folder is hidden, or left there by a system, not by somebody who wants it read."""
+    """Whether a file or folder is hidden, or left there by a system, and not meant to be read."""
     return _SYSTEMS.fullmatch(name) is not None
 
 

@@ -33,7 +33,7 @@ class ParquetFile:
         """
         if find_spec("pyarrow") is None:
             raise UsageError("reading Parquet needs pyarrow; in the clone: pip install '.[import]'")
-        path.open("rb").close()  # whoever may not read it is told so in the words of the system
+        path.open("rb").close()  # raises the system's own error where it may not be read
         self._path = path
         self._process = _started(path)
         about = self._said()

@@ -83,7 +83,7 @@ class _Declaration(HTMLParser):
 
 
 class _Reader(HTMLParser):
-    """Collects what somebody who looks at the page reads."""
+    """Collects the visible words of the page."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
