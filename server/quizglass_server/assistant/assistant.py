@@ -30,6 +30,7 @@ from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Evidence, Picture, Turn
 from quizglass_server.errors import InvalidInput, QuizglassError, RoleMissing
 from quizglass_server.policies import POLICIES, Policy
+from quizglass_server.policies.policy import QUOTES
 from quizglass_server.policies.serving import Has, PolicyStatus, preferred, status_of, survey
 from quizglass_server.roles.detector import DETECTOR
 from quizglass_server.roles.generator import ANSWER, GENERATOR
@@ -38,7 +39,7 @@ from quizglass_server.roles.reader import READER
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.abstaining import abstains
-from quizglass_server.steps.language.intents import intent_of
+from quizglass_server.steps.language.intents import Intent, intent_of
 from quizglass_server.steps.language.wording import same_wording
 from quizglass_server.steps.lookup.detect import around, find_regions
 from quizglass_server.steps.read import find_words
@@ -104,12 +105,14 @@ class Assistant:
             tell: takes each event at once, Done last.
 
         Raises:
-            InvalidInput: no such policy.
+            InvalidInput: no such policy, or one that cannot follow the answer's grammar.
             RoleMissing: the bundle has no model for a role that the policy cannot do without.
             EngineLost: an engine died under the turn.
         """
         chosen = POLICIES[policy_named(policy or self.policies[0], POLICIES)]
         self._check_needs(chosen)
+        if turn.answer_grammar and QUOTES in chosen.ending:
+            raise InvalidInput("answer_grammar", f"policy {chosen.name!r} quotes sentences and writes no JSON")
         await self._run(turn, chosen, budget, Journal(tell, explains=turn.explain))
 
     def run_out(self, turn: Turn, tell: Callable[[TurnEvent], None]) -> None:
@@ -205,8 +208,10 @@ class Assistant:
             runner = StepRunner(budget, self._resources, journal, asked_by, policy.ending)
             recalled = await recall(turn, runner, self._resources, journal) if turn.recall else None
             refused = unseen_refusal(turn, self._resources.models[GENERATOR])
-            talk = small_talk(intent_of(turn.question))
-            draft = talk or recalled or refused or await self._answered(turn, policy, runner, journal)
+            # What has to follow a schema is written by the generator: no sentence, title or fixed reply does.
+            intent = Intent.FACT if turn.answer_grammar else intent_of(turn.question)
+            talk = small_talk(intent)
+            draft = talk or recalled or refused or await self._answered(turn, intent, policy, runner, journal)
             if draft is talk:
                 journal.emit(AnswerDelta(draft.text))
         except BaseException as error:
@@ -240,9 +245,10 @@ class Assistant:
             if turn.remember and recalled is None:
                 remember(turn, done, self._resources, journal)
 
-    async def _answered(self, turn: Turn, policy: Policy, runner: StepRunner, journal: Journal) -> Draft:
+    async def _answered(
+        self, turn: Turn, intent: Intent, policy: Policy, runner: StepRunner, journal: Journal
+    ) -> Draft:
         async with Toolbox(turn, runner, self._resources, journal, (ANSWER, *policy.tasks)) as tools:
-            intent = intent_of(turn.question)
             direct = await answer_by_entry(intent, tools) if IMAGE_ENCODER.name in policy.needs else None
             return await tools.settled(direct or await tools.judge(await policy.answer(tools)))
 

@@ -21,8 +21,6 @@ REPLIES = {
     Intent.ABOUT_ASSISTANT: "I'm quizglass. I answer questions about what you see, from your own notes.",
 }
 """To small talk, in the language of the rules that recognise it."""
-
-
 _SEEN = (Intent.SCENE, Intent.KIND)
 """What a generator that sees the picture says better than its entry's title."""
 _FROM_ENTRY = (Intent.IDENTITY, Intent.OVERVIEW, *_SEEN)
@@ -57,18 +55,13 @@ async def answer_by_entry(intent: Intent, tools: Tools) -> Draft | None:
 
 async def _of_entry(intent: Intent, seen: Sequence[Evidence], tools: Tools) -> Draft:
     """What the first entry says of itself: what is asked of its kind, how its text begins, else its title."""
-    entry, text = seen[0], ""
-    if intent in (Intent.KIND, Intent.OVERVIEW):
-        own = await tools.own_texts(seen[:1])
-        if intent is Intent.KIND:
-            draft = await tools.quote(own)
-            if draft.text:
-                return tools.tell(draft)
-        elif own:
-            (first,) = tools.show(own[:1])
-            text = beginning_of(first)
-            if text:
-                return tools.tell(Draft(text, finish=FinishReason.COMPLETE, shown=(first.id,), kind=AnswerKind.QUOTED))
+    entry = seen[0]
+    own = await tools.own_texts(seen[:1]) if intent in (Intent.KIND, Intent.OVERVIEW) else []
+    if intent is Intent.KIND and (draft := await tools.quote(own)).text:
+        return tools.tell(draft)
+    if intent is Intent.OVERVIEW and own and (text := beginning_of(own[0])):
+        (first,) = tools.show(own[:1])
+        return tools.tell(Draft(text, finish=FinishReason.COMPLETE, shown=(first.id,), kind=AnswerKind.QUOTED))
     title = " ".join(entry.title.split())
     return tools.tell(Draft(title, finish=FinishReason.COMPLETE, shown=(entry.id,), kind=AnswerKind.NAMED))
 

@@ -12,6 +12,10 @@ _BESIDE = {"image_encoder": ("detector",), "text_encoder": ("reranker", "coarse_
 """By the role that a search needs, those that make it better."""
 
 
+QUOTES = "weigh"
+"""The step, in `Policy.ending`, of a policy whose answers are quotes."""
+
+
 def liked(needs: Sequence[str], *more: str) -> tuple[str, ...]:
     """What a policy of these needs likes: more, what its searches use, and the reader of printed words.
 
@@ -70,7 +74,7 @@ def by_name(policies: Iterable[Policy]) -> dict[str, Policy]:
     """
     named = {policy.name: policy for policy in policies}
     for name, policy in named.items():
-        ending, steps = getattr(policy, "ending", ()), ("generate", "draft", "weigh", *policy.tasks)
+        ending, steps = getattr(policy, "ending", ()), ("generate", "draft", QUOTES, *policy.tasks)
         if not ending or not set(ending) <= set(steps):
             raise TypeError(f"policy {name!r}: its `ending` has to name steps of {', '.join(steps)}; it is {ending!r}")
     return named

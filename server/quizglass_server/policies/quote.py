@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from quizglass.values import AbstainReason, FinishReason, Plan
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Evidence
-from quizglass_server.policies.policy import liked
+from quizglass_server.policies.policy import QUOTES, liked
 from quizglass_server.policies.tools import Tools
 from quizglass_server.steps.language.pronouns import may_point
 from quizglass_server.steps.language.wording import shares_name
@@ -28,7 +28,7 @@ class Quote:
     needs = ("image_encoder", "text_encoder")
     likes = liked(needs, "tagger")
     tasks = ()
-    ending = ("weigh",)
+    ending = (QUOTES,)
 
     async def answer(self, tools: Tools) -> Draft:
         """Look the picture up, then texts, and quote what answers."""

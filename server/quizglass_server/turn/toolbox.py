@@ -229,7 +229,13 @@ class Toolbox:
 
     async def answer(self, state: State, task: str = ANSWER, **also: Note) -> Draft:
         """Complete a prompt and stream it as the answer, at most until the budget ends."""
-        return await self._streamed(task, state, also, self._say)
+        tuning = self._resources.tuning
+        if tuning.quote_accept is None:
+            return await self._streamed(task, state, also, self._say)
+        withholding = Withholding(tuning.abstain, self._say)  # a quote may take the place of "I don't know"
+        draft = await self._streamed(task, state, also, withholding.add)
+        withholding.end()
+        return draft
 
     async def attempt(self, state: State) -> tuple[Draft, bool]:
         """As `answer`, but the bundle's words by which nothing is known are not told, nor what memory is not sure of;
@@ -276,7 +282,7 @@ class Toolbox:
     def _stands(self, draft: Draft) -> bool:
         """Whether a draft stays: it was streamed already, or the evidence supports it."""
         tuning, answer = self._resources.tuning, draft.text.strip()
-        if self._journal.answering:
+        if self._journal.answering or self._turn.answer_grammar:
             return True
         if draft.refused or abstains(answer, tuning.abstain):
             return False

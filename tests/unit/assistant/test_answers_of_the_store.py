@@ -1,0 +1,57 @@
+"""Whole turns that the store answers by itself, and those whose answer has to follow a grammar."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from quizglass.values import AnswerDelta, AnswerKind, TurnEvent, Verdict, VerdictOutcome
+from quizglass_server.errors import InvalidInput
+from quizglass_server.steps.tuning import Answers
+from tests.support.scripted_policy import of
+from tests.support.turn_fakes import VELMORA, World, done, turn
+
+JSON = 'root ::= "{}"'
+
+
+def verdict(events: Sequence[TurnEvent]) -> Verdict:
+    (only,) = of(Verdict, events)
+    return only
+
+
+async def test_a_name_is_the_title_of_what_is_recognised_and_no_model_writes() -> None:
+    world = World()
+    events = await world.ask(turn("What is this?"), "both")
+    assert done(events).answer == VELMORA.title
+    assert (verdict(events).outcome, verdict(events).kind) == (VerdictOutcome.SUPPORTED, AnswerKind.NAMED)
+    assert "generate" not in [stage.stage for stage in done(events).timings]
+
+
+async def test_small_talk_has_its_reply_and_nothing_is_looked_up() -> None:
+    world = World()
+    events = await world.ask(turn("Thanks!"))
+    assert [event.text for event in of(AnswerDelta, events)] == ["You're welcome."]
+    assert (verdict(events).outcome, verdict(events).kind) == (VerdictOutcome.UNCHECKED, AnswerKind.FIXED)
+    assert world.models.calls.made == []
+
+
+@pytest.mark.parametrize("question", ["What is this?", "Thanks!", "Tell me about it."])
+async def test_an_answer_that_has_to_follow_a_grammar_is_written(question: str) -> None:
+    events = await World().ask(replace(turn(question), answer_grammar=JSON), "both")
+    assert (done(events).answer, verdict(events).kind) == ("45 crowns", AnswerKind.WRITTEN)
+
+
+async def test_a_policy_of_quotes_follows_no_grammar() -> None:
+    with pytest.raises(InvalidInput, match="quotes sentences and writes no JSON") as caught:
+        await World().ask(replace(turn(), answer_grammar=JSON), "quote")
+    assert caught.value.field == "answer_grammar"
+
+
+@pytest.mark.parametrize("answers", Answers)
+async def test_a_quote_stands_in_for_not_knowing(answers: Answers) -> None:
+    world = World(quote_accept=0.0, answers=answers)
+    world.models.answer = ["I don't know"]
+    events = await world.ask(policy="planning-agent")
+    assert verdict(events).kind is AnswerKind.QUOTED
+    assert verdict(events).outcome is VerdictOutcome.SUPPORTED
+    assert "".join(event.text for event in of(AnswerDelta, events)) == done(events).answer
