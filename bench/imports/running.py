@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -17,6 +17,7 @@ from typing import Any
 
 from bench.hostile.stage import MemoryWatch
 
+_MEASURED = Path(__file__).with_name("measured.py")
 _KILLED_S = 90.0
 _MEMORY = 3 << 30  # so that no input takes the machine; the bar is far below
 _STATUSES = (0, 1, 2)
@@ -50,28 +51,35 @@ def run_import(target: str, path: Path) -> Ran:
     """Import what a path holds into the server at `target`."""
     command = [sys.executable, "-m", "quizglass_client.cli", "--server", target]
     command += ["knowledge", "import", str(path), "--json", "--no-compare"]
-    with TemporaryFile() as out, TemporaryFile() as err:
+    with TemporaryFile() as out, TemporaryFile() as err, TemporaryFile() as told:
         began = perf_counter()
-        process = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL, preexec_fn=_bound)
+        process = subprocess.Popen(
+            [sys.executable, "-S", str(_MEASURED), str(told.fileno()), str(_MEMORY), *command],
+            stdout=out,
+            stderr=err,
+            stdin=subprocess.DEVNULL,
+            pass_fds=(told.fileno(),),
+            start_new_session=True,
+        )
         watch = MemoryWatch(process.pid)
-        timer = threading.Timer(_KILLED_S, process.send_signal, [signal.SIGKILL])
+        timer = threading.Timer(_KILLED_S, _kill, [process.pid])
         timer.start()
         try:
-            _, ended, usage = os.wait4(process.pid, 0)
+            process.wait()
         except BaseException:  # interrupted: what was started ends too
-            process.kill()
+            _kill(process.pid)
             raise
         finally:
             timer.cancel()
-        process.returncode = os.waitstatus_to_exitcode(ended)
-        peak = max(watch.end(), usage.ru_maxrss / 1024)
         seconds = perf_counter() - began
-        written, errors = (_content(file) for file in (out, err))
+        written, errors, ended = (_content(file) for file in (out, err, told))
+    status, peak_kib = (int(number) for number in (ended or f"{-signal.SIGKILL} 0").split())
+    peak = max(watch.end(), peak_kib / 1024)
     try:
         report = json.loads(written)
     except ValueError:
         report = {}
-    return Ran(process.returncode, seconds, peak, errors, report)
+    return Ran(status, seconds, peak, errors, report)
 
 
 def _content(file: Any) -> str:
@@ -79,6 +87,7 @@ def _content(file: Any) -> str:
     return str(file.read().decode(errors="replace"))
 
 
-def _bound() -> None:
-    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+def _kill(group: int) -> None:
+    """End a command and all that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)

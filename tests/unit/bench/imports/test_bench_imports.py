@@ -107,3 +107,10 @@ def test_the_command_is_one_that_there_is(tmp_path: Path) -> None:
     tried = run_import("127.0.0.1:1", tmp_path / "e.jsonl")
     assert (tried.status, "127.0.0.1:1" in tried.errors) == (3, True)  # no server is there
     assert 10 < tried.peak_mib < 1000
+
+
+def test_the_peak_is_the_commands_and_not_that_of_whoever_starts_it(tmp_path: Path) -> None:
+    (tmp_path / "e.jsonl").write_text('{"id": "a", "title": "A"}')
+    held = b"x" * (1 << 30)
+    assert run_import("127.0.0.1:1", tmp_path / "e.jsonl").peak_mib < 500
+    assert len(held) == 1 << 30
