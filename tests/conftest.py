@@ -52,6 +52,14 @@ def _test_draws_anew(_module_draws_anew: None) -> None:
     _draw_anew()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _state_of_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What commands remember between two runs is kept from that of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def starter_bundle() -> Path:
     """The bundle that ships with the repository."""

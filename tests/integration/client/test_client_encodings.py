@@ -47,7 +47,7 @@ def test_entries_are_printed_with_escapes(stage, entry, environment) -> None:
 def test_files_are_imported_and_exported_without_loss(stage, tmp_path, environment) -> None:
     (tmp_path / "考.csv").write_text(f"id,title,time\na,{TITLE},\nb,🙂,考\n", encoding="utf-8")
     command = ("quizglass_client.cli", "--server", stage.target, "knowledge")
-    assert ran(environment, *command, "import", tmp_path / "考.csv") == (1, "1 entries added, 1 refused\n")
+    assert ran(environment, *command, "import", tmp_path / "考.csv") == (1, "1 entry added, 1 refused\n")
     assert stage.knowledge.entries["a"].title == TITLE
     status, out = ran(environment, *command, "import", tmp_path / "考.csv", "--json")
     assert (status, [item["line"] for item in json.loads(out)["refused"]]) == (1, [3])

@@ -26,7 +26,7 @@ from quizglass_client.cli import (
     tune,
     walk,
 )
-from quizglass_client.cli.subcommands import Command, Subcommands
+from quizglass_client.cli.subcommands import Command, Subcommands, parsed
 from quizglass_client.errors import ClientError, InvalidRequest
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import FAILED, INTERRUPTED, USAGE, UsageError, report, say
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.simplefilter("ignore")  # what libraries find strange in a file is nothing that its owner can act on
     escape_unencodable_output()
     try:
-        return _run(parser().parse_args(argv))
+        return _run(parsed(parser(), argv))
     except UsageError as error:
         say(str(error))
         return USAGE

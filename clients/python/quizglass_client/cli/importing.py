@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
-from itertools import chain, islice
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
@@ -16,57 +15,37 @@ from rich.text import Text
 
 from quizglass.text import plain
 from quizglass_client.cli import subcommands
-from quizglass_client.cli.imports.albums import Album, albums
-from quizglass_client.cli.imports.documents import read_documents, read_file_alone
-from quizglass_client.cli.imports.entries import (
-    FILE_NAME,
-    BadLine,
-    GoodLine,
-    count_lines,
-    entries_file,
-    read_entries,
-    read_folder_of_entries,
-)
-from quizglass_client.cli.imports.folder import Folder, Outside
-from quizglass_client.cli.imports.names.kinds import is_document, is_picture
+from quizglass_client.cli.imports.entries import GoodLine
 from quizglass_client.cli.imports.progress import MOST_NAMED, ImportMemory, ImportProgress
 from quizglass_client.cli.imports.report import ImportReport
-from quizglass_client.cli.imports.tables.parquet import ParquetFile
-from quizglass_client.cli.imports.tables.text import TABLES, read_csv
-from quizglass_client.cli.imports.wiki.dump import read_wiki
+from quizglass_client.cli.intake.origins import FolderOrigin
+from quizglass_client.cli.intake.sources import Manner, Source, sources
+from quizglass_client.cli.intake.syncing import Present, delete, gone
 from quizglass_client.cli.tuning.alike import MOST, Alike, alike
 from quizglass_client.sync import Client
+from quizglass_client.terminal.confirm import can_ask, confirmed
 from quizglass_client.terminal.output import FAILED, OK, UsageError, json_line, print_json, say, stdout
 from quizglass_client.types import AddReport, Entry
 
-Lines = Iterator[GoodLine | BadLine]
-_WIKI, _PACKED = (".xml", ".bz2", ".gz"), (".bz2", ".gz")
-_LINES = (".jsonl", ".ndjson", ".json", ".parquet")
 _MOST_SHOWN = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What is imported."""
-
-    path: Path
-    read: Callable[[ImportReport], Lines]
-    """Its items; what is passed over, cut or guessed meanwhile goes into the report."""
-    total: int | None
-    """Items, where that is known without reading everything."""
-    files: Sequence[Path] = ()
-    """Of a folder: what is read of it."""
-    compared: bool = False
-    """Whether the pictures of its entries are compared afterwards."""
+_MOST_GONE = 20
+"""Entries to be deleted that are named one by one on a terminal."""
 
 
 def add_command(commands: subcommands.Subcommands) -> None:
     """Declare `import`."""
-    made = commands.add("import", import_entries, "import a folder or a file of entries")
-    what = (
-        "entries.jsonl or a folder with it, CSV, Parquet, a MediaWiki dump, or a folder of texts and pictures, or one"
-    )
-    subcommands.file(made.add_argument("path", type=Path, metavar="DIR|FILE", help=what))
+    made = commands.add("import", import_entries, "import texts and pictures, a folder, or a file of entries")
+    what = "texts and pictures, or a folder of them; entries.jsonl or a folder with it, CSV, Parquet, a MediaWiki dump"
+    subcommands.file(made.add_argument("paths", type=Path, nargs="+", metavar="DIR|FILE", help=what))
+    subcommands.scattered(made, "paths", Path)
+    made.add_argument("--dry-run", action="store_true", help="say what would be added and deleted, and change nothing")
+    gone_ = "of a folder: afterwards delete what earlier imports brought from it and is not there any more"
+    made.add_argument("--sync", action="store_true", help=gone_)
+    answer = made.add_mutually_exclusive_group()
+    yes = "without asking, take pictures as the folder suggests, and delete what has gone"
+    answer.add_argument("--yes", "-y", dest="answer", action="store_true", default=None, help=yes)
+    no = "without asking, leave out pictures of which it is doubtful what they show, and delete nothing"
+    answer.add_argument("--no", "-n", dest="answer", action="store_false", default=None, help=no)
     resume = "remembers there how far it got, and goes on from there when it is given again"
     subcommands.file(made.add_argument("--resume", type=Path, metavar="FILE", help=resume))
     report = "write what was refused, passed over, cut or guessed there, as JSON lines"
@@ -82,40 +61,176 @@ def import_entries(client: Client, arguments: argparse.Namespace) -> int:
 
     Returns:
         0 when all that was there was added as it stands; 1 when something was refused, passed over, cut or guessed, or
-        there was nothing.
+        there was nothing, or what has gone was not deleted.
     """
-    source = _source(arguments.path, anywhere=arguments.allow_outside)
-    compared = MOST if source.compared and arguments.compare else 0
-    memory = ImportMemory(arguments.resume, _fingerprint(source))
-    memory.load()
-    memory.save()  # that both can be written is seen now, not when entries were added
+    manner = Manner(arguments.allow_outside, emptied=arguments.sync, guess=arguments.answer is not False)
+    found = sources(arguments.paths, manner)
+    _check(found, arguments)
+    if arguments.dry_run:
+        return max([_rehearse(client, source, arguments) for source in found])
+    if _is_doubted(found, arguments):
+        found = sources(arguments.paths, replace(manner, guess=False))
     if arguments.report is not None:
         arguments.report.write_text("")
-    noted, pictured = ImportReport(), list[Entry]()
-    settling = ImportProgress(memory, noted)
+    return max([_import(client, source, arguments) for source in found])
+
+
+def _check(found: Sequence[Source], arguments: argparse.Namespace) -> None:
+    """Raises UsageError where an option does not go with what is imported."""
+    if arguments.resume is not None and len(found) > 1:
+        raise UsageError("--resume remembers one import; import these one by one")
+    if arguments.sync and (other := next((source for source in found if source.folder is None), None)):
+        raise UsageError(f"--sync is for folders, and {other.path} is none")
+
+
+def _is_doubted(found: Sequence[Source], arguments: argparse.Namespace) -> bool:
+    """Whether a person says that pictures are not where only a rule puts them.
+
+    Raises:
+        UsageError: there is no person to ask.
+    """
+    doubts = [doubt for source in found for doubt in source.doubts]
+    if not doubts or arguments.answer:
+        return False
+    for doubt in doubts:
+        say(doubt)
+    if not arguments.json and can_ask():
+        return not confirmed("Is that right? No leaves these pictures out.")
+    right, wrong = _again(arguments, "--yes"), _again(arguments, "--no")
+    raise UsageError(f"nothing was imported. If that is right: {right}; to leave these pictures out: {wrong}")
+
+
+def _again(arguments: argparse.Namespace, *options: str) -> str:
+    """The command once more, with options."""
+    return shlex.join(["quizglass", "knowledge", "import", *options, *map(str, arguments.paths)])
+
+
+def _import(client: Client, source: Source, arguments: argparse.Namespace) -> int:
+    compared = MOST if source.compared and arguments.compare else 0
+    memory = ImportMemory(arguments.resume, source.fingerprint)
+    memory.load()
+    memory.save()  # that both can be written is seen now, not when entries were added
+    noted, pictured, present = ImportReport(), list[Entry](), Present()
+    settling = ImportProgress(memory, noted, keeps_sources=source.folder is not None)
 
     def entries() -> Iterator[Entry]:
-        for line in islice(source.read(noted), memory.done, None):
+        before = memory.done
+        for number, line in enumerate(source.read(noted)):
+            if arguments.sync:
+                present.take(line)
+            if number < before:
+                continue
             settling.take(line)
             if isinstance(line, GoodLine):
                 if line.entry.pictures and len(pictured) < compared:
                     pictured.append(line.entry)
                 yield line.entry
 
-    with _progress(arguments.json) as progress:
-        task = progress.add_task("importing", total=source.total, completed=memory.done)
+    origin = FolderOrigin.of(source.folder, client.target) if source.folder is not None else None
+    try:
+        with _progress(arguments.json) as progress:
+            task = progress.add_task("importing", total=source.total, completed=memory.done)
 
-        def advance(report: AddReport) -> None:
-            settling.settle(report)
+            def advance(report: AddReport) -> None:
+                settling.settle(report)
+                progress.update(task, completed=memory.done)
+
+            settling.settle(client.add_entries(entries(), on_progress=advance), ended=True)
             progress.update(task, completed=memory.done)
-
-        settling.settle(client.add_entries(entries(), on_progress=advance), ended=True)
-        progress.update(task, completed=memory.done)
-        pairs = _compared(client, pictured, progress) if compared else []
-    if not memory.done and noted.complete:
+            pairs = _compared(client, pictured, progress) if compared else []
+    finally:
+        if origin is not None:
+            _remember(origin, settling.brought)
+    if not memory.done and noted.complete and not (arguments.sync and origin is not None and origin.sources):
         noted.passed_over(source.path.name, "there is no entry in it")
-    _say_report(_Done(source.path, settling.added, memory, noted, pairs), arguments)
-    return OK if noted.complete and not memory.refused else FAILED
+    outcome = _Done(source.path, settling.added, memory, noted, pairs)
+    _write_report(outcome, arguments)
+    whole = noted.complete and not memory.refused
+    if origin is not None and arguments.sync:
+        whole &= _drop_gone(client, origin, present, outcome, arguments)
+    if arguments.json:
+        _print_report(outcome)
+    return OK if whole else FAILED
+
+
+def _remember(origin: FolderOrigin, brought: dict[str, str]) -> None:
+    try:
+        origin.remember(brought)
+    except OSError as error:
+        say(f"{error.filename or origin.file}: {error.strerror}; --sync will not know of what was imported now")
+
+
+def _drop_gone(
+    client: Client, origin: FolderOrigin, present: Present, outcome: _Done, arguments: argparse.Namespace
+) -> bool:
+    """Delete what has gone from a folder, if that is meant; whether nothing of it is left."""
+    outcome.deleted = []
+    missing = gone(client, origin, present, outcome.noted.unread)
+    if not missing:
+        return True
+    if why := _not_to_delete(missing, origin, present, arguments):
+        say(why)
+        return False
+    outcome.deleted.extend(entry.id for entry in delete(client, missing, origin))
+    if not arguments.json:
+        stdout().print(f"{_entries(len(outcome.deleted))} deleted")
+    return True
+
+
+def _not_to_delete(
+    missing: Sequence[Entry], origin: FolderOrigin, present: Present, arguments: argparse.Namespace
+) -> str:
+    """Why what has gone stays; empty: it may be deleted."""
+    if present.unknown:
+        return f"nothing was deleted: {present.unknown} lines were refused, so it is not known what has gone"
+    for entry in missing[:_MOST_GONE]:
+        say(f"{entry.title} ({entry.id}) is not in {origin.folder} any more")
+    if len(missing) > _MOST_GONE:
+        say(f"and {len(missing) - _MOST_GONE} more")
+    if not present.ids:
+        say(f"{origin.folder} is empty: if it is a disk or a share, it may not be mounted")
+    if arguments.answer is not None:
+        return "" if arguments.answer else "nothing was deleted"
+    if not arguments.json and can_ask():
+        return "" if confirmed(f"Delete {_entries(len(missing))}?") else "nothing was deleted"
+    return f"nothing was deleted. If these are to go: {_again(arguments, '--sync', '--yes')}"
+
+
+def _entries(count: int) -> str:
+    return f"{count} {'entry' if count == 1 else 'entries'}"
+
+
+def _rehearse(client: Client, source: Source, arguments: argparse.Namespace) -> int:
+    """Say what an import would do. Pictures are not opened, and the server does not judge the entries."""
+    noted, present = ImportReport(), Present()
+    taken, refused = list[tuple[str, str, list[str]]](), list[dict[str, object]]()
+    for line in source.read(noted):
+        present.take(line)
+        if isinstance(line, GoodLine):
+            pictures = [picture.name for picture in line.entry.pictures if isinstance(picture, Path)]
+            taken.append((line.entry.id, line.entry.title, pictures))
+        else:
+            refused.append({"line": line.line, "field": line.field, "message": line.message})
+    origin = FolderOrigin.of(source.folder, client.target) if arguments.sync and source.folder is not None else None
+    missing = gone(client, origin, present, noted.unread) if origin is not None else []
+    if arguments.json:
+        added = [{"id": id_, "title": title, "pictures": pictures} for id_, title, pictures in taken]
+        told: dict[str, object] = {"would_add": added, "refused": refused, "doubts": list(source.doubts)}
+        told |= {"would_delete": [entry.id for entry in missing]} if arguments.sync else {}
+        print_json({"file": str(source.path), **told, **noted.as_json()})
+    else:
+        for id_, title, pictures in taken:
+            _print_line("would add", f"{title} ({id_})", ", ".join(pictures))
+        for entry in missing:
+            _print_line("would delete", f"{entry.title} ({entry.id})")
+        for message in chain((str(item["message"]) for item in refused), source.doubts, noted.lines()):
+            say(message)
+    return OK if noted.complete and not refused else FAILED
+
+
+def _print_line(what: str, name: str, about: str = "") -> None:
+    line = Text.assemble((f"{what}  ", "dim"), plain(name), (f"  {plain(about)}" if about else "", "dim"))
+    stdout().print(line, soft_wrap=True)
 
 
 def _compared(client: Client, pictured: list[Entry], progress: Progress) -> list[Alike]:
@@ -123,58 +238,12 @@ def _compared(client: Client, pictured: list[Entry], progress: Progress) -> list
     return alike(client, pictured, lambda: progress.advance(task))
 
 
-def _source(path: Path, *, anywhere: bool) -> Source:
-    """What a path holds, by its name; what it names may lie `anywhere`, or in its folder alone.
-
-    Raises:
-        UsageError: nothing that can be imported.
-    """
-    if path.is_dir() and not (path / FILE_NAME).is_file():
-        seen = ImportReport()
-        if (found := albums(path, seen)) or not seen.complete:
-            read = partial(read_documents, path, anywhere=anywhere)
-            return Source(path, read, len(found), files=_files(found), compared=True)
-    if path.is_file() and (is_document(path) or is_picture(path)):
-        return Source(path, partial(read_file_alone, path, anywhere=anywhere), 1, compared=True)
-    suffix = path.suffix.lower() if path.is_file() else ""
-    if suffix in _PACKED and Path(path.stem).suffix.lower() in (*TABLES, *_LINES):
-        raise UsageError(f"{path} is packed; unpack it first")
-    if suffix in TABLES:
-        return Source(path, lambda report: read_csv(path, report, anywhere=anywhere), None)
-    if suffix == ".parquet":
-        table = ParquetFile(path)
-        return Source(path, lambda report: table.read(report, anywhere=anywhere), table.rows)
-    if suffix in _WIKI:
-        return Source(path, lambda report: read_wiki(path, report), None)
-    file = entries_file(path)
-    if file != path:
-        try:
-            Folder(path, anywhere).file(FILE_NAME)
-        except Outside as error:
-            raise UsageError(f"{file}: {error}") from error
-        return Source(file, partial(read_folder_of_entries, path, anywhere=anywhere), count_lines(file))
-    return Source(file, lambda _: read_entries(file, anywhere=anywhere), count_lines(file))
-
-
-def _files(found: Sequence[Album]) -> list[Path]:
-    return [file for album in found for file in (album.document, *album.pictures) if file is not None]
-
-
-def _fingerprint(source: Source) -> str:
-    """Tells whether a file, or each of a folder's documents and pictures, is the same as before."""
-    told = hashlib.sha256()
-    for file in source.files or (source.path,):
-        about = file.stat()
-        told.update(f"{file} {about.st_size} {about.st_mtime_ns}\n".encode(errors="surrogateescape"))
-    return f"{source.path.resolve()} {told.hexdigest()}"
-
-
 def _progress(quiet: bool) -> Progress:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     return Progress(*columns, console=Console(stderr=True), disable=quiet)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Done:
     """What came of an import."""
 
@@ -183,19 +252,19 @@ class _Done:
     memory: ImportMemory
     noted: ImportReport
     pairs: list[Alike]
+    deleted: list[str] | None = None
+    """Ids of what had gone from the folder; None: that was not looked for."""
 
 
-def _say_report(outcome: _Done, arguments: argparse.Namespace) -> None:
+def _write_report(outcome: _Done, arguments: argparse.Namespace) -> None:
+    """Into the file that was named, and for people on the terminal."""
     path, refused, noted = outcome.path, outcome.memory.refused, outcome.noted
     total = len(refused) + outcome.memory.more_refused
     if arguments.report is not None:
         notes = [{"kind": note.kind, "name": note.name, "message": note.message} for note in noted.notes]
-        lines = [json_line(item) + "\n" for item in (*refused, *notes)]
-        arguments.report.write_text("".join(lines), encoding="utf-8")
+        with arguments.report.open("a", encoding="utf-8") as file:
+            file.writelines(json_line(item) + "\n" for item in (*refused, *notes))
     if arguments.json:
-        told: dict[str, object] = {"alike": [asdict(pair) for pair in outcome.pairs]} if outcome.pairs else {}
-        told |= {"more_refused": outcome.memory.more_refused} if outcome.memory.more_refused else {}
-        print_json({"file": str(path), "added": outcome.added, "refused": refused, **noted.as_json(), **told})
         return
     for item in refused[:_MOST_SHOWN]:
         field_ = f"{item['field']}: " if item["field"] else ""
@@ -205,4 +274,14 @@ def _say_report(outcome: _Done, arguments: argparse.Namespace) -> None:
         say(f"and {total - _MOST_SHOWN} more refused; --report FILE has the first {MOST_NAMED}")
     for line in chain(noted.lines(), map(str, outcome.pairs)):
         say(line)
-    stdout().print(Text(plain(f"{outcome.added} entries added, {total} refused{noted.summary()}")))
+    stdout().print(Text(plain(f"{_entries(outcome.added)} added, {total} refused{noted.summary()}")))
+
+
+def _print_report(outcome: _Done) -> None:
+    told: dict[str, object] = {"alike": [asdict(pair) for pair in outcome.pairs]} if outcome.pairs else {}
+    told |= {"more_refused": outcome.memory.more_refused} if outcome.memory.more_refused else {}
+    told |= {"deleted": outcome.deleted} if outcome.deleted is not None else {}
+    refused = outcome.memory.refused
+    print_json(
+        {"file": str(outcome.path), "added": outcome.added, "refused": refused, **outcome.noted.as_json(), **told}
+    )

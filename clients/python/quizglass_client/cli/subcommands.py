@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import shtab
@@ -31,13 +31,32 @@ class Subcommands:
         """A command; its own arguments are added to what is returned."""
         parents = [self._common]
         made = self._parsers.add_parser(name, parents=parents, help=summary, description=summary.capitalize() + ".")
-        made.set_defaults(command=command, calls_server=True)
+        made.set_defaults(command=command, calls_server=True, scattered=None)
         return made
 
     def group(self, name: str, summary: str) -> Subcommands:
         """Commands of a level below, behind a name of their own."""
         below = self._parsers.add_parser(name, help=summary, description=summary.capitalize() + ".")
         return Subcommands(below, self._common)
+
+
+def scattered(parser: argparse.ArgumentParser, name: str, made_of: Callable[[str], object] = str) -> None:
+    """Let options stand between the words of a positional argument that takes several; see `parsed`."""
+    parser.set_defaults(scattered=(name, made_of))
+
+
+def parsed(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments of a command line.
+
+    argparse takes the first run of words for a positional argument, and refuses those that come after an option.
+    """
+    arguments, left = parser.parse_known_args(argv)
+    if left and (arguments.scattered is None or any(word.startswith("-") and " " not in word for word in left)):
+        parser.error(f"unrecognized arguments: {' '.join(left)}")
+    if left:
+        name, made_of = arguments.scattered
+        setattr(arguments, name, [*getattr(arguments, name), *map(made_of, left)])
+    return arguments
 
 
 def file(argument: argparse.Action) -> None:

@@ -31,7 +31,7 @@ def test_front_matter_becomes_title_and_attributes(stage, imported, tmp_path: Pa
     status, report, _ = imported(tmp_path)
     assert (status, report["added"]) == (0, 4)
     entries = stage.knowledge.entries
-    assert titles(stage) == {"Velmira.md": "Velmira", "Korbane.md": "Korbane", "long.md": "long", "bad.md": "bad"}
+    assert titles(stage) == {"Velmira.md": "Velmira", "Korbane.md": "Korbane", "long.md": "Long", "bad.md": "Bad"}
     assert entries["Velmira.md"].attributes == {"aliases": "the red kettle"}
     assert entries["Velmira.md"].text.strip() == "The Velmira costs 45 crowns."
     assert entries["Korbane.md"].attributes == {"title": "The shop"}
@@ -48,7 +48,7 @@ def test_encodings_are_read_as_declared_and_guesses_are_named(stage, imported, t
     (tmp_path / "e.txt").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\xff")
     status, report, _ = imported(tmp_path)
     assert (status, report["added"], [item["line"] for item in report["refused"]]) == (1, 4, [5])
-    assert titles(stage) == {"a.html": "がっこう", "b.xhtml": "Коала", "c.txt": "c", "d.md": "Zürich"}
+    assert titles(stage) == {"a.html": "がっこう", "b.xhtml": "Коала", "c.txt": "C", "d.md": "Zürich"}
     assert stage.knowledge.entries["c.txt"].text == "Zürich"
     assert "5 €" in stage.knowledge.entries["d.md"].text
     assert [(note["name"], "Windows-1252" in note["message"]) for note in report["guessed"]] == [("d.md", True)]
@@ -81,11 +81,11 @@ def test_people_read_what_was_taken_and_what_was_not(stage, tmp_path: Path, caps
     (tmp_path / "IMG_2042.png").write_bytes(png(24))
     (tmp_path / "notes.odt").write_bytes(b"PK")
     (tmp_path / "Thumbs.db").write_bytes(b"")
-    assert main(["--server", stage.target, "knowledge", "import", "--no-compare", str(tmp_path)]) == 1
+    assert main(["--server", stage.target, "knowledge", "import", "--yes", "--no-compare", str(tmp_path)]) == 1
     out, err = capsys.readouterr()
     assert "kettle.md took IMG_2041.png and IMG_2042.png" in err
     assert "notes.odt: passed over: " in err
-    assert out.startswith("1 entries added, 0 refused; 1 passed over; left out: 1 ")
+    assert out.startswith("1 entry added, 0 refused; 1 passed over; left out: 1 ")
     assert len(stage.knowledge.pictures["kettle.md"]) == 2
 
 
@@ -96,7 +96,7 @@ def test_a_picture_by_itself_is_an_entry_called_as_its_file(stage, imported, tmp
         0,
         {"file": str(tmp_path / "red_kettle.png"), "added": 1, "refused": []},
     )
-    assert titles(stage) == {"red_kettle.png": "red kettle"}
+    assert titles(stage) == {"red_kettle.png": "Red kettle"}
     (tmp_path / "photo.png").write_bytes(png())
     assert imported(tmp_path / "photo.png", "--no-compare")[1]["added"] == 1
     status, report, _ = imported(tmp_path / "IMG_2041.png")
@@ -117,7 +117,7 @@ def test_a_document_that_a_camera_named_is_called_by_its_first_words(stage, impo
     (tmp_path / "IMG_2041.md").write_text("A red *kettle*. It is old.\n")
     (tmp_path / "IMG_2041.png").write_bytes(png())
     status, report, _ = imported(tmp_path, "--no-compare")
-    assert titles(stage) == {"IMG_2041.md": "A red kettle."}
+    assert titles(stage) == {"IMG_2041.md": "A red kettle"}
     assert (status, report["noted"][0]["name"]) == (0, "IMG_2041.md")
 
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 from PIL import Image
 
-from quizglass_client.cli.imports.albums import album_of, albums, title_of
+from quizglass_client.cli.imports.albums import album_of, albums
 from quizglass_client.cli.imports.entries import MOST_PICTURES
 from quizglass_client.cli.imports.report import ImportReport
+from quizglass_client.names.titles import title_of
 
 
 def laid_out(folder: Path, *names: str) -> list[tuple[str, list[str]]]:
@@ -64,10 +65,15 @@ def test_an_entry_has_no_more_pictures_than_it_may(tmp_path: Path) -> None:
 
 
 def test_a_title_is_the_name_with_spaces() -> None:
-    assert title_of(Path("zoo/a_grey__koala.jpg")) == "a grey koala"
-    assert title_of(Path("zoo/koala.jpg.webp")) == "koala"
+    assert title_of(Path("zoo/a_grey__koala.jpg")) == "A grey koala"
+    assert title_of(Path("zoo/koala.jpg.webp")) == "Koala"
     assert title_of(Path("Cafe\u0301.md")) == "Café"
-    assert title_of(Path("zoo/koala/index.md")) == "koala"
+    assert title_of(Path("zoo/koala/index.md")) == "Koala"
+    assert [
+        title_of(Path(name)) for name in ("red_kettle.jpg", "red-kettle.jpg", "iPhone.jpg", "F-16.jpg", "x-ray.png")
+    ] == [
+        *("Red kettle", "Red kettle", "iPhone", "F-16", "X-ray"),
+    ]
 
 
 def test_names_belong_together_however_their_accents_are_written(tmp_path: Path) -> None:
@@ -120,6 +126,66 @@ def test_pictures_of_a_saved_page_go_with_it_but_for_its_buttons(tmp_path: Path)
 
 def test_a_folder_of_that_name_without_a_page_is_one_like_others(tmp_path: Path) -> None:
     assert laid_out(tmp_path, "my_files/koala.jpg") == [("my_files/koala.jpg", ["my_files/koala.jpg"])]
+
+
+def test_pictures_of_one_thing_without_a_text_belong_together(tmp_path: Path) -> None:
+    names = (
+        "kettle.jpg",
+        "kettle-2.jpg",
+        "Kettle (3).png",
+        "kettle.webp",
+        "kettle/IMG_1.jpg",
+        "kettle/lid.jpg",
+        "pan 2.jpg",
+    )
+    assert laid_out(tmp_path, *names) == [
+        (
+            "kettle.jpg",
+            ["kettle.jpg", "kettle.webp", "kettle/lid.jpg", "kettle/IMG_1.jpg", "kettle-2.jpg", "Kettle (3).png"],
+        ),
+        ("pan 2.jpg", ["pan 2.jpg"]),
+    ]
+
+
+def test_numbers_that_are_part_of_a_name_are_left_in_it(tmp_path: Path) -> None:
+    names = ["Apollo 11.jpg", "Apollo 13.jpg", "Boeing 747.jpg", "Boeing.jpg", "Room 1.jpg", "Room 2.jpg"]
+    assert laid_out(tmp_path, *names) == [(name, [name]) for name in names]
+
+
+def doubts(folder: Path, *names: str) -> list[str]:
+    laid_out(folder, *names)
+    return [album.doubt for album in albums(folder) if album.doubt]
+
+
+def test_it_is_doubtful_what_pictures_show_that_only_a_camera_named(tmp_path: Path) -> None:
+    (told,) = doubts(tmp_path / "a", "kettle.md", "IMG_2041.jpg", "IMG_2042.jpg")
+    assert told.startswith("kettle.md takes IMG_2041.jpg and IMG_2042.jpg, which a camera ")
+    (told,) = doubts(tmp_path / "b", "kettle.md", "IMG_2041.jpg", "dog.jpg")
+    assert told.startswith("kettle.md takes IMG_2041.jpg, ")
+    (told,) = doubts(tmp_path / "c", "kettle/IMG_1.jpg", "kettle/IMG_2.jpg", "DCIM/IMG_3.jpg", "2024-05/IMG_4.jpg")
+    assert told.startswith("kettle/ is one thing, shown by IMG_1.jpg and IMG_2.jpg, ")
+
+
+def test_it_is_plain_where_nothing_else_can_be_meant(tmp_path: Path) -> None:
+    assert doubts(tmp_path / "a", "kettle.md", "IMG_2041.jpg") == []
+    assert doubts(tmp_path / "b", "kettle/kettle.md", "kettle/IMG_1.jpg", "kettle/IMG_2.jpg") == []
+    assert doubts(tmp_path / "c", "kettle/index.md", "kettle/IMG_1.jpg", "kettle/IMG_2.jpg") == []
+    assert doubts(tmp_path / "d", "kettle.md", "kettle.jpg", "kettle/IMG_1.jpg", "pan.jpg", "pan/IMG_2.jpg") == []
+
+
+def test_doubtful_pictures_are_left_out_where_none_is_to_be_guessed(tmp_path: Path) -> None:
+    laid_out(tmp_path, "kettle.md", "IMG_2041.jpg", "IMG_2042.jpg", "pan/IMG_1.jpg")
+    report = ImportReport()
+    found = albums(tmp_path, report, guess=False)
+    assert [(album.path.name, len(album.pictures)) for album in found] == [
+        *(("IMG_2041.jpg", 1), ("IMG_2042.jpg", 1), ("kettle.md", 0), ("IMG_1.jpg", 1)),
+    ]
+    assert report.notes == []
+
+
+def test_a_folder_of_hundreds_of_pictures_is_not_one_thing(tmp_path: Path) -> None:
+    laid_out(tmp_path, *(f"Holiday/IMG_{number:04}.jpg" for number in range(MOST_PICTURES + 1)))
+    assert len(albums(tmp_path)) == MOST_PICTURES + 1
 
 
 def test_which_pictures_a_text_took_is_said(tmp_path: Path) -> None:

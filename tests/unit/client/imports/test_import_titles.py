@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from quizglass_client.cli.imports.texts.html_pages import declared_encoding
 from quizglass_client.cli.imports.texts.titles import first_words, title_of_markup
+from quizglass_client.names.titles import first_sentence
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_titles_of_plain_text_are_underlined(text: str, title: str) -> None:
 
 
 def test_the_first_words_of_what_has_no_title() -> None:
-    assert first_words("A **red** kettle. It is old.", "markdown") == "A red kettle."
+    assert first_words("A **red** kettle. It is old.", "markdown") == "A red kettle"
     assert first_words("<style>p{}</style><p>A red</p><p>kettle</p>", "html") == "A red kettle"
     assert len(first_words("word " * 400, "")) <= 80
 
@@ -108,3 +109,18 @@ def test_a_title_is_found_soon_whatever_the_text_is(piece: str, text_format: str
     before = thread_time()
     title_of_markup(piece * (4_000_000 // len(piece)), text_format)
     assert thread_time() - before < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Aunt Gerda's aloe. Water every three weeks.", "Aunt Gerda's aloe"),
+        ("Dr. Fox's key, no. 12. Blue.", "Dr. Fox's key, no. 12"),
+        ("\n The mug \nof my brother", "The mug"),
+        ("Wow! A boat.", "Wow!"),
+        ("赤いやかん。 古い。", "赤いやかん"),
+        (" ", ""),
+    ],
+)
+def test_the_first_sentence_is_a_title_without_its_full_stop(text: str, title: str) -> None:
+    assert first_sentence(text) == title

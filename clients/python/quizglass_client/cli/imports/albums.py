@@ -2,57 +2,70 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from quizglass_client.cli.imports.entries import MOST_PICTURES
 from quizglass_client.cli.imports.folder_tree import FolderTree, folder_tree
-from quizglass_client.cli.imports.names.cameras import is_of_a_camera
-from quizglass_client.cli.imports.names.kinds import bare_name, is_document, same_name
 from quizglass_client.cli.imports.report import ImportReport
+from quizglass_client.names.cameras import is_of_a_camera, is_of_many_things
+from quizglass_client.names.kinds import bare_name, same_name
+from quizglass_client.names.titles import NUMBERED, is_index
 
-_NUMBERED = re.compile(r"(?P<name>.+?)[ _-]*\(?(?P<number>\d{1,3})\)?")
-_INDEXES = frozenset(("index", "_index", "readme", "default"))
 _MOST_NAMED = 16
+_BY_CAMERA = "which a camera or a program named"
 
 
 @dataclass(frozen=True, slots=True)
 class Album:
-    """A document with its pictures, or a picture alone."""
+    """A document with its pictures, or pictures of one thing without a text."""
 
     document: Path | None
     pictures: tuple[Path, ...] = ()
+    folder: Path | None = None
+    """What pictures are named after that have neither a text nor names of their own."""
+    doubt: str = ""
+    """Why these pictures may not belong here, where a rule put them that can be wrong: for whoever imports to judge."""
 
     @property
     def path(self) -> Path:
-        """The file that it is named after."""
-        return self.document or self.pictures[0]
+        """The file, or folder, that it is named after."""
+        return self.document or self.folder or self.pictures[0]
 
 
-def albums(folder: Path, report: ImportReport | None = None) -> list[Album]:
+def albums(folder: Path, report: ImportReport | None = None, *, guess: bool = True) -> list[Album]:
     """What a folder and those below hold, in the order of their names.
 
     A picture goes with the document of its folder that has its name, with a number behind it or none ("koala.jpg",
     "koala 2.jpg" and "koala.md"); with the document beside its folder that has the folder's name ("koala/" and
     "koala.md"); else, where a camera named it, with the only document of its folder. Those in a folder that a browser
-    saved beside a page go with the page. Any other stands alone. Names are the same in whatever case, and however
-    their accents are written.
+    saved beside a page go with the page. Any other goes with the picture without a text of which the same is true
+    ("koala 2.jpg" and "koala/" with "koala.jpg"); where a camera named it, with those of its folder below this one,
+    which has a name; else it stands alone. Names are the same in whatever case, and however their accents are written.
+
+    Args:
+        folder: where they lie.
+        report: gets what is passed over, and what cameras named that was taken.
+        guess: whether pictures that a camera named are taken where it is doubtful that they belong there.
 
     Raises:
         OSError: the folder cannot be read.
     """
     noted = report if report is not None else ImportReport()
-    return _Matching(folder, folder_tree(folder, noted), noted).albums()
+    return _Matching(folder, folder_tree(folder, noted), noted, guess).albums()
 
 
-def album_of(document: Path, report: ImportReport) -> Album:
+def albums_of(pictures: Sequence[Path], report: ImportReport) -> list[Album]:
+    """Pictures of one folder that are imported by themselves, as albums."""
+    return _Matching(pictures[0].parent, FolderTree(pictures=sorted(pictures)), report).albums()
+
+
+def album_of(document: Path, report: ImportReport, *, guess: bool = True) -> Album:
     """A document with its pictures, as an import of its folder has it. Raises OSError."""
     folder, whole = document.parent, ImportReport()
     tree = folder_tree(folder, whole, only=bare_name(document))
-    found = next(album for album in _Matching(folder, tree, whole).albums() if album.document == document)
+    found = next(album for album in _Matching(folder, tree, whole, guess).albums() if album.document == document)
     for note in whole.notes:
         if note.name == document.name:
             report.add(note)
@@ -64,59 +77,88 @@ def is_named(path: Path) -> bool:
     return not is_of_a_camera(path.stem)
 
 
-def title_of(path: Path) -> str:
-    """A file's name as a title; that of its folder for a document that is called "index" or the like."""
-    name = bare_name(path)
-    if is_document(path) and name.casefold() in _INDEXES:
-        name = path.absolute().parent.name or name
-    return " ".join(unicodedata.normalize("NFC", name).replace("_", " ").split())
-
-
 class _Matching:
-    """Assigns each picture to a document, or to none."""
+    """Assigns each picture to a document, to another picture, or to none."""
 
-    def __init__(self, folder: Path, tree: FolderTree, report: ImportReport) -> None:
-        self._folder, self._tree, self._report = folder, tree, report
-        self._by_name: dict[tuple[Path, str], Path] = {}
+    def __init__(self, folder: Path, tree: FolderTree, report: ImportReport, guess: bool = True) -> None:
+        self._folder, self._tree, self._report, self._guess = folder, tree, report, guess
+        self._documents = _by_name(tree.documents)
         self._in_folder: dict[Path, list[Path]] = {}
         for document in tree.documents:
-            self._by_name.setdefault((document.parent, same_name(bare_name(document))), document)
             self._in_folder.setdefault(document.parent, []).append(document)
 
     def albums(self) -> list[Album]:
         """All documents with their pictures, and the pictures that no document has."""
-        pictures: dict[Path, list[Path]] = {document: [] for document in self._tree.documents}
+        owned: dict[Path, list[Path]] = {document: [] for document in self._tree.documents}
         by_camera: dict[Path, list[Path]] = {}
-        found: list[Album] = []
+        loose: list[Path] = []
         for picture in self._tree.pictures:
-            if (owner := self._owner(picture)) is None and (owner := self._only_text(picture)) is not None:
-                by_camera.setdefault(owner, []).append(picture)
-            if owner is None:
-                found.append(Album(None, (picture,)))
+            if (owner := _named_for(picture, self._documents)) is not None:
+                owned[owner].append(picture)
+            elif (text := self._only_text(picture)) is not None:
+                by_camera.setdefault(text, []).append(picture)
             else:
-                pictures[owner].append(picture)
+                loose.append(picture)
+        doubts = {document: self._doubt(document, taken, loose) for document, taken in by_camera.items()}
         for document, taken in by_camera.items():
-            which = "which a camera or a program named: it is the only text of their folder"
-            self._report.noted(self._name(document), f"took {listed(taken)}, {which}")
-        found += (Album(document, self._chosen(document, shown)) for document, shown in pictures.items())
-        return sorted(found, key=lambda album: album.path)
-
-    def _owner(self, picture: Path) -> Path | None:
-        """The document that has a picture's name, or that of its folder."""
-        name = bare_name(picture)
-        numbered = _NUMBERED.fullmatch(name)
-        names = (name, numbered["name"]) if numbered is not None else (name,)
-        for each in names:
-            if (document := self._by_name.get((picture.parent, same_name(each)))) is not None:
-                return document
-        return self._by_name.get((picture.parent.parent, same_name(picture.parent.name)))
+            if doubts[document] and not self._guess:
+                loose += taken
+                continue
+            owned[document] += taken
+            told = f"took {listed(taken)}, {_BY_CAMERA}: it is the only text of their folder"
+            self._report.noted(self._name(document), told)
+        doubts = doubts if self._guess else {}
+        found = [Album(text, self._chosen(text, shown), doubt=doubts.get(text, "")) for text, shown in owned.items()]
+        return sorted([*found, *self._without_text(loose)], key=lambda album: album.path)
 
     def _only_text(self, picture: Path) -> Path | None:
         """The only document of the folder of a picture that a camera named."""
         here = self._in_folder.get(picture.parent, [])
         return here[0] if len(here) == 1 and not is_named(picture) else None
 
-    def _chosen(self, document: Path, pictures: list[Path]) -> tuple[Path, ...]:
+    def _doubt(self, document: Path, taken: Sequence[Path], loose: Sequence[Path]) -> str:
+        """Why pictures may not show what a document is about; empty: there is nothing else that they could."""
+        beside = any(picture.parent == document.parent for picture in loose)
+        own = is_index(document) or same_name(bare_name(document)) == same_name(document.absolute().parent.name)
+        if own or (len(taken) == 1 and not beside):
+            return ""
+        return f"{self._name(document)} takes {listed(taken)}, {_BY_CAMERA}, as the only text of their folder"
+
+    def _without_text(self, loose: Sequence[Path]) -> list[Album]:
+        """Pictures that no document has, those of one thing together."""
+        leaders = _by_name([picture for picture in loose if is_named(picture)])
+        groups: dict[Path, list[Path]] = {}
+        for picture in loose:
+            leader = picture
+            while (other := _named_for(leader, leaders, MOST_PICTURES)) is not None:
+                leader = other
+            groups.setdefault(leader, []).append(picture)
+        found = [Album(None, self._chosen(leader, pictures)) for leader, pictures in groups.items()]
+        things = self._folders_of_one_thing(found)
+        apart = [album for album in found if album.path.parent not in things]
+        return [*apart, *(self._of_folder(folder, pictures) for folder, pictures in things.items())]
+
+    def _folders_of_one_thing(self, alone: Sequence[Album]) -> Mapping[Path, list[Path]]:
+        """Folders below with a name of their own that hold nothing but a few pictures which a camera named."""
+        found: dict[Path, list[Path]] = {}
+        for album in alone if self._guess else ():
+            if album.path.parent != self._folder and not is_of_many_things(album.path.parent.name):
+                found.setdefault(album.path.parent, []).extend(album.pictures)
+        named = {picture.parent for album in alone for picture in album.pictures if is_named(picture)}
+        mixed = named | self._in_folder.keys()
+        return {
+            folder: pictures
+            for folder, pictures in found.items()
+            if folder not in mixed and len(pictures) <= MOST_PICTURES
+        }
+
+    def _of_folder(self, folder: Path, pictures: Sequence[Path]) -> Album:
+        name = f"{self._name(folder)}/"
+        self._report.noted(name, f"is one entry, shown by {listed(pictures)}, {_BY_CAMERA}")
+        doubt = f"{name} is one thing, shown by {listed(pictures)}, {_BY_CAMERA}"
+        return Album(None, self._chosen(folder, pictures), folder, doubt)
+
+    def _chosen(self, document: Path, pictures: Sequence[Path]) -> tuple[Path, ...]:
         """The picture of the same name first, then by name, shorter names first: 2 before 10; those of a page last."""
         own = same_name(bare_name(document))
         by_name = sorted(pictures, key=lambda path: (same_name(bare_name(path)) != own, len(path.stem), path))
@@ -133,6 +175,24 @@ class _Matching:
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self._folder).as_posix()
+
+
+def _by_name(files: Sequence[Path]) -> Mapping[tuple[Path, str], Path]:
+    """Files by their folder and their name without its ending, the first of those that have the same."""
+    found: dict[tuple[Path, str], Path] = {}
+    for file in files:
+        found.setdefault((file.parent, same_name(bare_name(file))), file)
+    return found
+
+
+def _named_for(picture: Path, files: Mapping[tuple[Path, str], Path], most: int = 999) -> Path | None:
+    """The other file that has a picture's name, with a number of up to `most` behind it or none, or its folder's."""
+    name = bare_name(picture)
+    numbered = NUMBERED.fullmatch(name)
+    names = (name, numbered["name"]) if numbered is not None and int(numbered["number"]) <= most else (name,)
+    keys = [(picture.parent, each) for each in names] + [(picture.parent.parent, picture.parent.name)]
+    found = (files.get((folder, same_name(each))) for folder, each in keys)
+    return next((file for file in found if file not in (None, picture)), None)
 
 
 def listed(paths: Sequence[Path]) -> str:

@@ -5,21 +5,23 @@ from __future__ import annotations
 import hashlib
 import html
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from quizglass_client.cli.imports.albums import Album, album_of, albums, is_named, listed, title_of
+from quizglass_client.cli.imports.albums import Album, albums, is_named, listed
 from quizglass_client.cli.imports.encodings import decoded
 from quizglass_client.cli.imports.entries import BadLine, GoodLine
 from quizglass_client.cli.imports.folder import Folder, Outside
-from quizglass_client.cli.imports.names.cameras import is_of_no_thing
-from quizglass_client.cli.imports.names.kinds import FORMATS, is_document
 from quizglass_client.cli.imports.report import ImportReport
 from quizglass_client.cli.imports.texts.front_matter import front_matter
 from quizglass_client.cli.imports.texts.html_pages import declared_encoding, outline
 from quizglass_client.cli.imports.texts.titles import first_words, title_of_markup
 from quizglass_client.files import read_file
+from quizglass_client.names.cameras import is_of_no_thing
+from quizglass_client.names.kinds import FORMATS
+from quizglass_client.names.titles import title_of, title_of_name
 from quizglass_client.types import Entry
 
 _NOT_OF_AN_ID = re.compile(r"[^A-Za-z0-9._:/-]+")
@@ -29,23 +31,21 @@ _LONGEST_KEY, _LONGEST_VALUE, _MOST_FACTS = 60, 500, 200
 
 
 def read_documents(
-    folder: Path, report: ImportReport | None = None, *, anywhere: bool = False
+    folder: Path, report: ImportReport | None = None, *, anywhere: bool = False, guess: bool = True
 ) -> Iterator[GoodLine | BadLine]:
     """Albums, numbered from 1 in their order. Links lead to files in the folder, or `anywhere`.
 
-    `report` gets what is passed over, cut and guessed.
+    `report` gets what is passed over, cut and guessed; `guess` as for `albums`.
     """
     noted = report if report is not None else ImportReport()
-    yield from _lines(albums(folder, noted), Folder(folder, anywhere), noted)
+    yield from _lines(albums(folder, noted, guess=guess), Folder(folder, anywhere), noted)
 
 
-def read_file_alone(path: Path, report: ImportReport, *, anywhere: bool = False) -> Iterator[GoodLine | BadLine]:
-    """A picture, or a document with its pictures, as the import of its folder has it.
-
-    A picture that is called "photo", or the like, is taken by itself, though among many it would be a generic name.
-    """
-    album = album_of(path, report) if is_document(path) else Album(None, (path,))
-    yield from _lines([album], Folder(path.parent, anywhere), report, alone=True)
+def read_files(
+    found: Sequence[Album], report: ImportReport, *, anywhere: bool = False, alone: bool = False
+) -> Iterator[GoodLine | BadLine]:
+    """Albums of files of one folder that are imported by themselves; what `alone` is called "photo" is taken so."""
+    yield from _lines(found, Folder(found[0].path.parent, anywhere), report, alone=alone)
 
 
 def _lines(
@@ -56,11 +56,12 @@ def _lines(
         try:
             yield GoodLine(number, _entry(album, within, report, alone), name)
         except Outside as error:
-            yield BadLine(number, f"{error}{_and_its_pictures(album)}")
+            yield BadLine(number, f"{error}{_and_its_pictures(album)}", id=entry_id(name))
         except OSError as error:
-            yield BadLine(number, f"{name}: cannot be read ({error.strerror}){_and_its_pictures(album)}")
+            why = f"{name}: cannot be read ({error.strerror}){_and_its_pictures(album)}"
+            yield BadLine(number, why, id=entry_id(name))
         except ValueError as error:
-            yield BadLine(number, f"{name}: {error}{_and_its_pictures(album)}")
+            yield BadLine(number, f"{name}: {error}{_and_its_pictures(album)}", id=entry_id(name))
 
 
 def _and_its_pictures(album: Album) -> str:
@@ -73,8 +74,11 @@ def _entry(album: Album, within: Folder, report: ImportReport, alone: bool) -> E
     name = relative.as_posix()
     pictures = tuple(within.file(picture.relative_to(within.path)) for picture in album.pictures)
     if album.document is None:
+        if album.folder is not None:
+            return _made(album, name, title_of_name(album.folder.name), pictures, report)
         if not is_named(album.path) and not (alone and is_of_no_thing(album.path.stem)):
-            advice = f"rename it, or put what it shows into {relative.stem}.md beside it"
+            add = shlex.join(("quizglass", "knowledge", "add", str(album.path)))
+            advice = f'rename it, put what it shows into {relative.stem}.md beside it, or {add} "WHAT IT IS"'
             raise ValueError(f"a camera or a program gave it this name; {advice}")
         return _made(album, name, title_of(album.path), pictures, report)
     text_format = FORMATS[album.document.suffix.lower()]
@@ -95,8 +99,8 @@ def _entry(album: Album, within: Folder, report: ImportReport, alone: bool) -> E
     return replace(entry, text=said.text + _as_text(rest, text_format), text_format=text_format, attributes=attributes)
 
 
-def _id(name: str) -> str:
-    """The path, or what is like it: with a digest, since two names that differ in what an id cannot hold are two."""
+def entry_id(name: str) -> str:
+    """Id of the entry of a file: its path, or where an id cannot hold that, what is like it with a digest of it."""
     like = _NOT_OF_AN_ID.sub("-", name)
     if like == name and len(name) <= _LONGEST_ID:
         return name
@@ -111,7 +115,7 @@ def _made(album: Album, name: str, title: str, pictures: tuple[Path, ...], repor
     if len(name) > _LONGEST_SOURCE:
         report.cut(name, f"its path has more than {_LONGEST_SOURCE} characters; the source is the beginning")
     return Entry(
-        id=_id(name),
+        id=entry_id(name),
         title=title[:_LONGEST_TITLE],
         source=name[:_LONGEST_SOURCE],
         time=max(0, int(album.path.stat().st_mtime)),

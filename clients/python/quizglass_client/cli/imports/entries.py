@@ -46,6 +46,8 @@ class BadLine:
     line: int
     message: str
     field: str = ""
+    id: str = ""
+    """Of the entry that is missing, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)

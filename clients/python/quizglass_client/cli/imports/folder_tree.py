@@ -8,7 +8,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from quizglass_client.cli.imports.names.kinds import (
+from quizglass_client.cli.imports.report import ImportReport
+from quizglass_client.names.kinds import (
     FORMATS,
     is_document,
     is_of_a_system,
@@ -17,7 +18,6 @@ from quizglass_client.cli.imports.names.kinds import (
     same_name,
     why_not_read,
 )
-from quizglass_client.cli.imports.report import ImportReport
 
 _SMALLEST_OF_A_PAGE = 100
 """Pixels; pictures of a saved page with a shorter side are its buttons and signs."""
@@ -45,7 +45,9 @@ def folder_tree(folder: Path, report: ImportReport, *, only: str = "") -> Folder
     def failed(error: OSError) -> None:
         if error.filename == str(folder):
             raise error
-        report.passed_over(_within(folder, Path(error.filename)), f"cannot be read ({error.strerror})")
+        name = _within(folder, Path(error.filename))
+        report.unread.append(name)
+        report.passed_over(name, f"cannot be read ({error.strerror})")
 
     for at, folders, names in os.walk(folder, onerror=failed):
         here = Path(at)

@@ -67,11 +67,20 @@ class ImportMemory:
 
 
 class ImportProgress:
-    """What was read, and what of it the server has acknowledged; `memory` is kept up to date with the latter."""
+    """What was read, and what of it the server has acknowledged; `memory` is kept up to date with the latter.
 
-    def __init__(self, memory: ImportMemory, noted: ImportReport) -> None:
+    Args:
+        memory: how far the import has got.
+        noted: gets what is there more than once.
+        keeps_sources: whether `brought` is filled.
+    """
+
+    def __init__(self, memory: ImportMemory, noted: ImportReport, *, keeps_sources: bool = False) -> None:
         self.added = 0
         """Entries that this import has added."""
+        self.brought: dict[str, str] = {}
+        """The sources of those, by their ids."""
+        self._keeps_sources = keeps_sources
         self._memory = memory
         self._ids = _Ids(noted)
         self._taken: list[GoodLine | BadLine] = []  # since the last batch that the server has acknowledged
@@ -111,6 +120,8 @@ class ImportProgress:
     def _count(self, line: GoodLine, refused: Refused | None) -> None:
         if refused is None:
             self._ids.add(line.entry.id)
+            if self._keeps_sources:
+                self.brought[line.entry.id] = line.entry.source
         else:
             self._memory.refuse(line.line, refused.id, refused.field, _with_its_files(refused, line))
 

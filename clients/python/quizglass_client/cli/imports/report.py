@@ -55,6 +55,8 @@ class ImportReport:
     counts: Counter[Outcome] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     """How many of what are left out by rule, such as the redirects of a wiki. They are expected not to be imported."""
+    unread: list[str] = field(default_factory=list)
+    """Folders that could not be read: what they hold is not known."""
 
     def passed_over(self, name: str, message: str) -> None:
         """Something is not imported; the message says why, and what can be done."""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Sequence
 
 from markdown_it import MarkdownIt
 
 from quizglass_client.cli.imports.texts.html_pages import Heading, outline
+from quizglass_client.names.titles import first_sentence
 
 _MARKDOWN = MarkdownIt("commonmark")
 _AT_FIRST, _AT_MOST = 2_000, 20_000
 """Characters of Markdown in which a title is looked for; most have it at the beginning."""
 _UNDERLINE = re.compile(r"([=\-`:.'\"~^_*+#<>])\1*")
-
-_SENTENCE, _LONGEST = re.compile(r".+?[.!?。](?=\s|$)"), 80
 
 
 def title_of_markup(text: str, text_format: str) -> str:
@@ -78,6 +76,5 @@ def first_words(text: str, text_format: str) -> str:
         case "html":
             words = outline(text).words
         case _:
-            words = " ".join(beginning.split())
-    sentence = _SENTENCE.match(words)
-    return textwrap.shorten(sentence[0] if sentence is not None else words, _LONGEST, placeholder=" …")
+            words = beginning
+    return first_sentence(words)

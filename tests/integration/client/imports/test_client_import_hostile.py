@@ -24,7 +24,7 @@ from quizglass_client.files import lines
 from tests.support.client_runs import knowledge_command
 from tests.support.rpc_fakes import png
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 SECRET = b"root:x:0:0:secret zyrbaxon"
 MIB = 1 << 20
 

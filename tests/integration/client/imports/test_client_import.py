@@ -112,7 +112,7 @@ def test_a_folder_of_documents(stage, quizglass, tmp_path: Path) -> None:
     assert {id: (e.title, e.text_format) for id, e in entries.items()} == {
         "cars/velmora-one.md-590e7ffa34a4": ("The Velmora", "markdown"),
         "page.html": ("A & B", "html"),
-        "some_notes.txt": ("some notes", ""),
+        "some_notes.txt": ("Some notes", ""),
     }
     assert stage.knowledge.pictures["cars/velmora-one.md-590e7ffa34a4"] == (png(),)
 
@@ -123,13 +123,13 @@ def test_a_folder_from_a_phone(stage, quizglass, tmp_path: Path) -> None:
     Image.new("RGB", (64, 48), "grey").save(tmp_path / "koala.heic")
     (tmp_path / "koala 2.png").write_bytes(png())
     (tmp_path / "panda.png").write_bytes(png(20))
-    (tmp_path / "zoo").mkdir()
-    (tmp_path / "zoo" / "IMG_2041.png").write_bytes(png())
+    (tmp_path / "Camera").mkdir()
+    (tmp_path / "Camera" / "IMG_2041.png").write_bytes(png())
     status, report, _ = quizglass("import", tmp_path)
     assert (status, report["added"], len(report["refused"])) == (1, 2, 1)
     assert "IMG_2041.md" in report["refused"][0]["message"]
     titles = {id: (entry.title, len(stage.knowledge.pictures[id])) for id, entry in stage.knowledge.entries.items()}
-    assert titles == {"koala.md": ("Koala", 2), "panda.png": ("panda", 1)}
+    assert titles == {"koala.md": ("Koala", 2), "panda.png": ("Panda", 1)}
     assert all(picture.startswith(b"\xff\xd8\xff") for picture in stage.knowledge.pictures["koala.md"][:1])
 
 
@@ -139,7 +139,7 @@ def test_pictures_that_cannot_be_told_apart_are_named(stage, quizglass, tmp_path
     (tmp_path / "words.md").write_text("No picture.")
     status, report, _ = quizglass("import", tmp_path)  # of a server that always finds the Velmora
     assert status == 0
-    assert [(pair["one"], pair["other"]) for pair in report["alike"]] == [("koala", "Velmora")]
+    assert [(pair["one"], pair["other"]) for pair in report["alike"]] == [("Koala", "Velmora")]
     assert "alike" not in quizglass("import", tmp_path, "--no-compare")[1]
 
 

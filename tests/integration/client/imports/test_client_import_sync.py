@@ -1,0 +1,192 @@
+"""`quizglass knowledge import` asks before it guesses and before it deletes; `--sync` deletes what has gone alone."""
+
+import os
+import pty
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from quizglass_client.cli import main
+from tests.support.client_runs import knowledge_command
+from tests.support.rpc_fakes import png
+
+
+@pytest.fixture
+def imported(stage, capsys):
+    return partial(knowledge_command(stage.target, capsys), "import", "--no-compare")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "things"
+    made.mkdir()
+    for name, text in (("kettle.md", "It whistles."), ("pan.md", "It is black."), ("wok.md", "It is new.")):
+        (made / name).write_text(text)
+    return made
+
+
+def typed(stage, answer: str, *words: object) -> tuple[int, str]:
+    """The command in a process of its own on a terminal where a person types; its status, and all that is shown."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "quizglass_client.cli", "--server", stage.target, "knowledge", "import", *words]
+    with subprocess.Popen(list(map(str, command)), stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        os.write(ours, f"{answer}\n".encode())
+        shown = b""
+        while True:
+            try:
+                piece = os.read(ours, 1 << 16)
+            except OSError:  # the other side is closed
+                break
+            if not piece:
+                break
+            shown += piece
+        os.close(ours)
+        return process.wait(60), shown.decode()
+
+
+def test_a_program_is_told_what_to_type_where_it_is_doubtful_what_pictures_show(stage, imported, folder: Path) -> None:
+    (folder / "pan.md").unlink()
+    (folder / "wok.md").unlink()
+    for number in (2041, 2042):
+        (folder / f"IMG_{number}.png").write_bytes(png(number % 100))
+    status, told, err = imported(folder)
+    err = err.replace("\n", " ")
+    assert (status, told, stage.knowledge.entries) == (2, {}, {})
+    assert "kettle.md takes IMG_2041.png and IMG_2042.png" in err
+    assert f"quizglass knowledge import --yes {folder}" in err
+    assert imported(folder, "--yes")[0] == 0
+    assert len(stage.knowledge.pictures["kettle.md"]) == 2
+    status, told, _ = imported(folder, "--no")
+    assert (status, told["added"], len(told["refused"])) == (1, 1, 2)
+    assert len(stage.knowledge.pictures["kettle.md"]) == 0
+
+
+@pytest.mark.parametrize(("answer", "pictures", "status"), [("y", 2, 0), ("n", 0, 1), ("", 0, 1)])
+def test_a_person_is_asked_what_pictures_show(stage, tmp_path: Path, answer: str, pictures: int, status: int) -> None:
+    (tmp_path / "kettle.md").write_text("It whistles.")
+    for number in (2041, 2042):
+        (tmp_path / f"IMG_{number}.png").write_bytes(png(number % 100))
+    ended, shown = typed(stage, answer, "--no-compare", tmp_path)
+    assert "Is that right?" in shown
+    assert (ended, len(stage.knowledge.pictures["kettle.md"])) == (status, pictures)
+
+
+def test_what_has_gone_from_a_folder_is_deleted(stage, imported, folder: Path) -> None:
+    assert imported(folder)[1]["added"] == 3
+    (folder / "pan.md").unlink()
+    (folder / "kettle.md").rename(folder / "red kettle.md")
+    status, told, err = imported(folder, "--sync")
+    assert (status, told["deleted"], len(stage.knowledge.entries)) == (1, [], 4)
+    assert "Pan (pan.md) is not in " in err.replace("\n", " ")
+    assert f"quizglass knowledge import --sync --yes {folder}" in err.replace("\n", " ")
+    status, told, _ = imported(folder, "--sync", "--yes")
+    assert (status, sorted(told["deleted"])) == (0, ["kettle.md", "pan.md"])
+    assert (
+        sorted(stage.knowledge.entries) == ["red-kettle.md-9ab1c8b7ce8c", "wok.md"] or len(stage.knowledge.entries) == 2
+    )
+    assert imported(folder, "--sync")[1]["deleted"] == []
+
+
+@pytest.mark.parametrize(("answer", "left", "status"), [("y", 2, 0), ("no", 3, 1)])
+def test_a_person_is_asked_before_anything_is_deleted(stage, folder: Path, answer: str, left: int, status: int) -> None:
+    assert typed(stage, "", "--no-compare", folder)[0] == 0
+    (folder / "pan.md").unlink()
+    ended, shown = typed(stage, answer, "--no-compare", "--sync", folder)
+    assert "Pan (pan.md) is not in" in shown
+    assert "Delete 1 entry?" in shown
+    assert (ended, len(stage.knowledge.entries)) == (status, left)
+
+
+def test_nothing_is_deleted_that_did_not_come_from_this_folder(
+    stage, imported, folder: Path, tmp_path: Path, capsys
+) -> None:
+    other = tmp_path / "others"
+    other.mkdir()
+    (other / "spoon.md").write_text("It is bent.")
+    assert (imported(other)[0], imported(folder)[0]) == (0, 0)
+    assert main(["--server", stage.target, "knowledge", "add", "--id", "own", "--title", "Own"]) == 0
+    assert (
+        main(["--server", stage.target, "knowledge", "add", "--id", "pan.md", "--title", "Mine", "--source", "me"]) == 0
+    )
+    capsys.readouterr()
+    for name in ("pan.md", "wok.md"):
+        (folder / name).unlink()
+    assert imported(folder, "--sync", "--yes")[1]["deleted"] == ["wok.md"]
+    assert sorted(stage.knowledge.entries) == ["kettle.md", "own", "pan.md", "spoon.md"]
+
+
+def test_a_folder_that_is_empty_may_not_be_mounted(stage, imported, folder: Path) -> None:
+    imported(folder)
+    for path in folder.iterdir():
+        path.unlink()
+    status, told, err = imported(folder, "--sync")
+    assert (status, told["deleted"], len(stage.knowledge.entries)) == (1, [], 3)
+    assert "is empty: if it is a disk or a share, it may not be mounted" in err.replace("\n", " ")
+    assert imported(folder, "--sync", "--yes")[0] == 0
+    assert stage.knowledge.entries == {}
+    folder.rmdir()
+    assert imported(folder, "--sync", "--yes")[0] == 2
+
+
+def test_a_text_that_is_refused_has_not_gone(stage, imported, folder: Path) -> None:
+    imported(folder)
+    (folder / "pan.md").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\xff")
+    status, told, _ = imported(folder, "--sync", "--yes")
+    assert (status, told["deleted"], len(told["refused"]), len(stage.knowledge.entries)) == (1, [], 1, 3)
+
+
+def test_a_folder_of_entries_is_synced_by_its_lines(stage, imported, folder: Path) -> None:
+    lines = ['{"id": "a", "title": "A"}\n', '{"id": "b", "title": "B", "source": "s"}\n']
+    (folder / "entries.jsonl").write_text("".join(lines))
+    imported(folder)
+    (folder / "entries.jsonl").write_text(lines[0] + "{\n")
+    assert imported(folder, "--sync", "--yes")[1]["deleted"] == []  # the bad line may be that entry
+    (folder / "entries.jsonl").write_text(lines[0])
+    assert imported(folder, "--sync", "--yes")[1]["deleted"] == ["b"]
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(stage, imported, folder: Path, capsys) -> None:
+    imported(folder)
+    (folder / "pan.md").unlink()
+    (folder / "IMG_2041.png").write_bytes(png())
+    (folder / "cup.png").write_bytes(png(20))
+    status, told, _ = imported(folder, "--sync", "--dry-run")
+    assert status == 1
+    assert {item["id"]: item["pictures"] for item in told["would_add"]}["cup.png"] == ["cup.png"]
+    assert (told["would_delete"], "IMG_2041.png" in told["refused"][0]["message"]) == (["pan.md"], True)
+    assert len(stage.knowledge.entries) == 3
+    assert main(["--server", stage.target, "knowledge", "import", "--sync", "--dry-run", str(folder)]) == 1
+    out = capsys.readouterr().out
+    assert "would add  Cup (cup.png)  cup.png\n" in out
+    assert "would delete  Pan (pan.md)\n" in out
+
+
+def test_only_folders_are_synced(imported, folder: Path) -> None:
+    status, _, err = imported("--sync", folder / "pan.md")
+    assert status == 2
+    assert "--sync is for folders" in err
+
+
+def test_several_files_are_imported_as_their_folder_has_them(stage, imported, tmp_path: Path) -> None:
+    for name in ("kettle.png", "kettle 2.png", "cup.png", "cup-2.png", "IMG_2041.png"):
+        (tmp_path / name).write_bytes(png())
+    (tmp_path / "kettle.md").write_text("It whistles.")
+    (tmp_path / "more.jsonl").write_text('{"id": "a", "title": "A"}\n')
+    names = ("kettle.md", "kettle.png", "cup.png", "cup-2.png")
+    assert imported(*(tmp_path / name for name in names))[0] == 0
+    assert {id_: len(shown) for id_, shown in stage.knowledge.pictures.items()} == {"kettle.md": 2, "cup.png": 2}
+    assert main(["--server", "127.0.0.1:1", "knowledge", "import", str(tmp_path / "IMG_2041.png")]) in (1, 3)
+
+
+def test_files_and_folders_are_imported_one_after_the_other(stage, folder: Path, tmp_path: Path, capsys) -> None:
+    (tmp_path / "more.jsonl").write_text('{"id": "a", "title": "A"}\n{\n')
+    report = tmp_path / "report.jsonl"
+    words = [folder, "--no-compare", tmp_path / "more.jsonl", "--report", report]
+    assert main(["--server", stage.target, "knowledge", "import", *map(str, words)]) == 1
+    assert capsys.readouterr().out == "3 entries added, 0 refused\n1 entry added, 1 refused\n"
+    assert "is not JSON" in report.read_text()
+    assert main(["--server", stage.target, "knowledge", "import", *map(str, words), "--resume", str(report)]) == 2
