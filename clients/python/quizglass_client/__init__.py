@@ -58,7 +58,16 @@ from quizglass_client.session.aio import AsyncSession, AsyncTurn
 from quizglass_client.session.sync import Session, Turn
 from quizglass_client.session.values import LinkLost, LinkRestored, News
 from quizglass_client.sync import Client, Dialogue
-from quizglass_client.types import AddReport, Answer, AskOptions, Entry, Event, PictureLike
+from quizglass_client.types import (
+    AddReport,
+    Answer,
+    AskOptions,
+    Entry,
+    EntryFields,
+    Event,
+    NoteReceipt,
+    PictureLike,
+)
 
 __all__ = [
     "DEFAULT_TARGET",
@@ -83,6 +92,7 @@ __all__ = [
     "Dialogue",
     "Done",
     "Entry",
+    "EntryFields",
     "Event",
     "Evidence",
     "EvidenceFound",
@@ -95,6 +105,7 @@ __all__ = [
     "News",
     "NotFound",
     "NotSupported",
+    "NoteReceipt",
     "Overloaded",
     "Payload",
     "PictureLike",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from types import TracebackType
 from typing import Any, Self, Unpack
 
@@ -24,11 +24,29 @@ from quizglass_client import requests
 from quizglass_client.access import Access, CallsWithMetadata, Metadata
 from quizglass_client.batches import batches_on_thread
 from quizglass_client.channel import DEFAULT_TARGET, open_async_channel
-from quizglass_client.errors import ClientError, ServerError, misses_picture, refuses_session, translated
+from quizglass_client.errors import (
+    ClientError,
+    InvalidRequest,
+    NotFound,
+    ServerError,
+    misses_picture,
+    refuses_session,
+    translated,
+)
+from quizglass_client.notes import note_on_thread
 from quizglass_client.pictures import AsyncEncoder, encode_on_thread, several
 from quizglass_client.requests import Moment
 from quizglass_client.timing import RETRY_PAUSES_S, Limits, async_sleep
-from quizglass_client.types import AddReport, Answer, AskOptions, Entry, Event, PictureLike
+from quizglass_client.types import (
+    AddReport,
+    Answer,
+    AskOptions,
+    Entry,
+    EntryFields,
+    Event,
+    NoteReceipt,
+    PictureLike,
+)
 
 
 class AsyncClient:
@@ -171,6 +189,53 @@ class AsyncClient:
             if on_progress is not None:
                 on_progress(report)
         return report
+
+    async def add_note(
+        self,
+        text: str = "",
+        pictures: PictureLike | Sequence[PictureLike] | None = None,
+        *,
+        title: str = "",
+        id: str = "",
+        **fields: Unpack[EntryFields],
+    ) -> NoteReceipt:
+        """Add a thing of one's own: photographs of it, and what there is to know.
+
+        The same photograph again changes the entry that it made: what is left empty stays as it is, and pictures join
+        those that are there. `add_entries` replaces an entry as a whole.
+
+        Args:
+            text: about it, in a few sentences.
+            pictures: of it, by which it is recognised.
+            title: what it is called. Empty: as the file of a picture, if a person named that, else the first sentence.
+            id: of the entry that is added or changed. Empty: that of its pictures or, without any, of the text.
+            fields: kind, source, attributes and more; `EntryFields` has them all.
+
+        Raises:
+            InvalidRequest: there is nothing to add or no title, a picture cannot be read, or the server refuses it.
+        """
+        made = await note_on_thread(text, several(pictures), title=title, id=id, **fields)
+        before = await self._first_entry(made.ids)
+        entry = made.entry if before is None else made.changing(before, await self._joined(before, made.entry.pictures))
+        if not entry.title:
+            raise InvalidRequest.of("title", "nothing says what it is; give a text or a title")
+        report = await self.add_entries([entry])
+        for refused in report.refused:
+            raise InvalidRequest.of(refused.field, refused.message)
+        return NoteReceipt(entry.id, entry.title, len(entry.pictures), before is not None)
+
+    async def _first_entry(self, ids: Sequence[str]) -> Entry | None:
+        """The first that is there of the entries of these ids."""
+        for entry_id in ids:
+            with suppress(NotFound):
+                return await self.get_entry(entry_id)
+        return None
+
+    async def _joined(self, entry: Entry, pictures: Sequence[PictureLike]) -> list[bytes]:
+        """The stored pictures of an entry and behind them new ones, each once."""
+        stored = [await self.get_picture(digest) for digest in entry.picture_sha256]
+        fresh = [await encode_on_thread(picture, await self._side()) for picture in pictures]
+        return list(dict.fromkeys((*stored, *fresh)))
 
     async def get_entry(self, entry_id: str) -> Entry:
         """One entry, without picture bytes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from types import TracebackType
 from typing import Any, Self, Unpack
 
@@ -24,11 +24,29 @@ from quizglass_client import requests
 from quizglass_client.access import Access, CallsWithMetadata, Metadata
 from quizglass_client.batches import batches
 from quizglass_client.channel import DEFAULT_TARGET, open_channel
-from quizglass_client.errors import ClientError, ServerError, misses_picture, refuses_session, translated
+from quizglass_client.errors import (
+    ClientError,
+    InvalidRequest,
+    NotFound,
+    ServerError,
+    misses_picture,
+    refuses_session,
+    translated,
+)
+from quizglass_client.notes import note
 from quizglass_client.pictures import Encoder, encode, several
 from quizglass_client.requests import Moment
 from quizglass_client.timing import RETRY_PAUSES_S, Limits, sleep
-from quizglass_client.types import AddReport, Answer, AskOptions, Entry, Event, PictureLike
+from quizglass_client.types import (
+    AddReport,
+    Answer,
+    AskOptions,
+    Entry,
+    EntryFields,
+    Event,
+    NoteReceipt,
+    PictureLike,
+)
 
 
 class Client:
@@ -166,6 +184,53 @@ class Client:
             if on_progress is not None:
                 on_progress(report)
         return report
+
+    def add_note(
+        self,
+        text: str = "",
+        pictures: PictureLike | Sequence[PictureLike] | None = None,
+        *,
+        title: str = "",
+        id: str = "",
+        **fields: Unpack[EntryFields],
+    ) -> NoteReceipt:
+        """Add a thing of one's own: photographs of it, and what there is to know.
+
+        The same photograph again changes the entry that it made: what is left empty stays as it is, and pictures join
+        those that are there. `add_entries` replaces an entry as a whole.
+
+        Args:
+            text: about it, in a few sentences.
+            pictures: of it, by which it is recognised.
+            title: what it is called. Empty: as the file of a picture, if a person named that, else the first sentence.
+            id: of the entry that is added or changed. Empty: that of its pictures or, without any, of the text.
+            fields: kind, source, attributes and more; `EntryFields` has them all.
+
+        Raises:
+            InvalidRequest: there is nothing to add or no title, a picture cannot be read, or the server refuses it.
+        """
+        made = note(text, several(pictures), title=title, id=id, **fields)
+        before = self._first_entry(made.ids)
+        entry = made.entry if before is None else made.changing(before, self._joined(before, made.entry.pictures))
+        if not entry.title:
+            raise InvalidRequest.of("title", "nothing says what it is; give a text or a title")
+        report = self.add_entries([entry])
+        for refused in report.refused:
+            raise InvalidRequest.of(refused.field, refused.message)
+        return NoteReceipt(entry.id, entry.title, len(entry.pictures), before is not None)
+
+    def _first_entry(self, ids: Sequence[str]) -> Entry | None:
+        """The first that is there of the entries of these ids."""
+        for entry_id in ids:
+            with suppress(NotFound):
+                return self.get_entry(entry_id)
+        return None
+
+    def _joined(self, entry: Entry, pictures: Sequence[PictureLike]) -> list[bytes]:
+        """The stored pictures of an entry and behind them new ones, each once."""
+        stored = [self.get_picture(digest) for digest in entry.picture_sha256]
+        fresh = [encode(picture, self._side()) for picture in pictures]
+        return list(dict.fromkeys((*stored, *fresh)))
 
     def get_entry(self, entry_id: str) -> Entry:
         """One entry, without picture bytes.

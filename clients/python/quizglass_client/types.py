@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
@@ -56,6 +56,19 @@ class Entry(values.Entry):
     """One thing in the knowledge store. `pictures` are given when adding; `picture_sha256` comes back."""
 
     pictures: tuple[PictureLike, ...] = ()
+
+
+class EntryFields(TypedDict, total=False):
+    """What may be said of an entry beside its id, title, text and pictures; `Entry` says what it is."""
+
+    caption: str
+    kind: str
+    source: str
+    language: str
+    text_format: str
+    attributes: Mapping[str, str]
+    time: int
+    expires_after: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +156,15 @@ class AddReport:
 
     def __add__(self, other: AddReport) -> AddReport:
         return AddReport(self.added + other.added, self.refused + other.refused)
+
+
+@dataclass(frozen=True, slots=True)
+class NoteReceipt:
+    """What came of adding a note; it is on disk."""
+
+    id: str
+    title: str
+    pictures: int
+    """How many the entry has now."""
+    updated: bool
+    """Whether the entry was there before, and was changed."""

@@ -252,7 +252,7 @@ def test_add_list_get_search_delete(stage, quizglass, photo):
     assert status == 0
     assert "Velmora" in out
     assert objects(quizglass("knowledge", "search", "--text", "cost?", "--json")[1])[0]["entry_id"] == "velmora"
-    assert quizglass("knowledge", "delete", "a")[:2] == (0, "deleted a (commit 7)\n")
+    assert quizglass("knowledge", "delete", "a")[:2] == (0, "deleted a, A (commit 7)\n")
     status, _, err = quizglass("knowledge", "delete", "a")
     assert status == 1
     assert "there is no entry 'a'" in err
@@ -269,7 +269,7 @@ def test_an_attribute_named_as_a_field_hides_nothing_of_an_entry(quizglass):
 def test_add_that_is_refused(quizglass):
     status, out, err = quizglass("knowledge", "add", "--id", "a", "--title", "")
     assert (status, out) == (1, "")
-    assert "title: is missing" in err
+    assert "title: nothing says what it is; give a text or a title" in err
 
 
 def test_capabilities_and_health(quizglass):

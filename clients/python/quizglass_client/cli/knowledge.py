@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import fields as fields_of
+from itertools import islice
+from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
@@ -10,27 +15,23 @@ from rich.text import Text
 from quizglass.text import plain
 from quizglass.values import Filter
 from quizglass_client.cli import subcommands
+from quizglass_client.cli.intake.typed import typed
+from quizglass_client.cli.tuning.alike import alike
+from quizglass_client.errors import InvalidRequest, NotFound
+from quizglass_client.names.kinds import is_picture
+from quizglass_client.notes import photo_id
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import FAILED, OK, UsageError, print_json, say, stdout
 from quizglass_client.terminal.show import evidence_table
-from quizglass_client.types import Entry
+from quizglass_client.types import Entry, EntryFields
+
+_MOST_MEANT, _MOST_LOOKED_AT = 3, 10_000
+"""Entries that are offered in the place of one that is not there, and among how many they are looked for."""
 
 
 def add_commands(commands: subcommands.Subcommands) -> None:
     """Declare the commands for single entries."""
-    made = commands.add("add", add, "add or replace one entry")
-    for name in ("id", "title"):
-        made.add_argument(f"--{name}", required=True)
-    for name in ("text", "caption", "kind", "source", "language"):
-        made.add_argument(f"--{name}", default="")
-    made.add_argument("--text-format", choices=("markdown", "html"), default="", help="of --text (default: plain)")
-    made.add_argument(
-        "--expires-after", type=int, default=0, metavar="SECONDS", help="delete it by itself after so long"
-    )
-    made.add_argument("--attribute", action="append", default=[], metavar="KEY=VALUE", help="a fact; repeat")
-    subcommands.file(
-        made.add_argument("--picture", action="append", default=[], metavar="FILE", help="a picture of it; repeat")
-    )
+    _add_add(commands)
     made = commands.add("search", search, "search by text, by picture, or by both")
     made.add_argument("--text", default="")
     several = "a picture of it; repeat for more pictures or crops of the same thing"
@@ -47,26 +48,72 @@ def add_commands(commands: subcommands.Subcommands) -> None:
     made.add_argument("--fold-near-duplicates", action="store_true", help="only the best of pictures that are alike")
     made.add_argument("--mode", choices=("hybrid", "vectors", "keywords"), default="", help="how --text is searched")
     commands.add("list", list_entries, "list all entries")
-    commands.add("get", get, "show one entry").add_argument("id")
-    commands.add("delete", delete, "delete one entry").add_argument("id")
+    named = "id of an entry, or a picture that was added by itself"
+    subcommands.file(commands.add("get", get, "show one entry").add_argument("id", help=named))
+    made = commands.add("delete", delete, "delete entries")
+    subcommands.file(made.add_argument("ids", nargs="+", metavar="id", help=named))
     commands.add("compact", compact, "remove what deleted entries have left in the files")
 
 
-def add(client: Client, arguments: argparse.Namespace) -> int:
-    """Add one entry."""
-    entry = Entry(
-        id=arguments.id,
-        title=arguments.title,
-        text=arguments.text,
-        caption=arguments.caption,
-        kind=arguments.kind,
-        source=arguments.source,
-        attributes=dict(_attribute(text) for text in arguments.attribute),
-        language=arguments.language,
-        text_format=arguments.text_format,
-        expires_after=arguments.expires_after,
-        pictures=tuple(subcommands.picture_file(name) for name in arguments.picture),
+def _add_add(commands: subcommands.Subcommands) -> None:
+    made = commands.add("add", add, "add a thing of your own, or change one: pictures of it, and what there is to know")
+    what = 'pictures of one thing, and a text about it in quotes, or a file with the text: photo.jpg "Gerda\'s aloe. …"'
+    subcommands.file(made.add_argument("things", nargs="*", metavar="PICTURE|TEXT", help=what))
+    subcommands.scattered(made, "things")
+    titled = "what it is called (default: as a picture's file, if a person named that, else the first sentence)"
+    made.add_argument("--title", default="", help=titled)
+    named = "of the entry (default: one made of the picture); with --title all of that entry is replaced"
+    made.add_argument("--id", default="", help=named)
+    for name in ("text", "caption", "kind", "source", "language"):
+        made.add_argument(f"--{name}", default="")
+    made.add_argument("--text-format", choices=("markdown", "html"), default="", help="of the text (default: plain)")
+    made.add_argument(
+        "--expires-after", type=int, default=0, metavar="SECONDS", help="delete it by itself after so long"
     )
+    made.add_argument("--attribute", action="append", default=[], metavar="KEY=VALUE", help="a fact; repeat")
+    subcommands.file(
+        made.add_argument("--picture", action="append", default=[], metavar="FILE", help="a picture of it; repeat")
+    )
+
+
+def add(client: Client, arguments: argparse.Namespace) -> int:
+    """Add one entry, or change it."""
+    given = typed(arguments.things, arguments.text)
+    pictures = (*given.pictures, *(subcommands.picture_file(name) for name in arguments.picture))
+    fields: EntryFields = {
+        "caption": arguments.caption,
+        "kind": arguments.kind,
+        "source": arguments.source,
+        "attributes": dict(_attribute(text) for text in arguments.attribute),
+        "language": arguments.language,
+        "text_format": arguments.text_format or given.text_format,
+        "expires_after": arguments.expires_after,
+    }
+    if arguments.id and arguments.title:
+        return _replace(
+            client, Entry(arguments.id, arguments.title, text=given.text, pictures=pictures, **fields), arguments
+        )
+    if not (given.text or pictures or arguments.id):
+        raise UsageError('give a picture, a text about it, or both: quizglass knowledge add photo.jpg "What it is. …"')
+    title = arguments.title or given.title
+    receipt = client.add_note(given.text, pictures, title=title, id=arguments.id, **fields)
+    pairs = alike(client, [Entry(receipt.id, receipt.title, pictures=pictures)] if pictures else [], lambda: None)
+    if arguments.json:
+        told = {field.name: getattr(receipt, field.name) for field in fields_of(receipt)}
+        print_json({"added": 1, "refused": [], **told, **({"alike": pairs} if pairs else {})})
+        return OK
+    for pair in pairs:
+        say(str(pair))
+    what = "updated" if receipt.updated else "added"
+    shown = f", {receipt.pictures} picture{'s' if receipt.pictures > 1 else ''}" if receipt.pictures else ""
+    stdout().print(
+        Text.assemble(f"{what} ", (plain(receipt.title), "bold"), f" ({plain(receipt.id)}){shown}"), soft_wrap=True
+    )
+    return OK
+
+
+def _replace(client: Client, entry: Entry, arguments: argparse.Namespace) -> int:
+    """Add an entry as a whole, in the place of one of its id."""
     report = client.add_entries([entry])
     if arguments.json:
         print_json(report)
@@ -127,7 +174,7 @@ def list_entries(client: Client, arguments: argparse.Namespace) -> int:
 
 def get(client: Client, arguments: argparse.Namespace) -> int:
     """Show one entry."""
-    entry = client.get_entry(arguments.id)
+    entry = found(client, arguments.id)
     if arguments.json:
         print_json(entry)
         return OK
@@ -147,13 +194,40 @@ def get(client: Client, arguments: argparse.Namespace) -> int:
     return OK
 
 
+def found(client: Client, name: str) -> Entry:
+    """The entry of an id, or of a picture that was added by itself.
+
+    Raises:
+        NotFound: there is none; the message names some that may be meant.
+    """
+    try:
+        return client.get_entry(name)
+    except (NotFound, InvalidRequest):
+        path = Path(name)
+        if is_picture(path) and path.is_file():
+            with suppress(NotFound):
+                return client.get_entry(photo_id(path))
+    meant = islice(_like(client, name), _MOST_MEANT)
+    offered = ", ".join(f"{entry.id} ({entry.title})" for entry in meant)
+    advice = f"did you mean {offered}?" if offered else "quizglass knowledge list shows all"
+    raise NotFound(f"there is no entry {name!r}; {advice}")
+
+
+def _like(client: Client, name: str) -> Iterator[Entry]:
+    """Entries whose id or title has a name in it, of the first that there are."""
+    for entry in islice(client.list_entries(), _MOST_LOOKED_AT):
+        if name.casefold() in entry.id.casefold() or name.casefold() in entry.title.casefold():
+            yield entry
+
+
 def delete(client: Client, arguments: argparse.Namespace) -> int:
-    """Delete one entry."""
-    receipt = client.delete_entry(arguments.id)
-    if arguments.json:
-        print_json({"deleted": arguments.id, "sequence": receipt.sequence})
-    else:
-        stdout().print(Text(f"deleted {plain(arguments.id)} (commit {receipt.sequence})"))
+    """Delete entries; none where one of them is not there."""
+    for entry in [found(client, name) for name in dict.fromkeys(arguments.ids)]:
+        receipt = client.delete_entry(entry.id)
+        if arguments.json:
+            print_json({"deleted": entry.id, "sequence": receipt.sequence})
+        else:
+            stdout().print(Text(f"deleted {plain(entry.id)}, {plain(entry.title)} (commit {receipt.sequence})"))
     return OK
 
 
