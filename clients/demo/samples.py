@@ -2,8 +2,8 @@
 
     python clients/demo/samples.py      writes server/quizglass_server/web/static/samples
 
-They show things of the demo's world: whoever ran `make demo` has its knowledge, and gets the answers of the demo. Where
-that world or its questions change, they are drawn again (`tests/unit/client/test_demo_samples.py` tells).
+They show things of the drawn world: whoever ran `make demo-world` has its knowledge, and gets its answers. Where that
+world or its questions change, they are drawn again (`tests/unit/client/test_demo_samples.py` tells).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from demo import NEW_THINGS, POOL, SCENES, SEED, fitting, questions
+from world import NEW_THINGS, POOL, SCENES, SEED, fitting, questions
 
 from quizglass_export.pocketworld.dataset import FORMAT, SCENE_SIZE, build_world
 from quizglass_export.pocketworld.draw import draw_scene

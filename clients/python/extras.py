@@ -24,7 +24,7 @@ class Extras(MetadataHookInterface):
             **self.config["extras"],
             **{name: [_package(server, name)] for name in project["optional-dependencies"]},
             "server": [_package(server)],
-            "export": [_package(server), _package(export)],
+            "export": [_package(server), _package(export, "train")],
         }
 
 

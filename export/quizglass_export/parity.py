@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnxruntime
-import torch
 from numpy.typing import NDArray
 
 from quizglass_export.checks import Check, at_least, at_most, share
+
+if TYPE_CHECKING:  # a bundle of graphs that are written here is compared without
+    import torch
 
 Floats = NDArray[np.float32]
 Inputs = dict[str, NDArray[np.generic]]

@@ -63,7 +63,7 @@ def pinned_requirement(project: str) -> str:
     Raises:
         ValueError: there is no such line, or it pins no version.
     """
-    for requirement in tomllib.loads(project)["project"]["dependencies"]:
+    for requirement in tomllib.loads(project)["project"].get("optional-dependencies", {}).get("cpu", ()):
         if re.fullmatch(r"llama-cpp-python==[\w.]+", requirement):
             return str(requirement)
     raise ValueError("server/pyproject.toml does not pin llama-cpp-python==VERSION")

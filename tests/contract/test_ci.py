@@ -201,7 +201,7 @@ def test_an_environment_that_is_half_made_does_not_stay(machine, there):
 def installed(machine, does, *words):
     """What make has pip install once the server is there."""
     venv = machine.bin / "venv"
-    for name in ("bin", "bin/python", ".llama", ".server"):  # in the order in which they are made
+    for name in ("bin", "bin/python", ".server", ".llama"):  # in the order in which they are made
         path = venv / name
         path.mkdir(parents=True) if name == "bin" else path.touch()
     machine.has("pip", does)

@@ -12,16 +12,27 @@ from pathlib import Path
 from quizglass_export.code_digest import EXPORT, files_digest, modules, server_modules
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.base import gguf_file, write_checkpoint
-from quizglass_export.everyday.efficientnet_lite import write_classifier, write_encoder
 from quizglass_export.everyday.imagenet_labels import write_labels
 from quizglass_export.everyday.weights import IMAGE_ENCODER, WEIGHTS, fetch_everything
 from quizglass_export.gguf.merged import write_merged
+from quizglass_export.written_graphs.efficientnet_lite import write_classifier, write_encoder
 
 RECIPE = Path(__file__).with_name("bundle.toml")
 PROMPTS = Path(__file__).with_name("prompts")
 ADAPTERS = Path("models/everyday")
 """Folders `generator` and `planner` with PEFT adapters, in the repository."""
-_BUILDERS = ("assembly", "bundles", "checkpoints", "everyday", "gguf", "graphs", "onnx", "recipe", "roles")
+_BUILDERS = (
+    "assembly",
+    "bundles",
+    "checkpoints",
+    "everyday",
+    "gguf",
+    "graphs",
+    "onnx",
+    "recipe",
+    "roles",
+    "written_graphs",
+)
 """Folders of this package whose code makes a bundle: changed, they make another one, as do its own modules."""
 KIND = "q8_0"
 BUNDLE = "bundle"

@@ -20,11 +20,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "fetch": "download the pinned packages and check every file's SHA-256",
         "knowledge": "fetch, and write the sample knowledge and the photographs to ask about",
         "bundle": "fetch, and build the bundle, with our adapters where they are trained",
+        "quotes": "fetch, and build the bundle without a generator, which answers in quotes; needs no PyTorch",
         "checkpoint": "fetch, and write the generator as a checkpoint that can be trained",
     }.items():
         part = parts.add_parser(name, help=text, description=text.capitalize() + ".")
         folder = "where everything is put (default: work/everyday)"
         part.add_argument("--workdir", type=Path, default=Path("work/everyday"), help=folder)
+        if name == "quotes":
+            weighs = (
+                "adapter that weighs sentences; without one cosine does (default: models/everyday/reranker if there)"
+            )
+            part.add_argument("--reranker", type=Path, help=weighs)
         if name == "bundle":
             trained = "folders `generator` and `planner` with adapters (default: models/everyday)"
             part.add_argument("--adapters", type=Path, default=Path("models/everyday"), help=trained)
@@ -48,6 +54,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _make(args: argparse.Namespace) -> None:
+    if args.part == "quotes":
+        from quizglass_export.everyday.quotes import RERANKER, build_quotes
+
+        tell(build_quotes(args.workdir, reranker=args.reranker or RERANKER, tell=tell))
+        return
     from quizglass_export.everyday.base import write_checkpoint
     from quizglass_export.everyday.build import build_bundle
     from quizglass_export.everyday.knowledge import KNOWLEDGE, write_knowledge

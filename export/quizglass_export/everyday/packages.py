@@ -78,9 +78,12 @@ def pip_download(requirement: str, folder: Path) -> None:
     """pip's own download of one wheel, without what it depends on."""
     command = [
         *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"),
-        *("--only-binary", ":all:", "--dest", str(folder), requirement),
+        *("--progress-bar", "on", "--only-binary", ":all:", "--dest", str(folder), requirement),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # our own command
+    bars = None if sys.stdout.isatty() else subprocess.DEVNULL
+    done = subprocess.run(  # noqa: S603  # our own command
+        command, stdout=bars, stderr=subprocess.PIPE, text=True, check=False
+    )
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
         raise ExportError(

@@ -59,7 +59,7 @@ async def _findings(settings: Settings | None) -> list[Finding]:
         *machine.looked_at(serving.model_bytes(bundle) if bundle else 0, settings.work_memory_bytes),
         temporary,
         *serving.directories(settings),
-        *engines.looked_at(features, settings.provider),
+        *engines.looked_at(features, settings.provider, generates=bundle is None or bundle.has("generator")),
         serving.address(settings.host, settings.port),
         *serving.web(settings),
         serving.connections(settings.max_connections),

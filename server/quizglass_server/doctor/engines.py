@@ -65,13 +65,22 @@ def has_gpu() -> bool:
     return Path("/dev/nvidia0").exists()
 
 
-def looked_at(flags: frozenset[str], setting: str) -> Iterator[Finding]:
-    """The engines that are installed."""
+def looked_at(flags: frozenset[str], setting: str, *, generates: bool = True) -> Iterator[Finding]:
+    """The engines that are installed.
+
+    Args:
+        flags: what the kernel says that the CPU can do.
+        setting: the provider that ONNX Runtime is to use.
+        generates: whether a generator is served: without one llama.cpp is not needed.
+    """
     try:
         from quizglass_server.engines.llama.native import backends
     except ImportError as error:
         remedy = "in the clone: python server/native/wheel.py --install, or pip install '.[cpu]' for this CPU alone"
-        yield _missing("llama.cpp", error, remedy)
+        if generates:
+            yield _missing("llama.cpp", error, remedy)
+        else:
+            yield Finding("llama.cpp", Status.OK, "not installed, and this bundle has no generator", remedy)
     else:
         yield from llama_variants(backends.variants(), backends.variant_in_use(), flags)
     try:

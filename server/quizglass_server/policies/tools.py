@@ -161,7 +161,7 @@ class Tools(Protocol):
     async def tags(self) -> tuple[str, ...]:
         """What the tagger says that the picture may show, likeliest first.
 
-        None where the bundle has no tagger, no prompt shows tags, or none is likely enough.
+        None where the bundle has no tagger, or no label is likely enough.
         """
         ...
 

@@ -79,12 +79,15 @@ class Givens:
     @property
     def shows_tags(self) -> bool:
         """Whether there is a picture, something that names what it shows, and a prompt that names it."""
-        models = self._resources.models
-        return self._turn.picture is not None and models[TAGGER] is not None and models.prompts_name(TAGS)
+        return self._can_tag and self._resources.models.prompts_name(TAGS)
+
+    @property
+    def _can_tag(self) -> bool:
+        return self._turn.picture is not None and self._resources.models[TAGGER] is not None
 
     def begin_tagging(self) -> asyncio.Task[tuple[str, ...]] | None:
-        """Begin to find out what the picture is likely to show, for prompts to come; None where none shows it."""
-        if self.shows_tags and self._tags is None:
+        """Begin to find out what the picture is likely to show; None where nothing says it."""
+        if self._can_tag and self._tags is None:
             self._tags = self._runner.begin(self._tag())
         return self._tags
 
@@ -101,7 +104,8 @@ class Givens:
 
     async def ahead(self) -> dict[str, Value]:
         """Values of prompts that are the same for every question, but for one about printed words."""
-        known: dict[str, Value] = {"words": await self.words(), "tags": list(await self.tags())}
+        tags = list(await self.tags()) if self.shows_tags else []
+        known: dict[str, Value] = {"words": await self.words(), "tags": tags}
         return known if self._routed else {**known, "domain": ""}
 
     async def words(self) -> str:
@@ -113,7 +117,7 @@ class Givens:
         await self._judged.wait()
 
     async def tags(self) -> tuple[str, ...]:
-        """What the picture is likely to show, likeliest first; none where no prompt shows it or nothing is likely."""
+        """What the picture is likely to show, likeliest first; none where nothing is likely."""
         return await _given(self.begin_tagging(), ())
 
     async def _tag(self) -> tuple[str, ...]:

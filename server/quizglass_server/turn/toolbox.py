@@ -341,7 +341,7 @@ class Toolbox:
         return self._journal.found([replace(item, used=True) for item in chosen])
 
     async def tags(self) -> tuple[str, ...]:
-        """What a classifier says that the picture may show; none without one, or where no prompt shows it."""
+        """What a classifier says that the picture may show; none without one."""
         return await self._givens.tags()
 
     async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:

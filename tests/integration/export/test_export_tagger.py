@@ -15,9 +15,8 @@ pytest.importorskip("optimum")
 from bench.export.parity import plan_role  # noqa: E402
 from quizglass_export.cli import main  # noqa: E402
 from quizglass_export.errors import ExportError  # noqa: E402
-from quizglass_export.everyday import efficientnet_lite, imagenet_labels  # noqa: E402
+from quizglass_export.everyday import imagenet_labels  # noqa: E402
 from quizglass_export.everyday.weights import LABELS  # noqa: E402
-from quizglass_export.parity import session  # noqa: E402
 from quizglass_export.roles.image_encoder import CONVOLUTIONAL  # noqa: E402
 from tests.support.bundles.exported_bundle import exported_role  # noqa: E402
 from tests.support.bundles.tiny_checkpoints import convolutional  # noqa: E402
@@ -140,22 +139,6 @@ def test_a_bundle_with_a_tagger_is_built_verified_and_inspected(
     again = ["build", "--recipe", str(tmp_path / "bundle.toml"), "--out", str(tmp_path / "bundle"), "--replace"]
     assert main(again) == 0
     assert "bridge" in (tmp_path / "bundle" / "tagger" / "labels.txt").read_text()
-
-
-def test_efficientnet_lites_head_says_in_onnx_what_it_says_in_pytorch(tmp_path: Path) -> None:
-    torch.manual_seed(0)
-    made = efficientnet_lite.Classifier()
-    torch.save(made.state_dict(), tmp_path / "weights.pth")
-    efficientnet_lite.write_classifier(tmp_path / "weights.pth", tmp_path / "classifier.onnx")
-    pictures = torch.randn(2, 3, efficientnet_lite.SIDE, efficientnet_lite.SIDE)
-    (logits,) = session(tmp_path / "classifier.onnx").run(["logits"], {"pixel_values": pictures.numpy()})
-    with torch.no_grad():
-        expected = made.eval()(pictures)
-    assert logits.shape == (2, efficientnet_lite.CLASSES)
-    assert abs(logits - expected.numpy()).max() < 1e-3
-    assert logits.argmax(1).tolist() == expected.argmax(1).tolist()
-    encoder = efficientnet_lite.load(tmp_path / "weights.pth")  # the head's weights are left out
-    assert encoder(pictures).shape == (2, efficientnet_lite.DIMENSION)
 
 
 def test_imagenets_labels_are_the_first_names_in_the_order_of_the_classes(tmp_path: Path) -> None:

@@ -90,6 +90,14 @@ async def test_a_policy_that_asks_for_no_prompt_with_tags_does_without(world: Wo
     assert given(world, "rewrite") == [["koala", "bear"]]
 
 
+async def test_what_it_may_be_is_said_where_no_prompt_names_tags() -> None:
+    world = World(image_accept=0.9)
+    world.models[TAGGER], world.models.needs, world.models.sees = Koalas(), frozenset({"question"}), False
+    events = await world.ask(turn("What is this?"), "both")
+    assert done(events).answer == "It may be a koala."
+    assert asked_of(world) == [picture().sha256]
+
+
 async def test_it_is_found_out_beside_the_embedding(world: World) -> None:
     tagging = asyncio.Event()
 

@@ -57,24 +57,25 @@ class AnswerView:
             self._line(Text(plain(done.answer), "bold"))
         self.interrupt()
         if self._console.is_terminal:
-            self._line(self._source(done).append(f"  {done.total * 1e3:.0f} ms", "dim"))
+            self._line(source_of(done, self._verdict).append(f"  {done.total * 1e3:.0f} ms", "dim"))
         self._streamed, self._verdict = "", None
-
-    def _source(self, done: Done) -> Text:
-        verdict = self._verdict
-        if done.abstain_reason:
-            return Text(reason_of(done.abstain_reason), "cyan")
-        if verdict is None or verdict.outcome is VerdictOutcome.UNSUPPORTED:
-            return Text(UNCONFIRMED, "yellow")
-        if (disputed := verdict.notes.get("disputed")) is not None:
-            return Text(f"others say otherwise: {plain(disputed)}", "yellow")
-        if verdict.kind in (AnswerKind.GUESSED, AnswerKind.FIXED):
-            return Text()
-        return Text(f"from {_named(done.citations)}" if done.citations else "from the model's memory", "dim")
 
     def _line(self, text: Text) -> None:
         self.interrupt()
         self._console.print(text, soft_wrap=True)
+
+
+def source_of(done: Done, verdict: Verdict | None) -> Text:
+    """Where an answer is from, or why there is none, in a line; empty where nothing is to be said of it."""
+    if done.abstain_reason:
+        return Text(reason_of(done.abstain_reason), "cyan")
+    if verdict is None or verdict.outcome is VerdictOutcome.UNSUPPORTED:
+        return Text(UNCONFIRMED, "yellow")
+    if (disputed := verdict.notes.get("disputed")) is not None:
+        return Text(f"others say otherwise: {plain(disputed)}", "yellow")
+    if verdict.kind in (AnswerKind.GUESSED, AnswerKind.FIXED):
+        return Text()
+    return Text(f"from {_named(done.citations)}" if done.citations else "from the model's memory", "dim")
 
 
 def _named(citations: Iterable[Citation]) -> str:

@@ -26,7 +26,7 @@ def test_the_version_is_the_one_that_the_project_pins(wheel: ModuleType) -> None
     project = (NATIVE.parent / "pyproject.toml").read_text()
     assert wheel.pinned_requirement(project) in project
     with pytest.raises(ValueError, match="does not pin"):
-        wheel.pinned_requirement('[project]\ndependencies = ["llama-cpp-python>=0.3"]')
+        wheel.pinned_requirement('[project.optional-dependencies]\ncpu = ["llama-cpp-python>=0.3"]')
 
 
 def test_the_cache_tells_builds_apart_that_would_differ(wheel: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

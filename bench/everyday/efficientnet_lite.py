@@ -1,7 +1,6 @@
-"""EfficientNet-Lite0: its features pooled over the picture, as an ONNX image encoder, and with its head as a tagger.
+"""EfficientNet-Lite0 in PyTorch: what the graphs are compared with that `quizglass_export.written_graphs` writes.
 
-Inverted residuals without squeeze-and-excitation, ReLU6 throughout (github.com/tensorflow/tpu, efficientnet/lite);
-module names are those of the checkpoint. Convolutions pad as TensorFlow does, more at the right and the bottom.
+Module names are those of the checkpoint. Convolutions pad as TensorFlow does, more at the right and the bottom.
 """
 
 from __future__ import annotations
@@ -14,12 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from quizglass_export.errors import ExportError
-from quizglass_export.onnx.file import write_onnx
+from quizglass_export.written_graphs.efficientnet_lite import CLASSES, DIMENSION
 
-SIDE, DIMENSION = 224, 1280
-CLASSES = 1000
-"""Number of ImageNet's classes, in the order of their WordNet numbers."""
-MEAN, STD = 127 / 255, 128 / 255
 _STAGES = (
     *((1, 3, 1, 1, 32, 16), (2, 3, 2, 6, 16, 24), (2, 5, 2, 6, 24, 40), (3, 3, 2, 6, 40, 80)),
     *((3, 5, 1, 6, 80, 112), (4, 5, 2, 6, 112, 192), (1, 3, 1, 6, 192, 320)),
@@ -110,18 +105,3 @@ def load(path: Path, kind: type[EfficientNetLite0] = EfficientNetLite0) -> Effic
     except RuntimeError as error:
         raise ExportError(f"{path}: not the weights of EfficientNet-Lite0: {error}") from error
     return model.eval()
-
-
-def write_encoder(checkpoint: Path, path: Path) -> None:
-    """Write the encoder as ONNX: `pixel_values` to `image_embeds`."""
-    _write(load(checkpoint), "image_embeds", path)
-
-
-def write_classifier(checkpoint: Path, path: Path) -> None:
-    """Write the classifier as ONNX: `pixel_values` to `logits`."""
-    _write(load(checkpoint, Classifier), "logits", path)
-
-
-def _write(model: EfficientNetLite0, output: str, path: Path) -> None:
-    axes = {"pixel_values": {0: "batch"}, output: {0: "batch"}}
-    write_onnx(model, {"pixel_values": torch.zeros(2, 3, SIDE, SIDE)}, axes, output, path)

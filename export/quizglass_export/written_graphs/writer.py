@@ -1,0 +1,59 @@
+"""Collects the nodes and weights of an ONNX graph, and writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import ArrayLike, NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET, IR_VERSION = 18, 8
+"""As torch.onnx writes them for this opset: an ONNX Runtime that reads the exporter's other graphs reads these."""
+_TYPES = {"float32": TensorProto.FLOAT, "int64": TensorProto.INT64}
+Axes = Sequence[int | str]
+"""Of a tensor; a name stands for an axis of any length."""
+
+
+class GraphWriter:
+    """A graph that grows node by node. Values are known by their names."""
+
+    def __init__(self) -> None:
+        self._nodes: list[onnx.NodeProto] = []
+        self._weights: dict[str, onnx.TensorProto] = {}
+
+    def weight(self, name: str, values: NDArray[np.float32]) -> str:
+        """Hold an array under its name, once; returns the name."""
+        if name not in self._weights:
+            self._weights[name] = numpy_helper.from_array(np.array(values, order="C"), name)
+        return name
+
+    def constant(self, values: ArrayLike, kind: str = "int64") -> str:
+        """Hold a small array; equal ones are one."""
+        array = np.asarray(values, kind)
+        named = "_".join(str(each) for each in array.reshape(-1).tolist())
+        return self.weight(f"constant_{kind}_{array.ndim}_{named}", array)
+
+    def node(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
+        """Add a node of one output; returns the output's name."""
+        name = output or f"{operator.lower()}_{len(self._nodes)}"
+        self._nodes.append(helper.make_node(operator, list(inputs), [name], name=name, **attributes))
+        return name
+
+    def write(self, path: Path, inputs: Mapping[str, tuple[str, Axes]], outputs: Mapping[str, Axes]) -> None:
+        """Write the graph.
+
+        Args:
+            path: the file.
+            inputs: name to NumPy's name of the type, and axes.
+            outputs: name to axes; all are float32.
+        """
+        given = [helper.make_tensor_value_info(name, _TYPES[kind], axes) for name, (kind, axes) in inputs.items()]
+        made = [helper.make_tensor_value_info(name, TensorProto.FLOAT, axes) for name, axes in outputs.items()]
+        graph = helper.make_graph(self._nodes, path.stem, given, made, list(self._weights.values()))
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+        onnx.checker.check_model(model)
+        onnx.save(model, str(path))

@@ -1,0 +1,105 @@
+"""`make demo`, as a process of its own: what it answers and prints, and what it does without."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clients.demo.album import NOTES, QUESTIONS, UNSTORED, write_album
+from quizglass_export.everyday.packages import fetch
+from quizglass_export.everyday.quotes import PACKAGES
+from quizglass_export.everyday.weights import PHOTOGRAPHS
+
+WORKDIR = Path("work/demo")
+HEAVY = ("torch", "transformers", "peft", "optimum", "accelerate", "gguf", "llama_cpp", "scipy")
+"""What the demo's installation does not bring."""
+_WITHOUT = f"""
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {HEAVY!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Absent())
+from clients.demo import demo
+
+status = demo.main(sys.argv[1:])
+assert not {set(HEAVY)!r} & sys.modules.keys()
+sys.exit(status)
+"""
+
+
+@pytest.fixture(scope="module")
+def fetched() -> Path:
+    """The work directory with the demo's packages, where they have been fetched to; nothing is downloaded here."""
+
+    def no_index(requirement: str, folder: Path) -> None:
+        pytest.skip(f"{requirement} is not in {folder}; `make demo` fetches it")
+
+    fetch((*PACKAGES, *PHOTOGRAPHS), WORKDIR, download=no_index)
+    return WORKDIR
+
+
+def demo(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", _WITHOUT, *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, **environment}, timeout=600
+    )
+
+
+def test_without_pytorch_and_llama_cpp_every_answer_is_right(fetched: Path, tmp_path: Path) -> None:
+    done = demo("--workdir", fetched, "--json")
+    told = json.loads(done.stdout)
+    wrong = [(each["question"], each["answer"]) for each in told["outcomes"] if not each["right"]]
+    assert (done.returncode, wrong, told["right"]) == (0, [], len(QUESTIONS)), done.stderr
+    by_question = {
+        (each["question"], each["picture"] and Path(each["picture"]).name): each for each in told["outcomes"]
+    }
+    assert by_question["What is this?", "coffee.jpg"]["looked_up"] == "nothing"
+    assert by_question["When does the paper bin go out?", None]["looked_up"] == "text"
+
+
+def test_what_is_printed_is_for_a_person(fetched: Path) -> None:
+    done = demo("--workdir", fetched, "--end", COLUMNS="100")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stdout
+    assert len(lines) <= 80
+    at = lines.index(f"What is this?  {fetched}/asked/chelsea.jpg")
+    assert lines[at + 1 : at + 2] == ["Miso, the neighbours' cat"]
+    assert "from Miso, the neighbours' cat (chelsea.md)  " in lines[at + 2]
+    assert f"{len(QUESTIONS)} of {len(QUESTIONS)} right" in done.stdout
+    assert "In a browser, with a camera or any picture: http://127.0.0.1:" in done.stdout
+    assert "\x1b" not in done.stdout  # links are for terminals
+
+
+def test_pictures_are_links_on_a_terminal(fetched: Path) -> None:
+    done = demo("--workdir", fetched, "--end", FORCE_COLOR="1")
+    links = re.findall(r"\x1b\]8;[^;]*;(file://[^\x1b]+)\x1b\\", done.stdout)
+    assert links.count((fetched / "asked" / "chelsea.jpg").absolute().as_uri()) == 4
+
+
+def test_photographs_that_are_asked_about_are_none_of_those_that_are_stored(fetched: Path) -> None:
+    notes, asked = write_album(fetched)
+    stored = {path.name: path.read_bytes() for path in notes.glob("*.jpg")}
+    taken = {path.name: path.read_bytes() for path in asked.glob("*.jpg")}
+    assert taken.keys() - stored.keys() == {f"{Path(name).stem}.jpg" for name in UNSTORED}
+    assert not set(stored.values()) & set(taken.values())
+
+
+def test_every_answer_stands_in_a_note_and_none_of_the_unanswerable_ones() -> None:
+    notes = {path.stem: " ".join(path.read_text(encoding="utf-8").split()) for path in NOTES.glob("*.md")}
+    for asked in QUESTIONS:
+        if asked.photograph and asked.photograph not in UNSTORED:
+            assert all(word in notes[Path(asked.photograph).stem] for word in asked.right), asked.question
+
+
+def test_a_package_that_cannot_be_had_is_named_with_what_to_do(tmp_path: Path) -> None:
+    done = demo("--workdir", tmp_path, "--end", PIP_NO_INDEX="1")
+    assert done.returncode == 1
+    assert "The demo failed: scikit-image==0.26.0 could not be downloaded" in done.stdout
+    assert f"into {tmp_path}/packages" in done.stdout
