@@ -1,7 +1,7 @@
 """Makes the pictures of the documentation: `python docs/make_pictures.py [scenes] [demo] [page]`.
 
     docs/pictures/pocketworld.png   scenes of a world; drawing only, needs no models
-    docs/pictures/demo.svg          what `make demo` prints, with the starter bundle; run it after the bundle changed
+    docs/pictures/demo.svg          what `make demo` prints; run it after the demo changed
     docs/pictures/page.png          the server's page with an answer; needs Node and Chromium, as `make test-web` does
 
 Run it in the environment of `make test`. With no argument all are made.
@@ -30,10 +30,9 @@ SEED = 7
 TILE, ACROSS, DOWN = 144, 6, 4
 WIDTH = 112
 COLOURS = 192
-SHOWN = ("Nothing to look up: words", "Both are looked up", "No source knows")
-"""Beginnings of the demo's headings that the picture shows, in the demo's order."""
-_RULE = re.compile(r"^(?P<title>\S.*\S) ─+$")
-_ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+SHOWN = ("What is this?", "Who do I call", "May I use cement", "How old is she?", "asked ")
+"""Beginnings of the parts of the demo's output that the picture shows, in the demo's order."""
+_ESCAPE = re.compile(r"\x1b(?:\[[0-9;]*m|\][^\x1b]*\x1b\\\\)")
 
 
 def scenes() -> Path:
@@ -65,9 +64,9 @@ def demo() -> Path:
     """Run the demo and draw a few of its answers as a terminal.
 
     Raises:
-        RuntimeError: the demo failed, or prints none of the headings that are shown.
+        RuntimeError: the demo failed, or prints none of the parts that are shown.
     """
-    command = [sys.executable, str(ROOT / "clients" / "demo" / "demo.py")]
+    command = [sys.executable, "-m", "clients.demo.demo", "--end"]
     coloured = {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
     run = subprocess.run(command, cwd=ROOT, env={**os.environ, **coloured}, capture_output=True, text=True)  # noqa: S603
     if run.returncode:
@@ -78,7 +77,7 @@ def demo() -> Path:
 
 
 def page() -> Path:
-    """Serve the starter bundle with the demo's world, and take a picture of the page.
+    """Serve the starter bundle with the drawn world, and take a picture of the page.
 
     Raises:
         subprocess.CalledProcessError: the import or the browser failed.
@@ -87,7 +86,7 @@ def page() -> Path:
     from quizglass_export.pocketworld.dataset import FORMAT, build_world, write_entries
 
     sys.path.insert(0, str(ROOT / "clients" / "demo"))
-    from demo import NEW_THINGS, SEED
+    from world import NEW_THINGS, SEED
 
     browser, path = ROOT / "tests" / "browser", PICTURES / "page.png"
     with tempfile.TemporaryDirectory() as place:
@@ -110,34 +109,17 @@ def terminal(output: str) -> Console:
     Raises:
         RuntimeError: there are none.
     """
-    shown = [(title, lines) for title, lines in sections(output) if title.startswith(SHOWN)]
+    parts = [part.splitlines() for part in re.split(r"\n(?:\s*\n)+", output.replace(f"{ROOT}/", ""))]
+    shown = [lines for lines in parts if lines and _ESCAPE.sub("", lines[0]).startswith(SHOWN)]
     if not shown:
-        raise RuntimeError(f"the demo printed none of the headings {SHOWN}; change SHOWN in {Path(__file__).name}")
+        raise RuntimeError(f"the demo printed nothing that begins with {SHOWN}; change SHOWN in {Path(__file__).name}")
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     console.print("$ make demo", style="bold", highlight=False)
-    for title, lines in shown:
+    for lines in shown:
         console.print()
-        console.rule(title, align="left")
         for line in lines:
             console.print(Text.from_ansi(line), soft_wrap=False)
     return console
-
-
-def sections(output: str) -> list[tuple[str, list[str]]]:
-    """The demo's output by heading, up to its closing box; lines keep their colours."""
-    found: list[tuple[str, list[str]]] = []
-    for line in output.splitlines():
-        plain = _ESCAPE.sub("", line)
-        if plain.startswith("╭"):
-            break
-        if match := _RULE.match(plain):
-            found.append((match["title"], []))
-        elif found:
-            found[-1][1].append(line.rstrip().replace(f"{ROOT}/", ""))
-    for _, lines in found:
-        while lines and not _ESCAPE.sub("", lines[-1]).strip():
-            lines.pop()
-    return found
 
 
 MADE = {"scenes": scenes, "demo": demo, "page": page}

@@ -154,7 +154,7 @@ def _roles(shape: bert.BertShape, *, with_reranker: bool) -> Roles:
             engine="onnx", kind="image-classifier", model=_TAGGER, picture=_PICTURE, labels=_LABELS, least=0.7, most=1
         ),
         reader=ReaderPart(engine="rapidocr", kind="reader"),
-        **({"reranker": scores} if with_reranker else {}),
+        reranker=scores if with_reranker else None,
     )
 
 
