@@ -149,6 +149,15 @@ def test_a_name_that_is_no_id_is_answered_with_those_that_are_meant(stage, added
     assert "list shows all" in knowledge("get", "kettle")[2]
 
 
+def test_an_entry_of_a_folder_is_deleted_by_the_name_of_its_file(stage, photo: Path, capsys) -> None:
+    knowledge = knowledge_command(stage.target, capsys)
+    photo.rename(photo.parent / "blue mug.png")
+    knowledge("import", "--no-compare", photo.parent / "blue mug.png")
+    assert "did you mean blue-mug.png-" in knowledge("get", "blue mug")[2]
+    assert knowledge("delete", "blue mug.png")[0] == 0
+    assert stage.knowledge.entries == {}
+
+
 def test_programs_add_the_same_way(stage, photo: Path) -> None:
     with Client(stage.target) as client:
         first = client.add_note(NOTE, photo)

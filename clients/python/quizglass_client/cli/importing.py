@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -28,6 +29,8 @@ from quizglass_client.terminal.output import FAILED, OK, UsageError, json_line, 
 from quizglass_client.types import AddReport, Entry
 
 _MOST_SHOWN = 200
+_MOST_ALIKE = 5
+"""Lines of an import that are shown, and of those that give the same reason."""
 _MOST_GONE = 20
 """Entries to be deleted that are named one by one on a terminal."""
 
@@ -223,8 +226,10 @@ def _rehearse(client: Client, source: Source, arguments: argparse.Namespace) -> 
             _print_line("would add", f"{title} ({id_})", ", ".join(pictures))
         for entry in missing:
             _print_line("would delete", f"{entry.title} ({entry.id})")
-        for message in chain((str(item["message"]) for item in refused), source.doubts, noted.lines()):
+        for message in chain(_shown(refused), noted.lines()):
             say(message)
+        if source.doubts and arguments.answer is None:
+            say("an import asks whether that is right, or is told so with --yes or --no")
     return OK if noted.complete and not refused else FAILED
 
 
@@ -240,7 +245,8 @@ def _compared(client: Client, pictured: list[Entry], progress: Progress) -> list
 
 def _progress(quiet: bool) -> Progress:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=Console(stderr=True), disable=quiet)
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True)
 
 
 @dataclass(slots=True)
@@ -266,15 +272,35 @@ def _write_report(outcome: _Done, arguments: argparse.Namespace) -> None:
             file.writelines(json_line(item) + "\n" for item in (*refused, *notes))
     if arguments.json:
         return
-    for item in refused[:_MOST_SHOWN]:
-        field_ = f"{item['field']}: " if item["field"] else ""
-        name = f" ({item['id']})" if item["id"] else ""
-        say(f"{path}:{item['line']}{name}: {field_}{item['message']}")
-    if total > _MOST_SHOWN:
-        say(f"and {total - _MOST_SHOWN} more refused; --report FILE has the first {MOST_NAMED}")
+    lines = list(_shown(refused, path))
+    for line in lines[:_MOST_SHOWN]:
+        say(line)
+    if len(lines) > _MOST_SHOWN or total > len(refused):
+        say(f"{total} in all were refused; --report FILE names the first {MOST_NAMED}")
     for line in chain(noted.lines(), map(str, outcome.pairs)):
         say(line)
     stdout().print(Text(plain(f"{_entries(outcome.added)} added, {total} refused{noted.summary()}")))
+
+
+def _shown(refused: Sequence[Mapping[str, object]], path: Path | None = None) -> Iterator[str]:
+    """For people: what was refused and where; of what is refused for the same reason, the first few."""
+    reasons = [_reason(str(item["message"])) for item in refused]
+    alike, seen = Counter(reasons), Counter[str]()
+    for item, reason in zip(refused, reasons, strict=True):
+        seen[reason] += 1
+        if seen[reason] <= _MOST_ALIKE:
+            place = f"{path}:{item['line']}" if path is not None else ""
+            name = f" ({item['id']})" if item.get("id") else ""
+            field = f"{item['field']}: " if item["field"] else ""
+            yield f"{place}{name}{': ' if place else ''}{field}{item['message']}"
+        elif seen[reason] == alike[reason]:
+            yield f"and {alike[reason] - _MOST_ALIKE} more for the same reason"
+
+
+def _reason(message: str) -> str:
+    """Why something was refused, whatever its file is called."""
+    name = message.partition(":")[0]
+    return message.replace(name, "").replace(Path(name).stem, "") if Path(name).stem else message
 
 
 def _print_report(outcome: _Done) -> None:

@@ -15,6 +15,7 @@ from rich.text import Text
 from quizglass.text import plain
 from quizglass.values import Filter
 from quizglass_client.cli import subcommands
+from quizglass_client.cli.imports.documents import entry_id
 from quizglass_client.cli.intake.typed import typed
 from quizglass_client.cli.tuning.alike import alike
 from quizglass_client.errors import InvalidRequest, NotFound
@@ -48,7 +49,9 @@ def add_commands(commands: subcommands.Subcommands) -> None:
     made.add_argument("--fold-near-duplicates", action="store_true", help="only the best of pictures that are alike")
     made.add_argument("--mode", choices=("hybrid", "vectors", "keywords"), default="", help="how --text is searched")
     commands.add("list", list_entries, "list all entries")
-    named = "id of an entry, or a picture that was added by itself"
+    named = (
+        "id of an entry, the name of its file in the folder that was imported, or a picture that was added by itself"
+    )
     subcommands.file(commands.add("get", get, "show one entry").add_argument("id", help=named))
     made = commands.add("delete", delete, "delete entries")
     subcommands.file(made.add_argument("ids", nargs="+", metavar="id", help=named))
@@ -167,7 +170,8 @@ def list_entries(client: Client, arguments: argparse.Namespace) -> int:
         if arguments.json:
             print_json(entry)
         else:
-            line = Text.assemble((plain(entry.id), "bold"), "  ", plain(entry.title), (f"  {plain(entry.kind)}", "dim"))
+            kind = f"  {plain(entry.kind)}" if entry.kind else ""
+            line = Text.assemble((plain(entry.id), "bold"), "  ", plain(entry.title), (kind, "dim"))
             console.print(line, soft_wrap=True)
     return OK
 
@@ -195,18 +199,19 @@ def get(client: Client, arguments: argparse.Namespace) -> int:
 
 
 def found(client: Client, name: str) -> Entry:
-    """The entry of an id, or of a picture that was added by itself.
+    """The entry of an id, of a file of an imported folder, or of a picture that was added by itself.
 
     Raises:
         NotFound: there is none; the message names some that may be meant.
     """
-    try:
+    path = Path(name)
+    with suppress(NotFound, InvalidRequest):
         return client.get_entry(name)
-    except (NotFound, InvalidRequest):
-        path = Path(name)
-        if is_picture(path) and path.is_file():
-            with suppress(NotFound):
-                return client.get_entry(photo_id(path))
+    with suppress(NotFound):
+        return client.get_entry(entry_id(path.as_posix()))
+    if is_picture(path) and path.is_file():
+        with suppress(NotFound):
+            return client.get_entry(photo_id(path))
     meant = islice(_like(client, name), _MOST_MEANT)
     offered = ", ".join(f"{entry.id} ({entry.title})" for entry in meant)
     advice = f"did you mean {offered}?" if offered else "quizglass knowledge list shows all"
@@ -214,9 +219,9 @@ def found(client: Client, name: str) -> Entry:
 
 
 def _like(client: Client, name: str) -> Iterator[Entry]:
-    """Entries whose id or title has a name in it, of the first that there are."""
+    """Entries whose id, title or source has a name in it, of the first that there are."""
     for entry in islice(client.list_entries(), _MOST_LOOKED_AT):
-        if name.casefold() in entry.id.casefold() or name.casefold() in entry.title.casefold():
+        if any(name.casefold() in said.casefold() for said in (entry.id, entry.title, entry.source)):
             yield entry
 
 

@@ -162,3 +162,16 @@ def test_what_lies_beside_a_file_of_entries_is_noted(stage, imported, tmp_path: 
     assert (status, set(stage.knowledge.entries)) == (0, {"a"})
     assert report["noted"][0]["name"] == "entries.jsonl"
     assert "beside it: 2, such as README.md" in report["noted"][0]["message"]
+
+
+def test_many_pictures_that_are_refused_for_the_same_reason_are_a_few_lines(stage, tmp_path: Path, capsys) -> None:
+    for number in range(30):
+        (tmp_path / f"IMG_{number:04}.png").write_bytes(png())
+    (tmp_path / "bad.md").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\xff")
+    (tmp_path / "other.md").write_text("So that neither is the only text.")
+    assert main(["--server", stage.target, "knowledge", "import", "--no-compare", str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert (err.count("IMG_00"), err.count("\n")) == (5 * 3, 7)
+    assert "and 25 more for the same reason" in err
+    assert "bad.md: " in err
+    assert out == "1 entry added, 31 refused\n"
