@@ -38,7 +38,7 @@ TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 .PHONY: help fuzz demo demo-world llama everyday everyday-test serve doctor test test-all python-tests clients clients-needs clients-packages \
 	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
 	client client-typescript client-java generated-check starter bundle \
-	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
+	bench-accuracy bench-policies bench-verdict bench-languages bench-latency bench-reading bench-engine bench-export bench-knowledge \
 	bench-hostile bench-imports bench-session bench-everyday bench-own bench-recipes clean
 
 help: ## Show this list
@@ -189,6 +189,9 @@ bench-policies: $(VENV)/.dev ## The control flow of every policy, with decisions
 
 bench-verdict: $(VENV)/.dev ## The check of an answer beside labelled pairs of real sentences
 	$(BIN)/python -m bench.verdict
+
+bench-languages: $(VENV)/.dev ## Questions in forty languages, and English ones of many kinds: which are refused
+	$(BIN)/python -m bench.languages
 
 bench-latency: $(VENV)/.dev ## Latency of planner and server (SEED=, THINGS=, QUESTIONS=)
 	$(BIN)/python -m bench.latency --seed $(firstword $(SEED) 101) --things $(THINGS) --questions $(QUESTIONS)

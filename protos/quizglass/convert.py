@@ -173,6 +173,7 @@ def capabilities_value(message: assistant_pb2.GetCapabilitiesResponse) -> values
         works_without={
             each.name: tuple(each.without) for each in message.policy_capabilities if each.servable and each.without
         },
+        languages=tuple(message.languages),
     )
 
 

@@ -565,3 +565,5 @@ class Capabilities:
     """Policies that the bundle cannot serve, and what it lacks for each."""
     works_without: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Policies that are served without roles that they would use, and which these are."""
+    languages: tuple[str, ...] = ()
+    """Primary tags of BCP 47 of those that questions are answered in; "*": any; empty: the server does not say."""

@@ -35,6 +35,7 @@ from quizglass_server.errors import EngineFailed, SettingsError
 from quizglass_server.knowledge.backends import open_knowledge
 from quizglass_server.knowledge.pictures import EntryPictures
 from quizglass_server.knowledge.survey import check_openable
+from quizglass_server.languages import model as language_model
 from quizglass_server.memory import SightingMemory
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import preferred, survey
@@ -116,6 +117,7 @@ async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
     await _check_stores(settings)
     place = settings.knowledge if isinstance(settings.knowledge, Path) else None
     sealer = DialogueSealer(await asyncio.to_thread(keys_of, settings, place), settings.session_ttl_s)
+    await asyncio.to_thread(language_model.prepare)
     models = await load_models(bundle, settings, settings)
     stack.push_async_callback(models.close)
     work = WorkMemory(settings.work_memory_bytes)
@@ -219,7 +221,7 @@ async def _check_stores(settings: Settings) -> None:
 def tuning(bundle: Bundle) -> Tuning:
     """The bundle's settings for evidence: how much is shown, and which thresholds it has to reach."""
     manifest = bundle.manifest
-    return Tuning.of(manifest.evidence, manifest.thresholds, manifest.abstain)
+    return Tuning.of(manifest.evidence, manifest.thresholds, manifest.abstain, manifest.languages)
 
 
 def _start(decoder: PictureDecoder) -> None:

@@ -17,6 +17,7 @@ PACKAGES = {
 LAYERS = {
     "errors": "",
     "hashes": "",
+    "languages": "",
     "offline": "",
     "parent_death": "",
     "steady_clock": "",
@@ -69,7 +70,7 @@ LAYERS = {
     "steps": "domain errors models roles steps.calculating steps.language",
     "bundle": "errors hashes models roles steps",
     "steps.lookup": "domain errors roles scheduling steps steps.language",
-    "turn": "domain engines errors models roles scheduling steps steps.language steps.lookup",
+    "turn": "domain engines errors languages models roles scheduling steps steps.language steps.lookup",
     "policies": "domain steps steps.language",
     "assistant": "config decoding domain errors policies roles scheduling steps steps.language steps.lookup turn",
     "session.output": "domain errors",
@@ -89,7 +90,7 @@ LAYERS = {
     "web.chat": "assistant decoding domain errors rpc.requests rpc.transport scheduling schemas web.http",
     "web": "config rpc rpc.requests web.chat web.http",
     "app": (
-        "assistant bundle config decoding descriptors errors knowledge memory policies roles rpc scheduling "
+        "assistant bundle config decoding descriptors errors knowledge languages memory policies roles rpc scheduling "
         "session.dialogue steps turn web"
     ),
     "cli": "app config doctor errors",

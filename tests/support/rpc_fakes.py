@@ -237,7 +237,7 @@ class Stage:
         self.assistant, self.knowledge = Assistant(), Knowledge()
         roles = (RoleStatus("planner", "onnx", "cpu", ready=True, sees_pictures=True, notice="runs slowly"),)
         self.models = SimpleNamespace(statuses=lambda: roles, on_change=lambda _: None)
-        served = SimpleNamespace(manifest=SimpleNamespace(name=bundle, version="0.1.0"))
+        served = SimpleNamespace(manifest=SimpleNamespace(name=bundle, version="0.1.0", languages=("en",)))
         settings = {
             "knowledge": folder,
             "coaching": "off",  # flat pictures are blurred: a word of it may come at any time

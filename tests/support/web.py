@@ -37,9 +37,12 @@ class WebStage:
 
 
 @asynccontextmanager
-async def web_serving(folder: Path, **settings: Any) -> AsyncIterator[WebStage]:
-    """A server on the test's own event loop."""
-    async with serve_stage(Stage(folder, web_port=0, **settings)) as stage:
+async def web_serving(folder: Path, assistant: Any = None, **settings: Any) -> AsyncIterator[WebStage]:
+    """A server on the test's own event loop, with an assistant that is not scripted where one is given."""
+    made = Stage(folder, web_port=0, **settings)
+    if assistant is not None:
+        made.use(assistant, None)
+    async with serve_stage(made) as stage:
         assert stage.rpc is not None
         web = await open_listener(stage.services, stage.rpc, stage.services.settings)
         try:

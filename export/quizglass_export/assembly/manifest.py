@@ -54,6 +54,7 @@ def write_manifest(
         roles=roles,
         thresholds=recipe.thresholds,
         abstain=recipe.abstain,
+        languages=recipe.languages,
         evidence=recipe.evidence,
         files=entries(folder, hashes),
         parity="parity.json",

@@ -48,6 +48,7 @@ def describe(bundle: Bundle) -> dict[str, Any]:
         "thresholds": manifest.thresholds.model_dump(),
         "evidence": manifest.evidence.model_dump(),
         "abstain": manifest.abstain,
+        "languages": list(manifest.languages),
         "parity": {"passed": parity.get("passed"), "checks": parity.get("checks", []), **_since(bundle, parity)},
         "packages": manifest.provenance.get("packages", {}),
     }

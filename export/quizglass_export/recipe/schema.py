@@ -18,7 +18,7 @@ from quizglass_export.roles.shared.entry import GENERAL_PROMPTS, Demands
 from quizglass_server.models.fields import Count, ManifestPart
 from quizglass_server.roles import table
 from quizglass_server.roles.decider import NAMED
-from quizglass_server.steps.tuning import EvidenceLimits, Thresholds
+from quizglass_server.steps.tuning import EvidenceLimits, Languages, Thresholds
 
 FORMAT = 1
 
@@ -81,6 +81,8 @@ class Recipe(ManifestPart):
     name: Annotated[str, Field(min_length=1)]
     version: Annotated[str, Field(min_length=1)]
     abstain: Annotated[str, Field(min_length=1)] = "I don't know"
+    languages: Languages = ("en",)
+    """As the manifest has them: those that questions are answered in."""
     prompts: Literal["general"] | Path | None = None
     """Directory of templates, or "general": those for general instruction-tuned models. The generator has every task
     that one is named as. Default: the starter's, of which it has `GENERATOR_TEMPLATES`."""

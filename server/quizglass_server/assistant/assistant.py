@@ -48,7 +48,7 @@ from quizglass_server.steps.verify import Support, judged, told_check, verify
 from quizglass_server.turn.givens import Givens
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.lookups import Lookups
-from quizglass_server.turn.refusals import unseen_refusal
+from quizglass_server.turn.refusals import language_refusal, unseen_refusal
 from quizglass_server.turn.resources import Resources, once
 from quizglass_server.turn.runner import StepRunner
 from quizglass_server.turn.toolbox import Toolbox
@@ -206,13 +206,14 @@ class Assistant:
         try:
             asked_by = f"policy {policy.name!r}"
             runner = StepRunner(budget, self._resources, journal, asked_by, policy.ending)
-            recalled = await recall(turn, runner, self._resources, journal) if turn.recall else None
-            refused = unseen_refusal(turn, self._resources.models[GENERATOR])
             # What has to follow a schema is written by the generator: no sentence, title or fixed reply does.
             intent = Intent.FACT if turn.answer_grammar else intent_of(turn.question)
-            talk = small_talk(intent)
-            draft = talk or recalled or refused or await self._answered(turn, intent, policy, runner, journal)
-            if draft is talk:
+            fixed = small_talk(intent) or self._foreign(turn, intent)
+            recalls = turn.recall and fixed is None
+            recalled = await recall(turn, runner, self._resources, journal) if recalls else None
+            refused = unseen_refusal(turn, self._resources.models[GENERATOR])
+            draft = fixed or recalled or refused or await self._answered(turn, intent, policy, runner, journal)
+            if draft is fixed:
                 journal.emit(AnswerDelta(draft.text))
         except BaseException as error:
             journal.settle(None)
@@ -252,10 +253,14 @@ class Assistant:
             direct = await answer_by_entry(intent, tools) if IMAGE_ENCODER.name in policy.needs else None
             return await tools.settled(direct or await tools.judge(await policy.answer(tools)))
 
+    def _foreign(self, turn: Turn, intent: Intent) -> Draft | None:
+        """A refusal of a question in another language than the bundle's; what has an intent is in English."""
+        return language_refusal(turn, self._resources.tuning.languages) if intent is Intent.FACT else None
+
     def _finish(self, draft: Draft, journal: Journal, question: str = "") -> Done:
         """Check the answer and tell the verdict; returns the last event, which is still to be told."""
-        abstain = self._resources.tuning.abstain
         answer = draft.text.strip()
+        abstain = answer if draft.refused is AbstainReason.LANGUAGE else self._resources.tuning.abstain
         abstaining = bool(draft.refused) or abstains(answer, abstain)
         journal.settle(None if abstaining else answer)
         reason = AbstainReason.NONE

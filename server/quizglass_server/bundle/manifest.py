@@ -13,7 +13,7 @@ from pydantic import Field
 
 from quizglass_server.models.fields import FileName, ManifestPart, files_of
 from quizglass_server.roles.table import Roles
-from quizglass_server.steps.tuning import EvidenceLimits, Thresholds
+from quizglass_server.steps.tuning import EvidenceLimits, Languages, Thresholds
 
 FORMAT = 1
 
@@ -34,6 +34,8 @@ class Manifest(ManifestPart):
     roles: Roles
     thresholds: Thresholds = Thresholds()
     abstain: Annotated[str, Field(min_length=1)]
+    languages: Languages = ("en",)
+    """Those that questions are answered in; one in another is refused."""
     evidence: EvidenceLimits = EvidenceLimits()
     files: dict[FileName, FileEntry]
     parity: FileName

@@ -305,5 +305,6 @@ def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
         entries=services.knowledge.count(),
         useful_picture_side=_useful_side(services),
         memory=services.memory is not None,
+        languages=services.bundle.manifest.languages,
         knowledge=assistant_pb2.KnowledgeCapability(backend=services.knowledge.backend, ready=services.knowledge.ready),
     )

@@ -16,6 +16,11 @@ Share = Annotated[float, Field(gt=0, le=1)]
 Shares = Annotated[tuple[Share, ...], Field(min_length=1, max_length=3)]
 
 
+ANY_LANGUAGE = "*"
+Languages = Annotated[tuple[Annotated[str, Field(pattern=r"^(?:[a-z]{2,3}|\*)$")], ...], Field(min_length=1)]
+"""Primary tags of BCP 47; "*" stands for all."""
+
+
 class CertaintyLine(ManifestPart):
     """A draft is certain where `p_min` x its least and `p_mean` x its mean token probability are at least `least`."""
 
@@ -155,6 +160,8 @@ class Tuning(Thresholds, EvidenceLimits):
 
     abstain: str = "I don't know"
     """The words by which the generator says that it does not know."""
+    languages: Languages = ("en",)
+    """Those that questions are answered in."""
 
     @property
     def checks_first(self) -> bool:
@@ -162,6 +169,8 @@ class Tuning(Thresholds, EvidenceLimits):
         return self.answers is Answers.QUOTE and self.quote_accept is not None
 
     @classmethod
-    def of(cls, evidence: EvidenceLimits, thresholds: Thresholds, abstain: str) -> Tuning:
+    def of(
+        cls, evidence: EvidenceLimits, thresholds: Thresholds, abstain: str, languages: Languages = ("en",)
+    ) -> Tuning:
         """The tuning of a bundle, from parts of its manifest."""
-        return cls(**dict(evidence), **dict(thresholds), abstain=abstain)
+        return cls(**dict(evidence), **dict(thresholds), abstain=abstain, languages=languages)

@@ -1,17 +1,30 @@
-"""Questions that are refused because only a model that sees the picture could answer them, and the bundle has none."""
+"""Questions that are refused: in a language that the bundle does not answer in, or because only a model that sees the
+picture could answer them, and the bundle has none.
+"""
 
 from __future__ import annotations
 
 from quizglass.values import AbstainReason, FinishReason
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Turn
+from quizglass_server.languages.identification import is_in
+from quizglass_server.languages.names import named
 from quizglass_server.models.prompts import Values
 from quizglass_server.roles.generator import Generator
 from quizglass_server.steps.language.appearance import asks_colour, asks_what_is_seen, tells_colour
+from quizglass_server.steps.tuning import ANY_LANGUAGE, Languages
 
 _NOTE = "no model of this bundle sees what a picture shows; it is looked up and read alone"
 _TELLING = ("history", "words", "tags", "seen", "names", "found")
 """Values of a prompt that may tell an answer; the others repeat the question or what the generator wrote itself."""
+
+
+def language_refusal(turn: Turn, languages: Languages) -> Draft | None:
+    """A refusal of a question in another language than these, which says so in words; None where it may be answered."""
+    if ANY_LANGUAGE in languages or is_in(turn.question, languages):
+        return None
+    text = f"I only answer questions in {named(languages)}."
+    return Draft(text, finish=FinishReason.COMPLETE, refused=AbstainReason.LANGUAGE)
 
 
 def unseen_refusal(turn: Turn, generator: Generator | None) -> Draft | None:

@@ -241,10 +241,26 @@ def break_hash(content: dict[str, Any]) -> None:
     content["files"]["parity.json"]["sha256"] = "zz"
 
 
+def break_language(content: dict[str, Any]) -> None:
+    content["languages"] = ["en-GB"]
+
+
+def break_languages(content: dict[str, Any]) -> None:
+    content["languages"] = []
+
+
+@pytest.mark.parametrize(("said", "languages"), [({}, ("en",)), ({"languages": ["de", "*"]}, ("de", "*"))])
+def test_a_bundle_says_which_languages_it_answers_in(root: Path, said: Any, languages: tuple[str, ...]) -> None:
+    write(root, document() | said)
+    assert Bundle.load(root).manifest.languages == languages
+
+
 @pytest.mark.parametrize(
     ("damage", "key"),
     [
         (break_format, "format"),
+        (break_language, r"languages\.0"),
+        (break_languages, "languages"),
         (break_spelling, r"roles\.planner\.max_token: Extra"),
         (break_picture, r"roles\.planner\.picture: .*multiples of 28"),
         (break_deviation, r"roles\.planner\.picture\.std"),

@@ -13,13 +13,16 @@ from quizglass_server.steps.tuning import CertaintyLine, EvidenceLimits, Thresho
 
 def tuned(**evidence: Any) -> Tuning:
     manifest = SimpleNamespace(
-        abstain="No idea", thresholds=Thresholds(image_accept=0.5), evidence=EvidenceLimits(**evidence)
+        abstain="No idea",
+        languages=("de",),
+        thresholds=Thresholds(image_accept=0.5),
+        evidence=EvidenceLimits(**evidence),
     )
     return app.tuning(SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
 
 
 def test_a_bundle_that_says_nothing_is_looked_up_as_ever() -> None:
-    assert tuned() == Tuning(abstain="No idea", image_accept=0.5)
+    assert tuned() == Tuning(abstain="No idea", languages=("de",), image_accept=0.5)
     assert tuned().views == Views(placed=(0.5,), unplaced=(1.0,))
     assert tuned().kind_bonus == 0.0
 
@@ -33,7 +36,10 @@ def test_views_and_the_bonus_of_kinds_come_from_the_bundle() -> None:
 def test_the_line_of_certain_drafts_comes_from_the_bundle() -> None:
     line = CertaintyLine(p_min=0.3, p_mean=0.7, least=0.6)
     manifest = SimpleNamespace(
-        abstain="", thresholds=Thresholds(p_min=0.25, p_mean=0.75, line=line), evidence=EvidenceLimits()
+        abstain="",
+        languages=("en",),
+        thresholds=Thresholds(p_min=0.25, p_mean=0.75, line=line),
+        evidence=EvidenceLimits(),
     )
     tuning = app.tuning(SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
     assert (tuning.p_min, tuning.p_mean) == (0.25, 0.75)
@@ -43,11 +49,12 @@ def test_the_line_of_certain_drafts_comes_from_the_bundle() -> None:
 
 def test_everything_that_a_manifest_may_say_reaches_the_steps() -> None:
     said = {**EvidenceLimits.model_fields, **Thresholds.model_fields}
-    assert Tuning.model_fields.keys() == {*said, "abstain"}
+    assert Tuning.model_fields.keys() == {*said, "abstain", "languages"}
     evidence = EvidenceLimits(links=3, rounds=5, own_passages=2, views=Views(placed=(0.4,)))
     thresholds = Thresholds(rerank_accept=0.2, support_accept=0.3)
-    tuning = Tuning.of(evidence, thresholds, "No idea")
-    assert tuning.model_dump() == evidence.model_dump() | thresholds.model_dump() | {"abstain": "No idea"}
+    tuning = Tuning.of(evidence, thresholds, "No idea", ("de", "en"))
+    own = {"abstain": "No idea", "languages": ("de", "en")}
+    assert tuning.model_dump() == evidence.model_dump() | thresholds.model_dump() | own
 
 
 @pytest.mark.parametrize(
@@ -67,7 +74,9 @@ def test_everything_that_a_manifest_may_say_reaches_the_steps() -> None:
 def test_a_verifier_doubts_what_is_below_the_bundles_probability(
     supported: float, accept: float | None, label: str
 ) -> None:
-    manifest = SimpleNamespace(abstain="", thresholds=Thresholds(support_accept=accept), evidence=EvidenceLimits())
+    manifest = SimpleNamespace(
+        abstain="", languages=("en",), thresholds=Thresholds(support_accept=accept), evidence=EvidenceLimits()
+    )
     tuning = app.tuning(SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
     weighed = [
         ("unsupported", 0.95 * (1 - supported)),

@@ -29,6 +29,9 @@ def capabilities(client: Client, arguments: argparse.Namespace) -> int:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_row(Text("server", "dim"), Text(plain(found.server_version)))
     table.add_row(Text("bundle", "dim"), Text(plain(found.bundle)))
+    if found.languages:
+        told = "any" if "*" in found.languages else ", ".join(found.languages)
+        table.add_row(Text("languages", "dim"), Text(plain(told)))
     table.add_row(Text("policies", "dim"), _policies(found))
     for policy, missing in found.not_served.items():
         lacks = f"{policy}: the bundle has no {', '.join(missing)}"

@@ -20,6 +20,7 @@ const ABSTENTIONS = {
   unsure: "An answer was written, but it is too uncertain to be shown.",
   unsupported: "An answer was written, but your notes do not say so.",
   contradicted: "An answer was written, but your notes say otherwise.",
+  language: "The question is in a language that this server does not answer in.",
   incomplete: "Only a part of your question could be answered.",
 };
 
