@@ -394,6 +394,13 @@ class Segment:
     """The text as a display shows it, where there is one."""
     lead_in: bool = False
     """Whether it is no part of the answer, but said before there is one."""
+    doubt: bool = False
+    """Whether it is no part of the answer, but says after it that it is doubtful."""
+
+    @property
+    def answers(self) -> bool:
+        """Whether it is a part of the answer."""
+        return not (self.lead_in or self.doubt)
 
 
 @dataclass(frozen=True, slots=True)

@@ -482,7 +482,7 @@ class TurnUpdate(_message.Message):
     def __init__(self, ask_id: _Optional[str] = ..., event: _Optional[_Union[_assistant_pb2.AskResponse, _Mapping]] = ..., segments: _Optional[_Iterable[_Union[Segment, _Mapping]]] = ..., fault: _Optional[_Union[CaptureFault, str]] = ..., advice: _Optional[str] = ...) -> None: ...
 
 class Segment(_message.Message):
-    __slots__ = ("index", "state", "text", "lines", "lead_in")
+    __slots__ = ("index", "state", "text", "lines", "lead_in", "doubt")
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         STATE_UNSPECIFIED: _ClassVar[Segment.State]
@@ -498,12 +498,14 @@ class Segment(_message.Message):
     TEXT_FIELD_NUMBER: _ClassVar[int]
     LINES_FIELD_NUMBER: _ClassVar[int]
     LEAD_IN_FIELD_NUMBER: _ClassVar[int]
+    DOUBT_FIELD_NUMBER: _ClassVar[int]
     index: int
     state: Segment.State
     text: str
     lines: _containers.RepeatedScalarFieldContainer[str]
     lead_in: bool
-    def __init__(self, index: _Optional[int] = ..., state: _Optional[_Union[Segment.State, str]] = ..., text: _Optional[str] = ..., lines: _Optional[_Iterable[str]] = ..., lead_in: _Optional[bool] = ...) -> None: ...
+    doubt: bool
+    def __init__(self, index: _Optional[int] = ..., state: _Optional[_Union[Segment.State, str]] = ..., text: _Optional[str] = ..., lines: _Optional[_Iterable[str]] = ..., lead_in: _Optional[bool] = ..., doubt: _Optional[bool] = ...) -> None: ...
 
 class Progress(_message.Message):
     __slots__ = ("ask_id", "stage", "elapsed_us", "left_us")

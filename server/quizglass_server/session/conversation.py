@@ -18,7 +18,7 @@ class Said:
     ask_id: str
     question: str
     segments: Sequence[Segment] = ()
-    """Confirmed ones, in order, with lead-ins, which are no part of the answer."""
+    """Confirmed ones, in order, with lead-ins and doubts, which are no part of the answer."""
     rest: str = ""
     """What was written and is in no confirmed segment; of a turn that is over, what its output had no room for."""
     frame: bytes = b""
@@ -64,7 +64,7 @@ class Said:
 
     @property
     def _confirmed(self) -> str:
-        return "".join(each.text for each in self.segments if not each.lead_in)
+        return "".join(each.text for each in self.segments if each.answers)
 
     @property
     def _parts(self) -> tuple[str, str]:
@@ -73,7 +73,7 @@ class Said:
         heard = "".join(
             each.text if each.index < last else each.text[:code_point]
             for each in self.segments
-            if each.index <= last and not each.lead_in
+            if each.index <= last and each.answers
         )
         return heard, self._confirmed[len(heard) :]
 

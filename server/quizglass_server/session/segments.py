@@ -9,7 +9,8 @@ import re
 from dataclasses import replace
 
 from quizglass.session import Segment, SegmentState
-from quizglass.values import AnswerDelta, Citation, Confirmed, Done, Provisional, TurnEvent, Withdrawn
+from quizglass.values import AnswerDelta, Citation, Confirmed, Done, Provisional, TurnEvent, Verdict, Withdrawn
+from quizglass_server.domain.doubts import doubt_of
 from quizglass_server.session.output.plain import clean
 from quizglass_server.session.output.profile import Shape
 
@@ -61,6 +62,8 @@ class Segmenter:
         """Whether there is no room for more words."""
         self._drafts: list[Segment] = []
         self._count = 0
+        self._doubt = ""
+        """What is said after the answer of how far it can be relied on."""
         self._whole = False
         """Whether the confirmed segments are the whole answer."""
         self.confirmed: list[Segment] = []
@@ -95,8 +98,10 @@ class Segmenter:
                 retracted = self._settle(SegmentState.RETRACTED)
                 self._make_room()
                 return (*retracted, *self._confirm(self._complete()))
+            case Verdict():
+                self._doubt = doubt_of(event)
             case Done(answer=answer):
-                return self._end(answer)
+                return (*self._end(answer), *self._doubted())
         return ()
 
     @property
@@ -120,6 +125,19 @@ class Segmenter:
             return self._confirm(self._pieces(answer[len(said) :]))
         self._make_room()  # it is another answer, whatever was said before
         return self._confirm(self._pieces(f" {answer}"))
+
+    def _doubted(self) -> tuple[Segment, ...]:
+        """The segment that says that the answer is doubtful, however many words that had room for."""
+        if not self._doubt:
+            return ()
+        shaped = self._shape.segments(self._shape.text(f" {self._doubt}"))
+        segments = tuple(
+            Segment(self._count + at, SegmentState.CONFIRMED, said, lines, doubt=True)
+            for at, (said, lines) in enumerate(shaped)
+        )
+        self._count += len(segments)
+        self.confirmed += segments
+        return segments
 
     def _make_room(self) -> None:
         self._words, self._full, self._left_out = 0, False, ""

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from quizglass.session import Interrupted, Markup, OutputProfile, Playback, Speech, TurnUpdate
-from quizglass.values import AnswerDelta, Done, FinishReason
+from quizglass.values import AnswerDelta, Done, FinishReason, Verdict, VerdictOutcome
 from quizglass_client import AsyncSession
 from tests.support.gate import Gate
 from tests.support.rpc_fakes import serving, serving_on_a_thread
@@ -99,3 +99,23 @@ def test_chat_shows_answers_as_glasses_would(tmp_path):
         "It is three",
         "kilometres.",
     ]
+
+
+async def test_a_doubtful_answer_says_so_to_whoever_only_listens_and_the_dialogue_does_not_hear_it(tmp_path):
+    async def script(turn, policy, budget):
+        yield AnswerDelta("It is 3 km.")
+        yield Verdict(VerdictOutcome.UNSUPPORTED, 0.5, 0.5)
+        yield Done("It is 3 km.", FinishReason.COMPLETE)
+
+    async with serving(tmp_path) as stage, opened(stage.target, output=SPOKEN) as (link, _):
+        stage.assistant.script = script
+        await link.say(question("a"))
+        assert (await link.done("a")).answer == "It is 3 km."
+        said = segments(link, "a")
+        assert [each.text for each in said] == ["It is three kilometres.", " But nothing I found confirms that."]
+        assert [each.doubt for each in said] == [False, True]
+        last = said[-1]
+        await link.say(Playback("a", last.index, len(last.text)), question("b", "And now?"))
+        await link.done("b")
+        (earlier,) = stage.assistant.turns[-1].history
+        assert earlier.answer == "It is three kilometres."

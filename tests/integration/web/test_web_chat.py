@@ -119,6 +119,46 @@ async def test_a_source_that_is_an_address_is_what_a_citation_names(client, serv
     assert answer.choices[0].message.annotations[0].url_citation.url == "https://example.org/e"
 
 
+def checked(outcome, text="No", **notes):
+    return [
+        values.AnswerDelta(text),
+        values.Verdict(outcome, 0.5, 0.5, notes),
+        values.Done(text, values.FinishReason.COMPLETE),
+    ]
+
+
+UNCONFIRMED = "No\n\nBut nothing I found confirms that."
+DOUBTFUL = [
+    (checked(values.VerdictOutcome.UNSUPPORTED), UNCONFIRMED),
+    (checked(values.VerdictOutcome.SUPPORTED, disputed="yes [2]"), "No\n\nBut other sources say otherwise."),
+    (checked(values.VerdictOutcome.SUPPORTED), "No"),
+    (checked(values.VerdictOutcome.UNCHECKED), "No"),
+]
+
+
+@pytest.mark.parametrize(("events", "content"), DOUBTFUL)
+async def test_a_client_that_shows_nothing_but_the_content_shows_its_doubt(client, served, events, content):
+    served.stage.assistant.script = says(*events)
+    answer = await client.chat.completions.create(model="both", messages=[user("Is it safe?")])
+    assert answer.choices[0].message.content == content
+    assert answer.quizglass["verdict"]["outcome"] == events[1].outcome
+    stream = await client.chat.completions.create(model="both", messages=[user("Is it safe?")], stream=True)
+    chunks = [chunk async for chunk in stream]
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == content
+    assert chunks[-1].quizglass["verdict"]["outcome"] == events[1].outcome
+
+
+async def test_an_earlier_doubt_is_no_part_of_the_dialogue_and_json_has_none(client, served):
+    served.stage.assistant.script = says(*checked(values.VerdictOutcome.UNSUPPORTED, "{}"))
+    earlier = [user("Is it safe?"), {"role": "assistant", "content": UNCONFIRMED}, user("Why?")]
+    wanted = {"type": "json_object"}
+    answer = await client.chat.completions.create(model="both", messages=earlier, response_format=wanted)
+    assert answer.choices[0].message.content == "{}"
+    assert answer.quizglass["verdict"]["outcome"] == "unsupported"
+    (turn,) = served.stage.assistant.turns
+    assert [each.answer for each in turn.history] == ["No"]
+
+
 async def test_a_draft_that_is_confirmed_is_the_answer_and_one_that_is_withdrawn_is_not(client, served):
     done = values.Done("a cup", values.FinishReason.COMPLETE)
     told = [values.Provisional("a mug"), values.Withdrawn(), values.Provisional("a cup"), values.Confirmed(), done]

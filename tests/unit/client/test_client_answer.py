@@ -70,6 +70,23 @@ def test_what_is_not_confirmed_is_said(verdict: Verdict, source: str) -> None:
     assert shown(AnswerDelta("May"), verdict, done("May"))[1].rpartition("  ")[0] == source
 
 
+@pytest.mark.parametrize(
+    ("verdict", "warned"),
+    [
+        (checked(VerdictOutcome.UNSUPPORTED), [UNCONFIRMED]),
+        (checked(VerdictOutcome.SUPPORTED, disputed="June [3]"), ["others say otherwise: June [3]"]),
+        (checked(VerdictOutcome.SUPPORTED), []),
+    ],
+)
+def test_beside_a_pipe_it_is_said_where_errors_go(verdict: Verdict, warned: list[str]) -> None:
+    told: list[str] = []
+    out = io.StringIO()
+    view = AnswerView(Console(file=out, force_terminal=False), told.append)
+    for payload in (AnswerDelta("May"), verdict, done("May")):
+        view.event(Event("0" * 32, 1, 0.0, payload))
+    assert (out.getvalue(), told) == ("May\n", warned)
+
+
 def test_an_abstention_has_its_reason() -> None:
     end = done("I don't know", reason=AbstainReason.NO_EVIDENCE)
     lines = shown(AnswerDelta("I don't know"), checked(VerdictOutcome.ABSTAINED), end)

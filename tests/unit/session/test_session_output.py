@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from wcwidth import width
 
 from quizglass.session import Markup, OutputProfile, SegmentState, Speech
-from quizglass.values import AnswerDelta, Done, FinishReason, Provisional, Withdrawn
+from quizglass.values import AnswerDelta, Done, FinishReason, Provisional, Verdict, VerdictOutcome, Withdrawn
 from quizglass_server.errors import InvalidInput
+from quizglass_server.session.conversation import Said
 from quizglass_server.session.output.pages import pages
 from quizglass_server.session.output.plain import without_markup
 from quizglass_server.session.output.profile import Shape, check
@@ -137,3 +138,33 @@ def test_a_profile_that_cannot_be_met_is_refused_by_its_field(profile, field):
     with pytest.raises(InvalidInput) as refused:
         check(profile, "open.output")
     assert refused.value.field == field
+
+
+DISPUTED = Verdict(VerdictOutcome.SUPPORTED, 0.5, 0.5, {"disputed": "98 crowns [2]"})
+
+
+@pytest.mark.parametrize(
+    ("verdict", "doubt"),
+    [
+        (Verdict(VerdictOutcome.UNSUPPORTED, 0.5, 0.5), " But nothing I found confirms that."),
+        (DISPUTED, " But other sources say otherwise."),
+    ],
+)
+def test_a_doubtful_answer_is_followed_by_its_doubt_however_many_words_it_may_have(verdict, doubt):
+    segmenter = Segmenter(Shape(OutputProfile(max_words=5)), 5)
+    segments = [*segmenter.take(AnswerDelta("It is safe for all cats.")), *segmenter.take(verdict)]
+    segments += segmenter.take(Done("It is safe for all cats.", FinishReason.COMPLETE))
+    assert [(each.text, each.doubt, each.state) for each in segments] == [
+        ("It is safe for all", False, SegmentState.CONFIRMED),
+        (doubt, True, SegmentState.CONFIRMED),
+    ]
+    assert segmenter.confirmed == segments
+    said = Said("ask", "Is it safe?", segments)
+    assert (said.heard, said.unheard) == ("It is safe for all", "")
+
+
+@pytest.mark.parametrize("outcome", [VerdictOutcome.SUPPORTED, VerdictOutcome.UNCHECKED, VerdictOutcome.ABSTAINED])
+def test_no_other_answer_is_doubted(outcome):
+    segmenter = Segmenter(Shape(OutputProfile()))
+    segmenter.take(Verdict(outcome, 0.5, 0.5))
+    assert [each.doubt for each in segmenter.take(Done("It is red.", FinishReason.COMPLETE))] == [False]

@@ -14,7 +14,7 @@ from quizglass_client.files import read_file, write_private
 from quizglass_client.sync import Client
 from quizglass_client.terminal.answer import AnswerView
 from quizglass_client.terminal.explain import print_timeline
-from quizglass_client.terminal.output import OK, UsageError, print_json, stdout
+from quizglass_client.terminal.output import OK, UsageError, print_json, say, stdout
 from quizglass_client.terminal.show import TurnView
 from quizglass_client.trace.record import FORMATS, Trace
 from quizglass_client.types import Event, PictureLike
@@ -60,7 +60,7 @@ def ask(client: Client, arguments: argparse.Namespace) -> int:
     _check_trace(arguments.trace)
     about = picture(arguments.picture)
     told = list[Event]()  # of a turn that is to be explained
-    view = TurnView(stdout()) if arguments.explain else AnswerView(stdout())
+    view = TurnView(stdout()) if arguments.explain else AnswerView(stdout(), say)
     with closing(_asked(client, arguments, about)) as events:
         try:
             for event in events:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from rich.console import Console
 from rich.text import Text
@@ -21,10 +21,12 @@ class AnswerView:
 
     Args:
         console: where to. What is no terminal gets the words of the answer alone.
+        warn: is told there, beside those words, that the answer is doubtful.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, warn: Callable[[str], None] = lambda _: None) -> None:
         self._console = console
+        self._warn = warn
         self._streamed = ""
         self._verdict: Verdict | None = None
 
@@ -58,6 +60,8 @@ class AnswerView:
         self.interrupt()
         if self._console.is_terminal:
             self._line(source_of(done, self._verdict).append(f"  {done.total * 1e3:.0f} ms", "dim"))
+        elif doubt := _doubt(done, self._verdict):
+            self._warn(doubt)
         self._streamed, self._verdict = "", None
 
     def _line(self, text: Text) -> None:
@@ -69,13 +73,21 @@ def source_of(done: Done, verdict: Verdict | None) -> Text:
     """Where an answer is from, or why there is none, in a line; empty where nothing is to be said of it."""
     if done.abstain_reason:
         return Text(reason_of(done.abstain_reason), "cyan")
-    if verdict is None or verdict.outcome is VerdictOutcome.UNSUPPORTED:
-        return Text(UNCONFIRMED, "yellow")
-    if (disputed := verdict.notes.get("disputed")) is not None:
-        return Text(f"others say otherwise: {plain(disputed)}", "yellow")
-    if verdict.kind in (AnswerKind.GUESSED, AnswerKind.FIXED):
+    if doubt := _doubt(done, verdict):
+        return Text(doubt, "yellow")
+    if verdict is not None and verdict.kind in (AnswerKind.GUESSED, AnswerKind.FIXED):
         return Text()
     return Text(f"from {_named(done.citations)}" if done.citations else "from the model's memory", "dim")
+
+
+def _doubt(done: Done, verdict: Verdict | None) -> str:
+    """Why an answer is not to be relied on; empty where it is, or where there is none."""
+    if done.abstain_reason:
+        return ""
+    if verdict is None or verdict.outcome is VerdictOutcome.UNSUPPORTED:
+        return UNCONFIRMED
+    disputed = verdict.notes.get("disputed")
+    return "" if disputed is None else f"others say otherwise: {plain(disputed)}"
 
 
 def _named(citations: Iterable[Citation]) -> str:

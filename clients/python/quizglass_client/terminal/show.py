@@ -114,6 +114,8 @@ class TurnView:
             label, style = _SEGMENTS[segment.state]
             if segment.lead_in:
                 label, style = "lead-in", "dim"
+            elif segment.doubt:
+                label, style = "doubt", "yellow"
             shown = "\n".join(segment.lines) or segment.text.strip() or f"segment {segment.index}"
             for at, line in enumerate(shown.splitlines()):
                 self._line("" if at else label, Text(plain(line), style))

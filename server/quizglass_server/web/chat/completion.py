@@ -1,6 +1,7 @@
 """What a chat is answered with, made of a turn's events: one completion, or the chunks of a stream.
 
-Citations are annotations of the kind `url_citation`; what OpenAI's API has no word for is in `quizglass`.
+Citations are annotations of the kind `url_citation`; what OpenAI's API has no word for is in `quizglass`. That an
+answer is doubtful is said in its words as well, which are all that most clients show.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from quizglass.values import (
     PlanMade,
     Provisional,
     TurnEvent,
+    Verdict,
 )
-from quizglass_server.web.chat.request import Chat
+from quizglass_server.domain.doubts import doubt_of
+from quizglass_server.web.chat.request import DOUBT_APART, Chat
 
 _JSON_BEGINS = ("{", "[", '"', "-", *"0123456789", "true", "false", "null")
 _FINISH = {FinishReason.LENGTH: "length", FinishReason.BUDGET: "length"}
@@ -48,6 +51,7 @@ class Completion:
         self._turn_id = turn_id
         self._evidence: dict[str, Evidence] = {}
         self._plan: PlanMade | None = None
+        self._verdict: Verdict | None = None
         self._proposed = ""
         self._told = ""
         self._sent = 0
@@ -73,9 +77,11 @@ class Completion:
                 self._proposed = event.text
             case Confirmed() if not self._told:
                 new = self._proposed
+            case Verdict():
+                self._verdict = event
             case Done():
                 self._done = event
-                new = self._rest(event.answer)
+                new = self._rest(event.answer) + self._doubt()
         self._told += new if self._told else new.lstrip()
         if self._chat.answer_schema and self._done is None and not self._told.startswith("{"):
             return ""
@@ -86,7 +92,7 @@ class Completion:
     def whole(self) -> dict[str, Any]:
         """The completion, once the turn is done."""
         done = self._end()
-        message = {"role": "assistant", **self._said(done.answer), "annotations": self._annotations()}
+        message = {"role": "assistant", **self._said(done.answer + self._doubt()), "annotations": self._annotations()}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self._finish()}
         return {
             **self._common,
@@ -119,6 +125,11 @@ class Completion:
         if answer.startswith(told):
             return answer[len(told) :]
         return f"\n\n{answer}"
+
+    def _doubt(self) -> str:
+        """What follows the words of a doubtful answer; nothing behind JSON, which programs read."""
+        doubt = "" if self._chat.answer_schema else doubt_of(self._verdict)
+        return f"{DOUBT_APART}{doubt}" if doubt else ""
 
     def _said(self, text: str) -> dict[str, Any]:
         """A text as the answer; as a refusal where it should have been JSON and is none, such as "I don't know"."""
@@ -157,10 +168,17 @@ class Completion:
         return {
             "turn_id": self._turn_id,
             "plan": self._plan.plan if self._plan else None,
+            "verdict": self._checked(),
             "abstain_reason": done.abstain_reason or None,
             "skipped": [{"step": each.step, "reason": each.reason} for each in done.skipped],
             "ignored": list(self._chat.ignored),
         }
+
+    def _checked(self) -> dict[str, Any] | None:
+        verdict = self._verdict
+        if verdict is None:
+            return None
+        return {"outcome": verdict.outcome, "kind": verdict.kind or None, "notes": dict(verdict.notes)}
 
     def _end(self) -> Done:
         if self._done is None:

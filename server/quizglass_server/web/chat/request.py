@@ -18,6 +18,7 @@ from quizglass.session import Question
 from quizglass.values import Exchange
 from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS
 from quizglass_server.decoding.picture_cache import PictureCache
+from quizglass_server.domain.doubts import DOUBTS
 from quizglass_server.errors import InvalidInput
 from quizglass_server.rpc.requests.json_text import has_at_most
 from quizglass_server.schemas.conversion import ANY_OBJECT
@@ -25,6 +26,8 @@ from quizglass_server.web.chat.pictures import ChatPicture, check_picture_url, e
 
 DEFAULT_MODEL = "quizglass"
 """The server's default policy, by another name."""
+DOUBT_APART = "\n\n"
+"""What parts an answer from the doubt that follows it."""
 MOST_VALUES = 50_000
 """Values and keys of a body, counted before it is parsed."""
 _MOST_MESSAGES, _MOST_PARTS, _MOST_UNREAD = 512, 64, 64
@@ -169,6 +172,14 @@ def _schema(wanted: _ResponseFormat | None) -> str:
     return json.dumps(wanted.json_schema.schema_, ensure_ascii=False)
 
 
+def _undoubted(answer: str) -> str:
+    """An earlier answer without the doubt that was sent behind it, which is none of its words."""
+    said = answer.rstrip()
+    for doubt in DOUBTS:
+        said = said.removesuffix(f"{DOUBT_APART}{doubt}")
+    return said if len(said) < len(answer.rstrip()) else answer
+
+
 @dataclass
 class _Dialogue:
     """Messages as they come, in pairs of question and answer."""
@@ -233,7 +244,7 @@ class _Dialogue:
         if message.get("tool_calls"):
             raise InvalidInput(f"{place}.tool_calls", "tools are not supported here")
         content = message.get("content") or message.get("refusal") or ""
-        answer = self._read(content, f"{place}.content", pictures=False)
+        answer = _undoubted(self._read(content, f"{place}.content", pictures=False))
         if not self._asked:
             self.ignored.append(f"{place} (assistant, before any question)")
             return
