@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rich.console import Console
 from rich.markup import escape
@@ -68,10 +68,13 @@ def _run(args: argparse.Namespace, console: Console) -> int:
     fetch(PHOTOGRAPHS, workdir, tell=tell)
     bundle = args.bundle or build_quotes(workdir, tell=tell)
     notes, pictures = write_album(workdir)
-    log, knowledge = workdir / "server.log", workdir / "knowledge"
-    shutil.rmtree(knowledge, ignore_errors=True)  # answers are the demo's own, whatever was imported meanwhile
+    log = workdir / "server.log"
     tell(f"Starting quizglass-server on {bundle} (log: {log})")
-    with LocalServer(bundle, knowledge, flags=["--web-port", "0"], log=log) as server:
+    # The knowledge lasts as long as the server: another demo begins without what was imported here.
+    with (
+        TemporaryDirectory(prefix="knowledge-", dir=workdir) as knowledge,
+        LocalServer(bundle, knowledge, flags=["--web-port", "0"], log=log) as server,
+    ):
         tell(f"Importing {notes}: a photograph, and a text of the same name beside it")
         _import(server.target, notes)
         outcomes = _ask_all(server.target, pictures, console, quiet=args.json)
@@ -112,6 +115,8 @@ def _ask_all(target: str, pictures: Path, console: Console, *, quiet: bool) -> l
 def _say_what_next(console: Console, server: LocalServer, bundle: Path, *, stay: bool) -> None:
     """A line for one's own folder, and the page."""
     command = Path(sys.executable).with_name("quizglass")
+    if command.is_relative_to(here := Path.cwd()):
+        command = command.relative_to(here)
     if stay:
         own = f"{command} --server {server.target} knowledge import FOLDER"
     else:

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import socket
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -274,3 +275,13 @@ def test_an_address_that_is_none_is_not_taken_for_one_in_use() -> None:
         told = serving.address(host, 0, "HTTP", "--web-port")
         assert told.status is Status.WRONG
         assert "--web-host" in told.remedy
+
+
+@pytest.mark.parametrize(("generates", "status"), [(True, Status.WRONG), (False, Status.OK)])
+def test_llama_cpp_is_missed_where_a_generator_is_served(
+    monkeypatch: pytest.MonkeyPatch, generates: bool, status: Status
+) -> None:
+    monkeypatch.setitem(sys.modules, "quizglass_server.engines.llama.native.backends", None)
+    monkeypatch.delattr("quizglass_server.engines.llama.native.backends", raising=False)
+    found = next(each for each in engines.looked_at(AVX2, "cpu", generates=generates) if each.name == "llama.cpp")
+    assert (found.status, "server/native/wheel.py" in found.remedy) == (status, True)

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from quizglass_export.everyday.packages import fetch
 from quizglass_export.everyday.quotes import PACKAGES
 from quizglass_export.everyday.weights import PHOTOGRAPHS
 
-WORKDIR = Path("work/demo")
+FETCHED = Path("work/demo")
+"""Where `make demo` keeps its packages."""
 HEAVY = ("torch", "transformers", "peft", "optimum", "accelerate", "gguf", "llama_cpp", "scipy")
 """What the demo's installation does not bring."""
 _WITHOUT = f"""
@@ -26,34 +28,50 @@ class Absent:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
 sys.meta_path.insert(0, Absent())
-from clients.demo import demo
-
-status = demo.main(sys.argv[1:])
-assert not {set(HEAVY)!r} & sys.modules.keys()
-sys.exit(status)
 """
+"""A `sitecustomize`: Python imports it at each start, so the demo's server goes without these packages as well."""
 
 
 @pytest.fixture(scope="module")
-def fetched() -> Path:
-    """The work directory with the demo's packages, where they have been fetched to; nothing is downloaded here."""
+def workdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A work directory with the demo's packages, where they have been workdir; nothing is downloaded here."""
 
-    def no_index(requirement: str, folder: Path) -> None:
-        pytest.skip(f"{requirement} is not in {folder}; `make demo` fetches it")
+    def absent(requirement: str, _: Path) -> None:
+        pytest.skip(f"{requirement} is not in {FETCHED}; `make demo` fetches it")
 
-    fetch((*PACKAGES, *PHOTOGRAPHS), WORKDIR, download=no_index)
-    return WORKDIR
-
-
-def demo(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", _WITHOUT, *map(str, arguments)]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, **environment}, timeout=600
-    )
+    packages = (*PACKAGES, *PHOTOGRAPHS)
+    fetch(packages, FETCHED, download=absent)
+    workdir = tmp_path_factory.mktemp("demo")
+    for folder in {package.folder for package in packages}:
+        (workdir / folder).symlink_to((FETCHED / folder).absolute())
+    return workdir
 
 
-def test_without_pytorch_and_llama_cpp_every_answer_is_right(fetched: Path, tmp_path: Path) -> None:
-    done = demo("--workdir", fetched, "--json")
+@pytest.fixture(scope="module")
+def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for `PYTHONPATH` that hides the heavy packages."""
+    folder = tmp_path_factory.mktemp("without")
+    (folder / "sitecustomize.py").write_text(_WITHOUT)
+    return folder
+
+
+Demo = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def demo(without: Path) -> Demo:
+    """Runs the demo without the heavy packages; takes its arguments, and what else stands in its environment."""
+
+    def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "clients.demo.demo", *map(str, arguments)]
+        where = {**os.environ, "PYTHONPATH": str(without), **environment}
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=where, timeout=600)
+
+    return run
+
+
+def test_without_pytorch_and_llama_cpp_every_answer_is_right(workdir: Path, demo: Demo) -> None:
+    done = demo("--workdir", workdir, "--json")
     told = json.loads(done.stdout)
     wrong = [(each["question"], each["answer"]) for each in told["outcomes"] if not each["right"]]
     assert (done.returncode, wrong, told["right"]) == (0, [], len(QUESTIONS)), done.stderr
@@ -64,12 +82,12 @@ def test_without_pytorch_and_llama_cpp_every_answer_is_right(fetched: Path, tmp_
     assert by_question["When does the paper bin go out?", None]["looked_up"] == "text"
 
 
-def test_what_is_printed_is_for_a_person(fetched: Path) -> None:
-    done = demo("--workdir", fetched, "--end", COLUMNS="100")
+def test_what_is_printed_is_for_a_person(workdir: Path, demo: Demo) -> None:
+    done = demo("--workdir", workdir, "--end", COLUMNS="100")
     lines = done.stdout.splitlines()
     assert done.returncode == 0, done.stdout
     assert len(lines) <= 80
-    at = lines.index(f"What is this?  {fetched}/asked/chelsea.jpg")
+    at = lines.index(f"What is this?  {workdir}/asked/chelsea.jpg")
     assert lines[at + 1 : at + 2] == ["Miso, the neighbours' cat"]
     assert "from Miso, the neighbours' cat (chelsea.md)  " in lines[at + 2]
     assert f"{len(QUESTIONS)} of {len(QUESTIONS)} right" in done.stdout
@@ -77,18 +95,24 @@ def test_what_is_printed_is_for_a_person(fetched: Path) -> None:
     assert "\x1b" not in done.stdout  # links are for terminals
 
 
-def test_pictures_are_links_on_a_terminal(fetched: Path) -> None:
-    done = demo("--workdir", fetched, "--end", FORCE_COLOR="1")
+def test_pictures_are_links_on_a_terminal(workdir: Path, demo: Demo) -> None:
+    done = demo("--workdir", workdir, "--end", FORCE_COLOR="1")
     links = re.findall(r"\x1b\]8;[^;]*;(file://[^\x1b]+)\x1b\\", done.stdout)
-    assert links.count((fetched / "asked" / "chelsea.jpg").absolute().as_uri()) == 4
+    assert links.count((workdir / "asked" / "chelsea.jpg").as_uri()) == 4
 
 
-def test_photographs_that_are_asked_about_are_none_of_those_that_are_stored(fetched: Path) -> None:
-    notes, asked = write_album(fetched)
+def test_photographs_that_are_asked_about_are_none_of_those_that_are_stored(workdir: Path) -> None:
+    notes, asked = write_album(workdir)
     stored = {path.name: path.read_bytes() for path in notes.glob("*.jpg")}
     taken = {path.name: path.read_bytes() for path in asked.glob("*.jpg")}
     assert taken.keys() - stored.keys() == {f"{Path(name).stem}.jpg" for name in UNSTORED}
     assert not set(stored.values()) & set(taken.values())
+
+
+def test_what_is_hidden_is_hidden(without: Path) -> None:
+    code = "from importlib.util import find_spec; find_spec('torch')"
+    command, where = [sys.executable, "-c", code], {**os.environ, "PYTHONPATH": str(without)}
+    assert b"No module named 'torch'" in subprocess.run(command, env=where, capture_output=True, check=False).stderr
 
 
 def test_every_answer_stands_in_a_note_and_none_of_the_unanswerable_ones() -> None:
@@ -98,7 +122,7 @@ def test_every_answer_stands_in_a_note_and_none_of_the_unanswerable_ones() -> No
             assert all(word in notes[Path(asked.photograph).stem] for word in asked.right), asked.question
 
 
-def test_a_package_that_cannot_be_had_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_a_package_that_cannot_be_had_is_named_with_what_to_do(tmp_path: Path, demo: Demo) -> None:
     done = demo("--workdir", tmp_path, "--end", PIP_NO_INDEX="1")
     assert done.returncode == 1
     assert "The demo failed: scikit-image==0.26.0 could not be downloaded" in done.stdout

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 
 from quizglass_server.descriptors import Reserve
@@ -135,15 +134,9 @@ class Launcher:
 
         Raises:
             BundleError: a model file cannot be loaded.
-            EngineFailed: llama.cpp is not installed, or the process died or did not answer while loading, or computes
-                nonsense.
+            EngineFailed: the process died or did not answer while loading, or computes nonsense.
             OSError: it cannot be started.
         """
-        if self._options.program == _PROGRAM and find_spec("llama_cpp") is None:
-            raise EngineFailed(
-                "llama.cpp is not installed, and a generator needs it; in the clone: make llama, or "
-                "python server/native/wheel.py --install"
-            )
         try:
             return await self._launch(on_lost, restore)
         except CpuFault as fault:
