@@ -33,6 +33,7 @@ from quizglass_server.steps.generate import Writing, generate, lines_of, write
 from quizglass_server.steps.language.phrases import ANYTHING, asks_by_its_names, phrases_of
 from quizglass_server.steps.lookup.matching import evidence_odds
 from quizglass_server.steps.prompt_values import line
+from quizglass_server.steps.qualifiers import whole_sentence
 from quizglass_server.steps.quoting import chosen, compare, joined, sentences_of, weigh
 from quizglass_server.steps.verify import judged, verify
 from quizglass_server.turn.branches import in_branches, in_rounds
@@ -268,12 +269,16 @@ class Toolbox:
     async def settled(self, draft: Draft) -> Draft:
         """A policy's draft, or a quote in its place where the bundle has quotes stand under what generators write.
 
-        That is where the draft knows nothing, or where what was looked up does not say it. Tells what was held back.
+        That is where the draft knows nothing, where what was looked up does not say it, or where the draft repeats part
+        of a sentence without what limits it. Tells what was held back.
         """
         tuning = self._resources.tuning
-        if draft.kind is AnswerKind.WRITTEN and tuning.quote_accept is not None and not self._stands(draft):
-            quoted = await self.quote(await self._quotable())
-            draft = quoted if quoted.text else draft
+        if draft.kind is AnswerKind.WRITTEN and tuning.quote_accept is not None:
+            if self._stands(draft):
+                draft = self._whole(draft)
+            else:
+                quoted = await self.quote(await self._quotable())
+                draft = quoted if quoted.text else draft
         known = not draft.refused and not abstains(draft.text, tuning.abstain)
         if known and draft.text.strip() and not self._journal.answering:
             self._journal.emit(AnswerDelta(draft.text))
@@ -288,6 +293,17 @@ class Toolbox:
             return False
         support = verify(answer, self._journal.evidence, draft.calculations, self._turn.question, draft.shown)
         return judged(support, draft.supported).outcome is not VerdictOutcome.UNSUPPORTED
+
+    def _whole(self, draft: Draft) -> Draft:
+        """A draft that stands, or the sentence that it is a part of where it leaves out a qualifier of that."""
+        if self._journal.answering or self._turn.answer_grammar or draft.calculations:
+            return draft
+        shown = [item for item in self._journal.evidence if item.used and item.origin is not Origin.READ_TEXT]
+        found = whole_sentence(draft.text.strip(), self._turn.question, shown)
+        if found is None:
+            return draft
+        evidence, sentence = found
+        return replace(draft, text=sentence, shown=(evidence.id,), kind=AnswerKind.QUOTED)
 
     async def _quotable(self) -> list[Evidence]:
         """What may be quoted: of recognised things their own texts alone, else the passages that were shown."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from quizglass.values import AnswerDelta, AnswerKind, TurnEvent, Verdict, VerdictOutcome
+from quizglass_server.domain.entries import ChunkHit
 from quizglass_server.errors import InvalidInput
 from quizglass_server.steps.tuning import Answers
 from tests.support.scripted_policy import of
@@ -55,3 +56,35 @@ async def test_a_quote_stands_in_for_not_knowing(answers: Answers) -> None:
     assert verdict(events).kind is AnswerKind.QUOTED
     assert verdict(events).outcome is VerdictOutcome.SUPPORTED
     assert "".join(event.text for event in of(AnswerDelta, events)) == done(events).answer
+
+
+WATERED = "Water the Velmora every three weeks, less in winter."
+
+
+@pytest.mark.parametrize(
+    ("written", "answer", "kind"),
+    [
+        ("three weeks", WATERED, AnswerKind.QUOTED),
+        (WATERED, WATERED, AnswerKind.WRITTEN),
+    ],
+)
+async def test_a_sentence_wins_over_an_answer_that_drops_its_qualifier(
+    written: str, answer: str, kind: AnswerKind
+) -> None:
+    world = World(quote_accept=0.0, answers=Answers.QUOTE)
+    world.knowledge.chunks = [ChunkHit(VELMORA, WATERED, 0.9)]
+    world.models.answer = [written]
+    events = await world.ask(turn("When do I have to water this?"), "both")
+    assert (done(events).answer, verdict(events).kind) == (answer, kind)
+    assert verdict(events).outcome is VerdictOutcome.SUPPORTED
+    assert [event.text for event in of(AnswerDelta, events)] == [answer]
+    (citation,) = done(events).citations
+    assert (citation.entry_id, citation.start, citation.end) == (VELMORA.id, 0, len(WATERED) - 1)
+
+
+async def test_words_that_were_streamed_stay() -> None:
+    world = World(quote_accept=0.0, answers=Answers.WRITE)
+    world.knowledge.chunks = [ChunkHit(VELMORA, WATERED, 0.9)]
+    world.models.answer = ["three weeks"]
+    events = await world.ask(turn("When do I have to water this?"), "both")
+    assert (done(events).answer, verdict(events).kind) == ("three weeks", AnswerKind.WRITTEN)
