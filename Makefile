@@ -52,8 +52,10 @@ $(VENV)/bin/python:
 		echo "$(PYTHON) makes no environment; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-# Enough for bundles without a generator: nothing takes long to compile.
+# Enough for bundles without a generator: hnswlib alone is compiled, in seconds.
 $(VENV)/.server: pyproject.toml server/pyproject.toml export/pyproject.toml | $(VENV)/bin/python
+	@command -v $${CXX:-c++} >/dev/null || { \
+		echo "hnswlib is compiled when it is installed, and there is no C++ compiler; on Debian and Ubuntu: apt install build-essential python3-dev"; exit 1; }
 	@echo "Installing the server"
 	$(BIN)/python -m pip install --quiet --progress-bar on -e . -e './server[onnx,web]' -e ./export
 	@touch $@

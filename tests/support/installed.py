@@ -1,11 +1,12 @@
-"""Environments that have packages of this project as their wheels install them, and what those declare."""
+"""Environments that have packages of this project as their wheels install them, or that lack some others."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import venv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -15,6 +16,19 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = {"quizglass": ROOT, "quizglass-server": ROOT / "server", "quizglass-export": ROOT / "export"}
 """Where each package of this project is built from."""
 
+HEAVY = ("torch", "transformers", "peft", "optimum", "accelerate", "llama_cpp", "scipy", "sklearn")
+"""What `make demo` does not install."""
+_SITE = f"""
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {HEAVY!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Absent())
+"""
+"""Python imports `sitecustomize` at each start, so processes that the first one starts lack these packages as well."""
 _HELPS = """
 import argparse
 
@@ -109,3 +123,9 @@ def _needed(packages: list[Requirement], site: Path) -> Iterator[metadata.Distri
 
 def _applies(needed: Requirement, extras: Iterable[str]) -> bool:
     return needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in ("", *extras))
+
+
+def without_heavy(folder: Path) -> Mapping[str, str]:
+    """The environment of a process that lacks `HEAVY`; a file of it is written into the folder."""
+    (folder / "sitecustomize.py").write_text(_SITE)
+    return {**os.environ, "PYTHONPATH": str(folder)}

@@ -1,6 +1,9 @@
 """The bundle that answers in quotes, built of random weights: whole, served as it is, and built again where it must."""
 
 import json
+import subprocess
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ peft = pytest.importorskip("peft")
 
 from bench.everyday.efficientnet_lite import Classifier  # noqa: E402
 from tests.support.bundles.tiny_checkpoints import bert_tokenizer  # noqa: E402
+from tests.support.installed import without_heavy  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +58,21 @@ def adapter(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-async def test_it_is_a_bundle_whose_answers_are_quotes(packages: Path, adapter: Path, tmp_path: Path) -> None:
-    quotes.write_bundle(packages, tmp_path, adapter)
+def write_in_a_process_of_its_own(packages: Path, folder: Path, adapter: Path, environment: Mapping[str, str]) -> str:
+    """Write the bundle; returns what went wrong."""
+    code = (
+        "import sys; from pathlib import Path; from quizglass_export.everyday.quotes import write_bundle;"
+        "write_bundle(*map(Path, sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", code, str(packages), str(folder), str(adapter)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stderr
+
+
+async def test_it_is_written_without_pytorch_and_its_answers_are_quotes(
+    packages: Path, adapter: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    environment = without_heavy(tmp_path_factory.mktemp("without"))
+    assert write_in_a_process_of_its_own(packages, tmp_path, adapter, environment) == ""
     bundle = Bundle.load(tmp_path)
     assert bundle.quotes
     assert preferred(survey(bundle.has), quotes=True) == "quote"
