@@ -6,7 +6,7 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from statistics import median, quantiles
+from statistics import mean, median, quantiles
 from time import thread_time
 
 from rich.console import Console
@@ -56,6 +56,10 @@ def rows() -> list[Row]:
         results.at_most(f"English questions that are refused ({len(written)})", share(written), "%", MOST_ENGLISH)
     )
     made += [Row(f"English refused: {style} ({len(some)})", share(some), "%") for style, some in own_language.items()]
+    own_bundles = [
+        100.0 * sum(not is_in(question, (tag,)) for question in some) / len(some) for tag, some in other.items()
+    ]
+    made.append(Row("refused by a bundle of their own language alone, mean of the languages", mean(own_bundles), "%"))
     return [*made, *_times([*every, *written])]
 
 

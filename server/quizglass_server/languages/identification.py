@@ -13,16 +13,20 @@ from collections.abc import Collection
 
 from quizglass_server.languages import common_words
 from quizglass_server.languages.model import known, probabilities
-from quizglass_server.languages.scripts import in_latin, share_written_in
+from quizglass_server.languages.scripts import share_written_in
 
+_ENGLISH_TAG = "en"
 _LONGEST = 400
 """Characters that are looked at."""
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+_LEAST_LETTERS = 2
 _LEAST_SHARE = 0.5
-"""Of a question's letters, which a language of the bundle must be written in; fewer are a name or a quoted word."""
+"""Of a question's letters, that a language is written in; fewer are a name or a quoted word."""
 _LEAST_PROBABILITY = 1e-3
-_MOST_DOUBT = 2.0
-"""By how much, in log odds, another language may be likelier in a bundle of other languages than English alone."""
+_MOST_DOUBT = 4.0
+"""By how much, in log odds, a language that is not the bundle's may be likelier than one that is, English apart."""
+_MOST_ODDS = 1.0
+"""Of English; the model is sure of it where it should not be."""
 _VOCABULARY_WEIGHT, _SHARED_WEIGHT = 0.7, 0.2
 """What a word of these tables counts beside one that is English alone."""
 _MODEL_WEIGHT, _ALONE_WEIGHT = 0.1, 0.3
@@ -39,20 +43,25 @@ def is_in(question: str, languages: Collection[str]) -> bool:
     """Whether a question may be in one of these languages; about 0.1 ms.
 
     Args:
-        question: as it was asked; without letters it is in any.
+        question: as it was asked; with less than two letters it is in any.
         languages: primary tags of BCP 47, at least one. Of one that the model does not know, any question may be.
     """
     text = " ".join(question[:_LONGEST].replace("\u2019", "'").lower().split())
-    if share_written_in(text, languages) < _LEAST_SHARE:
-        return False
-    latin, odds = in_latin(languages), _odds(text, languages)
-    if latin == {"en"} and share_written_in(text, latin) >= _LEAST_SHARE:
-        return _english(text, min(odds, 1.0)) >= 0
-    return odds >= -_MOST_DOUBT
+    if sum(map(str.isalpha, text)) < _LEAST_LETTERS:
+        return True
+    others = set(languages) - {_ENGLISH_TAG}
+    if others and _written_in(text, others) and _odds(text, others) >= -_MOST_DOUBT:
+        return True
+    return _ENGLISH_TAG in languages and _written_in(text, {_ENGLISH_TAG}) and _english(text) >= 0
 
 
-def _english(text: str, odds: float) -> float:
+def _written_in(text: str, languages: Collection[str]) -> bool:
+    return share_written_in(text, languages) >= _LEAST_SHARE
+
+
+def _english(text: str) -> float:
     """By how much a text is English rather than another language: its common words, and the model's log odds."""
+    odds = min(_odds(text, {_ENGLISH_TAG}), _MOST_ODDS)
     words = _WORD.findall(text)
     own = sum(word in _ENGLISH for word in words) + _VOCABULARY_WEIGHT * sum(word in _VOCABULARY for word in words)
     shared, others = sum(word in _SHARED for word in words), sum(word in _OTHERS for word in words)

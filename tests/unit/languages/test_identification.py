@@ -71,10 +71,18 @@ def test_another_language_is_not_taken_for_english(question: str) -> None:
         ("How often do I have to water this plant?", ("ru", "en"), True),
         ("Koliko često se zalijeva?", ("sr",), True),
         ("Whatever this is", ("gsw",), True),
+        ("12 V?", ("sw",), True),
+        ("", ("ja",), True),
     ],
 )
 def test_a_bundle_may_have_other_languages_or_several(question: str, languages: tuple[str, ...], inside: bool) -> None:
     assert is_in(question, languages) is inside
+
+
+@pytest.mark.parametrize("question", ENGLISH)
+@pytest.mark.parametrize("more", ["de", "ru", "gsw"])
+def test_another_language_of_the_bundle_takes_nothing_from_english(question: str, more: str) -> None:
+    assert is_in(question, ("en", more))
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=600), st.sampled_from([("en",), ("de", "ja"), ("xx",)]))
