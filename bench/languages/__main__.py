@@ -12,7 +12,7 @@ from time import thread_time
 from rich.console import Console
 
 from bench import results
-from bench.languages.dataset import ENGLISH, OTHER, read
+from bench.languages.dataset import ENGLISH, OTHER, UNSEEN, read
 from bench.own import dataset as own
 from bench.results import Row
 from quizglass_export.answering.notes import read_notes
@@ -56,6 +56,19 @@ def rows() -> list[Row]:
         results.at_most(f"English questions that are refused ({len(written)})", share(written), "%", MOST_ENGLISH)
     )
     made += [Row(f"English refused: {style} ({len(some)})", share(some), "%") for style, some in own_language.items()]
+    unseen = dict(read(UNSEEN))
+    terse = unseen.pop("English")
+    later = [question for some in unseen.values() for question in some]
+    made.append(
+        Row(
+            f"unseen: questions in {len(unseen)} languages of Latin letters that are refused ({len(later)})",
+            share(later),
+            "%",
+        )
+    )
+    made.append(
+        Row(f"unseen: terse and misspelt English, with names, that is refused ({len(terse)})", share(terse), "%")
+    )
     own_bundles = [
         100.0 * sum(not is_in(question, (tag,)) for question in some) / len(some) for tag, some in other.items()
     ]

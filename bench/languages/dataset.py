@@ -9,6 +9,7 @@ from pathlib import Path
 
 OTHER = Path(__file__).with_name("questions.txt")
 ENGLISH = Path(__file__).with_name("english.txt")
+UNSEEN = Path(__file__).with_name("unseen.txt")
 _HEAD = re.compile(r"\[([\w ]+)\]")
 _PARTS = re.compile(r"(\{[^}]*\})")
 

@@ -31,6 +31,8 @@ _VOCABULARY_WEIGHT, _SHARED_WEIGHT = 0.7, 0.2
 """What a word of these tables counts beside one that is English alone."""
 _MODEL_WEIGHT, _ALONE_WEIGHT = 0.1, 0.3
 """What the model's log odds count, beside words that are English and without any."""
+_NAMES_DOUBT = 1.0
+"""By how much, in log odds, another language may be likelier where no word is common."""
 _SIBLINGS = ("bs hr sh sr", "id ms", "da nb nn no")
 """Languages that short questions do not tell apart."""
 
@@ -65,6 +67,8 @@ def _english(text: str) -> float:
     words = _WORD.findall(text)
     own = sum(word in _ENGLISH for word in words) + _VOCABULARY_WEIGHT * sum(word in _VOCABULARY for word in words)
     shared, others = sum(word in _SHARED for word in words), sum(word in _OTHERS for word in words)
+    if not (own or shared or others):
+        return odds + _NAMES_DOUBT  # names, or words that are too rare for the tables
     return own + _SHARED_WEIGHT * shared - others + (_MODEL_WEIGHT if own else _ALONE_WEIGHT) * odds
 
 

@@ -22,6 +22,8 @@ ENGLISH = [
     "Who wrote Cien años de soledad?",
     "wich bin dose this go in",
     "price?",
+    "Kärcher nozzle leaks",
+    "haribo ingredients",
     "",
     "?",
     "12 V",
