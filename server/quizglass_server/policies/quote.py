@@ -10,15 +10,11 @@ whether a sentence answers the question; the words are the store's own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from quizglass.values import AbstainReason, FinishReason, Plan
+from quizglass.values import AbstainReason, AnswerKind, FinishReason, Plan
 from quizglass_server.domain.state import Draft
-from quizglass_server.domain.turns import Evidence
 from quizglass_server.policies.policy import QUOTES, liked
 from quizglass_server.policies.tools import Tools
-from quizglass_server.steps.language.pronouns import may_point
-from quizglass_server.steps.language.wording import shares_name
+from quizglass_server.steps.quoting import may_answer
 
 
 class Quote:
@@ -42,19 +38,11 @@ class Quote:
         tags = () if seen else await tools.tags()
         query = " ".join((question, *tags[:1]))
         found = await tools.search_text([query])
-        draft = await tools.quote([passage for passage in found if _is_meant(passage, question, tags, seen)])
+        draft = await tools.quote(
+            [passage for passage in found if may_answer(passage.title, question, tags, recognised=bool(seen))]
+        )
         return tools.tell(draft) if draft.text else tools.refuse(_NOTHING, AbstainReason.NO_EVIDENCE)
 
 
-_NOTHING = Draft(finish=FinishReason.COMPLETE)
-
-
-def _is_meant(passage: Evidence, question: str, tags: Sequence[str], seen: Sequence[Evidence]) -> bool:
-    """Whether a passage that was found by text may be quoted.
-
-    A question that points asks about what the picture shows: where that is recognised, or not known at all, another
-    entry answers only if the question names it, or a classifier says that the picture shows it.
-    """
-    if any(shares_name(text, passage.title) for text in (question, *tags)):
-        return True
-    return not seen and not may_point(question)
+_NOTHING = Draft(finish=FinishReason.COMPLETE, kind=AnswerKind.QUOTED)
+"""Nothing that may be quoted answers: no quote is looked for once more in place of a refusal."""

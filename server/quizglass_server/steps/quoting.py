@@ -15,7 +15,9 @@ import numpy as np
 from quizglass_server.domain.turns import Evidence, StepDetail
 from quizglass_server.roles.reranker import Reranker
 from quizglass_server.roles.text_encoder import TextEncoder
+from quizglass_server.steps.language.pronouns import may_point
 from quizglass_server.steps.language.statements import sentences
+from quizglass_server.steps.language.wording import shares_name
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import shortened, texts
 
@@ -57,6 +59,17 @@ def sentences_of(evidence: Sequence[Evidence]) -> list[NoteSentence]:
         for place, text in enumerate(_split(_untitled(item.text, item.title))):
             found.setdefault((item.entry_id, text), NoteSentence(item, text, place))
     return list(found.values())[:MOST_SENTENCES]
+
+
+def may_answer(title: str, question: str, tags: Sequence[str], *, recognised: bool) -> bool:
+    """Whether an entry of this title that was found by text may be quoted.
+
+    A question that points asks about what the picture shows: where that is recognised, or not known at all, another
+    entry answers only if the question names it, or a classifier says that the picture shows it.
+    """
+    if any(shares_name(text, title) for text in (question, *tags)):
+        return True
+    return not recognised and not may_point(question)
 
 
 def _untitled(text: str, title: str) -> str:

@@ -34,7 +34,7 @@ from quizglass_server.steps.language.phrases import ANYTHING, asks_by_its_names,
 from quizglass_server.steps.lookup.matching import evidence_odds
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.qualifiers import whole_sentence
-from quizglass_server.steps.quoting import chosen, compare, joined, sentences_of, weigh
+from quizglass_server.steps.quoting import chosen, compare, joined, may_answer, sentences_of, weigh
 from quizglass_server.steps.verify import judged, verify
 from quizglass_server.turn.branches import in_branches, in_rounds
 from quizglass_server.turn.givens import TAGS, Givens
@@ -306,12 +306,17 @@ class Toolbox:
         return replace(draft, text=sentence, shown=(evidence.id,), kind=AnswerKind.QUOTED)
 
     async def _quotable(self) -> list[Evidence]:
-        """What may be quoted: of recognised things their own texts alone, else the passages that were shown."""
+        """What may be quoted: of recognised things their own texts alone, else the passages that were shown, but of a
+        picture that a question points at none about something else."""
         used = [item for item in self._journal.evidence if item.used]
         seen = [item for item in used if item.origin is Origin.IMAGE_SEARCH]
         if seen:
             return await self.own_texts(seen)
-        return [item for item in used if item.origin is Origin.TEXT_SEARCH]
+        found, question = [item for item in used if item.origin is Origin.TEXT_SEARCH], self._turn.question
+        if not found or self._turn.picture is None:
+            return found
+        tags = await self.tags()
+        return [item for item in found if may_answer(item.title, question, tags, recognised=False)]
 
     def tell(self, draft: Draft, *, provisional: bool = False) -> Draft:
         """Give a draft as the answer, or show it until the turn's end says whether it is."""

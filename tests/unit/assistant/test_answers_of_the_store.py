@@ -88,3 +88,21 @@ async def test_words_that_were_streamed_stay() -> None:
     world.models.answer = ["three weeks"]
     events = await world.ask(turn("When do I have to water this?"), "both")
     assert (done(events).answer, verdict(events).kind) == ("three weeks", AnswerKind.WRITTEN)
+
+
+@pytest.mark.parametrize("policy", ["quote", "both"])
+@pytest.mark.parametrize(
+    ("question", "shown", "kind"),
+    [
+        ("How much does it cost?", True, AnswerKind.UNKNOWN),
+        (f"How much does the {VELMORA.title} cost?", True, AnswerKind.QUOTED),
+        ("How much does the red car cost?", False, AnswerKind.QUOTED),
+    ],
+)
+async def test_another_entry_is_quoted_of_a_picture_only_where_it_is_meant(
+    policy: str, question: str, shown: bool, kind: AnswerKind
+) -> None:
+    world = World(quote_accept=0.0, image_accept=0.99, answers=Answers.QUOTE)
+    world.models.answer, world.models.sees = ["I don't know"], False
+    events = await world.ask(turn(question, shown=shown), policy)
+    assert verdict(events).kind is kind
