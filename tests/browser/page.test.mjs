@@ -566,6 +566,56 @@ describe("a picture with nothing in places", () => {
   });
 });
 
+describe("a note that is added", () => {
+  /** What the server keeps of the notes, by their ids. */
+  async function kept() {
+    const listed = await page.evaluate(async () => (await import("/connect.js")).call("KnowledgeService/ListEntries", {}));
+    return listed.entries ?? [];
+  }
+
+  async function add(title, text) {
+    if (!(await page.locator("#note").isVisible())) await page.click("#note-box summary");
+    await page.fill("#note-title", title);
+    await page.fill("#note-text", text);
+    await page.click("#add");
+    await page.waitForFunction((words) => document.querySelector("#note-outcome").textContent.includes(words), title);
+    // Chromium writes of an entry that is not there yet.
+    trouble = trouble.filter((line) => !/status of 404/.test(line));
+    return page.innerText("#note-outcome");
+  }
+
+  test("is of the picture that is shown; the same picture again changes it, and it can be taken back", async () => {
+    await page.locator("#samples input").first().check({ force: true });
+    await page.waitForSelector("#picture:not([hidden])");
+    assert.match(await add("Gerda's aloe", "Water it rarely."), /^“Gerda's aloe” is among your notes now\./);
+    assert.equal(await page.inputValue("#note-title"), "");
+    const [first, ...others] = await kept();
+    assert.deepEqual([first.title, first.text, first.pictureSha256.length, others.length], ["Gerda's aloe", "Water it rarely.", 1, 0]);
+    assert.match(first.id, /^photo-[0-9a-f]{12}$/);
+    await page.click("#note-outcome button");
+    await page.waitForFunction(() => document.querySelector("#note-outcome").textContent.includes("taken back"));
+    assert.deepEqual(await kept(), []);
+    await add("Gerda's aloe", "Water it rarely.");
+    assert.match(await add("Gerda's aloe", "Water it weekly."), /^Your note “Gerda's aloe” about this picture was changed\.$/);
+    const [again] = await kept();
+    assert.deepEqual([again.id, again.text, again.pictureSha256.length], [first.id, "Water it weekly.", 1]);
+    await page.evaluate(async (id) => (await import("/connect.js")).call("KnowledgeService/DeleteEntry", { id }), first.id);
+  });
+
+  test("needs no picture, is counted, and says why it was refused", async () => {
+    await add("The bin", "It goes out before 6:30.");
+    await page.waitForFunction(() => /\b1 note\b/.test(document.querySelector("#about").textContent));
+    await page.click("#note-outcome button");
+    await page.waitForFunction(() => /no notes yet/.test(document.querySelector("#about").textContent));
+    await page.fill("#note-title", " ");
+    await page.click("#add");
+    await page.waitForFunction(() => /^It was not added: title: is missing/.test(document.querySelector("#note-outcome").textContent));
+    trouble = trouble.filter((line) => !/status of 404/.test(line));
+    assert.equal(await page.inputValue("#note-title"), " ");
+    assert.deepEqual(await kept(), []);
+  });
+});
+
 describe("an answer on a small screen", () => {
   for (const question of ["does it fit?", "unsupported please", "unknown to all"])
     test(`is in view: ${question}`, async () => {

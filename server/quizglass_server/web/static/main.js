@@ -1,6 +1,7 @@
 // The page: a picture, a question, the answer as it comes.
 
 import { CallError, call, stream } from "./connect.js";
+import { listenForNotes } from "./note.js";
 import { base64, cameraTrouble, closeCamera, fitting, noCamera, openCamera, snapped } from "./picture.js";
 import { Session } from "./session.js";
 import { Turn } from "./turn.js";
@@ -346,12 +347,14 @@ async function loadCapabilities() {
   byId("about").textContent = notes
     ? `Answers come from your picture and ${notes.toLocaleString("en")} ${notes === 1 ? "note" : "notes"}.`
     : "There are no notes yet: answers come from your picture alone.";
+  const chosen = byId("policy").value;
   for (const [place, name] of (can.policies ?? []).entries()) {
     const option = made("option", "", place ? policyWords(name) : `${policyWords(name)} (the server’s choice)`);
     option.setAttribute("value", place ? name : "");
     if (place) byId("policy").append(option);
     else byId("policy").replaceChildren(option);
   }
+  byId("policy").value = chosen;
 }
 
 function listen() {
@@ -407,6 +410,10 @@ function chosen(file) {
 }
 
 listen();
+listenForNotes(
+  () => page.picture,
+  () => loadCapabilities().catch(() => {}), // the link says what is wrong
+);
 connect();
 if (noCamera()) {
   byId("camera").hidden = true;
