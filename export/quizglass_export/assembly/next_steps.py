@@ -6,6 +6,7 @@ from pathlib import Path
 
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.policies.serving import Has, preferred, survey
+from quizglass_server.steps.tuning import Thresholds
 
 _PROMPT = "generator.prompts."
 
@@ -21,8 +22,25 @@ def without_prompts(has: Has) -> list[str]:
     return [f"{', '.join(policies)}: no {tasks}" for tasks, policies in lost.items()]
 
 
+def untuned(bundle: Bundle) -> str:
+    """One line for people where lines that evidence has to pass were never set, else nothing."""
+    thresholds, usual = bundle.manifest.thresholds, Thresholds()
+    lines = {"image_encoder": "image_accept", "reranker": "rerank_accept"}
+    unset = [
+        f"thresholds.{name}"
+        for role, name in lines.items()
+        if bundle.has(role) and getattr(thresholds, name) == getattr(usual, name)
+    ]
+    if not unset:
+        return ""
+    return (
+        f"WARNING: {' and '.join(unset)} not set: whatever a search finds counts, a picture of nothing too. Serve the "
+        "bundle with your knowledge; `quizglass knowledge tune` proposes values and the command that sets them"
+    )
+
+
 def next_steps(bundle: Bundle, path: Path) -> list[str]:
-    """Lines for people: which policies the bundle can serve, and the command that comes next.
+    """Lines for people: which policies the bundle can serve, what is not set, and the command that comes next.
 
     A bundle that can serve none is not to be served yet but to be added to.
     """
@@ -37,5 +55,6 @@ def next_steps(bundle: Bundle, path: Path) -> list[str]:
     able = ", ".join(each.policy for each in statuses if each.servable)
     return [
         f"it can serve {able}; without --default-policy {default} is taken",
+        *filter(None, [untuned(bundle)]),
         f"next: quizglass-server --bundle {path} --knowledge DIR",
     ]

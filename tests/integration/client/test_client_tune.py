@@ -92,9 +92,27 @@ def test_a_value_that_would_let_everything_pass_is_not_proposed(stage, capsys) -
     reranking(stage, right=0.2, other=0.7)
     assert main(["--server", stage.target, "knowledge", "tune"]) == 0
     out = capsys.readouterr().out
-    assert "rerank_accept: no value keeps enough" in out
+    assert "rerank_accept: no value keeps 100.0% of the right ones and refuses most of the others" in out
     assert "--set thresholds.image_accept=" in out
     assert "--set thresholds.rerank_accept=" not in out
+
+
+def test_no_value_is_given_that_its_own_figures_call_useless(stage, capsys) -> None:
+    reranking(stage, right=0.2, other=0.7)
+    _, told, _ = knowledge_command(stage.target, capsys)("tune")
+    assert (told["rerank_accept"]["value"], told["rerank_accept"]["useful"]) == (None, False)
+    assert told["image_accept"]["useful"]
+
+
+def test_a_line_that_pictures_of_nothing_pass_is_not_proposed(stage, capsys) -> None:
+    async def everything_alike(_text, _picture, _limit, *_) -> list[domain.Evidence]:
+        return [replace(FOUND, entry_id=name, search_score=0.9) for name in COLOURS]
+
+    stage.assistant.search = everything_alike
+    assert main(["--server", stage.target, "knowledge", "tune"]) == 0
+    out = capsys.readouterr().out
+    assert "refuses pictures that show nothing (grey, black, white, noise, gradient); leave it as it is" in out
+    assert "--set thresholds.image_accept=" not in out
 
 
 def test_a_store_without_pictures_is_refused(stage, capsys) -> None:

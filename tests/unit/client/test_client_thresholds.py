@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_client.cli.tuning.thresholds import Scores, propose
+from quizglass_client.cli.tuning.thresholds import Scores, propose, tells_apart
 
 COSINES = st.floats(-1, 1, allow_nan=False)
 
@@ -18,6 +18,20 @@ def test_a_threshold_lies_between_what_shows_nothing_and_what_is_right() -> None
 def test_where_nothing_keeps_the_right_ones_and_refuses_plain_pictures_keeping_comes_first() -> None:
     proposal = propose(Scores((0.4, 0.9), (0.3,), {"grey": 0.6, "noise": 0.1}), 1)
     assert (proposal.value, proposal.right_kept, proposal.plain_passed) == (0.4, 1, ("grey",))
+
+
+@pytest.mark.parametrize(
+    ("scores", "useful"),
+    [
+        (Scores((0.8, 0.9), (0.3, 0.4), {"grey": 0.2}), True),
+        (Scores((0.8, 0.9), (), {"grey": 0.2}), True),
+        (Scores((0.8, 0.9), (0.3, 0.4), {"grey": 0.95}), False),
+        (Scores((0.4, 0.9), (0.3, 0.5, 0.6, 0.7)), False),
+        (Scores((0.8, 0.9), ()), False),
+    ],
+)
+def test_a_line_that_most_of_the_others_or_pictures_of_nothing_pass_is_useless(scores: Scores, useful: bool) -> None:
+    assert tells_apart(scores, propose(scores, 1)) is useful
 
 
 def test_some_right_scores_may_be_given_up() -> None:

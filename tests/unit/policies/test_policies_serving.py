@@ -180,11 +180,18 @@ def test_what_comes_next_depends_on_what_can_be_served(tmp_path: Path) -> None:
     lines = next_steps(Bundle.load(write_bundle(whole)), whole)
     assert lines[-1] == f"next: quizglass-server --bundle {whole} --knowledge DIR"
     assert "without --default-policy planning-agent" in lines[0]
+    assert lines[1].startswith("WARNING: thresholds.image_accept and thresholds.rerank_accept not set")
+    assert "`quizglass knowledge tune`" in lines[1]
     lines = next_steps(Bundle.load(write_bundle(encoders, ENCODERS)), encoders)
     assert "without --default-policy quote is taken" in lines[0]
     lines = next_steps(Bundle.load(write_bundle(tmp_path / "one", ("image_encoder",))), tmp_path / "one")
     assert lines[0] == "it can serve no policy yet; policy none needs generator"
     assert not any("quizglass-server" in line for line in lines)
+
+
+def test_a_bundle_whose_lines_are_set_is_not_warned_of(tmp_path: Path) -> None:
+    starter = Bundle.load(Path(__file__).parents[3] / "models" / "starter" / "bundle", hashes=False)
+    assert not any("WARNING" in line for line in next_steps(starter, tmp_path))
 
 
 def test_inspect_says_what_can_be_served(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ from rich.text import Text
 from quizglass.values import AnswerDelta, Capabilities, Evidence, EvidenceFound
 from quizglass_client.cli import subcommands
 from quizglass_client.cli.tuning.anew import taken_anew
-from quizglass_client.cli.tuning.thresholds import Proposal, Scores, propose
+from quizglass_client.cli.tuning.thresholds import Proposal, Scores, propose, tells_apart
 from quizglass_client.errors import ClientError, InvalidRequest, NotSupported
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import OK, UsageError, print_json, say, stdout
@@ -156,7 +156,8 @@ def _reranked(client: Client, question: str) -> Sequence[Evidence]:
 
 def _as_json(scores: Scores, proposal: Proposal) -> dict[str, object]:
     rows = {name: dict(zip(_COLUMNS, values, strict=True)) for name, values in _rows(scores)}
-    return asdict(proposal) | {"scores": rows}
+    useful = tells_apart(scores, proposal)
+    return asdict(proposal) | {"value": proposal.value if useful else None, "useful": useful, "scores": rows}
 
 
 _COLUMNS = ("count", "least", "5 %", "median", "95 %", "most")
@@ -188,28 +189,29 @@ def _show(proposals: Scored) -> None:
     console.print(Text(_where(proposals)), soft_wrap=True)
 
 
-def _tells_apart(scores: Scores, proposal: Proposal) -> bool:
-    """Whether a value refuses anything at all; one that does not is worse than whatever the bundle has."""
-    return bool(proposal.others_refused) or len(proposal.plain_passed) < len(scores.plain)
-
-
 def _sentence(name: str, scores: Scores, proposal: Proposal) -> str:
-    if not _tells_apart(scores, proposal):
-        return f"{name}: no value keeps enough of the right ones and refuses any of the others; leave it as it is"
+    if not tells_apart(scores, proposal):
+        return f"{name}: {_useless(proposal)}; leave it as it is"
     told = f"{name} = {proposal.value}: keeps {proposal.right_kept:.1%} of the right ones and refuses "
     told += f"{proposal.others_refused:.1%} of the others"
     if scores.plain:
         refused = len(scores.plain) - len(proposal.plain_passed)
         told += f" and {refused} of {len(scores.plain)} pictures that show nothing"
-    if proposal.plain_passed:
-        told += f"; no value keeps enough and refuses {', '.join(proposal.plain_passed)} as well"
     if len(scores.right) < FEW:
         told += f". From {len(scores.right)} right scores alone this is little more than a guess"
     return told
 
 
+def _useless(proposal: Proposal) -> str:
+    """Why the best value is not proposed."""
+    told = f"no value keeps {proposal.right_kept:.1%} of the right ones and refuses "
+    if proposal.plain_passed:
+        return f"{told}pictures that show nothing ({', '.join(proposal.plain_passed)})"
+    return f"{told}most of the others (the best one refuses {proposal.others_refused:.1%})"
+
+
 def _where(proposals: Scored) -> str:
-    useful = {name: proposal.value for name, (scores, proposal) in proposals.items() if _tells_apart(scores, proposal)}
+    useful = {name: proposal.value for name, (scores, proposal) in proposals.items() if tells_apart(scores, proposal)}
     if not useful:
         return "There is nothing to set."
     settings = " ".join(f"--set thresholds.{name}={value}" for name, value in useful.items())

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import floor
 
+LEAST_REFUSED = 0.5
+"""Share of the others that a useful value refuses: one that lets most of them pass draws no line."""
 _DIGITS = 4
 
 
@@ -45,6 +47,13 @@ def propose(scores: Scores, keep: float) -> Proposal:
     plain = max(scores.plain.values(), default=-1.0)
     edges = {ceiling, *(score for score in (*scores.right, *scores.others, *scores.plain.values()) if score >= plain)}
     return _judged(scores, _best_gap(scores, sorted(edge for edge in edges if edge <= ceiling)))
+
+
+def tells_apart(scores: Scores, proposal: Proposal) -> bool:
+    """Whether a value is of use by its own figures: it refuses most of the others, and every picture of nothing."""
+    if proposal.plain_passed:
+        return False
+    return proposal.others_refused >= LEAST_REFUSED if scores.others else bool(scores.plain)
 
 
 def _best_gap(scores: Scores, edges: Sequence[float]) -> float:
