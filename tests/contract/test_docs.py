@@ -58,6 +58,7 @@ OTHER_WORDS = {
     "calculated",
     "disputed",
     "unseen",
+    "off_question",
     "CANCELLED",
 }
 OTHER_PACKAGES = ("google.rpc.", "grpc.health.")

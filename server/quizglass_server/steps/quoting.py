@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from quizglass.values import Citation, Origin
 from quizglass_server.domain.turns import Evidence, StepDetail
 from quizglass_server.roles.reranker import Reranker
 from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.steps.language.pronouns import may_point
 from quizglass_server.steps.language.statements import sentences
-from quizglass_server.steps.language.wording import shares_name
+from quizglass_server.steps.language.wording import shares_name, stands_in, words
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import shortened, texts
 
@@ -70,6 +71,20 @@ def may_answer(title: str, question: str, tags: Sequence[str], *, recognised: bo
     if any(shares_name(text, title) for text in (question, *tags)):
         return True
     return not recognised and not may_point(question)
+
+
+def rested_on(answer: str, citations: Sequence[Citation], evidence: Sequence[Evidence]) -> list[NoteSentence]:
+    """The sentences that say what an answer says: of what it cites those with the cited words, else all of them.
+
+    Nothing of an answer that rests on words in the picture or on a memory: neither is a text about something.
+    """
+    cited = {citation.evidence_id for citation in citations}
+    resting = [item for item in evidence if item.id in cited]
+    if any(item.origin not in (Origin.IMAGE_SEARCH, Origin.TEXT_SEARCH) for item in resting):
+        return []
+    found = sentences_of(resting)
+    parts = [words(answer[citation.start : citation.end]) for citation in citations]
+    return [each for each in found if any(stands_in(part, words(each.text)) for part in parts)] or found
 
 
 def _untitled(text: str, title: str) -> str:

@@ -57,6 +57,8 @@ class Thresholds(ManifestPart):
     """Image search hits of a smaller cosine are dropped."""
     rerank_accept: float = 0.0
     """Passages of a smaller reranker probability are not shown to the generator."""
+    text_accept: float = 0.1
+    """Passages of a smaller cosine are not shown where no reranker has judged them."""
     coarse_accept: float = -1.0
     """With a coarse reranker, passages are shown whose relevance x cosine is at least `rerank_accept` x this. At 0 or
     less it sets no line, and relevance alone decides."""

@@ -26,6 +26,7 @@ from quizglass_server.domain.turns import Evidence, Picture, Turn
 from quizglass_server.models.prompts import Values
 from quizglass_server.roles.decider import SELECTING, VERIFIER, Decider
 from quizglass_server.roles.generator import ANSWER, GENERATOR, GenerationRequest, Generator, lines
+from quizglass_server.roles.reranker import RERANKER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.steps.abstaining import Withholding, abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest, planned, selected
@@ -34,8 +35,8 @@ from quizglass_server.steps.language.phrases import ANYTHING, asks_by_its_names,
 from quizglass_server.steps.lookup.matching import evidence_odds
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.qualifiers import whole_sentence
-from quizglass_server.steps.quoting import chosen, compare, joined, may_answer, sentences_of, weigh
-from quizglass_server.steps.verify import judged, verify
+from quizglass_server.steps.quoting import chosen, compare, joined, may_answer, rested_on, sentences_of, weigh
+from quizglass_server.steps.verify import Support, judged, verify
 from quizglass_server.turn.branches import in_branches, in_rounds
 from quizglass_server.turn.givens import TAGS, Givens
 from quizglass_server.turn.journal import Journal
@@ -291,8 +292,13 @@ class Toolbox:
             return True
         if draft.refused or abstains(answer, tuning.abstain):
             return False
-        support = verify(answer, self._journal.evidence, draft.calculations, self._turn.question, draft.shown)
-        return judged(support, draft.supported).outcome is not VerdictOutcome.UNSUPPORTED
+        return self._support(draft).outcome is not VerdictOutcome.UNSUPPORTED
+
+    def _support(self, draft: Draft) -> Support:
+        """What is known of a draft's support so far."""
+        answer, evidence = draft.text.strip(), self._journal.evidence
+        support = verify(answer, evidence, draft.calculations, self._turn.question, draft.shown)
+        return judged(support, draft.supported)
 
     def _whole(self, draft: Draft) -> Draft:
         """A draft that stands, or the sentence that it is a part of where it leaves out a qualifier of that."""
@@ -378,9 +384,10 @@ class Toolbox:
         found, question = sentences_of(evidence), self._turn.question
         if not found:
             return Draft(finish=FinishReason.COMPLETE)
-        scores = await self._runner.run(weigh, question, found)
+        reranks = self._resources.models[RERANKER] is not None  # whose line would mean nothing to a cosine
+        scores = await self._runner.run(weigh if reranks else compare, question, found)
         if scores is None:
-            scores = await self._runner.run(compare, question, found) or [0.0] * len(found)
+            return Draft(finish=FinishReason.BUDGET)
         quoted = chosen(found, scores, self._resources.tuning.quote_accept or 0.0)
         shown = self.show(list(dict.fromkeys(sentence.evidence for sentence in quoted)))
         text, ids = joined(quoted), tuple(item.id for item in shown)
@@ -437,6 +444,28 @@ class Toolbox:
             yield fits
 
     async def judge(self, draft: Draft) -> Draft:
+        """The draft with what models say of its support: the verifier, and whether what it rests on answers at all."""
+        return await self._answering(await self._verified_by_model(draft))
+
+    async def _answering(self, draft: Draft) -> Draft:
+        """A draft that the evidence says, as unsupported where it says it of something else than was asked.
+
+        That is where no sentence that it rests on is one that the bundle would quote.
+        """
+        least, reranker = self._resources.tuning.quote_accept, self._resources.models[RERANKER]
+        if least is None or reranker is None or draft.kind is not AnswerKind.WRITTEN or self._turn.answer_grammar:
+            return draft
+        support = self._support(draft)
+        if support.outcome is not VerdictOutcome.SUPPORTED or draft.calculations:
+            return draft
+        found = rested_on(draft.text.strip(), support.citations, self._journal.evidence)
+        scores = await self._runner.run(weigh, self._turn.question, found) if found else None
+        if not scores or max(scores) >= least:
+            return draft
+        sentence = found[scores.index(max(scores))].text
+        return replace(draft, supported=False, notes={**draft.notes, "off_question": sentence})
+
+    async def _verified_by_model(self, draft: Draft) -> Draft:
         """The draft with what the bundle's verifier says of it, where it judges and the policy has not asked it."""
         verifier, answer = self._resources.models.deciders.get(VERIFIER), draft.text.strip()
         evidence = self._journal.evidence

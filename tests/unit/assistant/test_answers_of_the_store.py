@@ -106,3 +106,31 @@ async def test_another_entry_is_quoted_of_a_picture_only_where_it_is_meant(
     world.models.answer, world.models.sees = ["I don't know"], False
     events = await world.ask(turn(question, shown=shown), policy)
     assert verdict(events).kind is kind
+
+
+@pytest.mark.parametrize(("relevance", "outcome"), [(0.9, VerdictOutcome.SUPPORTED), (0.3, VerdictOutcome.UNSUPPORTED)])
+async def test_what_the_evidence_says_of_something_else_does_not_support(
+    relevance: float, outcome: VerdictOutcome
+) -> None:
+    world = World(quote_accept=0.5)
+    world.models.scores = {"45 crowns": relevance}
+    told = verdict(await world.ask(policy="both"))
+    assert (told.outcome, told.kind) == (outcome, AnswerKind.WRITTEN)
+    said = told.notes.get("off_question", "")
+    assert ("45 crowns" in said) is (outcome is VerdictOutcome.UNSUPPORTED)
+
+
+async def test_a_sentence_that_answers_takes_the_place_of_one_that_is_of_something_else() -> None:
+    world = World(quote_accept=0.5, answers=Answers.QUOTE)
+    world.models.scores = {"45 crowns": 0.3, "1974": 0.9}
+    events = await world.ask(policy="both")
+    assert (verdict(events).kind, verdict(events).outcome) == (AnswerKind.QUOTED, VerdictOutcome.SUPPORTED)
+    assert "1974" in done(events).answer
+    assert "off_question" not in verdict(events).notes
+
+
+async def test_without_a_line_for_sentences_their_words_alone_decide() -> None:
+    world = World()
+    world.models.scores = {"45 crowns": 0.3}
+    assert verdict(await world.ask(policy="both")).outcome is VerdictOutcome.SUPPORTED
+    assert len(world.models.calls.of("reranker")) == 1, "the passages alone"

@@ -68,10 +68,14 @@ def choose(passages: Sequence[Evidence], shown: int, tuning: Tuning, *, reranked
 
 
 def _accepted(passage: Evidence, tuning: Tuning, *, reranked: bool) -> bool:
-    """Fine x coarse >= the product of their thresholds (QA-Dragon); of one of the two, that one against its own."""
+    """Fine x coarse >= the product of their thresholds (QA-Dragon); of one of the two, that one against its own.
+
+    Of neither, the search's cosine against its own.
+    """
     coarse = None if tuning.coarse_accept <= 0 else passage.coarse_score
     if coarse is None:
-        return not reranked or passage.rerank_score >= tuning.rerank_accept
+        least = tuning.rerank_accept if reranked else tuning.text_accept
+        return (passage.rerank_score if reranked else passage.search_score) >= least
     if not reranked:
         return coarse >= tuning.coarse_accept
     return passage.rerank_score * coarse >= tuning.rerank_accept * tuning.coarse_accept
