@@ -1,1 +1,3 @@
-"""Whether a sentence of a note answers a question: the notes and questions that a reranker learns it from."""
+"""Whether a sentence of a note answers a question: the notes and questions, the reranker that learns from them, and
+how well it tells answers from what stands beside them.
+"""

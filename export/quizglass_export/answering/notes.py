@@ -48,7 +48,12 @@ def read_notes(folder: Path = NOTES) -> list[OwnNote]:
         ExportError: a line is none of the four kinds, or a question names a sentence that its note does not have;
             names file and line.
     """
-    return [note for path in sorted(folder.glob("*.notes")) for note in _read(path)]
+    return [note for notes in notes_by_file(folder).values() for note in notes]
+
+
+def notes_by_file(folder: Path = NOTES) -> dict[str, list[OwnNote]]:
+    """The notes of each file, by its name without the ending; in order, and with the errors of `read_notes`."""
+    return {path.stem: list(_read(path)) for path in sorted(folder.glob("*.notes"))}
 
 
 def _read(path: Path) -> Iterator[OwnNote]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from torch import nn
 
 from quizglass_export.checkpoints.files import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from quizglass_export.checkpoints.loading import check_finite
+from quizglass_export.directory import fresh_directory
 from quizglass_export.errors import ExportError
 
 _PREFIX = "base_model.model."
@@ -136,6 +138,26 @@ def _changed(model: nn.Module, prefix: str = "") -> Iterator[tuple[str, nn.Modul
             yield path, module
         else:
             yield from _changed(module, f"{path}.")
+
+
+def save_adapter(model: Any, folder: Path, *, base: str, half: bool) -> None:
+    """Write an adapter as PEFT does, without what is of this machine.
+
+    Args:
+        model: PEFT's; with `half` its trained weights are rounded.
+        folder: where, which is replaced if it is there.
+        base: name of the checkpoint that it is for; the folder can move.
+        half: write it in float16, half as large.
+    """
+    if half:
+        for parameter in model.parameters():
+            parameter.data = parameter.data.half() if parameter.requires_grad else parameter.data
+    with fresh_directory(folder) as scratch:
+        model.save_pretrained(scratch)
+        (scratch / "README.md").unlink(missing_ok=True)  # an empty form that names this machine's paths
+        path = scratch / ADAPTER_CONFIG
+        config = json.loads(path.read_text(encoding="utf-8")) | {"base_model_name_or_path": base}
+        path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def adapter_config(folder: Path) -> PeftConfig:

@@ -9,19 +9,22 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from quizglass_export.answering.cross_encoder import write_checkpoint as write_reranker
 from quizglass_export.code_digest import EXPORT, files_digest, modules, server_modules
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.base import gguf_file, write_checkpoint
 from quizglass_export.everyday.imagenet_labels import write_labels
-from quizglass_export.everyday.weights import IMAGE_ENCODER, WEIGHTS, fetch_everything
+from quizglass_export.everyday.weights import IMAGE_ENCODER, TEXT_ENCODER, WEIGHTS, fetch_everything
 from quizglass_export.gguf.merged import write_merged
 from quizglass_export.written_graphs.efficientnet_lite import write_classifier, write_encoder
 
 RECIPE = Path(__file__).with_name("bundle.toml")
 PROMPTS = Path(__file__).with_name("prompts")
 ADAPTERS = Path("models/everyday")
-"""Folders `generator` and `planner` with PEFT adapters, in the repository."""
+"""A folder for each of `TRAINED` with its PEFT adapter, in the repository."""
+TRAINED = ("generator", "planner", "reranker")
 _BUILDERS = (
+    "answering",
     "assembly",
     "bundles",
     "checkpoints",
@@ -43,10 +46,18 @@ adapters = ["planner-adapter"]
 precision = "int8-weights"
 max_tokens = 256
 """
+_RERANKER = """
+[roles.reranker]
+checkpoint = "reranker-checkpoint"
+precision = "int8-weights"
+max_tokens = 128
+"""
+QUOTES = Path(__file__).with_name("quotes.toml")
+"""What a recipe begins with where there is a reranker: `quote_accept` is a probability of this one."""
 
 
 def adapter(name: str, adapters: Path = ADAPTERS) -> Path | None:
-    """The folder of the generator's or planner's adapter; None until it is trained."""
+    """The folder of a trained part's adapter; None until it is trained."""
     folder = adapters / name
     return folder if (folder / "adapter_config.json").is_file() else None
 
@@ -64,7 +75,7 @@ def build_bundle(
     bundle, made_of = workdir / BUNDLE, workdir / "bundle.json"
     if (bundle / "manifest.json").is_file() and made_of.is_file() and json.loads(made_of.read_text()) == key:
         return bundle
-    generator, planner = adapter("generator", adapters), adapter("planner", adapters)
+    generator, planner, reranker = (adapter(name, adapters) for name in TRAINED)
     tell(f"Writing SmolLM2 as {KIND.upper()}, {'with its adapter' if generator else 'as it is: no adapter yet'}")
     # The file is Q4_1, which CPUs read prompts slowly in.
     adapted = () if generator is None else ((generator, 1.0),)
@@ -79,13 +90,22 @@ def build_bundle(
         write_checkpoint(workdir)
         shutil.copytree(planner, workdir / "planner-adapter", dirs_exist_ok=True)
         shutil.copy(PROMPTS / "taught" / "plan.jinja", workdir / "prompts")
+    if reranker is not None:
+        write_reranker(workdir / TEXT_ENCODER.folder, reranker, workdir / "reranker-checkpoint")
     recipe = workdir / RECIPE.name
-    recipe.write_text(RECIPE.read_text(encoding="utf-8") + (_PLANNER if planner else ""), encoding="utf-8")
+    recipe.write_text(_recipe(planner=planner is not None, reranker=reranker is not None), encoding="utf-8")
     tell("Building the bundle")
     made_of.unlink(missing_ok=True)  # whoever is stopped before the new one is written must not have the old one's
     _run_build(recipe, bundle)
     made_of.write_text(json.dumps(key), encoding="utf-8")
     return bundle
+
+
+def _recipe(*, planner: bool, reranker: bool) -> str:
+    """The recipe, with the roles that are trained."""
+    quotes = QUOTES.read_text(encoding="utf-8") if reranker else ""
+    roles = (_PLANNER if planner else "") + (_RERANKER if reranker else "")
+    return quotes + RECIPE.read_text(encoding="utf-8") + roles
 
 
 def _run_build(recipe: Path, out: Path) -> None:
@@ -98,9 +118,9 @@ def _key(adapters: Path) -> dict[str, str]:
     """What a bundle is made of and by, by name and SHA-256: the same wherever this package and the adapters lie."""
     code = [*sorted(EXPORT.glob("*.py")), *modules(*(EXPORT / folder for folder in _BUILDERS)), *server_modules()]
     key = {"code": files_digest(code)}
-    for path in [RECIPE, *sorted(PROMPTS.rglob("*.jinja"))]:
+    for path in [RECIPE, QUOTES, *sorted(PROMPTS.rglob("*.jinja"))]:
         key[path.relative_to(EXPORT).as_posix()] = files_digest([path])
-    for name in ("generator", "planner"):
+    for name in TRAINED:
         if folder := adapter(name, adapters):
             key[f"{name} adapter"] = files_digest(sorted(path for path in folder.iterdir() if path.is_file()))
     return key | {package.requirement: str(dict(package.files)) for package in WEIGHTS} | {"kind": KIND}

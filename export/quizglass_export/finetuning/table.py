@@ -13,6 +13,7 @@ from quizglass_export.finetuning.recipes import (
     core_mmrag,
     everyday_generator,
     everyday_planner,
+    everyday_reranker,
     planner,
     qa_dragon,
     reranker,
@@ -78,5 +79,8 @@ COMMANDS = {
         "reranker": _trained("reranker", reranker.RerankerTraining),
         "everyday-generator": _trained("everyday-generator", everyday_generator.NotesTraining),
         "everyday-planner": _trained("everyday-planner", everyday_planner.EverydayPlannerTraining),
+        "everyday-reranker": _trained(
+            "everyday-reranker", everyday_reranker.AnsweringTraining, everyday_reranker.train
+        ),
     },
 }

@@ -15,7 +15,8 @@ from peft import LoraConfig, get_peft_model
 from peft.tuners.tuners_utils import BaseTunerLayer
 from torch.nn import functional
 
-from quizglass_export.checkpoints.files import ADAPTER_CONFIG, TRAINING, how_to_download, read_json, weight_files
+from quizglass_export.checkpoints.files import TRAINING, how_to_download, read_json, weight_files
+from quizglass_export.checkpoints.peft_models import save_adapter
 from quizglass_export.directory import fresh_directory
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.models.checkpoint import Loaded, load, picture_size
@@ -298,11 +299,12 @@ def _config_file(settings: Training) -> Path:
 
 def _save(trainer: Any, settings: Training) -> None:
     """Write the adapter or the model, whole or not at all."""
-    with fresh_directory(settings.out / (MODEL if settings.full else ADAPTER)) as folder:
-        if settings.full:
-            _save_model(trainer, settings.checkpoint, folder)
-        else:
-            _save_adapter(trainer, settings, folder)
+    if not settings.full:
+        name = settings.checkpoint.name
+        save_adapter(trainer.model, settings.out / ADAPTER, base=name, half=settings.half)
+        return
+    with fresh_directory(settings.out / MODEL) as folder:
+        _save_model(trainer, settings.checkpoint, folder)
 
 
 def _save_model(trainer: Any, base: Path, folder: Path) -> None:
@@ -312,15 +314,3 @@ def _save_model(trainer: Any, base: Path, folder: Path) -> None:
         target = folder / path.name
         if path.suffix in _BESIDE and not path.name.endswith(".index.json") and not target.exists():
             shutil.copyfile(path, target)
-
-
-def _save_adapter(trainer: Any, settings: Training, folder: Path) -> None:
-    if settings.half:
-        for parameter in trainer.model.parameters():
-            parameter.data = parameter.data.half() if parameter.requires_grad else parameter.data
-    trainer.model.save_pretrained(folder)
-    (folder / "README.md").unlink(missing_ok=True)  # an empty form that names this machine's paths
-    path = folder / ADAPTER_CONFIG
-    config = json.loads(path.read_text(encoding="utf-8"))
-    config["base_model_name_or_path"] = settings.checkpoint.name  # the folder can move, and names no machine
-    path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
