@@ -1750,8 +1750,8 @@ export const TurnUpdateSchema: GenMessage<TurnUpdate> = /*@__PURE__*/
   messageDesc(file_quizglass_v1_session, 28);
 
 /**
- * A piece of an answer that can be said or shown: a sentence, or a part of one. The confirmed segments of a turn, joined, are
- * its answer, as `Open.output` shapes it.
+ * A piece of an answer that can be said or shown: a sentence, or a part of one. The confirmed segments of a turn, but for
+ * those of `lead_in` and `doubt`, are its answer when they are joined, as `Open.output` shapes it.
  *
  * @generated from message quizglass.v1.Segment
  */
