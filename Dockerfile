@@ -23,7 +23,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY protos ./protos
 COPY server ./server
 COPY clients/python ./clients/python
-RUN /opt/quizglass/bin/pip install --no-cache-dir '.[gpu,web]'
+RUN /opt/quizglass/bin/pip install --no-cache-dir '.[gpu,tls,web]'
 
 FROM nvidia/cuda:12.9.1-cudnn-runtime-ubuntu24.04 AS gpu
 # hadolint ignore=DL3008
@@ -34,7 +34,7 @@ RUN apt-get update \
     && install --directory --owner quizglass --group quizglass /knowledge /engines
 COPY --from=build-gpu /opt/quizglass /opt/quizglass
 ENV PATH=/opt/quizglass/bin:$PATH PYTHONUNBUFFERED=1 QUIZGLASS_SERVER=127.0.0.1:50061 \
-    ORT_DISABLE_TELEMETRY=1 HF_HUB_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1 QUIZGLASS_ENGINE_CACHE=/engines
+    ORT_DISABLE_TELEMETRY=1 HF_HUB_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1 QUIZGLASS_INSECURE=true QUIZGLASS_ENGINE_CACHE=/engines
 USER 10001:10001
 # Engines that TensorRT builds are kept here; they fit one card, driver and version alone.
 VOLUME ["/knowledge", "/engines"]
@@ -58,7 +58,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY protos ./protos
 COPY server ./server
 COPY clients/python ./clients/python
-RUN /opt/quizglass/bin/pip install --no-cache-dir '.[cpu,web]'
+RUN /opt/quizglass/bin/pip install --no-cache-dir '.[cpu,tls,web]'
 
 FROM python:3.11.13-slim-bookworm AS cpu
 # hadolint ignore=DL3008
@@ -69,10 +69,12 @@ RUN apt-get update \
     && install --directory --owner quizglass --group quizglass /knowledge
 COPY --from=build-cpu /opt/quizglass /opt/quizglass
 ENV PATH=/opt/quizglass/bin:$PATH PYTHONUNBUFFERED=1 QUIZGLASS_SERVER=127.0.0.1:50061 \
-    ORT_DISABLE_TELEMETRY=1 HF_HUB_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1
+    ORT_DISABLE_TELEMETRY=1 HF_HUB_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1 QUIZGLASS_INSECURE=true
 USER 10001:10001
 VOLUME /knowledge
 EXPOSE 50061
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 CMD ["quizglass", "health"]
-# Inside a container loopback is unreachable from outside: the published port above decides who may connect.
+# Inside a container loopback is unreachable from outside, so that the server listens on every address and takes
+# QUIZGLASS_INSECURE=true: the published port above decides who may connect. To publish it to others, give TLS and tokens
+# (docs/operations.md#exposure) and QUIZGLASS_INSECURE=false.
 ENTRYPOINT ["quizglass-server", "--bundle", "/bundle", "--knowledge", "/knowledge", "--host", "0.0.0.0"]

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import ipaddress
 import logging
 import signal
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
@@ -37,6 +36,8 @@ from quizglass_server.knowledge.pictures import EntryPictures
 from quizglass_server.knowledge.survey import check_openable
 from quizglass_server.languages import model as language_model
 from quizglass_server.memory import SightingMemory
+from quizglass_server.network.exposure import check_exposure
+from quizglass_server.network.network import Network
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import preferred, survey
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
@@ -73,7 +74,10 @@ class Running:
     @property
     def web(self) -> str:
         """What browsers open; empty where there is nothing for them."""
-        return "" if self.web_port is None else f"http://{_joined(self.services.settings.web_host, self.web_port)}"
+        if self.web_port is None:
+            return ""
+        scheme = "http" if self.services.network.tls is None else "https"
+        return f"{scheme}://{_joined(self.services.settings.web_host, self.web_port)}"
 
 
 @asynccontextmanager
@@ -81,24 +85,27 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
     """Build and serve; leaving the context stops gracefully.
 
     Raises:
-        SettingsError: an unknown default policy, an address that cannot be bound, or no package to serve HTTP with.
+        SettingsError: an unknown default policy, an address that cannot be bound or lacks what it takes to be open to
+            others, a certificate or tokens that cannot be used, or no package to serve HTTP with.
         BundleError, KnowledgeLocked, KnowledgeFailed, EngineFailed, EngineLost: that part cannot start.
     """
     _check_policy_name(settings.default_policy)
     check_directories(settings)
-    _warn_when_open(settings.host)
+    check_exposure(settings)
     if settings.web_port is not None:
         _check_web_packages()
-        _warn_when_open(settings.web_host)
         check_can_listen(settings.web_host, settings.web_port, "web_port")
     check_can_listen(settings.host, settings.port)
     _warn_when_in_clear(settings.knowledge)
+    network = await asyncio.to_thread(Network, settings)
     async with AsyncExitStack() as stack:
-        services = await _assembled(settings, stack)
+        services = replace(await _assembled(settings, stack), network=network)
         _start(services.decoder)
         rpc = await start_rpc(services)
         listeners: list[Listener] = [rpc]
         stack.push_async_callback(_stop, listeners, settings.grace_s)
+        watching = asyncio.create_task(network.watch(), name="watch over certificate and tokens")
+        stack.callback(watching.cancel)
         if settings.web_port is None:
             yield Running(services, rpc.port)
             return
@@ -196,6 +203,7 @@ async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) 
         gc.collect()
         gc.freeze()
         ready = True
+        loop.add_signal_handler(signal.SIGHUP, server.services.network.reload)
         announce(_about(server))
         await stop.wait()
         logger.info("stopping: no new turns, running ones may finish", extra={"grace_s": settings.grace_s})
@@ -313,15 +321,6 @@ def _check_policies(default: str | None, bundle: Bundle) -> None:
         logger.info("policies that the bundle can serve", extra=told)
     else:
         logger.warning("the bundle can serve no policy: every question is refused, searches are answered", extra=told)
-
-
-def _warn_when_open(host: str) -> None:
-    try:
-        loopback = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        loopback = host == "localhost"
-    if not loopback:
-        logger.warning("listening beyond this machine, without encryption or login", extra={"host": host})
 
 
 def _warn_when_in_clear(knowledge: Path | MilvusAddress) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import json
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args, get_origin
 
@@ -26,6 +26,7 @@ from quizglass_server.errors import (
     SettingMissing,
     SettingsError,
 )
+from quizglass_server.network import command as network
 
 logger = logging.getLogger(__name__)
 
@@ -71,12 +72,13 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--print-config", action="store_true", help="print the settings in force as TOML, and exit")
     shtab.add_argument_to(parser, "--print-completion", help="print a shell's completion script, and exit")
     _add_settings(parser)
-    _add_doctor(parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="instead of serving")
+    _add_doctor(commands)
+    network.add_commands(commands, _Parser)
     return parser
 
 
-def _add_doctor(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="instead of serving")
+def _add_doctor(commands: Any) -> None:
     doctor = commands.add_parser(
         "doctor",
         help="say what this machine can do, what is slow or wrong on it, and what to do about it",
@@ -102,6 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = _parse(sys.argv[1:] if arguments is None else arguments)
         if given.command == "doctor":
             return _doctor(given)
+        if given.command is not None:
+            return network.run(given)
         settings = _settings(given)
         if given.print_config:
             sys.stdout.write(as_toml(settings))
@@ -120,14 +124,23 @@ def _status(error: QuizglassError) -> int:
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = build_parser()
-    options = [option for action in parser._actions for option in action.option_strings]
-    doctors = {"--json"} if "doctor" in arguments else set()
+    options = list(_options(parser, arguments))
     for argument in arguments:
         flag = argument.partition("=")[0]
         # Before anything else: what follows an unknown flag would be taken for a command.
-        if flag.startswith("--") and flag not in (*options, *doctors):
-            raise SettingsError(f"{flag}: no such flag{suggestion(flag, (*options, *doctors))}; see --help")
+        if flag.startswith("--") and flag not in options:
+            raise SettingsError(f"{flag}: no such flag{suggestion(flag, options)}; see --help")
     return parser.parse_args(arguments)
+
+
+def _options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> Iterator[str]:
+    """The flags of a parser, and of the commands below it that are named."""
+    for action in parser._actions:
+        yield from action.option_strings
+        if isinstance(action, argparse._SubParsersAction):
+            for name, command in action.choices.items():
+                if name in arguments:
+                    yield from _options(command, arguments)
 
 
 def _settings(given: argparse.Namespace) -> Settings:
@@ -191,12 +204,15 @@ def _add(group: argparse._ArgumentGroup, name: str, field: FieldInfo) -> None:
         [str(choice) for choice in get_args(field.annotation)] if get_origin(field.annotation) is Literal else None
     )
     metavar = "|".join(choices) if choices else _metavar(name, field)
+    # A flag of its own says yes: --insecure.
+    told: dict[str, Any] = {"nargs": "?", "const": "true"} if field.annotation is bool else {}
     action = group.add_argument(
         f"--{name.replace('_', '-')}",
         dest=name,
         metavar=metavar,
         choices=choices,
         help=f"{field.description}{default}".replace("%", "%%"),
+        **told,
     )
     if _is_path(field):
         action.complete = shtab.FILE if _is_file(name) else shtab.DIRECTORY  # type: ignore[attr-defined]
@@ -207,7 +223,7 @@ def _is_path(field: FieldInfo) -> bool:
 
 
 def _is_file(name: str) -> bool:
-    return name.endswith("_file")
+    return name.endswith(("_file", "_cert", "_key", "_ca", "tokens"))
 
 
 def _metavar(name: str, field: FieldInfo) -> str:

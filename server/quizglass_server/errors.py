@@ -17,6 +17,8 @@ Nothing here knows gRPC: `rpc/transport/status.py` maps each class to a status, 
     ├── RoleMissing             the bundle has no model for what was asked
     ├── MemoryOff               the server remembers nothing
     ├── NotLocal                what was asked for would leave the machine, and must not
+    ├── Unauthenticated         no valid token came with the call
+    ├── NotPermitted            the token does not allow it
     ├── FilterFailed            the operator's filter of frames failed, so nobody sees the frame
     ├── Overloaded              no room; try again after a delay
     ├── BudgetExceeded          the time ran out before anything could be answered
@@ -37,6 +39,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Iterable
 from typing import TypeVar
 
 M = TypeVar("M")
@@ -196,6 +199,25 @@ class NotLocal(QuizglassError):
             "without LOCAL_ONLY, or ask a server that has it on its machine",
             elsewhere=elsewhere,
         )
+
+
+class Unauthenticated(QuizglassError):
+    """No valid token came with the call; `why` is MISSING, MALFORMED, UNKNOWN, EXPIRED or REVOKED."""
+
+    code = "UNAUTHENTICATED"
+
+    def __init__(self, message: str, why: str) -> None:
+        super().__init__(f"{message}; send `authorization: Bearer TOKEN` with one that the operator gave you", why=why)
+
+
+class NotPermitted(QuizglassError):
+    """The caller's token does not allow the call."""
+
+    code = "NOT_PERMITTED"
+
+    def __init__(self, name: str, needs: Iterable[str]) -> None:
+        needed = " or ".join(sorted(needs))
+        super().__init__(f"the token of {name} does not allow this: it takes {needed}", needs=needed)
 
 
 class FilterFailed(QuizglassError):

@@ -27,6 +27,7 @@ LAYERS = {
     "domain": "errors",
     "config": "errors",
     "scheduling": "errors",
+    "network": "config errors scheduling",
     "markup": "errors parent_death",
     "decoding": "config domain errors parent_death scheduling",
     "engines": "",
@@ -72,28 +73,31 @@ LAYERS = {
     "steps.lookup": "domain errors roles scheduling steps steps.language",
     "turn": "domain engines errors languages models roles scheduling steps steps.language steps.lookup",
     "policies": "domain steps steps.language",
-    "assistant": "config decoding domain errors policies roles scheduling steps steps.language steps.lookup turn",
+    "assistant": (
+        "config decoding domain errors network policies roles scheduling steps steps.language steps.lookup turn"
+    ),
     "session.output": "domain errors",
     "session.dialogue": "config domain errors steady_clock steps.language steps.lookup",
     "session": "assistant coaching config domain errors scheduling session.dialogue session.output turn",
     "doctor": (
         "bundle config decoding descriptors engines.llama.native engines.llama.process engines.onnx errors knowledge "
-        "knowledge.content policies roles scheduling session.dialogue"
+        "knowledge.content network policies roles scheduling session.dialogue"
     ),
     "rpc.requests": "errors scheduling",
-    "rpc.transport": "config errors rpc.requests scheduling",
+    "rpc.transport": "config errors network rpc.requests scheduling",
     "rpc": (
-        "assistant bundle coaching config decoding descriptors domain errors knowledge knowledge.content memory roles "
-        "rpc.requests rpc.transport scheduling session session.dialogue"
+        "assistant bundle coaching config decoding descriptors domain errors knowledge knowledge.content memory "
+        "network roles rpc.requests rpc.transport scheduling session session.dialogue"
     ),
-    "web.http": "config errors rpc.transport scheduling",
-    "web.chat": "assistant decoding domain errors rpc.requests rpc.transport scheduling schemas web.http",
+    "web.http": "config errors network rpc.transport scheduling",
+    "web.chat": "assistant decoding domain errors network rpc.requests rpc.transport scheduling schemas web.http",
     "web": "config rpc rpc.requests web.chat web.http",
     "app": (
-        "assistant bundle config decoding descriptors errors knowledge languages memory policies roles rpc scheduling "
+        "assistant bundle config decoding descriptors errors knowledge languages memory network policies roles rpc "
+        "scheduling "
         "session.dialogue steps turn web"
     ),
-    "cli": "app config doctor errors",
+    "cli": "app config doctor errors network",
     "__main__": "cli",
 }
 """Every room of the server, lowest first, and all that it imports; one that imports more is not what its name says.

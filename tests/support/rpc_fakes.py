@@ -23,6 +23,7 @@ from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.domain import turns as domain
 from quizglass_server.domain.entries import PicturedEntry, SearchOptions
 from quizglass_server.errors import NotFound
+from quizglass_server.network.network import Network
 from quizglass_server.policies.serving import PolicyStatus
 from quizglass_server.roles.load import RoleStatus
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
@@ -255,6 +256,7 @@ class Stage:
             self.decoder,
             work,
             DialogueSealer([bytes(32)], made.session_ttl_s),
+            network=Network(made),
         )
         self.rpc: RpcServer | None = None
 

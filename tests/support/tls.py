@@ -1,4 +1,4 @@
-"""A certificate for this machine, and what stands before a server where others reach it: a proxy that ends TLS."""
+"""Certificates for this machine, and what stands before a server where others reach it: a proxy that ends TLS."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import asyncio
 import shutil
 import ssl
 import subprocess
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
+
+from quizglass_server.network.network import Network
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,62 @@ def certificate(folder: Path) -> Certificate:
         capture_output=True,
     )
     return made
+
+
+def issued(folder: Path, *, days: int = 30, name: str = "localhost") -> Certificate:
+    """As `certificate`, for another name or time; one that has expired where `days` is below 0."""
+    pytest.importorskip("cryptography", reason="the extra tls is not installed")
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    names = x509.SubjectAlternativeName([x509.DNSName(name), x509.IPAddress(ip_address("127.0.0.1"))])
+    builder = x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(now - timedelta(days=60)).not_valid_after(now + timedelta(days=days))
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    signed = builder.add_extension(names, critical=False).sign(key, hashes.SHA256())
+    made = Certificate(folder / "certificate.pem", folder / "key.pem")
+    pem = serialization.Encoding.PEM
+    made.path.write_bytes(signed.public_bytes(pem))
+    clear = serialization.NoEncryption()
+    made.key.write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, clear))
+    return made
+
+
+def replace_files(there: Certificate, by: Certificate) -> None:
+    """Put another certificate where one is, as whoever renews it does."""
+    for old, new in ((there.path, by.path), (there.key, by.key)):
+        fresh = old.with_suffix(".new")
+        fresh.write_bytes(new.read_bytes())
+        fresh.replace(old)
+
+
+def shown_at(port: int) -> bytes:
+    """The certificate that a port shows, PEM."""
+    return ssl.get_server_certificate(("127.0.0.1", port)).encode()
+
+
+def wait_until_shown(port: int, wanted: Certificate, seconds: float = 60.0) -> None:
+    """Wait until a port shows a certificate. Raises TimeoutError."""
+    until = time.monotonic() + seconds
+    while shown_at(port) != wanted.path.read_bytes():
+        if time.monotonic() > until:
+            raise TimeoutError(f"port {port} shows another certificate")
+        time.sleep(0.05)
+
+
+@asynccontextmanager
+async def following(network: Network) -> AsyncIterator[None]:
+    """Have a network's files followed, as a server does."""
+    watching = asyncio.create_task(network.watch())
+    try:
+        yield
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
 
 
 @asynccontextmanager

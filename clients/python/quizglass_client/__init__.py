@@ -48,11 +48,13 @@ from quizglass_client.errors import (
     DeadlineExceeded,
     InvalidRequest,
     NotFound,
+    NotPermitted,
     NotSupported,
     Overloaded,
     ServerError,
     ServerUnavailable,
     SessionLost,
+    Unauthenticated,
 )
 from quizglass_client.session.aio import AsyncSession, AsyncTurn
 from quizglass_client.session.sync import Session, Turn
@@ -104,6 +106,7 @@ __all__ = [
     "MemoryStats",
     "News",
     "NotFound",
+    "NotPermitted",
     "NotSupported",
     "NoteReceipt",
     "Overloaded",
@@ -126,6 +129,7 @@ __all__ = [
     "StepDetail",
     "StepEnded",
     "Turn",
+    "Unauthenticated",
     "Verdict",
     "Withdrawn",
 ]

@@ -21,7 +21,7 @@ from quizglass.v1 import (
 )
 from quizglass.values import Capabilities, Deleted, Done, Evidence, Filter, ForgottenSightings, MemoryStats, Sighting
 from quizglass_client import requests
-from quizglass_client.access import Access, CallsWithMetadata, Metadata
+from quizglass_client.access import CallsWithMetadata, FileName, Metadata, access_to
 from quizglass_client.batches import batches_on_thread
 from quizglass_client.channel import DEFAULT_TARGET, open_async_channel
 from quizglass_client.errors import (
@@ -62,12 +62,16 @@ class AsyncClient:
         timeout: seconds each call may take, None for no limit of the client's own. A question with a budget may take a
             little longer than its budget instead; adding entries and compacting, which take as long as they take, are
             not bound by it.
-        credentials: TLS credentials, such as `grpc.ssl_channel_credentials()`, for a proxy in front of the server that
-            ends TLS; None: the connection is not encrypted.
-        metadata: goes with every call, such as `[("authorization", "Bearer …")]` for a proxy that checks who calls.
+        credentials: TLS credentials, such as `grpc.ssl_channel_credentials()`, where `ca` is not enough; None, and no
+            `ca`: the connection is not encrypted.
+        metadata: goes with every call, for a proxy that asks for more than a token.
+        token: goes with every call as `authorization: Bearer …`; over TLS only, unless the server is on this machine.
+        token_file: file that has the token.
+        ca: file of the certificates that are trusted, PEM; the connection is then encrypted.
 
     Raises:
-        InvalidRequest: the target is no address, the timeout no time, or the metadata cannot be sent.
+        InvalidRequest: the target is no address, the timeout no time, or token or metadata cannot be sent.
+        OSError: a file that is named cannot be read.
         RuntimeError: made outside of a running event loop.
     """
 
@@ -78,10 +82,15 @@ class AsyncClient:
         timeout: float | None = 30.0,
         credentials: grpc.ChannelCredentials | None = None,
         metadata: Metadata = (),
+        token: str | None = None,
+        token_file: FileName | None = None,
+        ca: FileName | None = None,
     ) -> None:
         self.target = target
         self._limits = Limits(timeout)
-        access = Access(credentials, metadata)
+        access = access_to(
+            target, credentials=credentials, metadata=metadata, token=token, token_file=token_file, ca=ca
+        )
         self._channel = open_async_channel(target, access=access)
         calls: Any = CallsWithMetadata(self._channel, access.metadata)
         self._assistant = assistant_pb2_grpc.AssistantServiceStub(calls)  # type: ignore[no-untyped-call]

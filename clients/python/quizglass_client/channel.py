@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from functools import cache
 from importlib import resources
-from ipaddress import ip_address
 
 import grpc
 from grpc.experimental import ChannelOptions
 
-from quizglass_client.access import OPEN, Access
+from quizglass_client.access import OPEN, Access, is_local
 from quizglass_client.errors import InvalidRequest
 
 DEFAULT_TARGET = "127.0.0.1:50061"
@@ -104,16 +103,3 @@ def check_target(target: str) -> None:
     if not target.startswith(_SCHEMES) and not named:
         advice = f"give HOST:PORT of the gRPC port, such as {DEFAULT_TARGET}; http://… is the page's address"
         raise InvalidRequest.of("target", f"{target!r} is no address; {advice}")
-
-
-def is_local(target: str) -> bool:
-    """Whether a target ("host:port", "[host]:port", "unix:path") is on this machine."""
-    if target.startswith(("unix:", "unix-abstract:")):
-        return True
-    host = target.removeprefix("dns:").lstrip("/").rpartition(":")[0].strip("[]")
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -5,6 +5,8 @@
     ├── Overloaded              no room now; `.retry_after` seconds from now there may be, never where it is None
     ├── DeadlineExceeded        the time ran out before the server could say anything
     ├── Cancelled               the call was cancelled; by closing its client, or session, if `.reason` is CLOSED
+    ├── Unauthenticated         the server asks for a token, and no valid one came
+    ├── NotPermitted            the token does not allow the call
     ├── InvalidRequest          a field is wrong; `.field` names it
     ├── NotFound                something named does not exist
     ├── NotSupported            the server's bundle lacks what was asked for
@@ -85,6 +87,14 @@ class Cancelled(ClientError):
     """The call was cancelled."""
 
 
+class Unauthenticated(ClientError):
+    """The server asks for a token, and none came or it is not valid (any more); `.metadata["why"]` says which."""
+
+
+class NotPermitted(ClientError):
+    """The token does not allow the call; `.metadata["needs"]` says what would."""
+
+
 class InvalidRequest(ClientError):
     """A field of the request is wrong."""
 
@@ -120,6 +130,8 @@ _CLASSES: dict[grpc.StatusCode, type[ClientError]] = {
     grpc.StatusCode.RESOURCE_EXHAUSTED: Overloaded,
     grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded,
     grpc.StatusCode.CANCELLED: Cancelled,
+    grpc.StatusCode.UNAUTHENTICATED: Unauthenticated,
+    grpc.StatusCode.PERMISSION_DENIED: NotPermitted,
     grpc.StatusCode.INVALID_ARGUMENT: InvalidRequest,
     grpc.StatusCode.NOT_FOUND: NotFound,
     grpc.StatusCode.FAILED_PRECONDITION: NotSupported,

@@ -24,6 +24,8 @@ from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain import checks
 from quizglass_server.domain.turns import Picture, Turn
 from quizglass_server.errors import InvalidInput, QuizglassError
+from quizglass_server.network.login import current_login
+from quizglass_server.network.permissions import Permission
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
@@ -129,6 +131,7 @@ class Asking:
 
         Raises:
             InvalidInput: a field is wrong.
+            NotPermitted: the caller may not use the memory.
         """
         limits = self._limits
         text = checks.text(question.question, "question", longest=limits.max_question_chars)
@@ -144,6 +147,8 @@ class Asking:
             for i, past in enumerate(question.history)
         )
         use = question.memory
+        if use.remember or use.recall:
+            current_login().need(Permission.MEMORY)
         turn = Turn(uuid.uuid4().hex, text, None, history, tokens, session, use.remember, use.recall)
         return replace(turn, explain=question.explain)
 

@@ -17,6 +17,8 @@ from quizglass_server.config.address import MilvusAddress
 
 WEB_PACKAGES = ("uvicorn", "connectrpc")
 """What serving HTTP needs; the extra web installs them."""
+TLS_PACKAGES = ("cryptography",)
+"""What making certificates needs, though not serving with them; the extra tls installs them."""
 Seconds = Annotated[float, Gt(0), Le(3600)]
 
 
@@ -141,8 +143,8 @@ class AddressOptions(Options):
 
     title: ClassVar[str] = "address"
     host: Annotated[str, MinLen(1)] = "127.0.0.1"
-    """Address to listen on. The default can be reached from this machine only. There is no encryption and no login:
-    listen on others (0.0.0.0, ::) only in a network you trust."""
+    """Address to listen on. The default can be reached from this machine only; others (0.0.0.0, ::) need `tls_cert`,
+    `tls_key` and `tokens`."""
     port: Annotated[int, Ge(0), Le(65535)] = 50061
     """Port to listen on; 0 takes a free one, see the ready line."""
 
@@ -156,11 +158,32 @@ class WebOptions(Options):
     """Port for HTTP: a page for browsers, the services over Connect and gRPC-Web, and OpenAI's chat completions; 0
     takes a free one, see the ready line. Without one, the default, nothing listens. Needs the extra web."""
     web_host: Annotated[str, MinLen(1)] = "127.0.0.1"
-    """Address to listen on for HTTP. The default can be reached from this machine only; as with `host`, there is no
-    encryption and no login."""
+    """Address to listen on for HTTP. The default can be reached from this machine only; others need what they need for
+    `host`."""
     web_origins: tuple[str, ...] = ()
     """Origins under which the port is reached or whose pages may ask it, https://glasses.example, with commas between
-    them. This machine's own names need none. Each that is added is trusted with everything the server knows."""
+    them. This machine's own names need none, and with `tls_cert` none that the certificate has. Each that is added is
+    trusted with everything the server knows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkOptions(Options):
+    """Who may connect from other machines, and what protects what they say."""
+
+    title: ClassVar[str] = "network"
+    tls_cert: Path | None = None
+    """File of the certificate that clients of every port are shown, PEM, with those between it and its authority behind
+    it. With it all connections are encrypted (TLS 1.2 or later). Read again when it changes, and at SIGHUP."""
+    tls_key: Path | None = None
+    """File of the certificate's key, PEM, without a password. Required with `tls_cert`."""
+    tls_client_ca: Path | None = None
+    """File of authorities, PEM. Clients then have to show a certificate of one of them (mutual TLS)."""
+    tokens: Path | None = None
+    """File of the tokens that clients need, which `quizglass-server token` makes and changes. Read again when it
+    changes, and at SIGHUP. Without one, the default, whoever reaches a port may do everything."""
+    insecure: bool = False
+    """Whether to listen on addresses that other machines reach without encryption or without a login. Only in a network
+    you trust, or behind a proxy that has both."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,6 +40,7 @@ from quizglass_server.config.options import (
     LinkOptions,
     LogOptions,
     MemoryOptions,
+    NetworkOptions,
     Options,
     PictureLimits,
     PrivacyOptions,
@@ -71,6 +72,7 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
     MemoryOptions,
     AddressOptions,
     WebOptions,
+    NetworkOptions,
     PictureLimits,
     PrivacyOptions,
     RequestLimits,
@@ -94,6 +96,10 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
         "state_directory",
         "memory_directory",
         "session_key_file",
+        "tls_cert",
+        "tls_key",
+        "tls_client_ca",
+        "tokens",
         mode="before",
     )
     @classmethod

@@ -22,9 +22,9 @@ PREFIX = "QUIZGLASS_"
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 FLAG, VARIABLE = "--{}", f"{PREFIX}{{}}"
 """How a setting is named on the command line and in the environment."""
-_CLIENTS = f"{PREFIX}SERVER"
+_CLIENTS = frozenset({f"{PREFIX}SERVER", f"{PREFIX}TOKEN_FILE", f"{PREFIX}CA"})
 _NOT_OURS = (f"{PREFIX}CLIENT_", f"{PREFIX}EXPORT_", f"{PREFIX}TEST_")
-"""Other programs of the project read that one, and what begins with these."""
+"""Other programs of the project read those, and what begins with these."""
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -36,7 +36,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def refuse_unknown_variables(names: Iterable[str]) -> None:
     """Raise SettingsError for a variable of ours that names no setting."""
     variables = {f"{PREFIX}{name.upper()}" for name in names} | {CONFIG_VARIABLE}
-    for variable in sorted(os.environ.keys() - variables - {_CLIENTS}):
+    for variable in sorted(os.environ.keys() - variables - _CLIENTS):
         if variable.startswith(PREFIX) and not variable.startswith(_NOT_OURS):
             raise SettingsError(f"{variable}: no such setting{suggestion(variable, variables)}")
 

@@ -62,6 +62,7 @@ async def _findings(settings: Settings | None) -> list[Finding]:
         *engines.looked_at(features, settings.provider, generates=bundle is None or bundle.has("generator")),
         serving.address(settings.host, settings.port),
         *serving.web(settings),
+        *serving.network(settings),
         serving.connections(settings.max_connections),
         *serving.frame_filter(settings.frame_filter),
         about,

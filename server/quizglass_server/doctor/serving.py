@@ -20,6 +20,8 @@ from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.doctor import machine, stores
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.errors import BundleError, QuizglassError, SettingsError
+from quizglass_server.network.exposure import check_exposure
+from quizglass_server.network.network import Network
 from quizglass_server.policies.serving import preferred, survey
 from quizglass_server.roles.load import LoadedModels, load_models
 from quizglass_server.session.dialogue.keys import load_keys
@@ -50,6 +52,25 @@ def web(settings: Settings) -> Iterator[Finding]:
         yield Finding(name, Status.WRONG, f"{host}:{port}: gRPC is to listen there", "take another --web-port")
     else:
         yield address(host, port, name, "web_port")
+
+
+def network(settings: Settings) -> Iterator[Finding]:
+    """Whether others may connect, and whether certificate and tokens can be used."""
+    name = "network"
+    try:
+        check_exposure(settings)
+        there = Network(settings)
+    except SettingsError as error:
+        text, _, remedy = error.message.partition("; ")
+        yield Finding(name, Status.WRONG, text, remedy)
+        return
+    if there.tls is not None:
+        expires = there.tls.current.expires
+        yield Finding("certificate", Status.OK, f"valid until {expires:%Y-%m-%d}", "", {"expires": expires.isoformat()})
+    if there.logins.tokens is not None:
+        valid = sum(not each.is_over() for each in there.logins.tokens.every)
+        none = "" if valid else "quizglass-server token add"
+        yield Finding("tokens", Status.OK if valid else Status.WRONG, f"{valid} are valid", none, {"valid": valid})
 
 
 def directories(settings: Settings) -> Iterator[Finding]:

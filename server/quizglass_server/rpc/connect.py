@@ -26,6 +26,7 @@ from google.rpc import status_pb2
 from protobuf.wkt import Any as PackedDetail
 
 from quizglass_server.errors import InvalidInput, QuizglassError, Unfinished
+from quizglass_server.network.login import current_login
 from quizglass_server.rpc.requests.reader import JSON_TIMES, Aside, Limits, RequestReader, as_json
 from quizglass_server.rpc.server import Served
 from quizglass_server.rpc.transport.status import to_status
@@ -207,6 +208,7 @@ class _Calls:
         # Nothing here holds the request: it may be large, and its turn long.
         async with aclosing(self._handler(await self._request(received, context), _Context(context))) as responses:
             async for response in responses:
+                _check_login()
                 yield await self._written(response, context)
 
     async def client_stream(self, received: AsyncIterator[_Received], context: RequestContext[Any, Any]) -> bytes:
@@ -229,6 +231,14 @@ class _Calls:
             return response.SerializeToString()
         becomes = JSON_TIMES * response.ByteSize()
         return await self._aside.do(lambda message: MessageToJson(message).encode(), response, becomes)
+
+
+def _check_login() -> None:
+    """Raises ConnectError: the caller is no longer welcome."""
+    try:
+        current_login().check()
+    except QuizglassError as error:
+        raise _error(to_status(error)) from None
 
 
 def _is_json(context: RequestContext[Any, Any]) -> bool:
@@ -268,8 +278,11 @@ class _Requests:
         Raises:
             InvalidInput: it is too large or no message of its kind.
             Unfinished: it did not come whole.
+            Unauthenticated: the caller is no longer welcome.
         """
-        return await self._read(await self._next())
+        received = await self._next()
+        current_login().check()
+        return await self._read(received)
 
     async def _next(self) -> _Received:
         try:

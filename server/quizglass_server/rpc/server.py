@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -33,12 +33,14 @@ from quizglass_server.coaching.closer import Closer
 from quizglass_server.coaching.coach import FAULTS, SURE, CaptureCoach
 from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.listening import cannot_listen, refusal
+from quizglass_server.config.options import NetworkOptions
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.descriptors import ConnectionRoom, connection_room
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.memory import SightingMemory
+from quizglass_server.network.network import Network
 from quizglass_server.rpc.assistant import AssistantServicer
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.health import RoleHealth
@@ -57,6 +59,7 @@ from quizglass_server.rpc.transport.listeners import Listeners
 from quizglass_server.rpc.transport.outgoing import Outgoing
 from quizglass_server.rpc.transport.proxies import Proxies
 from quizglass_server.rpc.transport.sockets import Sockets
+from quizglass_server.rpc.transport.tls import server_credentials
 from quizglass_server.scheduling.memory import WorkMemory
 from quizglass_server.session.dialogue.token import DialogueSealer
 from quizglass_server.session.directory import SessionDirectory, session_limits
@@ -93,6 +96,8 @@ class Services:
     sealer: DialogueSealer
     memory: SightingMemory | None = None
     """None: nothing is remembered."""
+    network: Network = field(default_factory=lambda: Network(NetworkOptions()))
+    """Who may connect, and how; by default anyone, in clear."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +166,7 @@ async def start_rpc(services: Services) -> RpcServer:
     sockets, proxies = Sockets(), Proxies(settings.trusted_proxies)
     listeners = Listeners()
     connections = Connections(room.rpc, room.rpc_open - room.rpc, sockets, listeners)
-    calls = _calls(settings, limits, sockets, Callers(proxies, connections))
+    calls = _calls(services, limits, sockets, Callers(proxies, connections))
     server = grpc.aio.server(options=_options(settings, room), interceptors=[calls])
     # A stream of entries holds up to a commit of them in memory, for as long as its client likes.
     frame_filter = FrameFilter.named(settings.frame_filter)
@@ -176,7 +181,7 @@ async def start_rpc(services: Services) -> RpcServer:
     names = (*(each.service.full_name for each in served), health.SERVICE_NAME, reflection.SERVICE_NAME)
     reflection.enable_server_reflection(names, server, described(names))
     roles = RoleHealth(status, services.models, services.knowledge)
-    port = sockets.port = listeners.port = _bind(server, settings.host, settings.port)
+    port = sockets.port = listeners.port = _bind(server, settings.host, settings.port, services.network)
     watching = asyncio.create_task(connections.watch(), name="watch over connections")
     shown = (port, guard, asking, sessions, served, limits, proxies, room.web)
     rpc = RpcServer(*shown, server, status, roles, look_ahead, watching)
@@ -257,21 +262,25 @@ def _options(settings: Settings, room: ConnectionRoom) -> list[tuple[str, int]]:
     ]
 
 
-def _calls(settings: Settings, limits: Limits, sockets: Sockets, callers: Callers) -> Calls:
+def _calls(services: Services, limits: Limits, sockets: Sockets, callers: Callers) -> Calls:
     """What every call passes first."""
+    settings = services.settings
     return Calls(
         limits,
         Incoming(settings.message_bytes, MAX_MESSAGE_BYTES, settings.message_s, sockets),
         Outgoing(settings.message_bytes, _UNREAD_S),
         sockets,
         callers,
+        services.network.logins,
     )
 
 
-def _bind(server: grpc.aio.Server, host: str, port: int) -> int:
+def _bind(server: grpc.aio.Server, host: str, port: int, network: Network) -> int:
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
-        return server.add_insecure_port(address)
+        if network.tls is None:
+            return server.add_insecure_port(address)
+        return server.add_secure_port(address, server_credentials(network.tls))
     except RuntimeError as error:  # which does not say why
         raise cannot_listen(refusal(host, port), host, port) from error
 

@@ -28,8 +28,11 @@ async def open_listener(services: Services, rpc: RpcServer, options: WebOptions)
         _routes(services, rpc),
         Origins(options.web_host, options.web_origins),
         Bodies(settings.message_bytes, settings.message_s),
+        services.network.logins,
     )
-    web = WebServer(gate, options.web_host, options.web_port or 0, rpc.web_connections, rpc.proxies)
+    tls = services.network.tls
+    context = None if tls is None else lambda: tls.current.context
+    web = WebServer(gate, options.web_host, options.web_port or 0, rpc.web_connections, rpc.proxies, context)
     await web.start()
     return web
 

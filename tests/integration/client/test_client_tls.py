@@ -144,7 +144,7 @@ async def test_the_command_speaks_tls_and_sends_a_token(proxy, shown, recorder, 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--server", "glasses.example:443", "--token-file", "TOKEN"], "in clear; give --tls as well"),
+        (["--server", "glasses.example:443", "--token-file", "TOKEN"], "in clear; give --ca or --tls as well"),
         (["--tls", "--token-file", "EMPTY"], "holds no token"),
         (["--tls", "--token-file", "LINES"], "holds no token"),
         (["--ca", "TOKEN"], "has no certificate; give PEM"),

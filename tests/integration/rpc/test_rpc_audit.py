@@ -15,6 +15,8 @@ from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc
 from quizglass_client import AsyncClient
 from quizglass_client.types import Entry
 from quizglass_server.config.logs import JsonFormatter
+from quizglass_server.network.permissions import Permission
+from quizglass_server.network.tokens import TokenFile, made
 from quizglass_server.rpc.transport.sockets import name_of
 from quizglass_server.web.listener import open_listener
 from tests.support.gate import Gate
@@ -109,6 +111,24 @@ async def test_behind_a_trusted_proxy_the_client_is_named_beside_it(tmp_path, li
         for forwarded in ((), (("x-forwarded-for", "192.0.2.7"),)):
             await stub.ListEntries(knowledge_pb2.ListEntriesRequest(), metadata=forwarded)
     assert [line.get("client") for line in lines()] == [None, "192.0.2.7"]
+
+
+async def test_the_caller_is_named_by_its_token_which_is_not_shown(tmp_path, lines):
+    text, token = made("glasses", Permission, None)
+    TokenFile(tmp_path / "tokens").add(token)
+    async with (
+        knowing(tmp_path, tokens=tmp_path / "tokens") as (stage, _),
+        AsyncClient(stage.target, token=text) as client,
+    ):
+        await client.add_entries([entry("a")])
+        await client.delete_entry("a")
+        await client.compact()
+    assert [(line["message"], line["caller"]) for line in lines()] == [
+        ("entries added", "glasses"),
+        ("entry deleted", "glasses"),
+        ("knowledge compacted", "glasses"),
+    ]
+    assert text not in json.dumps(lines())
 
 
 async def test_what_was_added_before_an_import_broke_off_is_logged(tmp_path, lines):

@@ -361,6 +361,6 @@ async def test_listening_beyond_this_machine_is_warned_about(
     parts: Parts, settings: Settings, host: str, warned: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        async with app.running(settings.model_copy(update={"host": host})):
+        async with app.running(settings.model_copy(update={"host": host, "insecure": True})):
             pass
     assert any("beyond this machine" in record.message for record in caplog.records) is warned

@@ -322,9 +322,9 @@ async def test_a_failure_waits_for_nothing_more_where_the_whole_request_came(ser
         raise RuntimeError("a bug")
 
     monkeypatch.setattr(gate, "_DISCARDED_S", 3600)
-    served.web._server.config.app._routes["/failing"] = Route(failing, most_bytes=9)
+    served.web._server.config.app._routes["/v1/models"] = Route(failing, most_bytes=9)
     async with await Wire.to(served) as wire, asyncio.timeout(60):
-        answer = await wire.ask("POST", "/failing", b"{}", JSON)
+        answer = await wire.ask("POST", "/v1/models", b"{}", JSON)
         assert answer.status == 500
         assert "a bug" not in answer.json["error"]["message"]
         assert (await wire.ask("GET", "/")).status == 200, "on the same connection"

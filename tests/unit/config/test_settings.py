@@ -26,6 +26,10 @@ UNSET = {
     "memory_directory",
     "session_key_file",
     "state_directory",
+    "tls_cert",
+    "tls_client_ca",
+    "tls_key",
+    "tokens",
     "web_port",
 }
 

@@ -25,6 +25,12 @@ def test_other_names_are_not(host):
     assert not OWN.takes_host(host)
 
 
+def test_over_tls_a_name_is_the_certificates_matter_and_a_pages_origin_still_counts():
+    assert OWN.takes_host("anything.example", "https")
+    assert not OWN.takes_host(None, "https")
+    assert not OWN.takes_origin("https://evil.example", "anything.example", "https")
+
+
 def test_an_address_to_listen_on_is_a_name_of_the_server():
     assert Origins("192.168.1.20").takes_host("192.168.1.20:50062")
     assert Origins("fe80::1").takes_host("[fe80::1]:50062")

@@ -1,4 +1,4 @@
-"""Which server a command calls, and what a proxy before it asks for."""
+"""Which server a command calls, and what it, or a proxy before it, asks for."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import os
 from pathlib import Path
 from typing import Any
 
-from quizglass_client.access import Access, tls
-from quizglass_client.channel import DEFAULT_TARGET, is_local
+from quizglass_client.access import Access, is_local, read_certificates, read_token, tls
+from quizglass_client.channel import DEFAULT_TARGET
 from quizglass_client.cli import subcommands
-from quizglass_client.files import read_file
+from quizglass_client.errors import InvalidRequest
 from quizglass_client.terminal.output import UsageError
 
 SERVER_VARIABLE = "QUIZGLASS_SERVER"
-_LONGEST_FILE = 1 << 20
+TOKEN_VARIABLE = "QUIZGLASS_TOKEN_FILE"  # noqa: S105  # the name of a variable
+CA_VARIABLE = "QUIZGLASS_CA"
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, again: bool = False) -> None:
@@ -31,12 +32,20 @@ def add_arguments(parser: argparse.ArgumentParser, *, again: bool = False) -> No
     server = f"address of the server (default {DEFAULT_TARGET}, or {SERVER_VARIABLE})"
     named = default(os.environ.get(SERVER_VARIABLE) or DEFAULT_TARGET)
     parser.add_argument("--server", metavar="HOST:PORT", default=named, help=server)
-    wanted = "encrypt the connection, for a proxy before the server that ends TLS"
+    wanted = "encrypt the connection"
     parser.add_argument("--tls", action="store_true", default=default(False), help=wanted)
+
+    def file(flag: str, says: str, variable: str = "") -> None:
+        named = os.environ.get(variable) if variable else None
+        given = default(Path(named) if named else None)
+        also = f" ({variable})" if variable else ""
+        subcommands.file(parser.add_argument(flag, type=Path, metavar="FILE", default=given, help=f"{says}{also}"))
+
     roots = "certificates that are trusted, PEM (default: those of public authorities); means --tls"
-    subcommands.file(parser.add_argument("--ca", type=Path, metavar="FILE", default=default(None), help=roots))
-    sent = "send what that file holds with every call, as `authorization: Bearer …`"
-    subcommands.file(parser.add_argument("--token-file", type=Path, metavar="FILE", default=default(None), help=sent))
+    file("--ca", roots, CA_VARIABLE)
+    file("--cert", "certificate that the server is shown, PEM, where it asks for one; with --key")
+    file("--key", "key of that certificate, PEM")
+    file("--token-file", "send the token in that file with every call", TOKEN_VARIABLE)
 
 
 def encrypted(arguments: argparse.Namespace) -> bool:
@@ -51,24 +60,23 @@ def access(arguments: argparse.Namespace) -> Access:
         UsageError: a file does not hold what it should, or a token would go over a network in clear.
         OSError: a file cannot be read.
     """
+    try:
+        return _access(arguments)
+    except InvalidRequest as error:
+        raise UsageError(error.message) from None
+
+
+def _access(arguments: argparse.Namespace) -> Access:
     secret = encrypted(arguments)
-    credentials = tls(None if arguments.ca is None else _certificates(arguments.ca)) if secret else None
+    if (arguments.cert is None) != (arguments.key is None) or (arguments.cert is not None and not secret):
+        raise UsageError("--cert and --key belong together, and to --ca or --tls")
+    own = None
+    if arguments.cert is not None:
+        own = arguments.key.read_bytes(), read_certificates(arguments.cert, "--cert")
+    roots = None if arguments.ca is None else read_certificates(arguments.ca, "--ca")
+    credentials = tls(roots, own) if secret else None
     if arguments.token_file is None:
         return Access(credentials)
     if not secret and not is_local(arguments.server):
-        raise UsageError(f"--token-file: the token would go to {arguments.server} in clear; give --tls as well")
-    return Access(credentials, [("authorization", f"Bearer {_token(arguments.token_file)}")])
-
-
-def _certificates(path: Path) -> bytes:
-    pem = read_file(path, _LONGEST_FILE)
-    if b"-----BEGIN CERTIFICATE-----" not in pem:
-        raise UsageError(f"--ca {path}: has no certificate; give PEM, which has lines of BEGIN CERTIFICATE")
-    return pem
-
-
-def _token(path: Path) -> str:
-    token = read_file(path, _LONGEST_FILE).strip()
-    if not token or not all(0x21 <= byte <= 0x7E for byte in token):
-        raise UsageError(f"--token-file {path}: holds no token, which is one line of printable ASCII without spaces")
-    return token.decode("ascii")
+        raise UsageError(f"--token-file: the token would go to {arguments.server} in clear; give --ca or --tls as well")
+    return Access(credentials, [("authorization", f"Bearer {read_token(arguments.token_file, '--token-file')}")])

@@ -12,7 +12,7 @@ from typing import Self, Unpack
 import grpc
 
 from quizglass.session import DeviceState, Heat, LinkQuality, OutputProfile, SessionLimits
-from quizglass_client.access import Access, Metadata
+from quizglass_client.access import FileName, Metadata, access_to
 from quizglass_client.channel import DEFAULT_TARGET, check_target
 from quizglass_client.errors import Cancelled, InvalidRequest
 from quizglass_client.session.core import SessionCore
@@ -41,11 +41,15 @@ class Session:
         local_only: whether what the session is given stays on the server's machine; questions fail with NOT_LOCAL where
             they cannot be answered so.
         state: `state` of an earlier session, whose dialogue goes on; `news` says whether it could (`LinkRestored`).
-        credentials: TLS credentials, for a proxy in front of the server that ends TLS; None: the link is not encrypted.
-        metadata: goes with every link, such as `[("authorization", "Bearer …")]` for a proxy that checks who calls.
+        credentials: TLS credentials, where `ca` is not enough; None, and no `ca`: the link is not encrypted.
+        metadata: goes with every link, for a proxy that asks for more than a token.
+        token: goes with every link as `authorization: Bearer …`; over TLS only, unless the server is on this machine.
+        token_file: file that has the token.
+        ca: file of the certificates that are trusted, PEM; the connection is then encrypted.
 
     Raises:
         InvalidRequest: an argument cannot be; it is named.
+        OSError: a file that is named cannot be read.
     """
 
     def __init__(
@@ -61,6 +65,9 @@ class Session:
         state: bytes = b"",
         credentials: grpc.ChannelCredentials | None = None,
         metadata: Metadata = (),
+        token: str | None = None,
+        token_file: FileName | None = None,
+        ca: FileName | None = None,
     ) -> None:
         self.target = target
         check_target(target)
@@ -68,7 +75,9 @@ class Session:
         if max_segment_chars:
             output = replace(output, max_segment_chars=max_segment_chars)
         check_output(output)
-        access = Access(credentials, metadata)
+        access = access_to(
+            target, credentials=credentials, metadata=metadata, token=token, token_file=token_file, ca=ca
+        )
         options = SessionOptions(connect_timeout, patience, keepalive, output, local_only, state, access)
         self._core = SessionCore(target, options)
         self._runner = Runner()

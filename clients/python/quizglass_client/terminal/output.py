@@ -111,6 +111,8 @@ def _advice(error: errors.ClientError, budgeted: bool) -> str:
             return ""  # it is too much at any time, and the message says of what
         case errors.ServerUnavailable(retry_after=seconds) | errors.Overloaded(retry_after=seconds):
             return f"try again in {seconds:g} s"
+        case errors.Unauthenticated():
+            return "on the command line: --token-file FILE, or QUIZGLASS_TOKEN_FILE"
         case errors.DeadlineExceeded():
             return "the server took too long; " + ("give it more time with --budget" if budgeted else "try again")
         case _:

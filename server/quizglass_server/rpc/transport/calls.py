@@ -20,6 +20,8 @@ import grpc
 
 from quizglass_server.config.logs import Sparing
 from quizglass_server.errors import InvalidInput, QuizglassError
+from quizglass_server.network.login import Logins, current_login, logged_in
+from quizglass_server.network.permissions import Needs, needs
 from quizglass_server.rpc.requests.reader import Limits, RequestReader, method_of
 from quizglass_server.rpc.requests.unreadable import Unreadable
 from quizglass_server.rpc.transport.callers import Callers
@@ -46,16 +48,24 @@ class Calls(grpc.aio.ServerInterceptor):
         outgoing: bounds what is not read yet.
         sockets: closes connections of clients that do not read.
         callers: bounds calls and connections.
+        logins: says who may make a call.
     """
 
     def __init__(
-        self, limits: Limits, incoming: Incoming, outgoing: Outgoing, sockets: Sockets, callers: Callers
+        self,
+        limits: Limits,
+        incoming: Incoming,
+        outgoing: Outgoing,
+        sockets: Sockets,
+        callers: Callers,
+        logins: Logins,
     ) -> None:
         self._limits = limits
         self._incoming = incoming
         self._outgoing = outgoing
         self._sockets = sockets
         self._callers = callers
+        self._logins = logins
         self._handlers: dict[str, Handler] = {}
         self._answering: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._received = 0
@@ -77,11 +87,12 @@ class Calls(grpc.aio.ServerInterceptor):
     def _timed(self, path: str, handler: Handler) -> Handler:
         method = method_of(path)
         reader = self._limits.reader(method)
+        needed = needs(path)
 
         async def serve(_: object, context: Context) -> None:
             call = _Call(method.name, handler, context, reader, self._incoming, self._outgoing)
             try:
-                await self._serve(call)
+                await self._serve(call, needed)
             except Unread:
                 logger.warning("a client does not read; its connection is closed", rpc=method.name, peer=context.peer())
                 self._sockets.close(context.peer())
@@ -90,9 +101,9 @@ class Calls(grpc.aio.ServerInterceptor):
 
         return grpc.stream_stream_rpc_method_handler(serve)
 
-    async def _serve(self, call: _Call) -> None:
+    async def _serve(self, call: _Call, needed: Needs) -> None:
         try:
-            with self._callers.calling(call.context):
+            with self._callers.calling(call.context), logged_in(self._logins.enter(call.authorization, needed)):
                 if call.bound.check_room is not None:
                     call.bound.check_room()
                 async with self._its_turn(call):
@@ -138,6 +149,12 @@ class _Call:
         self.received = 0
         """Bytes of its messages."""
 
+    @property
+    def authorization(self) -> str | None:
+        """The token that came with it, as it came."""
+        told = (value for key, value in self.context.invocation_metadata() or () if key == "authorization")
+        return next(map(str, told), None)
+
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
 
@@ -147,8 +164,10 @@ class _Call:
         Raises:
             InvalidInput: it is too large or no message of its kind.
             Unfinished, Overloaded: it did not come whole in time, or too much comes in.
+            Unauthenticated: the caller is no longer welcome.
         """
         received: Any = await self._incoming.message(self.context.peer(), self.context.read, patient=self.bound.patient)
+        current_login().check()
         if received is grpc.aio.EOF:
             raise StopAsyncIteration
         return await self._parsed(received)
@@ -192,6 +211,7 @@ class _Call:
             await self.context.abort_with_status(to_status(error))
 
     async def _send(self, response: Any) -> None:
+        current_login().check()
         raw = self.handler.response_serializer(response)
         try:
             await self._outgoing.message(len(raw), self.context.write(raw))

@@ -13,6 +13,7 @@ import grpc
 
 from quizglass_server.config.logs import set_peer
 from quizglass_server.errors import Stopping, reported
+from quizglass_server.network.login import current_login
 from quizglass_server.rpc.transport.sockets import address_of, name_of
 from quizglass_server.rpc.transport.status import to_status
 from quizglass_server.scheduling.clients import address_group, current_client
@@ -75,7 +76,7 @@ class Guard:
 
         CancelledError passes through untouched: a handler that swallows it leaks native memory (grpc#43360).
         """
-        set_peer(*_named(context.peer()))
+        set_peer(*_named(context.peer()), current_login().name)
         with self._counted(method):
             try:
                 with self._admitted(method):

@@ -26,6 +26,8 @@ STATUS: dict[type[errors.QuizglassError], grpc.StatusCode] = {
     errors.RoleMissing: grpc.StatusCode.FAILED_PRECONDITION,
     errors.MemoryOff: grpc.StatusCode.FAILED_PRECONDITION,
     errors.NotLocal: grpc.StatusCode.FAILED_PRECONDITION,
+    errors.Unauthenticated: grpc.StatusCode.UNAUTHENTICATED,
+    errors.NotPermitted: grpc.StatusCode.PERMISSION_DENIED,
     errors.FilterFailed: grpc.StatusCode.INTERNAL,
     errors.Overloaded: grpc.StatusCode.RESOURCE_EXHAUSTED,
     errors.BudgetExceeded: grpc.StatusCode.DEADLINE_EXCEEDED,
@@ -47,6 +49,8 @@ STATUS: dict[type[errors.QuizglassError], grpc.StatusCode] = {
 _HTTP: dict[grpc.StatusCode, int] = {
     grpc.StatusCode.INVALID_ARGUMENT: 400,
     grpc.StatusCode.FAILED_PRECONDITION: 400,
+    grpc.StatusCode.UNAUTHENTICATED: 401,
+    grpc.StatusCode.PERMISSION_DENIED: 403,
     grpc.StatusCode.NOT_FOUND: 404,
     grpc.StatusCode.ABORTED: 409,
     grpc.StatusCode.RESOURCE_EXHAUSTED: 429,

@@ -13,6 +13,7 @@ from typing import Any
 
 from quizglass_server.assistant.asking import Asking, TurnRequest
 from quizglass_server.errors import InvalidInput, QuizglassError, reported
+from quizglass_server.network.login import current_login
 from quizglass_server.rpc.transport.status import http_status
 from quizglass_server.web.chat.completion import Completion
 from quizglass_server.web.chat.reading import ChatReader
@@ -92,6 +93,7 @@ class ChatApi:
             async for event in events:
                 # Nothing is sent before the first words: what fails until then can be told by a status, and a client
                 # on the same machine takes no core from the engines.
+                current_login().check()
                 if (text := completion.take(event)) and chat.stream:
                     await sending.piece(completion.chunk(text))
         if chat.stream:

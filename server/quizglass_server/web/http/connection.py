@@ -46,6 +46,8 @@ class Connection(H11Protocol):
     _unread: asyncio.TimerHandle | None = None
     _place: Place | None = None
     _refusal: Overloaded | None = None
+    _entered = _made = False
+    _give_up: Callable[[], object] | None = None
 
     def __init__(self, *, places: Places, proxies: Proxies, **given: Any) -> None:
         super().__init__(**given)
@@ -62,6 +64,19 @@ class Connection(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for a request."""
         super().connection_made(transport)
+        self._made = True
+        if not self._entered:
+            self.enter(self.client, transport.abort)
+
+    def enter(self, client: tuple[str, int] | None, give_up: Callable[[], object]) -> None:
+        """Take a place; done once, when the connection is accepted, be it before TLS is agreed on.
+
+        Args:
+            client: host and port.
+            give_up: ends what is under way until the connection is made.
+        """
+        self.client, self._give_up, self._entered = client, give_up, True
+        self.connections.add(self)
         try:
             self._place = self._places.take(self.client_for(()))
         except Overloaded as refusal:
@@ -70,9 +85,28 @@ class Connection(H11Protocol):
             self.idle()
         told = max(1, self._places.most // _SHARE_TOLD)
         if self._refusal is not None and len(self.connections) > self._places.most + told:
-            transport.abort()
+            self.end()
         else:
-            self._timer = self.loop.call_later(TOLD_S if self._refusal else HEADER_S, transport.abort)
+            self._timer = self.loop.call_later(TOLD_S if self._refusal else HEADER_S, self.end)
+
+    @property
+    def made(self) -> bool:
+        """Whether requests can come."""
+        return self._made
+
+    def end(self) -> None:
+        """Close the connection at once, whatever it is doing."""
+        if self._made:
+            self.transport.abort()
+        elif self._give_up is not None:
+            self._give_up()
+
+    def shutdown(self) -> None:
+        """Close it once a request that runs is answered."""
+        if self._made:
+            super().shutdown()
+        else:
+            self.end()
 
     def client_for(self, forwarded: tuple[str, ...]) -> Client:
         """The client of a request, given the values of its header `X-Forwarded-For`."""
@@ -96,7 +130,7 @@ class Connection(H11Protocol):
         One of the same address takes its place after `rest_s` seconds.
         """
         if self._place is not None:
-            self._place.idle(give_way or self.transport.abort, rest_s)
+            self._place.idle(give_way or self.end, rest_s)
 
     def busy(self) -> None:
         """Say that the request is being worked on."""
@@ -113,11 +147,16 @@ class Connection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the clocks, and give the place back."""
-        self._stop_waiting()
         self.resume_writing()
+        self.leave()
+        super().connection_lost(exc)
+
+    def leave(self) -> None:
+        """Give back what `enter` took."""
+        self._stop_waiting()
+        self.connections.discard(self)
         if self._place is not None:
             self._place.release()
-        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; the headers that they begin or belong to have their time from now, or from before."""

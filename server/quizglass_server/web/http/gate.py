@@ -11,7 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from quizglass_server.errors import Overloaded, reported
+from quizglass_server.errors import NotPermitted, Overloaded, Unauthenticated, reported
+from quizglass_server.network.login import Login, Logins, logged_in
+from quizglass_server.network.permissions import needs
 from quizglass_server.rpc.transport.proxies import FORWARDED
 from quizglass_server.rpc.transport.status import http_status
 from quizglass_server.scheduling.clients import Client, asked_by
@@ -22,6 +24,9 @@ from quizglass_server.web.http.origins import Origins
 
 _RETRY_AFTER = (b"retry-after", b"1")
 _CLOSE = (b"connection", b"close")
+_CODES = {401: {"code": "unauthenticated"}, 403: {"code": "permission_denied"}}
+"""What Connect's clients read, and OpenAI's within the error."""
+_CHALLENGE = (b"www-authenticate", b"Bearer")
 # To a client that is still sending, a response would be lost with the connection: so much of a refused body is read.
 _DISCARDED_BYTES, _DISCARDED_S = 16 * 1024 * 1024, 2.0
 # A connection that is sending a body, or is sent something now and then, makes room for one of another address,
@@ -70,10 +75,16 @@ class Gate:
         routes: by path.
         origins: which pages may ask.
         bodies: what is coming in.
+        logins: says who may ask for what.
+
+    Raises:
+        LookupError: a path has no line in the table of permissions.
     """
 
-    def __init__(self, routes: Mapping[str, Route], origins: Origins, bodies: Bodies) -> None:
+    def __init__(self, routes: Mapping[str, Route], origins: Origins, bodies: Bodies, logins: Logins) -> None:
         self._routes = routes
+        self._needs = {path: needs(path) for path in routes}
+        self._logins = logins
         self._origins = origins
         self._bodies = bodies
 
@@ -90,7 +101,7 @@ class Gate:
                 await self._preflight(scope, reply)
                 return
             receiving = self._bodies.receiving(receive, route.most_bytes, stream=route.stream)
-            with asked_by(client), receiving as body:
+            with asked_by(client), logged_in(self._login(scope)), receiving as body:
                 body.whole = reply.whole
                 reply.body = body
                 await self._answer(route, scope, _Held(connection, route, body, reply))
@@ -101,6 +112,18 @@ class Gate:
         except Exception as error:
             known = reported(error, scope["path"])
             await _refuse(TurnedAway(http_status(known), known.message), scope, receive, reply)
+
+    def _login(self, scope: Scope) -> Login:
+        """Who asks.
+
+        Raises:
+            TurnedAway: no valid token came, or it does not allow this.
+        """
+        try:
+            return self._logins.enter(header(scope, b"authorization"), self._needs[scope["path"]])
+        except (Unauthenticated, NotPermitted, Overloaded) as refusal:
+            headers = (_CHALLENGE,) if isinstance(refusal, Unauthenticated) else ()
+            raise TurnedAway(http_status(refusal), refusal.message, headers) from None
 
     async def _answer(self, route: Route, scope: Scope, held: _Held) -> None:
         """Let the application answer; one that a refused body cuts off has nothing more to say."""
@@ -124,7 +147,7 @@ class Gate:
         if route is not None and route.public:
             _check_method(scope, route)
             return route
-        if not self._origins.takes_host(host):
+        if not self._origins.takes_host(host, scope["scheme"]):
             told = f"this server is not called {(host or '')[:80]!r}; name that in --web-origins if it should be"
             raise TurnedAway(403, told)
         if not self._origins.takes_origin(origin, host, scope["scheme"]):
@@ -260,9 +283,9 @@ async def _refuse(refusal: TurnedAway, scope: Scope, receive: Receive, reply: _R
     if header(scope, b"expect") is None and not reply.whole:
         await _discard(receive)
     headers = [*refusal.headers, *([_RETRY_AFTER] if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE else [])]
-    await respond_json(
-        reply, refusal.status, {"error": {"message": refusal.message}, "message": refusal.message}, headers
-    )
+    code = _CODES.get(refusal.status, {})
+    told = {"error": {"message": refusal.message, **code}, "message": refusal.message, **code}
+    await respond_json(reply, refusal.status, told, headers)
 
 
 async def _discard(receive: Receive) -> None:

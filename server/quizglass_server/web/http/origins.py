@@ -25,9 +25,10 @@ class Origins:
         self._named = frozenset(named)
         self._hosts = _LOOPBACK | {host.lower()} | {_host(urlsplit(origin).netloc) for origin in self._named}
 
-    def takes_host(self, host: str | None) -> bool:
-        """Whether the server is called by one of its names."""
-        return host is not None and _host(host) in self._hosts
+    def takes_host(self, host: str | None, scheme: str = "http") -> bool:
+        """Whether the server is called by one of its names. Over TLS it is called as its certificate says: a browser
+        does not go on where a name was pointed at this machine that is not in it."""
+        return host is not None and (scheme == "https" or _host(host) in self._hosts)
 
     def takes_origin(self, origin: str | None, host: str | None, scheme: str) -> bool:
         """Whether a request may come from a page of an origin; one that comes from no page has none."""

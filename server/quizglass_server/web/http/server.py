@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterator
+import ssl
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 
@@ -13,6 +14,7 @@ import uvicorn
 from quizglass_server.config.listening import cannot_listen
 from quizglass_server.rpc.transport.proxies import Proxies
 from quizglass_server.scheduling.places import Places
+from quizglass_server.web.http.acceptor import TlsAcceptor
 from quizglass_server.web.http.asgi import App
 from quizglass_server.web.http.connection import Connection
 
@@ -23,13 +25,21 @@ _DATE_S = 1.0
 _UNSENT_BYTES = 128 * 1024
 """Bytes of a response that the system takes before it can send them."""
 _MOST_HEADER_BYTES = 32 * 1024
+_BACKLOG = 2048
 
 
 class _Uvicorn(uvicorn.Server):
-    """Without handlers of signals, which are the whole server's; says when it has started or failed; ends when told."""
+    """Without handlers of signals, which are the whole server's; says when it has started or failed; ends when told.
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    Args:
+        config: of uvicorn.
+        context: what connections are encrypted with, asked for at each; None: they are not.
+    """
+
+    def __init__(self, config: uvicorn.Config, context: Callable[[], ssl.SSLContext] | None) -> None:
         super().__init__(config)
+        self._context = context
+        self._accepting: list[asyncio.Task[None]] = []
         self.started_or_failed = asyncio.Event()
         self._told = asyncio.Event()
 
@@ -41,9 +51,26 @@ class _Uvicorn(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept connections."""
         try:
-            await super().startup(sockets)
+            await super().startup(sockets if self._context is None else [])
+            if self._context is not None:
+                acceptors = [TlsAcceptor(each, self._context, self._connection) for each in sockets or ()]
+                self._accepting = [asyncio.create_task(each.run(), name="accept TLS") for each in acceptors]
         finally:
             self.started_or_failed.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more, and let what runs finish."""
+        for accepting in self._accepting:
+            accepting.cancel()
+        if self._accepting:
+            await asyncio.wait(self._accepting)
+        await super().shutdown(sockets)
+
+    def _connection(self) -> Connection:
+        made: Connection = self.config.http_protocol_class(  # type: ignore[call-arg, assignment]
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return made
 
     async def main_loop(self) -> None:
         """Until it is to end, bring the date of answers up to date; uvicorn's own looks ten times a second."""
@@ -67,10 +94,17 @@ class WebServer:
         port: to listen on; 0 takes a free one.
         connections: that there may be.
         proxies: says who clients are; None: no proxy is trusted.
+        context: what connections are encrypted with, asked for at each; None: they are not.
     """
 
     def __init__(
-        self, app: App, host: str, port: int, connections: int = MOST_CONNECTIONS, proxies: Proxies | None = None
+        self,
+        app: App,
+        host: str,
+        port: int,
+        connections: int = MOST_CONNECTIONS,
+        proxies: Proxies | None = None,
+        context: Callable[[], ssl.SSLContext] | None = None,
     ) -> None:
         """Take the port; `start` serves.
 
@@ -93,7 +127,7 @@ class WebServer:
             timeout_keep_alive=IDLE_S,
             h11_max_incomplete_event_size=_MOST_HEADER_BYTES,
         )
-        self._server = _Uvicorn(config)
+        self._server = _Uvicorn(config, context)
         self._running: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -111,7 +145,7 @@ class WebServer:
         if self._running is not None:
             await asyncio.wait({self._running})
         for connection in list(server.server_state.connections):
-            connection.transport.abort()
+            connection.end()  # type: ignore[union-attr]  # all are of our class
         self._socket.close()
 
 
@@ -127,7 +161,7 @@ def _bound(host: str, port: int) -> socket.socket:
             if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # what a client does not read would be kept by the system instead
                 bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
             bound.bind(address)
-            bound.listen()  # two sockets can be bound to a port that nobody listens on yet
+            bound.listen(_BACKLOG)  # two sockets can be bound to a port that nobody listens on yet
         except OSError:
             bound.close()
             raise

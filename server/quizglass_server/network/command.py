@@ -1,0 +1,168 @@
+"""The commands `quizglass-server tls` and `quizglass-server token`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import shtab
+
+from quizglass.text import plain
+from quizglass_server.config.options import TLS_PACKAGES
+from quizglass_server.config.settings import Sources
+from quizglass_server.config.sources import CONFIG_VARIABLE, PREFIX, file_values
+from quizglass_server.errors import SettingsError
+from quizglass_server.network.permissions import Permission
+from quizglass_server.network.tokens import SETTING, AccessToken, TokenFile, load_tokens, made
+
+_VARIABLE = f"{PREFIX}{SETTING.upper()}"
+_TIME = re.compile(r"([1-9][0-9]{0,4})([hdwy])")
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1), "y": timedelta(days=365)}
+_PHONES = """\
+{authority} is what a device has to trust to connect without a warning; it is no secret. Its SHA-256 is
+{fingerprint}
+  Android   copy it to the phone; Settings, search for "CA certificate", install it
+  iPhone    send it to the phone and open it; Settings, "Profile Downloaded", install it; then Settings, General, About,
+            Certificate Trust Settings, switch it on
+  browser   Firefox: Settings, "View Certificates", Authorities, Import; Chrome: Settings, Security, Manage certificates
+  quizglass --ca {authority}, or QUIZGLASS_CA
+{key} can make other devices believe in it: leave it readable to you alone."""
+
+
+def add_commands(commands: Any, parser: type[argparse.ArgumentParser]) -> None:
+    """Declare them below a command line's subparsers."""
+    tls = commands.add_parser("tls", help="make a certificate for this machine", allow_abbrev=False)
+    _add_init(tls.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=parser))
+    token = commands.add_parser("token", help="add, list and revoke the tokens that clients need", allow_abbrev=False)
+    _add_tokens(token.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=parser))
+
+
+def run(given: argparse.Namespace) -> int:
+    """Run one of them; returns the exit status.
+
+    Raises:
+        SettingsError: something that was given is wrong, or a file cannot be used.
+    """
+    action: dict[str, Any] = {"init": _init, "add": _add, "list": _list, "revoke": _revoke}
+    action[given.action](given)
+    return 0
+
+
+def _add_init(actions: Any) -> None:
+    init = actions.add_parser(
+        "init",
+        help="issue a certificate for this machine's names and addresses, by an authority of its own",
+        description="Writes server.pem and server.key into DIR, for --tls-cert and --tls-key. The first time it makes "
+        "an authority there too, authority.pem and authority.key, which issues them; devices have to trust it. Again, "
+        "it renews the certificate: devices that trust the authority need nothing, a server that runs takes it up.",
+        allow_abbrev=False,
+    )
+    init.add_argument("directory", metavar="DIR", type=Path).complete = shtab.DIRECTORY
+    init.add_argument(
+        "--name", action="append", default=[], help="a name or an address more by which clients call this machine"
+    )
+
+
+def _add_tokens(actions: Any) -> None:
+    names = ", ".join(Permission)
+    add = actions.add_parser("add", help="make a token, and print it", argument_default=argparse.SUPPRESS)
+    add.add_argument("name", metavar="NAME", help="whom or what it is for; stands in the log")
+    add.add_argument("--may", required=True, metavar="LIST", help=f"what it allows, with commas between: {names}")
+    add.add_argument("--expires", metavar="TIME", default=None, help="after so long: 12h, 90d, 8w, 1y [default: never]")
+    every = actions.add_parser("list", help="show them, without what is secret", argument_default=argparse.SUPPRESS)
+    revoke = actions.add_parser("revoke", help="make them invalid at once", argument_default=argparse.SUPPRESS)
+    revoke.add_argument("name", metavar="NAME", help="all of a name, or the one of an id")
+    for each in (add, every, revoke):
+        file = each.add_argument(f"--{SETTING}", metavar="FILE", help=f"file that has them ({_VARIABLE})")
+        file.complete = shtab.FILE
+        each.add_argument("--config", type=Path, metavar="FILE", help="TOML file of settings that names it")
+
+
+def _init(given: argparse.Namespace) -> None:
+    for name in TLS_PACKAGES:
+        if find_spec(name) is None:
+            raise SettingsError(f"tls init: {name} is not installed; in the clone: pip install '.[tls]'")
+    from quizglass_server.network import authority  # its package is an extra
+
+    directory: Path = given.directory
+    issued = authority.issue(directory, given.name)
+    certificate, key = directory / authority.CERTIFICATE, directory / authority.KEY
+    _say(f"{certificate} is valid until {issued.expires:%Y-%m-%d}, for {', '.join(issued.names)}")
+    _say(f"serve with --tls-cert {certificate} --tls-key {key}; one that runs with them takes them up within seconds")
+    if issued.new_authority:
+        shown = {"authority": directory / authority.AUTHORITY, "key": directory / authority.AUTHORITY_KEY}
+        _say(_PHONES.format(**shown, fingerprint=issued.fingerprint))
+
+
+def _add(given: argparse.Namespace) -> None:
+    text, token = made(given.name, _permissions(given.may), _expiry(given.expires))
+    file = TokenFile(_path(given))
+    every = file.add(token)
+    same = [each.id for each in every.every if each.name == token.name and each != token]
+    _warn(f"{_described(token)}; this is the only time that it is shown")
+    if same:
+        _warn(f"{token.name} has others as well: {', '.join(same)}; revoke them once this one is in use")
+    print(text)
+
+
+def _list(given: argparse.Namespace) -> None:
+    for each in load_tokens(_path(given)).every:
+        _say(_described(each))
+
+
+def _revoke(given: argparse.Namespace) -> None:
+    for each in TokenFile(_path(given)).revoke(given.name):
+        _say(f"revoked: {_described(each)}")
+
+
+def _path(given: argparse.Namespace) -> Path:
+    """The file: as the server finds it, by flag, variable or file of settings."""
+    named = getattr(given, SETTING, None) or os.environ.get(_VARIABLE)
+    if named:
+        return Path(named)
+    config = getattr(given, "config", None) or os.environ.get(CONFIG_VARIABLE)
+    named = file_values(Path(config), Sources).get(SETTING) if config else None
+    if not isinstance(named, str) or not named:
+        raise SettingsError(f"{SETTING}: required; give --{SETTING}, {_VARIABLE} or {SETTING} in the file of settings")
+    return Path(named)
+
+
+def _permissions(given: str) -> Sequence[Permission]:
+    names = [name.strip() for name in given.split(",")]
+    for name in names:
+        if name not in list(Permission):
+            raise SettingsError(f"--may: {name[:80]!r} is none of {', '.join(Permission)}")
+    return [Permission(name) for name in names]
+
+
+def _expiry(given: str | None) -> datetime | None:
+    if given is None:
+        return None
+    form = _TIME.fullmatch(given)
+    if form is None:
+        raise SettingsError(f"--expires: {given[:80]!r} is no time such as 12h, 90d, 8w or 1y")
+    try:
+        return (datetime.now(UTC) + int(form[1]) * _UNITS[form[2]]).replace(microsecond=0)
+    except OverflowError:
+        raise SettingsError(f"--expires: {given} is too far away; leave it out for never") from None
+
+
+def _described(token: AccessToken) -> str:
+    until = "for ever" if token.expires is None else f"until {token.expires:%Y-%m-%d %H:%M} UTC"
+    over = " (expired)" if token.is_over() else ""
+    return f"{token.id}  {token.name}  may {', '.join(sorted(token.may))}  {until}{over}"
+
+
+def _say(text: str) -> None:
+    print("\n".join(plain(line) for line in text.splitlines()))
+
+
+def _warn(text: str) -> None:
+    print(plain(text), file=sys.stderr)

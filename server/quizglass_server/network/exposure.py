@@ -1,0 +1,58 @@
+"""What may be reached from other machines: nothing without encryption and login, unless the operator says so."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from collections.abc import Iterator
+
+from quizglass_server.config.settings import Settings
+from quizglass_server.errors import SettingsError
+
+logger = logging.getLogger(__name__)
+_ENCRYPTION = "encryption (--tls-cert and --tls-key; `quizglass-server tls init` makes them)"
+_LOGIN = "a login (--tokens; `quizglass-server token add` makes them)"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address to listen on can be reached from this machine only."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def check_exposure(settings: Settings) -> None:
+    """Refuse a server that others could reach and that lacks encryption or login, or warn where that is wanted.
+
+    Raises:
+        SettingsError: it is not wanted, or files are named of which others are missing.
+    """
+    if (settings.tls_cert is None) != (settings.tls_key is None):
+        given, missing = ("cert", "key") if settings.tls_key is None else ("key", "cert")
+        raise SettingsError(f"tls_{missing}: required with tls_{given}; give --tls-{missing}")
+    if settings.tls_client_ca is not None and settings.tls_cert is None:
+        raise SettingsError("tls_client_ca: clients show certificates over TLS only; give --tls-cert and --tls-key")
+    lacking = " and ".join(_lacking(settings))
+    for setting, host in _open_hosts(settings):
+        if lacking and not settings.insecure:
+            raise SettingsError(
+                f"{setting}: {host} can be reached from other machines, which takes {lacking}; in a network that you "
+                "trust, or behind a proxy that has both, say --insecure"
+            )
+        if lacking:
+            logger.warning("listening beyond this machine", extra={"host": host, "without": lacking})
+
+
+def _lacking(settings: Settings) -> Iterator[str]:
+    if settings.tls_cert is None:
+        yield _ENCRYPTION
+    if settings.tokens is None and settings.tls_client_ca is None:
+        yield _LOGIN
+
+
+def _open_hosts(settings: Settings) -> Iterator[tuple[str, str]]:
+    if not is_loopback(settings.host):
+        yield "host", settings.host
+    if settings.web_port is not None and not is_loopback(settings.web_host):
+        yield "web_host", settings.web_host

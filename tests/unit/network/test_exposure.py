@@ -1,0 +1,57 @@
+"""What has to be there before a server listens on addresses that others reach."""
+
+import logging
+
+import pytest
+
+from quizglass_server.config.settings import Settings
+from quizglass_server.errors import SettingsError
+from quizglass_server.network.exposure import check_exposure
+
+TLS = {"tls_cert": "server.pem", "tls_key": "server.key"}
+LOGIN = {"tokens": "tokens.json"}
+
+
+def settings(**given):
+    return Settings(bundle="bundle", knowledge="knowledge", **given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"host": "localhost", "web_port": 0, "web_host": "::1"},
+        {"host": "127.0.0.9"},
+        {"host": "0.0.0.0", **TLS, **LOGIN},
+        {"host": "0.0.0.0", **TLS, "tls_client_ca": "ca.pem"},
+        {"web_host": "0.0.0.0"},  # nothing listens there without a port
+    ],
+)
+def test_servers_that_are_protected_or_that_nobody_reaches_start_without_a_word(given, caplog):
+    check_exposure(settings(**given))
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"host": "0.0.0.0"}, r"^host: 0\.0\.0\.0 .*encryption .*tls init.* and a login .*token add.*say --insecure$"),
+        ({"host": "glasses.example"}, "^host: glasses.example"),
+        ({"host": "::", **TLS}, "which takes a login"),
+        ({"web_host": "0.0.0.0", "web_port": 0, **LOGIN}, "^web_host: .*which takes encryption"),
+        ({"tls_cert": "server.pem"}, "^tls_key: required with tls_cert; give --tls-key"),
+        ({"tls_key": "server.key", "insecure": True}, "^tls_cert: required with tls_key; give --tls-cert"),
+        ({"tls_client_ca": "ca.pem", "insecure": True}, "^tls_client_ca: .*give --tls-cert and --tls-key"),
+    ],
+)
+def test_servers_that_others_reach_unprotected_do_not_start(given, says):
+    with pytest.raises(SettingsError, match=says):
+        check_exposure(settings(**given))
+
+
+def test_who_wants_it_so_is_warned(caplog):
+    with caplog.at_level(logging.WARNING):
+        check_exposure(settings(host="0.0.0.0", insecure=True, **TLS))
+    (record,) = caplog.records
+    assert "login" in record.without
+    assert "encryption" not in record.without
