@@ -19,10 +19,10 @@ export async function browser(...flags) {
   return chromium.launch({ executablePath: path, args: ["--headless", "--no-sandbox", ...QUIET, ...flags] });
 }
 
-/** The server, and what it says of its turns. */
-export async function server() {
+/** The server, and what it says of its turns; a protected one has a certificate, and says its token first. */
+export async function server(...flags) {
   const python = process.env.PYTHON ?? `${ROOT}/.venv/bin/python`;
-  const child = spawn(python, ["-m", "tests.browser.server"], { cwd: ROOT, stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(python, ["-m", "tests.browser.server", ...flags], { cwd: ROOT, stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const next = async () => {
     const patience = AbortSignal.timeout(180_000);
@@ -31,8 +31,10 @@ export async function server() {
     if (done) throw new Error("the server ended");
     return JSON.parse(value);
   };
-  const { url, port } = await next();
+  const first = await next();
+  const { url, port } = first.url ? first : await next();
   return {
+    first,
     url,
     port,
     next,

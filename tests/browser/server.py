@@ -19,8 +19,11 @@ from quizglass import values
 from quizglass.values import Region
 from quizglass_server.domain import turns as domain
 from quizglass_server.errors import Overloaded
+from quizglass_server.network.permissions import Permission
+from quizglass_server.network.tokens import TokenFile, made
 from quizglass_server.scheduling.budget import Budget
 from tests.support.rpc_fakes import EVENTS, FOUND, png
+from tests.support.tls import certificate
 from tests.support.web import web_serving
 
 PICTURE = png(colour="teal")
@@ -77,13 +80,26 @@ async def answered(turn: domain.Turn, policy: str, budget: Budget) -> AsyncGener
         raise
 
 
+def protected(folder: Path) -> dict[str, Any]:
+    """Settings of a server with a certificate and a token, which is printed."""
+    shown = certificate(folder)
+    text, token = made("page", [Permission.ASK], None)
+    TokenFile(folder / "tokens").add(token)
+    say(token=text)
+    return {"tls_cert": shown.path, "tls_key": shown.key, "tokens": folder / "tokens"}
+
+
 async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        async with web_serving(Path(folder), web_origins="http://glasses.example", coaching="blur") as served:
+        network = protected(Path(folder)) if "--protected" in sys.argv else {}
+        async with web_serving(
+            Path(folder), web_origins="http://glasses.example", coaching="blur", **network
+        ) as served:
             served.stage.assistant.script = answered
             served.stage.assistant.wordy, served.stage.assistant.things = [], [PART]
             served.stage.knowledge.pictures["velmora"] = [PICTURE]
-            say(url=f"http://localhost:{served.web.port}", port=served.web.port)
+            scheme = "https" if network else "http"
+            say(url=f"{scheme}://localhost:{served.web.port}", port=served.web.port)
             await asyncio.to_thread(sys.stdin.read)
 
 

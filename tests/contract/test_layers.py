@@ -94,8 +94,7 @@ LAYERS = {
     "web": "config rpc rpc.requests web.chat web.http",
     "app": (
         "assistant bundle config decoding descriptors errors knowledge languages memory network policies roles rpc "
-        "scheduling "
-        "session.dialogue steps turn web"
+        "scheduling session.dialogue steps turn web"
     ),
     "cli": "app config doctor errors network",
     "__main__": "cli",

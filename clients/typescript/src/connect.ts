@@ -1,23 +1,46 @@
 // The way to a server over HTTP, for browsers, which cannot stream requests: `Attach` brings, `Send` takes.
 
-import { type Client, ConnectError, createClient } from "@connectrpc/connect";
+import { type Client, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "./gen/google/rpc/error_details_pb.js";
 import { type ClientMessage, type Open, type ServerMessage, SessionService } from "./gen/quizglass/v1/session_pb.js";
 import { type ClientError, errorOfCall, ServerUnavailable, Status } from "./errors.js";
 import type { Link, Transport } from "./link.js";
+import { authorization, isLocal } from "./target.js";
+
+/** What a server asks of whoever comes over HTTP. */
+export interface HttpAccess {
+  /** Goes with every call; over https: only, unless the server is on this machine. */
+  token?: string;
+}
 
 /** Connect to the server's port for HTTP, "https://host:port". */
 export class ConnectTransport implements Transport {
   readonly #client: Client<typeof SessionService>;
 
-  constructor(readonly target: string) {
-    this.#client = createClient(SessionService, createConnectTransport({ baseUrl: target, useBinaryFormat: true }));
+  /** @throws InvalidRequest the token cannot be sent */
+  constructor(
+    readonly target: string,
+    { token }: HttpAccess = {},
+  ) {
+    const sent = token === undefined ? undefined : authorization(token, target, isSafe(target));
+    const withToken: Interceptor = (next) => (request) => {
+      if (sent) request.header.set("authorization", sent);
+      return next(request);
+    };
+    const transport = createConnectTransport({ baseUrl: target, useBinaryFormat: true, interceptors: [withToken] });
+    this.#client = createClient(SessionService, transport);
   }
 
   open(first: Open, ms: number): Promise<Link> {
     return Promise.resolve(new ConnectLink(this.target, this.#client, first, ms));
   }
+}
+
+/** Whether nobody between here and an address can read what goes there. */
+function isSafe(url: string): boolean {
+  const { protocol, host, port } = new URL(url, globalThis.location?.href);
+  return protocol === "https:" || isLocal(port ? host : `${host}:80`);
 }
 
 class ConnectLink implements Link {

@@ -42,6 +42,8 @@ export interface ErrorDetails {
  * - Overloaded: no room now
  * - DeadlineExceeded: no time was left to say anything
  * - Cancelled: the turn was interrupted, or the session closed
+ * - Unauthenticated: the server asks for a token, and no valid one came
+ * - NotPermitted: the token does not allow it
  * - InvalidRequest: a field is wrong; `field` names it
  * - NotFound: something named does not exist
  * - NotSupported: the server cannot do it
@@ -72,6 +74,8 @@ export class ServerUnavailable extends ClientError {}
 export class Overloaded extends ClientError {}
 export class DeadlineExceeded extends ClientError {}
 export class Cancelled extends ClientError {}
+export class Unauthenticated extends ClientError {}
+export class NotPermitted extends ClientError {}
 export class InvalidRequest extends ClientError {}
 export class NotFound extends ClientError {}
 export class NotSupported extends ClientError {}
@@ -83,6 +87,8 @@ const CLASSES: Partial<Record<Status, typeof ClientError>> = {
   [Status.RESOURCE_EXHAUSTED]: Overloaded,
   [Status.DEADLINE_EXCEEDED]: DeadlineExceeded,
   [Status.CANCELLED]: Cancelled,
+  [Status.UNAUTHENTICATED]: Unauthenticated,
+  [Status.PERMISSION_DENIED]: NotPermitted,
   [Status.INVALID_ARGUMENT]: InvalidRequest,
   [Status.NOT_FOUND]: NotFound,
   [Status.FAILED_PRECONDITION]: NotSupported,

@@ -23,7 +23,7 @@ import {
 } from "./gen/quizglass/v1/session_pb.js";
 import { type ClientError, errorOfCall, invalid, ServerUnavailable, Status } from "./errors.js";
 import type { Link, Transport } from "./link.js";
-import { checkTarget, isLocal } from "./target.js";
+import { authorization, checkTarget, isLocal } from "./target.js";
 
 const CONVERSE = `/${SessionService.typeName}/${SessionService.method.converse.name}`;
 const OPTIONS = {
@@ -36,11 +36,15 @@ const OPTIONS = {
 
 type Call = ClientDuplexStream<ClientMessage, ServerMessage>;
 
-/** What a proxy before the server asks of whoever comes. The server itself has no TLS and asks for nothing. */
+/** What a server, or a proxy before it, asks of whoever comes. */
 export interface Access {
-  /** Of TLS, such as `credentials.createSsl()` of @grpc/grpc-js. Default: the link is not encrypted. */
+  /** Goes with every link; over TLS only, unless the server is on this machine. */
+  token?: string;
+  /** The certificates that are trusted, PEM; the link is then encrypted. */
+  ca?: Uint8Array;
+  /** Of TLS, such as `credentials.createSsl()` of @grpc/grpc-js, where `ca` is not enough. Default: the link is not encrypted. */
   credentials?: ChannelCredentials;
-  /** Goes with every link, such as `{ authorization: "Bearer …" }`. */
+  /** Goes with every link, for a proxy that asks for more than a token. */
   metadata?: Readonly<Record<string, string>>;
 }
 
@@ -51,15 +55,18 @@ export class GrpcTransport implements Transport {
   /** Of whoever answers, for people. */
   readonly #wanted: string;
 
-  /** @throws InvalidRequest the target is no address, or metadata cannot be sent */
+  /** @throws InvalidRequest the target is no address, or token or metadata cannot be sent */
   constructor(
     readonly target: string,
     access: Access = {},
   ) {
     checkTarget(target);
-    this.#wanted = access.credentials ? " with a certificate that is trusted" : "";
-    this.#credentials = access.credentials ?? channelCredentials.createInsecure();
+    const tls = access.credentials ?? (access.ca && channelCredentials.createSsl(Buffer.from(access.ca)));
+    this.#wanted = tls ? " with a certificate that is trusted" : "";
+    this.#credentials = tls ?? channelCredentials.createInsecure();
     for (const [name, value] of Object.entries(access.metadata ?? {})) this.#add(name, value);
+    const { token } = access;
+    if (token !== undefined) this.#add("authorization", authorization(token, target, Boolean(tls) || isLocal(target)));
   }
 
   #add(name: string, value: string): void {

@@ -1,4 +1,4 @@
-// Where a server is, as gRPC has it: "host:port", "[host]:port", or with a scheme, "unix:path".
+// Where a server is, as gRPC has it: "host:port", "[host]:port", or with a scheme, "unix:path"; and what may go there.
 
 import { invalid } from "./errors.js";
 
@@ -17,4 +17,11 @@ export function isLocal(target: string): boolean {
   if (target.startsWith("unix:")) return true;
   const host = target.replace(/^dns:\/*/, "").replace(/:\d+$/, "");
   return host === "localhost" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+/** The header of a token. @throws InvalidRequest it is none, or would leave this machine in clear */
+export function authorization(token: string, target: string, safe: boolean): string {
+  if (!/^[!-~]+$/.test(token)) throw invalid("token", "is no token, which is printable ASCII without spaces");
+  if (!safe) throw invalid("token", `would go to ${target} in clear; connect over TLS`);
+  return `Bearer ${token}`;
 }

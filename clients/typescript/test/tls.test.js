@@ -9,6 +9,7 @@ import { after, before, test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import * as grpc from "@grpc/grpc-js";
 import { ClientMessageSchema, ServerMessageSchema } from "../dist/gen/quizglass/v1/session_pb.js";
+import { ConnectTransport } from "../dist/browser.js";
 import * as node from "../dist/node.js";
 
 const server = new grpc.Server();
@@ -60,6 +61,25 @@ test("a session goes over TLS, with a token", async () => {
   const session = await node.openSession(target, { credentials, metadata: { authorization: "Bearer secret" } });
   await session.close();
   assert.deepEqual(tokens, ["Bearer secret"]);
+});
+
+test("a token and the certificates that are trusted are enough", async () => {
+  tokens.length = 0;
+  await (await node.openSession(target, { ca: trusted, token: "secret" })).close();
+  assert.deepEqual(tokens, ["Bearer secret"]);
+});
+
+test("a token is not sent in clear beyond this machine, nor one that is none", async () => {
+  const clear = { name: "InvalidRequest", field: "token", message: "token: would go to 192.0.2.7:1 in clear; connect over TLS" };
+  await assert.rejects(node.openSession("192.0.2.7:1", { token: "secret" }), clear);
+  assert.throws(() => new ConnectTransport("http://192.0.2.7:1", { token: "secret" }), { field: "token", message: /in clear/ });
+  for (const token of ["", "two words", "secret\n"]) {
+    const none = { name: "InvalidRequest", field: "token", message: /^token: is no token/ };
+    await assert.rejects(node.openSession(target, { ca: trusted, token }), none);
+  }
+  for (const url of ["https://192.0.2.7:1", "http://localhost", "http://127.0.0.1:1", "http://[::1]:1"]) {
+    assert.ok(new ConnectTransport(url, { token: "secret" }));
+  }
 });
 
 test("a certificate that is not trusted is told of", async () => {

@@ -1,7 +1,33 @@
 // The server's calls over Connect, as JSON: https://connectrpc.com/docs/protocol
 
 const STREAM_END = 0b10;
+/** Connect's code where a token is missing, or not valid any more. */
+export const UNAUTHENTICATED = "unauthenticated";
 const HEADERS = { "Connect-Protocol-Version": "1" };
+const KEPT = "quizglass-token";
+
+/** The token of whoever uses the page, for as long as its tab is open; the server may need none. */
+export const login = {
+  /** Called with what the server says when it asks for a token. @type {(told: string) => void} */
+  wanted: () => {},
+  /** @returns {string} */
+  get token() {
+    return sessionStorage.getItem(KEPT) ?? "";
+  },
+  set token(token) {
+    sessionStorage.setItem(KEPT, token);
+  },
+  /** Whether a token may be sent from here: not over a network in clear. */
+  get possible() {
+    return globalThis.isSecureContext;
+  },
+};
+
+/** Headers of every call. @param {string} type of its content @returns {Record<string, string>} */
+export function headers(type) {
+  const sent = { ...HEADERS, "Content-Type": type };
+  return login.token && login.possible ? { ...sent, Authorization: `Bearer ${login.token}` } : sent;
+}
 
 /** What a call ended with: Connect's code, and what people are told. */
 export class CallError extends Error {
@@ -22,7 +48,7 @@ export class CallError extends Error {
 export async function call(method, message, signal) {
   const response = await fetch(`/quizglass.v1.${method}`, {
     method: "POST",
-    headers: { ...HEADERS, "Content-Type": "application/json" },
+    headers: headers("application/json"),
     body: JSON.stringify(message),
     signal,
   });
@@ -40,7 +66,7 @@ export async function call(method, message, signal) {
 export async function* stream(method, message, signal) {
   const response = await fetch(`/quizglass.v1.${method}`, {
     method: "POST",
-    headers: { ...HEADERS, "Content-Type": "application/connect+json" },
+    headers: headers("application/connect+json"),
     body: enveloped(JSON.stringify(message)),
     signal,
   });
@@ -48,7 +74,7 @@ export async function* stream(method, message, signal) {
   for await (const [flags, text] of envelopes(response.body)) {
     const content = JSON.parse(text);
     if (!(flags & STREAM_END)) yield content;
-    else if (content.error) throw new CallError(content.error);
+    else if (content.error) throw failed(content.error);
     else return;
   }
   throw new CallError({ code: "unavailable", message: "the connection was lost in the middle of the answer" });
@@ -57,7 +83,13 @@ export async function* stream(method, message, signal) {
 /** @param {Response} response */
 async function failure(response) {
   const told = await response.json().catch(() => ({}));
-  return new CallError({ code: told.code ?? `HTTP ${response.status}`, message: told.message });
+  return failed({ code: told.code ?? `HTTP ${response.status}`, message: told.message });
+}
+
+/** @param {{code?: string, message?: string}} told */
+function failed(told) {
+  if (told.code === UNAUTHENTICATED) login.wanted(told.message ?? "");
+  return new CallError(told);
 }
 
 /** A message with its flags (one byte) and its length (four, the highest first). @param {string} text */

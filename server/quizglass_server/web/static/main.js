@@ -1,6 +1,6 @@
 // The page: a picture, a question, the answer as it comes.
 
-import { CallError, call, stream } from "./connect.js";
+import { CallError, call, login, stream } from "./connect.js";
 import { listenForNotes } from "./note.js";
 import { base64, cameraTrouble, closeCamera, fitting, noCamera, openCamera, snapped } from "./picture.js";
 import { Session } from "./session.js";
@@ -152,8 +152,34 @@ function connect() {
   if (page.picture) page.link?.show(page.picture);
 }
 
+/** The server asks for a token. @param {string} told why */
+function askToken(told) {
+  const why = login.token ? told.replace(/;.*/, "") : "This server asks for a token.";
+  const clear = "This page is not encrypted, so that a token would be read by others: open it over https://.";
+  byId("login-why").textContent = login.possible ? why : clear;
+  byId("token-line").hidden = !login.possible;
+  tellTrouble("", "");
+  byId("link").textContent = "";
+  if (!byId("login").hidden) return;
+  byId("login").hidden = false;
+  byId("token").focus();
+}
+
+/** @param {Event} event */
+function logIn(event) {
+  event.preventDefault();
+  login.token = byId("token").value.trim();
+  byId("token").value = "";
+  byId("login").hidden = true;
+  page.failed = 0;
+  page.link?.hurry();
+  loadCapabilities().catch(() => {}); // it is asked for again, or the link says what is wrong
+}
+
 /** @param {boolean} open @param {boolean} resumed @param {string} why it is not */
 function showLink(open, resumed, why) {
+  if (open) byId("login").hidden = true;
+  else if (!byId("login").hidden) return;
   page.failed = open ? 0 : page.failed + 1;
   const lost = `The connection is lost and is being made again. ${why}`;
   byId("link").textContent = open ? (resumed ? "Connected again; the answer goes on where it was." : "") : lost;
@@ -359,6 +385,7 @@ async function loadCapabilities() {
 
 function listen() {
   byId("ask").addEventListener("submit", ask);
+  byId("login").addEventListener("submit", logIn);
   byId("stop").addEventListener("click", () => page.running?.abort());
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
@@ -409,6 +436,7 @@ function chosen(file) {
   choose(file, `Your file ${file.name}`, []);
 }
 
+login.wanted = askToken;
 listen();
 listenForNotes(
   () => page.picture,
@@ -419,4 +447,5 @@ if (noCamera()) {
   byId("camera").hidden = true;
   say(noCamera());
 }
-for (const load of [loadCapabilities, loadSamples]) load().catch(() => say("The server does not answer. Load the page again once it does."));
+for (const load of [loadCapabilities, loadSamples])
+  load().catch(() => byId("login").hidden && say("The server does not answer. Load the page again once it does."));

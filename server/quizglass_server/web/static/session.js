@@ -2,7 +2,7 @@
 // is lost in the middle of an answer is taken up again where it was. Browsers cannot stream requests: `Attach` brings
 // the server's messages, `Send` takes the page's.
 
-import { CallError, call, stream } from "./connect.js";
+import { CallError, UNAUTHENTICATED, call, headers, stream } from "./connect.js";
 import { word } from "./turn.js";
 
 const PART_BYTES = 32 * 1024;
@@ -123,14 +123,14 @@ export class Session {
   close() {
     this.#over = true;
     for (const id of this.#asks.keys()) this.#tell(id, new DOMException("stopped", "AbortError"));
-    if (this.#id) navigator.sendBeacon("/quizglass.v1.SessionService/Send", sendable({ ...this.#named, messages: [{ close: {} }] }));
+    if (this.#id) leave({ ...this.#named, messages: [{ close: {} }] });
     this.#link.abort();
   }
 
   async #run() {
     for (let wait = FIRST_WAIT_MS; !this.#over; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
       const link = (this.#link = new AbortController());
-      let why = "";
+      let [why, shut] = ["", false];
       const listening = this.#listen(link);
       const open = { holder: this.#holder, sessionId: this.#id, lastSeq: this.#seq, state: this.#state };
       try {
@@ -142,13 +142,14 @@ export class Session {
         }
       } catch (error) {
         why = error instanceof CallError ? error.message : "";
+        shut = error instanceof CallError && error.code === UNAUTHENTICATED; // another attempt changes nothing
       }
       clearInterval(listening);
       if (this.#over) return;
       this.told(false, false, why);
       await new Promise((resolve) => {
         this.#wake = () => resolve(null);
-        setTimeout(resolve, Math.max(wait, this.#down));
+        if (!shut) setTimeout(resolve, Math.max(wait, this.#down));
       });
       this.#down = 0;
     }
@@ -256,9 +257,10 @@ export class Session {
   }
 }
 
-/** @param {object} request */
-function sendable(request) {
-  return new Blob([JSON.stringify(request)], { type: "application/json" });
+/** Send a request that outlives the page. @param {object} request */
+function leave(request) {
+  const how = { method: "POST", headers: headers("application/json"), body: JSON.stringify(request), keepalive: true };
+  fetch("/quizglass.v1.SessionService/Send", how).catch(() => {});
 }
 
 /** A picture's bytes and their hash. @param {Blob} blob @returns {Promise<Shown>} */

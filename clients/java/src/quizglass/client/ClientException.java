@@ -22,6 +22,8 @@ import quizglass.v1.Notice;
  * ├── Overloaded          no room now
  * ├── DeadlineExceeded    no time was left to say anything
  * ├── Cancelled           the turn was interrupted, the session closed, or the thread that waits interrupted
+ * ├── Unauthenticated     the server asks for a token, and no valid one came
+ * ├── NotPermitted        the token does not allow it
  * ├── InvalidRequest      a field is wrong; {@link #field} names it
  * ├── NotFound            something named does not exist
  * ├── NotSupported        the server cannot do it
@@ -121,6 +123,24 @@ public abstract sealed class ClientException extends RuntimeException {
     }
   }
 
+  /** The server asks for a token, and none came or it is not valid (any more). */
+  public static final class Unauthenticated extends ClientException {
+    private static final long serialVersionUID = 1L;
+
+    Unauthenticated(String message, Details details) {
+      super(Status.Code.UNAUTHENTICATED, message, details);
+    }
+  }
+
+  /** The token does not allow it. */
+  public static final class NotPermitted extends ClientException {
+    private static final long serialVersionUID = 1L;
+
+    NotPermitted(String message, Details details) {
+      super(Status.Code.PERMISSION_DENIED, message, details);
+    }
+  }
+
   /** A field is wrong. */
   public static final class InvalidRequest extends ClientException {
     private static final long serialVersionUID = 1L;
@@ -214,6 +234,8 @@ public abstract sealed class ClientException extends RuntimeException {
       case RESOURCE_EXHAUSTED -> new Overloaded(message, details);
       case DEADLINE_EXCEEDED -> new DeadlineExceeded(message, details);
       case CANCELLED -> new Cancelled(message, details);
+      case UNAUTHENTICATED -> new Unauthenticated(message, details);
+      case PERMISSION_DENIED -> new NotPermitted(message, details);
       case INVALID_ARGUMENT -> new InvalidRequest(message, details);
       case NOT_FOUND -> new NotFound(message, details);
       case FAILED_PRECONDITION, UNIMPLEMENTED -> new NotSupported(status, message, details);

@@ -63,6 +63,10 @@ public final class Session implements AutoCloseable {
       String advice = "give HOST:PORT of the gRPC port, such as 127.0.0.1:50061; http://… is the page's address";
       throw new ClientException.InvalidRequest("target: \"" + target + "\" is no address; " + advice, Details.field("target"));
     }
+    if (options.exposes(target)) {
+      String told = "token: would go to " + target + " in clear; give credentials of TLS";
+      throw new ClientException.InvalidRequest(told, Details.field("token"));
+    }
     this.listener = listener;
     keeper = new Keeper(target, options, new Owner(), outgoing, thread);
   }
@@ -74,7 +78,8 @@ public final class Session implements AutoCloseable {
    * @param options how it is kept
    * @param listener is told what is told of the session and not of its turns, on the session's thread: it is to return soon,
    *     and not to wait there for anything of the session
-   * @throws ClientException it cannot be opened; {@link ClientException.InvalidRequest} where the target is no address
+   * @throws ClientException it cannot be opened; {@link ClientException.InvalidRequest} where the target is no address,
+   *     or a token would go there in clear
    */
   public static Session open(String target, SessionOptions options, Consumer<News> listener) {
     Session session = new Session(target, options, listener);

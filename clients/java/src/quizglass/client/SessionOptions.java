@@ -5,7 +5,9 @@ import io.grpc.ChannelCredentials;
 import io.grpc.InsecureChannelCredentials;
 import io.grpc.Metadata;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.Map;
+import java.util.regex.Pattern;
 import quizglass.v1.OutputProfile;
 
 /**
@@ -18,9 +20,9 @@ import quizglass.v1.OutputProfile;
  * @param output what answers should look like
  * @param localOnly whether what the session is given stays on the server's machine
  * @param state {@link Session#state} of an earlier session, whose dialogue goes on here; empty: a new one
- * @param credentials of TLS, such as {@code TlsChannelCredentials.create()}, for a proxy before the server that ends it;
- *     {@code InsecureChannelCredentials}: the link is not encrypted
- * @param metadata goes with every link, such as {@code Map.of("authorization", "Bearer …")}, for a proxy that checks who calls
+ * @param credentials of TLS, such as {@code TlsChannelCredentials.create()}; {@code InsecureChannelCredentials}: the link is
+ *     not encrypted
+ * @param metadata goes with every link; {@link #withToken} adds the token that a server asks for
  */
 public record SessionOptions(
     Duration connectTimeout,
@@ -46,6 +48,9 @@ public record SessionOptions(
   /** Bytes of the secret that a state begins with. */
   static final int HOLDER_BYTES = 32;
 
+  private static final String AUTHORIZATION = "authorization";
+  private static final Pattern LOCAL =
+      Pattern.compile("unix:.*|(dns:/*)?(localhost|127(\\.\\d{1,3}){3}|\\[::1\\]):\\d+");
   private static final Duration LEAST_KEEPALIVE = Duration.ofSeconds(10);
 
   /** Raises {@link IllegalArgumentException}, which names the option, when one is out of its bounds. */
@@ -108,7 +113,7 @@ public record SessionOptions(
     return new SessionOptions(connectTimeout, patience, keepalive, output, localOnly, earlier, credentials, metadata);
   }
 
-  /** These, for a proxy before the server that ends TLS. */
+  /** These, over TLS. */
   public SessionOptions withCredentials(ChannelCredentials tls) {
     return new SessionOptions(connectTimeout, patience, keepalive, output, localOnly, state, tls, metadata);
   }
@@ -116,5 +121,33 @@ public record SessionOptions(
   /** These, with what a proxy before the server asks for. */
   public SessionOptions withMetadata(Map<String, String> sent) {
     return new SessionOptions(connectTimeout, patience, keepalive, output, localOnly, state, credentials, sent);
+  }
+
+  /**
+   * These, with the token that the server asks for. It goes over TLS only, unless the server is on this machine.
+   *
+   * @throws IllegalArgumentException it is no token
+   */
+  public SessionOptions withToken(String token) {
+    if (token.isEmpty() || !token.chars().allMatch(each -> '!' <= each && each <= '~')) {
+      throw new IllegalArgumentException("token: is no token, which is printable ASCII without spaces");
+    }
+    Map<String, String> sent = new HashMap<>(metadata);
+    sent.put(AUTHORIZATION, "Bearer " + token);
+    return withMetadata(sent);
+  }
+
+  /** Whether a token would leave this machine in clear on its way to a server. */
+  boolean exposes(String target) {
+    return metadata.containsKey(AUTHORIZATION)
+        && credentials instanceof InsecureChannelCredentials
+        && !LOCAL.matcher(target).matches();
+  }
+
+  /** Without the values of the metadata, which may be secret. */
+  @Override
+  public String toString() {
+    return "SessionOptions[connectTimeout=%s, patience=%s, keepalive=%s, localOnly=%s, metadata=%s]"
+        .formatted(connectTimeout, patience, keepalive, localOnly, metadata.keySet());
   }
 }

@@ -1,6 +1,7 @@
 package quizglass.client;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -59,6 +60,28 @@ class TlsTest {
     var trusting = TlsChannelCredentials.newBuilder().trustManager(serveOverTls(folder)).build();
     Session.open(target(), Stage.PATIENT.withCredentials(trusting).withMetadata(TOKEN), news -> {}).close();
     assertEquals(List.of("Bearer secret"), tokens);
+  }
+
+  @Test
+  void aTokenGoesWithALinkToThisMachineAndIsNotShown() throws IOException {
+    serve(InsecureServerCredentials.create());
+    SessionOptions options = Stage.PATIENT.withToken("secret");
+    Session.open(target(), options, news -> {}).close();
+    assertEquals(List.of("Bearer secret"), tokens);
+    assertFalse(options.toString().contains("secret"));
+  }
+
+  @Test
+  void aTokenIsNotSentInClearBeyondThisMachine() {
+    SessionOptions options = Stage.PATIENT.withToken("secret");
+    for (String target : List.of("192.0.2.7:1", "localhost.example:1", "127.example:1")) {
+      var refusal =
+          assertThrows(ClientException.InvalidRequest.class, () -> Session.open(target, options, news -> {}));
+      assertEquals("token", refusal.field());
+    }
+    for (String token : List.of("", "two words", "secret\n")) {
+      assertThrows(IllegalArgumentException.class, () -> Stage.PATIENT.withToken(token));
+    }
   }
 
   @Test
