@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from quizglass_server.domain.turns import Evidence
 from quizglass_server.steps.language.wording import Word, words
-from quizglass_server.steps.quoting import LONGEST_ANSWER, sentences_of
+from quizglass_server.steps.quoting import LONGEST_ANSWER, NoteSentence
 
 _QUALIFIERS = frozenset(
     """
@@ -27,25 +26,21 @@ _PART_END = re.compile(r"[;:]|\s[–—-]\s|,(?= (?:and|but|so|which|who)\b)")
 """What parts facts within a sentence."""
 
 
-def whole_sentence(answer: str, question: str, evidence: Sequence[Evidence]) -> tuple[Evidence, str] | None:
+def whole_sentence(answer: str, question: str, found: Sequence[NoteSentence]) -> NoteSentence | None:
     """The sentence that an answer is a part of, where the answer leaves out a qualifier of it.
 
     Args:
         answer: as it was written, trimmed.
         question: what was asked; a qualifier that it says itself is not missing.
-        evidence: what it rests on, the likeliest first.
+        found: the sentences that the answer rests on.
 
     Returns:
-        The evidence and its sentence, word for word; None where no sentence has the answer, the answer has all that
-        limits it, or the sentence is too long to be told in its place.
+        None where no sentence has the answer, the answer has all that limits it, or the sentence is too long to be told
+        in its place.
     """
     said, asked = [word.key for word in words(answer)], frozenset(word.key for word in words(question))
-    if not said:
-        return None
-    for sentence in sentences_of(evidence):
-        if len(sentence.text.split()) <= LONGEST_ANSWER and _left_out(said, asked, sentence.text):
-            return sentence.evidence, sentence.text
-    return None
+    short = (sentence for sentence in found if len(sentence.text.split()) <= LONGEST_ANSWER)
+    return next((sentence for sentence in short if said and _left_out(said, asked, sentence.text)), None)
 
 
 def _left_out(said: Sequence[str], asked: frozenset[str], sentence: str) -> bool:

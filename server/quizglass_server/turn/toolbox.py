@@ -304,12 +304,12 @@ class Toolbox:
         """A draft that stands, or the sentence that it is a part of where it leaves out a qualifier of that."""
         if self._journal.answering or self._turn.answer_grammar or draft.calculations:
             return draft
-        shown = [item for item in self._journal.evidence if item.used and item.origin is not Origin.READ_TEXT]
-        found = whole_sentence(draft.text.strip(), self._turn.question, shown)
-        if found is None:
+        answer = draft.text.strip()
+        found = rested_on(answer, self._support(draft).citations, self._journal.evidence)
+        sentence = whole_sentence(answer, self._turn.question, found)
+        if sentence is None:
             return draft
-        evidence, sentence = found
-        return replace(draft, text=sentence, shown=(evidence.id,), kind=AnswerKind.QUOTED)
+        return replace(draft, text=sentence.text, shown=(sentence.evidence.id,), kind=AnswerKind.QUOTED)
 
     async def _quotable(self) -> list[Evidence]:
         """What may be quoted: of recognised things their own texts alone, else the passages that were shown, but of a

@@ -5,10 +5,11 @@ import pytest
 from quizglass.values import Origin
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.steps.qualifiers import whole_sentence
+from quizglass_server.steps.quoting import NoteSentence, sentences_of
 
 
-def note(text: str, id: str = "1") -> Evidence:
-    return Evidence(id, Origin.IMAGE_SEARCH, f"entry-{id}", "The aloe", text, used=True)
+def note(text: str) -> list[NoteSentence]:
+    return sentences_of([Evidence("1", Origin.IMAGE_SEARCH, "aloe", "The aloe", text, used=True)])
 
 
 DROPPED = [
@@ -36,21 +37,20 @@ WHOLE = [
 
 @pytest.mark.parametrize(("answer", "sentence"), DROPPED)
 def test_a_sentence_wins_over_a_part_of_it_without_its_qualifier(answer: str, sentence: str) -> None:
-    evidence = [note("It likes the sun."), note(f"It came from Gerda. {sentence} It likes the sun.", "2")]
-    assert whole_sentence(answer, "How much?", evidence) == (evidence[1], sentence)
+    found = note(f"It came from Gerda. {sentence} It likes the sun.")
+    assert whole_sentence(answer, "How much?", found) == found[1]
+    assert found[1].text == sentence
 
 
 @pytest.mark.parametrize(("answer", "sentence"), WHOLE)
 def test_an_answer_that_has_all_that_limits_it_stays(answer: str, sentence: str) -> None:
-    assert whole_sentence(answer, "How much?", [note(sentence)]) is None
+    assert whole_sentence(answer, "How much?", note(sentence)) is None
 
 
 def test_a_sentence_that_is_too_long_to_be_said_does_not_win() -> None:
-    assert (
-        whole_sentence("three weeks", "How much?", [note(f"Water it every three weeks {'and so on ' * 12}.")]) is None
-    )
+    assert whole_sentence("three weeks", "How much?", note(f"Water it every three weeks {'and so on ' * 12}.")) is None
 
 
 @pytest.mark.parametrize("question", ["How many times a day does he get dry food?", "How often a day?"])
 def test_what_the_question_says_itself_is_not_missing(question: str) -> None:
-    assert whole_sentence("twice", question, [note("He gets 120 g of dry food twice a day.")]) is None
+    assert whole_sentence("twice", question, note("He gets 120 g of dry food twice a day.")) is None
