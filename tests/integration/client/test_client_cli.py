@@ -56,6 +56,12 @@ def test_ask_shows_a_turn(stage, quizglass, photo):
     assert stage.assistant.turns[0].picture.width == 64
 
 
+def test_a_question_needs_no_quotes(stage, quizglass, photo):
+    assert quizglass("ask", photo, "How", "much", "--policy", "both", "is", "this?")[:2] == (0, "45 crowns\n")
+    assert stage.assistant.turns[0].question == "How much is this?"
+    assert stage.assistant.asked[0][0] == "both"
+
+
 def test_ask_without_a_picture_as_json_lines(stage, quizglass):
     status, out, _ = quizglass("ask", "-", "How much?", "--json")
     events = objects(out)
@@ -92,6 +98,7 @@ def test_a_turn_that_breaks_in_mid_answer_fails_on_a_line_of_its_own(stage, quiz
     ("words", "says"),
     [
         (["ask", "none.png", "What?"], "none.png is no file; give a picture"),
+        (["ask", "What is this?", "photo.png"], "What is this? is no file; give a picture first"),
         (["chat", "none.png"], "none.png is no file; give a picture"),
         (["memory", "search", "none.png"], "none.png is no file; give a picture"),
         (["memory", "forget", "--frame", "none.png"], "none.png is no file; give a picture"),

@@ -62,12 +62,12 @@ def test_a_pipe_gets_the_answer_alone() -> None:
     [
         (checked(VerdictOutcome.UNSUPPORTED), UNCONFIRMED),
         (checked(VerdictOutcome.UNCHECKED), "from the model's memory"),
-        (checked(VerdictOutcome.UNCHECKED, AnswerKind.GUESSED), ""),
+        (checked(VerdictOutcome.UNCHECKED, AnswerKind.GUESSED), None),
         (checked(VerdictOutcome.SUPPORTED, disputed="June [3]"), "others say otherwise: June [3]"),
     ],
 )
-def test_what_is_not_confirmed_is_said(verdict: Verdict, source: str) -> None:
-    assert shown(AnswerDelta("May"), verdict, done("May"))[1].rpartition("  ")[0] == source
+def test_what_is_not_confirmed_is_said(verdict: Verdict, source: str | None) -> None:
+    assert shown(AnswerDelta("May"), verdict, done("May"))[1] == (f"{source}  42 ms" if source else "42 ms")
 
 
 @pytest.mark.parametrize(
@@ -98,3 +98,8 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
     text = "\n".join(shown(AnswerDelta("a\x1b[2J"), checked(VerdictOutcome.SUPPORTED), done("a\x1b[2J", cited)))
     assert "\x1b" not in text
     assert "\x07" not in text
+
+
+def test_an_answer_that_broke_off_is_no_part_of_the_next() -> None:
+    lines = shown(AnswerDelta("Ma"), Accepted("quote", (), 10.0), AnswerDelta("June"), done("June"), terminal=False)
+    assert "".join(lines).removeprefix("Ma") == "June"

@@ -29,7 +29,8 @@ def add_command(commands: subcommands.Subcommands) -> None:
     """Declare `ask`."""
     made = commands.add("ask", ask, "ask a question about a picture")
     subcommands.file(made.add_argument("picture", metavar="PICTURE", help='JPEG, PNG, WebP or HEIC file; "-" for none'))
-    made.add_argument("question", metavar="QUESTION")
+    made.add_argument("question", metavar="QUESTION", nargs="+", help="quotes are needed where the shell means ? or *")
+    subcommands.scattered(made, "question")
     made.add_argument("--policy", default="", help="one that `quizglass capabilities` lists (default: the server's)")
     made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in (default: the server's)")
     subcommands.max_tokens(made)
@@ -58,10 +59,10 @@ def ask(client: Client, arguments: argparse.Namespace) -> int:
     """Ask, and show the answer as it comes; explained, the turn as it happens, and its steps once it is over."""
     _check_folder("--session", arguments.session)
     _check_trace(arguments.trace)
-    about = picture(arguments.picture)
+    about, question = picture(arguments.picture), " ".join(arguments.question)
     told = list[Event]()  # of a turn that is to be explained
     view = TurnView(stdout()) if arguments.explain else AnswerView(stdout(), say)
-    with closing(_asked(client, arguments, about)) as events:
+    with closing(_asked(client, arguments, question, about)) as events:
         try:
             for event in events:
                 _tell(event, view, arguments)
@@ -76,13 +77,13 @@ def ask(client: Client, arguments: argparse.Namespace) -> int:
             if arguments.explain and not arguments.json:
                 print_timeline(stdout(), told)
             if arguments.trace is not None and told:  # that of an earlier question stays where this one came to nothing
-                Trace(arguments.question, told, about).write(arguments.trace)
+                Trace(question, told, about).write(arguments.trace)
     return OK
 
 
-def _asked(client: Client, arguments: argparse.Namespace, about: PictureLike | None) -> Generator[Event]:
+def _asked(client: Client, arguments: argparse.Namespace, question: str, about: PictureLike | None) -> Generator[Event]:
     return client.ask(
-        arguments.question,
+        question,
         about,
         history=[_exchange(text) for text in arguments.history],
         policy=arguments.policy,
@@ -131,7 +132,7 @@ def picture(name: str | None) -> PictureLike | None:
     Raises:
         UsageError: there is no such file.
     """
-    return None if name is None or name == "-" else subcommands.picture_file(name, 'a picture, or "-" for none')
+    return None if name is None or name == "-" else subcommands.picture_file(name, 'a picture first, or "-" for none')
 
 
 def _exchange(text: str) -> tuple[str, str]:

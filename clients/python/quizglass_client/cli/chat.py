@@ -33,6 +33,7 @@ from quizglass_client.session.aio import AsyncSession, AsyncTurn
 from quizglass_client.session.turns import TurnSaid
 from quizglass_client.session.values import LinkLost, LinkRestored
 from quizglass_client.sync import Client
+from quizglass_client.terminal.answer import AnswerView
 from quizglass_client.terminal.output import FAILED, OK, UsageError, as_fields, as_json, print_json, say, stdout
 from quizglass_client.terminal.show import TurnView
 from quizglass_client.types import Event
@@ -62,6 +63,7 @@ def add_command(commands: subcommands.Subcommands) -> None:
     )
     made.add_argument("--lines", type=subcommands.count, default=0, metavar="N", help="and of so many lines")
     made.add_argument("--spoken", action="store_true", help="write numbers and units as they are said, without markup")
+    made.add_argument("--explain", action="store_true", help="show what was decided and found, and the times")
     made.add_argument(
         "--lead-in",
         type=float,
@@ -122,7 +124,9 @@ class _Talk:
     def __init__(self, session: AsyncSession, arguments: argparse.Namespace) -> None:
         self._session = session
         self._arguments = arguments
-        self._view = TurnView(stdout(), segments=_output(arguments) != OutputProfile())
+        by_segments = _output(arguments) != OutputProfile()
+        whole = arguments.explain or by_segments
+        self._view = TurnView(stdout(), segments=by_segments) if whole else AnswerView(stdout())
         self._frame = b""
         self._turn: AsyncTurn | None = None
         self._telling: asyncio.Task[None] | None = None
@@ -220,7 +224,8 @@ class _Talk:
             case TurnUpdate(event=event, segments=segments):
                 if event is not None and not isinstance(event, Done):
                     self._view.event(Event(said.turn_id, said.seq, said.elapsed, event))
-                self._view.segments(segments)
+                if isinstance(self._view, TurnView):
+                    self._view.segments(segments)
                 if isinstance(event, Done):
                     self._view.event(Event(said.turn_id, said.seq, said.elapsed, event))
             case Interrupted():

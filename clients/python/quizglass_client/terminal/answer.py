@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from quizglass.text import plain
-from quizglass.values import AnswerDelta, AnswerKind, Citation, Done, Provisional, Verdict, VerdictOutcome
+from quizglass.values import Accepted, AnswerDelta, AnswerKind, Citation, Done, Provisional, Verdict, VerdictOutcome
 from quizglass_client.terminal.show import reason_of
 from quizglass_client.types import Event
 
@@ -33,6 +33,8 @@ class AnswerView:
     def event(self, event: Event) -> None:
         """Take one event; all but the answer and its check are passed over."""
         match event.payload:
+            case Accepted():  # a turn before this may have ended without an answer
+                self._streamed, self._verdict = "", None
             case AnswerDelta(text):
                 self._stream(text)
             case Provisional(text) if self._console.is_terminal:
@@ -59,7 +61,8 @@ class AnswerView:
             self._line(Text(plain(done.answer), "bold"))
         self.interrupt()
         if self._console.is_terminal:
-            self._line(source_of(done, self._verdict).append(f"  {done.total * 1e3:.0f} ms", "dim"))
+            source = source_of(done, self._verdict)
+            self._line(source.append(f"{'  ' if source else ''}{done.total * 1e3:.0f} ms", "dim"))
         elif doubt := _doubt(done, self._verdict):
             self._warn(doubt)
         self._streamed, self._verdict = "", None
