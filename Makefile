@@ -97,8 +97,8 @@ fuzz: $(VENV)/.dev ## Requests that nobody would send, ten minutes an entry (dow
 serve: $(VENV)/.llama ## Serve the starter bundle on 127.0.0.1:50061, for browsers on http://127.0.0.1:50062
 	$(BIN)/quizglass-server --bundle $(STARTER)/bundle --knowledge .run/knowledge --web-port 50062
 
-doctor: $(VENV)/.llama ## What this machine can do, what is slow or wrong on it, and what to do about it
-	$(BIN)/quizglass-server doctor --bundle $(STARTER)/bundle --knowledge .run/knowledge
+doctor: $(VENV)/.server ## What this machine can do, what is slow or wrong on it, and what to do about it
+	$(BIN)/quizglass-server doctor --bundle $(firstword $(wildcard work/demo/quotes) $(STARTER)/bundle) --knowledge .run/knowledge
 
 test: python-tests ## Every check that this machine has the tools for; names the other clients' tests (CLIENTS=no: Python alone)
 	@[ "$(CLIENTS)" = no ] || clients/test.sh

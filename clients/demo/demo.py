@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -33,8 +34,8 @@ from quizglass_export.everyday.quotes import build_quotes
 from quizglass_export.everyday.weights import PHOTOGRAPHS
 from quizglass_export.long_work import STOPPED, stopping
 
-WEB_PORT = 50062
-"""Of the page, in the command that is printed; the demo's own server takes a free one."""
+PORT, WEB_PORT = 50061, 50062
+"""Where clients look for a server, and its page: those of a server that stays, if they are free."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,12 +69,12 @@ def _run(args: argparse.Namespace, console: Console) -> int:
     fetch(PHOTOGRAPHS, workdir, tell=tell)
     bundle = args.bundle or build_quotes(workdir, tell=tell)
     notes, pictures = write_album(workdir)
-    log = workdir / "server.log"
+    log, stay = workdir / "server.log", sys.stdin.isatty() and not (args.end or args.json)
     tell(f"Starting quizglass-server on {bundle} (log: {log})")
     # The knowledge lasts as long as the server: another demo begins without what was imported here.
     with (
         TemporaryDirectory(prefix="knowledge-", dir=workdir) as knowledge,
-        LocalServer(bundle, knowledge, flags=["--web-port", "0"], log=log) as server,
+        LocalServer(bundle, knowledge, flags=_ports(stay), log=log) as server,
     ):
         tell(f"Importing {notes}: a photograph, and a text of the same name beside it")
         _import(server.target, notes)
@@ -85,8 +86,20 @@ def _run(args: argparse.Namespace, console: Console) -> int:
             print(json.dumps({**found, "outcomes": [outcome.values() for outcome in outcomes]}, indent=2))
         else:
             console.print("\n", table(outcomes), f"\n{right} of {len(outcomes)} right; {seconds:.0f} s in all", sep="")
-            _say_what_next(console, server, bundle, stay=sys.stdin.isatty() and not args.end)
+            _say_what_next(console, server, bundle, stay=stay)
     return 0 if right == len(outcomes) else 1
+
+
+def _ports(stay: bool) -> list[str]:
+    """Flags with the ports of a server: the usual ones where it stays for others and both are free, else any."""
+    for port in (PORT, WEB_PORT) if stay else ():
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                stay = False
+    return ["--port", str(PORT), "--web-port", str(WEB_PORT)] if stay else ["--web-port", "0"]
 
 
 def _import(target: str, folder: Path) -> None:
@@ -118,7 +131,8 @@ def _say_what_next(console: Console, server: LocalServer, bundle: Path, *, stay:
     if command.is_relative_to(here := Path.cwd()):
         command = command.relative_to(here)
     if stay:
-        own = f"{command} --server {server.target} knowledge import FOLDER"
+        server_flag = "" if server.target.endswith(f":{PORT}") else f" --server {server.target}"
+        own = f"{command}{server_flag} knowledge import FOLDER"
     else:
         own = f"{command}-server --bundle {bundle} --knowledge work/knowledge --web-port {WEB_PORT}"
     console.print("\nPhotographs of your own, each with a text of the same name beside it:")

@@ -1,11 +1,15 @@
 """`make demo`, as a process of its own: what it answers and prints, and what it does without."""
 
 import json
+import os
+import pty
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -75,10 +79,24 @@ def test_what_is_printed_is_for_a_person(workdir: Path, demo: Demo) -> None:
     assert "\x1b" not in done.stdout  # links are for terminals
 
 
-def test_pictures_are_links_on_a_terminal(workdir: Path, demo: Demo) -> None:
-    done = demo("--workdir", workdir, "--end", FORCE_COLOR="1")
-    links = re.findall(r"\x1b\]8;[^;]*;(file://[^\x1b]+)\x1b\\", done.stdout)
+def test_on_a_terminal_pictures_are_links_and_the_server_stays(workdir: Path) -> None:
+    shown, terminal = pty.openpty()
+    command = [sys.executable, "-m", "clients.demo.demo", "--workdir", str(workdir)]
+    with subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal) as demo:
+        said = ""
+        while "press Ctrl+C" not in said:
+            assert demo.poll() is None, said
+            said += os.read(shown, 1 << 16).decode()
+        (page,) = re.findall(r"any picture: \S*?(http://[\d.:]+)", said)
+        with urlopen(page) as answer:  # our own server
+            assert answer.status == 200
+        demo.send_signal(signal.SIGINT)
+    os.close(terminal)
+    os.close(shown)
+    assert demo.returncode == 0
+    links = re.findall(r"\x1b\]8;[^;]*;(file://[^\x1b]+)\x1b\\", said)
     assert links.count((workdir / "asked" / "chelsea.jpg").as_uri()) == 4
+    assert not list(workdir.glob("knowledge-*"))
 
 
 def test_photographs_that_are_asked_about_are_none_of_those_that_are_stored(workdir: Path) -> None:
