@@ -23,7 +23,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY protos ./protos
 COPY server ./server
 COPY clients/python ./clients/python
-RUN /opt/quizglass/bin/pip install --no-cache-dir '.[gpu,tls,web]'
+RUN /opt/quizglass/bin/pip install --no-cache-dir '.[gpu,llama,tls,web]'
 
 FROM nvidia/cuda:12.9.1-cudnn-runtime-ubuntu24.04 AS gpu
 # hadolint ignore=DL3008
@@ -58,7 +58,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY protos ./protos
 COPY server ./server
 COPY clients/python ./clients/python
-RUN /opt/quizglass/bin/pip install --no-cache-dir '.[cpu,tls,web]'
+RUN /opt/quizglass/bin/pip install --no-cache-dir '.[onnx,llama,tls,web]'
 
 FROM python:3.11.13-slim-bookworm AS cpu
 # hadolint ignore=DL3008

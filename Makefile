@@ -24,7 +24,6 @@ IMPORTS ?=
 COUNT ?= 1000
 SESSION ?=
 POLICIES ?=
-READING ?=
 DEMO ?=
 EVERYDAY ?=
 RECIPES ?=
@@ -38,7 +37,7 @@ TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 .PHONY: help fuzz demo demo-world llama everyday everyday-test serve doctor test test-all python-tests clients clients-needs clients-packages \
 	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
 	client client-typescript client-java generated-check starter bundle \
-	bench-accuracy bench-policies bench-verdict bench-languages bench-latency bench-reading bench-engine bench-export bench-knowledge \
+	bench-accuracy bench-policies bench-verdict bench-languages bench-latency bench-engine bench-export bench-knowledge \
 	bench-hostile bench-imports bench-session bench-everyday bench-own bench-recipes clean
 
 help: ## Show this list
@@ -60,11 +59,18 @@ $(VENV)/.server: pyproject.toml server/pyproject.toml export/pyproject.toml | $(
 	$(BIN)/python -m pip install --quiet --progress-bar on -e . -e './server[onnx,web]' -e ./export
 	@touch $@
 
+# A generator without compiling: llama.cpp of our own where it is installed or in the cache, and else a prebuilt one.
+$(VENV)/.generator: $(wildcard server/native/*) $(VENV)/.server
+	@[ -e $(VENV)/.llama ] || $(BIN)/python server/native/wheel.py --install --cached 2>/dev/null || { \
+		echo "Installing llama.cpp prebuilt (xllamacpp); make llama compiles one that answers faster"; \
+		$(BIN)/python -m pip install --quiet --progress-bar on -e './server[cpu,web]'; }
+	@touch $@
+
 # Compiled from source once, for every CPU of this architecture; the wheel stays in the user's cache.
 $(VENV)/.llama: $(wildcard server/native/*) $(VENV)/.server
-	@echo "Installing llama.cpp (compiled once, about seven minutes on two cores)"
+	@echo "Installing llama.cpp (compiled once, about ten minutes on two cores)"
 	$(BIN)/python server/native/wheel.py --install
-	$(BIN)/python -m pip install --quiet -e './server[cpu,web]'
+	$(BIN)/python -m pip install --quiet -e './server[onnx,llama,web]'
 	@touch $@
 
 # PyTorch alone, in one attempt of seconds: an index that cannot be reached is tried for every package, many times each.
@@ -73,16 +79,16 @@ $(VENV)/.dev: $(VENV)/.llama
 	@[ -z "$(TORCH_INDEX)" ] || $(BIN)/python -m pip install --quiet --no-deps --retries 1 --timeout 10 \
 		--index-url $(TORCH_INDEX) "$$(sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' export/pyproject.toml)" \
 		|| echo "Not from $(TORCH_INDEX): the usual index gives PyTorch, with CUDA where it is PyPI"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[heic,import,dev]' -e './server[cpu,web,tls,milvus]' -e './export[train]'
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[heic,import,dev]' -e './server[onnx,llama,web,tls,milvus]' -e './export[train]'
 	@touch $@
 
 demo: $(VENV)/.server ## Real photographs and notes: fetch, build, serve, ask twelve questions; no PyTorch, no llama.cpp
 	$(BIN)/python -m clients.demo.demo $(DEMO)
 
-demo-world: $(VENV)/.llama ## The same on the starter bundle and its drawn world, by every kind of policy
+demo-world: $(VENV)/.generator ## The same on the starter bundle and its drawn world, by every kind of policy
 	$(BIN)/python clients/demo/world.py --bundle $(STARTER)/bundle
 
-llama: $(VENV)/.llama ## Install llama.cpp, which bundles with a generator need (compiled once)
+llama: $(VENV)/.llama ## Compile llama.cpp for every processor: generators answer faster than with the prebuilt one
 
 everyday: $(VENV)/.dev ## Build the bundle with a generator, and adapters trained for it, from packages; ask it eight questions
 	$(BIN)/python clients/demo/everyday.py $(EVERYDAY)
@@ -94,7 +100,7 @@ fuzz: $(VENV)/.dev ## Requests that nobody would send, ten minutes an entry (dow
 	$(BIN)/python -m pip install --quiet 'atheris>=3,<4'
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 
-serve: $(VENV)/.llama ## Serve the starter bundle on 127.0.0.1:50061, for browsers on http://127.0.0.1:50062
+serve: $(VENV)/.generator ## Serve the starter bundle on 127.0.0.1:50061, for browsers on http://127.0.0.1:50062
 	$(BIN)/quizglass-server --bundle $(STARTER)/bundle --knowledge .run/knowledge --web-port 50062
 
 doctor: $(VENV)/.server ## What this machine can do, what is slow or wrong on it, and what to do about it
@@ -197,9 +203,6 @@ bench-languages: $(VENV)/.dev ## Questions in forty languages, and English ones 
 
 bench-latency: $(VENV)/.dev ## Latency of planner and server (SEED=, THINGS=, QUESTIONS=)
 	$(BIN)/python -m bench.latency --seed $(firstword $(SEED) 101) --things $(THINGS) --questions $(QUESTIONS)
-
-bench-reading: $(VENV)/.dev ## Turns beside the server before pictures were gated (READING="--only turns --quick")
-	$(BIN)/python -m bench.reading $(READING)
 
 bench-engine: $(VENV)/.dev ## The engine, scorers and server under load, beside peers (ENGINE="--only gaps --resume")
 	$(BIN)/python -m bench.engine $(ENGINE)

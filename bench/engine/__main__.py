@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 
 from bench import sections
-from bench.engine.contenders.peers import PeerMissing, Peers
+from bench.engine.contenders.peers import Peers
 from bench.engine.contenders.setup import Setup
 from bench.engine.plot import engine
 from bench.fingerprints import weights
@@ -26,11 +26,8 @@ SECTIONS = {
     "text-streams": ("generator.streams", "run"),
     "neighbours": ("generator.neighbours", "starter"),
     "neighbours-larger": ("generator.neighbours", "larger"),
-    "every-cpu": ("generator.every_cpu", "run"),
     "second-question": ("generator.pictures", "second_question"),
     "gaps": ("generator.pictures", "gaps"),
-    "stopping": ("generator.stopping", "run"),
-    "without": ("generator.without", "run"),
     "scorers": ("scorers.scoring", "run"),
     "resizing": ("scorers.resizing", "run"),
     "kills": ("server.kills", "run"),
@@ -40,12 +37,8 @@ SECTIONS = {
 }
 """Module and function of each, in the order of the table; modules load what they need when they run."""
 _LIMIT_S = 900.0
-"""No section may take longer, but for one that bounds its parts itself."""
-_PARTLY = {"without"}
-"""Sections that bound and keep their own parts."""
-_PEERED = {"text-streams", "neighbours", "neighbours-larger", "every-cpu", "second-question", "gaps"}
-"""Sections that need peers from the package index, which are compiled for minutes."""
-_CELLS, _SEQUENCES = 8192, 8
+"""No section may take longer."""
+_CELLS = 8192
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder: Path = args.workdir.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     logging.basicConfig(filename=folder / "engine.log", level=logging.WARNING, format="%(asctime)s %(message)s")
-    runner = sections.Runner("engine", SECTIONS, args, _PARTLY)
+    runner = sections.Runner("engine", SECTIONS, args)
     with runner.status() as say:
         setup = _setup(args, folder, say if sys.stdout.isatty() else partial(print, flush=True))
         settings = {"rounds": setup.rounds, "threads": setup.threads, "models": list(setup.models)}
@@ -66,16 +59,11 @@ def _run(name: str, setup: Setup) -> Part:
     """One section, bounded in time."""
     module, function = SECTIONS[name]
     run: Callable[[Setup], Awaitable[Part]] = getattr(import_module(f"bench.engine.{module}"), function)
-    return asyncio.run(asyncio.wait_for(run(setup), None if name in _PARTLY else _LIMIT_S))
+    return asyncio.run(asyncio.wait_for(run(setup), _LIMIT_S))
 
 
 def _setup(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> Setup:
-    peers = Peers(folder, args.threads, _CELLS, _SEQUENCES)
-    try:
-        if _PEERED & set(args.only or SECTIONS):
-            peers.install(say)
-    except PeerMissing as error:
-        say(str(error))
+    peers = Peers(folder, args.threads, _CELLS)
     rounds = 1 if args.quick else args.rounds
     models = args.models or ("starter", "0.5B")
     bundle, checkpoints = args.bundle.resolve(), args.checkpoints.resolve()
@@ -90,13 +78,13 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--models",
         nargs="+",
         choices=("starter", "0.5B"),
-        help="generators, for --only without and --quick (default both)",
+        help="generators, for --quick (default both)",
     )
     parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
     parser.add_argument("--checkpoints", type=Path, default=Path("models/starter/checkpoints"))
     args = parser.parse_args(arguments)
-    if args.models and not args.quick and set(args.only or SECTIONS) - _PARTLY:
-        parser.error("--models: the rows of the other models would go; only --only without keeps them, and --quick all")
+    if args.models and not args.quick:
+        parser.error("--models: the rows of the other models would go; --quick keeps them")
     return args
 
 

@@ -19,7 +19,7 @@ from bench.everyday.fetched.things import read_picture
 from bench.everyday.without_avx512 import has_avx512
 from quizglass_export.gguf import worker
 from quizglass_server.bundle.files import Bundle
-from quizglass_server.engines.llama.native.backends import variant_in_use
+from quizglass_server.engines.generator.checks.backends import variant_in_use
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.models.fitting import PictureFitter

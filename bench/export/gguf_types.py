@@ -24,7 +24,7 @@ from bench.sections import Part
 from quizglass_export.gguf.jobs import quantise
 from quizglass_export.gguf.text import finish
 from quizglass_export.gguf.worker import fill, load, new_context
-from quizglass_server.engines.llama.native.backends import load_backends
+from quizglass_server.engines.generator.checks.backends import load_backends
 
 TYPES = (
     *("q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q2_k", "q3_k_m", "q4_k_m", "q5_k_m", "q6_k", "iq4_nl", "iq4_xs"),

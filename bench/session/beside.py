@@ -1,4 +1,4 @@
-"""A session of eight questions about one picture, beside the same asked of `python -m llama_cpp.server`.
+"""A session of eight questions about one picture, beside the same asked of llama-server alone.
 
 That keeps nothing of a client: every request has the picture and all that was said. Both run the starter's generator,
 which was trained on this server's prompts; what the peer answers counts for nothing, when and for how many bytes does.
@@ -6,7 +6,6 @@ which was trained on this server's prompts; what the peer answers counts for not
 
 from __future__ import annotations
 
-import asyncio
 import os
 from base64 import b64encode
 from collections.abc import AsyncIterator, Sequence
@@ -16,7 +15,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from bench.engine.contenders.peers import SERVER, PeerMissing, Peers
+from bench.engine.contenders.peers import PLAIN, PeerMissing, Peers
 from bench.engine.contenders.shapes import starter
 from bench.engine.contenders.sse import post_stream
 from bench.hostile.sections import Setup
@@ -96,19 +95,18 @@ def _figures(sessions: Sessions) -> dict[str, tuple[list[float], str]]:
 
 def _compared(ours: Sessions, theirs: Sessions) -> list[Row]:
     peers = _figures(theirs)
-    return [against(name, values, unit, SERVER, peers[name][0]) for name, (values, unit) in _figures(ours).items()]
+    return [against(name, values, unit, PLAIN, peers[name][0]) for name, (values, unit) in _figures(ours).items()]
 
 
 def _alone(ours: Sessions, why: str) -> list[Row]:
-    return [absent(name, median(values), unit, SERVER, why) for name, (values, unit) in _figures(ours).items()]
+    return [absent(name, median(values), unit, PLAIN, why) for name, (values, unit) in _figures(ours).items()]
 
 
 @asynccontextmanager
 async def _peer(setup: Setup) -> AsyncIterator[CuttingProxy]:
     """A proxy before the peer, which is ended afterwards. Raises PeerMissing."""
-    peers = Peers(setup.folder / "session-peers", os.cpu_count() or 1, _CELLS, 1)
-    await asyncio.to_thread(peers.install_server, setup.say)
-    peer = await peers.start_seeing(starter(setup.bundle))
+    peers = Peers(setup.folder / "session-peers", os.cpu_count() or 1, _CELLS)
+    peer = await peers.start(PLAIN, starter(setup.bundle))
     try:
         async with cutting_proxy(peer.port) as proxy:
             yield proxy

@@ -1,4 +1,4 @@
-# Which CPU variants of llama.cpp are compiled into one wheel.
+# Which CPU variants of llama.cpp are compiled into one wheel, and that llama-server is.
 #
 # ggml can be built once per instruction set, as modules of which the process loads the best one for its CPU. Its own
 # list begins before AVX2 and has an AMX variant that some compilers get wrong. This file is run by ggml's `project()`
@@ -61,15 +61,26 @@ function(quizglass_leave_out_variants)
     message(STATUS "quizglass: CPU variants ${kept}")
 endfunction()
 
-# llama.cpp's library for command-line programs: a third of the compiling, and nothing in the wheel calls it.
-function(quizglass_leave_out_common)
-    if (TARGET llama-common)
-        set_target_properties(llama-common PROPERTIES
-            SOURCES ${CMAKE_BINARY_DIR}/quizglass-nothing.c LINK_LIBRARIES "" LINKER_LANGUAGE C)
-    endif()
+# llama-server, with what it is linked to, beside the libraries; of llama.cpp's other programs none is compiled.
+function(quizglass_keep_server_alone)
+    set(kept mtmd llama-common llama-server-impl llama-server)
+    get_property(folders DIRECTORY ${CMAKE_SOURCE_DIR}/vendor/llama.cpp/tools PROPERTY SUBDIRECTORIES)
+    foreach (folder IN LISTS folders)
+        get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+        list(REMOVE_ITEM targets ${kept} server-context llama-ui llama-ui-assets)
+        if (targets)
+            set_target_properties(${targets} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+        endif()
+    endforeach()
+    set_target_properties(${kept} PROPERTIES INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH TRUE)
+    install(TARGETS ${kept}
+        LIBRARY DESTINATION ${SKBUILD_PLATLIB_DIR}/llama_cpp/lib
+        RUNTIME DESTINATION ${SKBUILD_PLATLIB_DIR}/llama_cpp/lib)
 endfunction()
 
 if (GGML_CPU_ALL_VARIANTS)
     cmake_language(DEFER CALL quizglass_leave_out_variants)
-    cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL quizglass_leave_out_common)
+endif()
+if (LLAMA_BUILD_SERVER)
+    cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL quizglass_keep_server_alone)
 endif()

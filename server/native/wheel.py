@@ -1,4 +1,6 @@
-"""Builds the llama-cpp-python wheel that runs on every CPU of this architecture: `python server/native/wheel.py`.
+"""Builds the llama-cpp-python wheel with llama-server, for every CPU of this architecture.
+
+Run it as `python server/native/wheel.py`.
 
 llama.cpp compiled as pip does it by itself holds only what the CPU of the building machine can do, and ends with an
 illegal instruction on another. Here it is compiled once per instruction set, as `variants.cmake` lists them, and the
@@ -33,6 +35,15 @@ _DEFINITIONS = {
     # Modules lie beside the libraries. A type, or CMake would make the path absolute.
     "CMAKE_INSTALL_BINDIR:STRING": "llama_cpp/lib",
     "CMAKE_PROJECT_ggml_INCLUDE": str(_HERE / "variants.cmake"),
+    # llama-server, which brings mtmd along. It serves one socket: no page, no TLS, no programs that it would start.
+    "LLAVA_BUILD": "OFF",
+    "LLAMA_BUILD_TOOLS": "ON",
+    "LLAMA_BUILD_SERVER": "ON",
+    "LLAMA_BUILD_UI": "OFF",
+    "LLAMA_USE_PREBUILT_UI": "OFF",
+    "LLAMA_OPENSSL": "OFF",
+    "LLAMA_SUBPROCESS": "OFF",
+    "MTMD_VIDEO": "OFF",
 }
 
 
@@ -47,7 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     requirement = pinned_requirement(_PROJECT.read_text(encoding="utf-8"))
     kept = options.cache / _key(requirement, definitions)
     try:
-        wheel = next(kept.glob("*.whl"), None) or _build(requirement, definitions, kept)
+        wheel = next(kept.glob("*.whl"), None)
+        if wheel is None and options.cached:
+            print("wheel.py: it is not in the cache", file=sys.stderr)
+            return 1
+        wheel = wheel or _build(requirement, definitions, kept)
         if options.install:
             _pip("install", "--quiet", "--force-reinstall", "--no-deps", str(wheel))
     except subprocess.CalledProcessError as error:
@@ -63,7 +78,7 @@ def pinned_requirement(project: str) -> str:
     Raises:
         ValueError: there is no such line, or it pins no version.
     """
-    for requirement in tomllib.loads(project)["project"].get("optional-dependencies", {}).get("cpu", ()):
+    for requirement in tomllib.loads(project)["project"].get("optional-dependencies", {}).get("llama", ()):
         if re.fullmatch(r"llama-cpp-python==[\w.]+", requirement):
             return str(requirement)
     raise ValueError("server/pyproject.toml does not pin llama-cpp-python==VERSION")
@@ -128,6 +143,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "quizglass" / "wheels"
     parser.add_argument("--install", action="store_true", help="install the wheel beside this Python's packages")
+    parser.add_argument("--cached", action="store_true", help="end with 1 where it would have to be compiled")
     parser.add_argument("--cache", type=Path, default=cache, metavar="DIR", help="where wheels are kept [%(default)s]")
     parser.add_argument("--define", action="append", default=[], metavar="NAME=VALUE", help="another option of CMake")
     parser.add_argument("--print-cmake-args", action="store_true", help="print what CMAKE_ARGS must be, and exit")

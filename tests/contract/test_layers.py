@@ -32,22 +32,13 @@ LAYERS = {
     "decoding": "config domain errors parent_death scheduling",
     "engines": "",
     "engines.onnx": "errors hashes scheduling",
-    "engines.llama": "",
-    "engines.llama.native": "config",
-    "engines.llama.costs": "engines.llama.native",
-    "engines.llama.link": "engines",
-    "engines.llama.prefixes": "engines.llama.link engines.llama.native hashes",
-    "engines.llama.engine": (
-        "engines engines.llama.costs engines.llama.link engines.llama.native engines.llama.prefixes"
-    ),
-    "engines.llama.child": (
-        "engines.llama.engine engines.llama.link engines.llama.native engines.llama.prefixes parent_death scheduling"
-    ),
-    "engines.llama.process": "config descriptors engines.llama.link engines.llama.native errors scheduling",
+    "engines.generator": "errors hashes scheduling",
+    "engines.generator.checks": "engines.generator errors scheduling",
+    "engines.generator.process": ("config descriptors engines.generator engines.generator.checks errors parent_death"),
     "models": "domain engines engines.onnx errors scheduling template_sandbox",
     "coaching": "domain errors models",
     "roles": (
-        "config domain engines engines.llama.link engines.llama.process engines.onnx errors hashes models scheduling"
+        "config domain engines engines.generator engines.generator.process engines.onnx errors hashes models scheduling"
     ),
     "knowledge.content": "domain errors markup",
     "knowledge.database": "domain errors knowledge.content steady_clock",
@@ -80,8 +71,8 @@ LAYERS = {
     "session.dialogue": "config domain errors steady_clock steps.language steps.lookup",
     "session": "assistant coaching config domain errors scheduling session.dialogue session.output turn",
     "doctor": (
-        "bundle config decoding descriptors engines.llama.native engines.llama.process engines.onnx errors knowledge "
-        "knowledge.content network policies roles scheduling session.dialogue"
+        "bundle config decoding descriptors engines.generator.checks engines.generator.process engines.onnx errors "
+        "knowledge knowledge.content network policies roles scheduling session.dialogue"
     ),
     "rpc.requests": "errors scheduling",
     "rpc.transport": "config errors network rpc.requests scheduling",
@@ -254,6 +245,5 @@ def test_the_values_of_the_wire_and_the_commands_of_the_client_know_no_messages(
         assert not any(name.startswith(("quizglass_server", "numpy")) for name in imported(path)), path.name
 
 
-def test_only_the_llama_engine_knows_llama_cpp() -> None:
-    known = importers("llama_cpp")
-    assert {name for name in known if not name.startswith("engines/llama/")} == set()
+def test_only_what_looks_at_the_installation_knows_llama_cpp() -> None:
+    assert importers("llama_cpp") == {"engines/generator/checks/backends.py"}

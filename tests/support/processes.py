@@ -24,7 +24,7 @@ def children(pid: int) -> list[int]:
 
 def generator_of(pid: int) -> int | None:
     """A server's generator process, if it has one right now."""
-    return next(iter(running(pid, "quizglass_server.engines.llama.child")), None)
+    return next(iter(running(pid, "--slot-save-path")), None)
 
 
 def decoders_of(pid: int) -> list[int]:

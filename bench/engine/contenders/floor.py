@@ -1,25 +1,21 @@
-"""What llama.cpp itself takes for prompts that arrive together: no schedule of reading and writing is much faster.
-
-Every prompt is read by itself, in as few batches as possible and with nothing else in memory but the prompts before it;
-then all answers are written together. There is no process, no message and no sampling in between.
-"""
+"""llama.cpp alone, in this process: what reading and writing take without a server around them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import accumulate
 from statistics import fmean
 from time import perf_counter
+from typing import Any
+
+import llama_cpp.llama_cpp as llama
 
 from bench.engine.contenders.shapes import Shape
-from quizglass_server.engines.llama.native.batch import TokenBatch
-from quizglass_server.engines.llama.native.logs import LlamaLog
-from quizglass_server.engines.llama.native.model import DECODED, N_BATCH, NativeModel, start_backend
-from quizglass_server.engines.llama.native.options import LoadOptions
+from quizglass_server.engines.generator.checks.backends import load_backends
 
-FLOOR = "llama.cpp alone, one prompt after the other, then all answers"
+FLOOR = "llama.cpp alone"
+_BATCH = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,46 +43,57 @@ class Bare:
 
     def __init__(self, shape: Shape, threads: int, context: int, most: int) -> None:
         """Load it for at most `most` prompts of `context` tokens with their answers."""
-        options = LoadOptions(shape.model, None, 0, 0, context, sequences=most, threads=threads, generator_batch=most)
-        self._model = NativeModel(options, _log())
-        self._tokens = TokenBatch(N_BATCH)
+        load_backends()
+        llama.llama_backend_init()
+        self._model: Any = llama.llama_model_load_from_file(
+            str(shape.model).encode(), llama.llama_model_default_params()
+        )
+        params = llama.llama_context_default_params()
+        params.n_ctx, params.n_batch, params.n_ubatch, params.n_seq_max = context * most, _BATCH, _BATCH, most
+        params.kv_unified, params.n_threads, params.n_threads_batch = True, threads, threads
+        self._context: Any = llama.llama_init_from_model(self._model, params)
+        if not self._model or not self._context:
+            raise RuntimeError(f"{shape.name}: llama.cpp cannot load {shape.model.name}")
+        self._vocabulary = llama.llama_model_get_vocab(self._model)
+        self._batch = llama.llama_batch_init(_BATCH, 0, 1)
 
     def measure(self, prompts: Sequence[str], tokens: int) -> Floor:
         """Read prompts and write `tokens` tokens to each; which ones makes no difference to the time."""
-        self._model.clear()
-        texts = [self._model.tokenise(text, special=True) for text in prompts]
+        llama.llama_memory_clear(llama.llama_get_memory(self._context), True)
+        texts = [self._tokenised(text) for text in prompts]
         reading = tuple(self._read(ids, sequence) for sequence, ids in enumerate(texts))
         began = perf_counter()
-        sequences = list(range(len(texts)))
         for step in range(tokens - 1):
-            self._tokens.clear()
-            last = [ids[-1] for ids in texts]
-            self._tokens.add_each(last, [len(ids) + step for ids in texts], sequences)
-            self._decode()
+            self._decode([(ids[-1], len(ids) + step, sequence, True) for sequence, ids in enumerate(texts)])
         return Floor(reading, perf_counter() - began)
 
     def close(self) -> None:
         """Free it."""
-        self._model.close()
+        llama.llama_batch_free(self._batch)
+        llama.llama_free(self._context)
+        llama.llama_model_free(self._model)
+
+    def _tokenised(self, text: str) -> list[int]:
+        encoded = text.encode()
+        room = len(encoded) + 8
+        ids = (llama.llama_token * room)()
+        return list(ids[: llama.llama_tokenize(self._vocabulary, encoded, len(encoded), ids, room, False, True)])
 
     def _read(self, ids: list[int], sequence: int) -> float:
         began = perf_counter()
-        for start in range(0, len(ids), N_BATCH):
-            part = ids[start : start + N_BATCH]
-            self._tokens.clear()
-            self._tokens.add(part, start, sequence, len(part) - 1)
-            self._decode()
+        for start in range(0, len(ids), _BATCH):
+            part = ids[start : start + _BATCH]
+            last = start + len(part) - 1
+            self._decode([(token, at, sequence, at == last) for at, token in enumerate(part, start)])
         return perf_counter() - began
 
-    def _decode(self) -> None:
-        if (code := self._model.decode(self._tokens)) != DECODED:
-            raise RuntimeError(f"llama_decode returned {code}: {self._model.last_error()}")
-        self._model.synchronise()
-
-
-@cache
-def _log() -> LlamaLog:
-    """llama.cpp is to be started once in a process."""
-    log = LlamaLog()
-    start_backend(log)
-    return log
+    def _decode(self, rows: Sequence[tuple[int, int, int, bool]]) -> None:
+        """Rows of token, position, sequence, and whether its logits are wanted."""
+        batch = self._batch
+        batch.n_tokens = len(rows)
+        for place, (token, position, sequence, wanted) in enumerate(rows):
+            batch.token[place], batch.pos[place], batch.logits[place] = token, position, wanted
+            batch.n_seq_id[place], batch.seq_id[place][0] = 1, sequence
+        if code := llama.llama_decode(self._context, batch):
+            raise RuntimeError(f"llama_decode returned {code}")
+        llama.llama_synchronize(self._context)

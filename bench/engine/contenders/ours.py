@@ -1,4 +1,4 @@
-"""Our side: the generator process as the server runs it, supervised, over its internal protocol."""
+"""Our side: the generator process as the server runs it, supervised, over its socket."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from PIL import Image
 from bench.busy import session_niceness, set_session_niceness
 from bench.engine.contenders.contender import SYSTEM, Ask, Timed
 from bench.engine.contenders.shapes import Shape
-from quizglass_server.engines.llama.link.prompt import Part, PicturePart, Piece, TextPart
-from quizglass_server.engines.llama.process.launcher import ProcessOptions
-from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
+from quizglass_server.engines.generator.process.options import ProcessOptions
+from quizglass_server.engines.generator.process.supervisor import GeneratorProcess
+from quizglass_server.engines.generator.prompt import Part, PicturePart, Piece, TextPart
 
 _BEFORE = f"<|im_start|>system\n{SYSTEM}<|im_end|>\n<|im_start|>user\n"
 _AFTER = "<|im_end|>\n<|im_start|>assistant"
@@ -37,8 +37,6 @@ class Ours:
         options = ProcessOptions(
             model=shape.model,
             projector=shape.projector,
-            width=shape.side,
-            height=shape.side,
             context=context,
             stop=(shape.stop,),
             threads=threads,

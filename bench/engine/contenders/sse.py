@@ -40,6 +40,21 @@ async def wait_until_listening(port: int, seconds: float, gone: Callable[[], boo
             return
 
 
+async def post_json(port: int, path: str, body: object) -> Any:
+    """POST a JSON body: the JSON of the response, or None where the server refuses or leaves."""
+    content = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: {_LOOPBACK}\r\nContent-Type: application/json\r\n"
+    try:
+        reader, writer = await asyncio.open_connection(_LOOPBACK, port, limit=_LINE_BYTES)
+        writer.write(f"{head}Content-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode() + content)
+        whole = await reader.read()
+        writer.close()
+    except OSError:
+        return None
+    first, _, found = whole.partition(b"\r\n\r\n")
+    return json.loads(found) if b" 200 " in first[:16] else None
+
+
 async def post_stream(port: int, path: str, body: object) -> AsyncGenerator[Any, None]:
     """POST a JSON body and yield the JSON of each event until `[DONE]`.
 

@@ -57,9 +57,6 @@ async def _process(setup: Setup) -> Part:
         pid = ours.process.pid
         watched = {"generator process": pid or 0, "process that cancels": os.getpid()}
         memory = await _storm(setup, "process", streams, leave, watched)
-        async with asyncio.timeout(PATIENCE_S):
-            while (await (await ours.process.client()).stats()).pending:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
         same = ours.process.pid == pid
     finally:
         await ours.close()

@@ -13,7 +13,7 @@ from statistics import median
 
 from bench.busy import busy
 from bench.engine.contenders.contender import Ask, Contender, in_turn, together, wall
-from bench.engine.contenders.peers import EXAMPLE, SERVER
+from bench.engine.contenders.peers import OLLAMA, PLAIN
 from bench.engine.contenders.running import ANSWER_TOKENS, Field, long_prompts, running
 from bench.engine.contenders.setup import Setup
 from bench.engine.contenders.shapes import Shape
@@ -66,7 +66,7 @@ async def _measured(setup: Setup, model: str, rounds: int, tokens: int) -> Part:
     part = Part()
     for shape in (each for each in setup.shapes() if each.name == model):
         prompts = await long_prompts(setup, shape, AT_ONCE * (1 + rounds * len(CONDITIONS)), tokens)
-        async with running(setup, shape, (SERVER, EXAMPLE)) as field:
+        async with running(setup, shape, (PLAIN, OLLAMA)) as field:
             warm = [Ask(prompts.pop(), tokens) for _ in range(AT_ONCE)]
             await in_turn(field.contenders, 0, partial(together, asks=warm))
             walls = await _rounds(setup, shape, field, prompts, rounds, tokens)
@@ -101,7 +101,7 @@ def rows(shape: str, field: Field, walls: Walls) -> list[Row]:
         if condition is not IDLE:
             bar = SLOWER if condition in BESIDE_ONE else None
             found.append(_against_idle(name, mine, condition, bar))
-        for peer in (SERVER, EXAMPLE):
+        for peer in (PLAIN, OLLAMA):
             if why := field.missing.get(peer):
                 found.append(absent(name, median(mine[condition]), "s", peer, why))
             else:

@@ -10,7 +10,7 @@ from statistics import median
 
 from bench.engine.contenders.contender import PATIENCE_S, Ask, Contender, Timed, complete, in_turn
 from bench.engine.contenders.ours import new_picture
-from bench.engine.contenders.peers import EXAMPLE, HANDLER
+from bench.engine.contenders.peers import OLLAMA, PLAIN
 from bench.engine.contenders.running import compare, long_prompts, running
 from bench.engine.contenders.setup import Setup
 from bench.engine.contenders.shapes import Shape
@@ -44,7 +44,7 @@ async def _second_questions(setup: Setup, shape: Shape) -> Part:
         for times, text in ((first, _QUESTIONS[0]), (second, _QUESTIONS[1])):
             times[contender.name].append((await complete(contender, Ask(text, _ANSWER_TOKENS, picture))).first)
 
-    async with running(setup, shape, (HANDLER, EXAMPLE)) as field:
+    async with running(setup, shape, (PLAIN, OLLAMA)) as field:
         checked = [Ask(text, _ANSWER_TOKENS, new_picture(shape.side, 0)) for text in _QUESTIONS]
         rows = await compare(field, shape, checked)
         for round_ in range(setup.rounds):
@@ -52,7 +52,7 @@ async def _second_questions(setup: Setup, shape: Shape) -> Part:
             await in_turn(field.contenders, round_, partial(twice, picture=new_picture(shape.side, round_ + 1)))
     ours = field.contenders[0].name
     name = f"{shape.name}: second question about a picture, first token"
-    for peer, bar in ((HANDLER, 0.1), (EXAMPLE, 1.0)):
+    for peer, bar in ((PLAIN, 1.05), (OLLAMA, 1.05)):
         if why := field.missing.get(peer):
             rows.append(absent(name, median(second[ours]), "s", peer, why))
         else:
@@ -84,7 +84,7 @@ async def _gaps(setup: Setup, shape: Shape) -> Part:
         if found := await disturbed(contender, ask, shape.side, seed):
             worst[contender.name].append(1e3 * percentile(found, 0.99))
 
-    async with running(setup, shape, (EXAMPLE,)) as field:
+    async with running(setup, shape, (PLAIN,)) as field:
         await in_turn(field.contenders, 0, partial(disturb, ask=Ask(prompts.pop(), tokens), seed=0))
         worst.clear()  # that warmed them up
         for round_ in range(setup.rounds):
@@ -93,9 +93,9 @@ async def _gaps(setup: Setup, shape: Shape) -> Part:
             await in_turn(field.contenders, round_, partial(disturb, ask=ask, seed=round_ + 1))
     ours = worst[field.contenders[0].name]
     name = f"{shape.name}: gap between tokens while another sends a picture, p99"
-    if why := field.missing.get(EXAMPLE):
-        return Part([absent(name, median(ours), "ms", EXAMPLE, why)], dict(worst))
-    return Part([against(name, ours, "ms", EXAMPLE, worst[EXAMPLE], 0.5)], dict(worst))
+    if why := field.missing.get(PLAIN):
+        return Part([absent(name, median(ours), "ms", PLAIN, why)], dict(worst))
+    return Part([against(name, ours, "ms", PLAIN, worst[PLAIN], 1.05)], dict(worst))
 
 
 async def disturbed(contender: Contender, ask: Ask, side: int, seed: int) -> list[float]:

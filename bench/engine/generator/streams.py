@@ -13,7 +13,7 @@ from statistics import fmean, median
 
 from bench.engine.contenders.contender import Ask, Contender, in_turn, together, tokens, wall
 from bench.engine.contenders.floor import FLOOR, Bare
-from bench.engine.contenders.peers import EXAMPLE, SERVER
+from bench.engine.contenders.peers import OLLAMA, PLAIN
 from bench.engine.contenders.running import (
     ANSWER_TOKENS,
     CONTEXT,
@@ -40,7 +40,7 @@ async def run(setup: Setup) -> Part:
     part = Part()
     for shape in setup.shapes():
         prompts = await long_prompts(setup, shape, 1 + setup.rounds * sum(CLIENTS))
-        async with running(setup, shape, (SERVER, EXAMPLE)) as field:
+        async with running(setup, shape, (PLAIN, OLLAMA)) as field:
             part.rows += await compare(field, shape, familiar_prompts(_CHECKED))
             await in_turn(field.contenders, 0, partial(together, asks=[Ask(prompts.pop(), ANSWER_TOKENS)] * 2))
             bare = await asyncio.to_thread(Bare, shape, setup.threads, CONTEXT, AT_ONCE)
@@ -90,7 +90,7 @@ def _rows(shape: Shape, field: Field, walls: Series, firsts: Series) -> list[Row
     wall_name = f"{shape.name}: {AT_ONCE} text streams at once, wall"
     first_name = f"{shape.name}: {AT_ONCE} arriving together, mean time to first token"
     rows = []
-    for peer, wall_bar, first_bar in ((SERVER, 0.5, None), (EXAMPLE, 0.9, 0.75)):
+    for peer, wall_bar, first_bar in ((PLAIN, 1.05, 1.05), (OLLAMA, 1.0, 1.0)):
         if why := field.missing.get(peer):
             rows.append(absent(wall_name, median(walls[ours][AT_ONCE]), "s", peer, why))
             continue

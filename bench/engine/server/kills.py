@@ -25,7 +25,7 @@ from bench.processes import children, runs
 from bench.results import Row, at_most, measured
 from bench.sections import Part
 from quizglass_client import AsyncClient
-from quizglass_server.engines.llama.process.breaker import BreakerOptions
+from quizglass_server.engines.generator.process.breaker import BreakerOptions
 from quizglass_server.errors import EngineLost
 
 _STREAMS = 4
@@ -190,7 +190,7 @@ async def generator_of(server: int) -> int | None:
     """Process id of the server's generator; None when there is none within 20 seconds."""
     for _ in range(2000):
         for pid in children(server):
-            if runs(pid, "quizglass_server.engines.llama.child.main"):
+            if runs(pid, "--slot-save-path"):
                 return pid
         await asyncio.sleep(0.01)
     return None

@@ -12,6 +12,7 @@ import asyncio
 import json
 import os
 import threading
+from pathlib import Path
 
 _CLIENTS = 4
 _PROGRAM = "/bin/true"
@@ -60,9 +61,9 @@ async def _under_load(count: int) -> int:
 
 async def _status() -> int | None:
     """Exit status of a new child."""
-    from quizglass_server.engines.llama.process.spawn import spawn
+    from quizglass_server.engines.generator.process.spawn import spawn
 
-    child = await spawn(lambda _: [_PROGRAM], os.environ)
+    child = await spawn([_PROGRAM], os.environ, Path("/"))
     await child.wait()
     child.close()
     return child.returncode

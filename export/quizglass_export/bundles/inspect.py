@@ -138,7 +138,7 @@ def _runs_on(engine: str) -> Iterator[str]:
     elif engine == "llama":
         import llama_cpp.llama_cpp as llama
 
-        from quizglass_server.engines.llama.native.backends import load_backends
+        from quizglass_server.engines.generator.checks.backends import load_backends
 
         load_backends()
         yield from (["gpu"] if llama.llama_supports_gpu_offload() else [])

@@ -18,7 +18,7 @@ import llama_cpp.mtmd_cpp as mtmd
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_server.engines.llama.native.backends import load_backends
+from quizglass_server.engines.generator.checks.backends import load_backends
 
 Job = dict[str, Any]
 _BATCH = 512

@@ -80,29 +80,31 @@ class EngineOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchOptions(Options):
-    """How much the generator's engine does at once; these reach its process."""
+    """How much the generator does at once."""
 
     title: ClassVar[str] = "generator"
     generator_batch: Annotated[int, Ge(1), Le(64)] = 8
-    """Most answers that the generator writes together. More serve more clients at once and give each fewer tokens a
-    second; the engine batches only as many as it measured to be worth it on this machine."""
+    """Most answers that the generator writes together, and prompts that it keeps for later questions. More serve more
+    clients at once and give each fewer tokens a second."""
     generator_cells: Annotated[int, Ge(0), Le(1 << 24)] = 0
     """Tokens that the generator's memory (KV cache) holds, kept prefixes and running answers together. More remember
     more pictures and dialogues, at the price of memory; 0 lets the engine choose from the bundle's context."""
     generator_queue: Annotated[int, Ge(1), Le(65536)] = 64
     """Requests that wait for the generator beyond that; a turn makes up to three of them. Fewer refuse sooner."""
     vision_threads: Annotated[int, Ge(0), Le(1024)] = 0
-    """Threads of the generator's picture encoder, which runs beside the answers; 0 is as many as `threads`. More see
-    sooner and slow the answers down meanwhile."""
+    """Without effect since llama-server is the generator: pictures are encoded with the threads that write answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratorOptions(BatchOptions):
     """How the generator process is run."""
 
+    llama_server: Path | None = None
+    """llama.cpp's server that the generator runs, whatever its build: a file, or a name in PATH. Without one, that of
+    the installed llama-cpp-python (python server/native/wheel.py), and else that of xllamacpp."""
     generator_hang_s: Seconds = 10.0
-    """Silence after which the generator process counts as hanging and is replaced. Shorter frees its turns sooner; too
-    short ends one that is merely slow. A model whose calls were measured to be slow gets more."""
+    """Silence after which the generator process counts as hanging and is replaced; twelve times as much where it
+    computes meanwhile. Shorter frees its turns sooner; too short ends one that is merely slow."""
     generator_crashes: Annotated[int, Ge(1), Le(1_000_000)] = 5
     """Deaths of the generator process within a minute after which it is paused and turns that need it are refused at
     once. More try for longer; fewer spare the machine."""

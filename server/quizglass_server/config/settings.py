@@ -93,6 +93,7 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
         "bundle",
         "knowledge_token_file",
         "engine_cache",
+        "llama_server",
         "state_directory",
         "memory_directory",
         "session_key_file",

@@ -18,7 +18,7 @@ from quizglass_server import __version__
 from quizglass_server.config.settings import Settings
 from quizglass_server.doctor import engines, machine
 from quizglass_server.doctor.finding import Finding, Status
-from quizglass_server.engines.llama.process.machine import cpu_features
+from quizglass_server.engines.generator.checks.machine import cpu_features
 from quizglass_server.engines.onnx.providers import AUTO
 
 _COLOURS = {Status.OK: "green", Status.SLOW: "yellow", Status.WRONG: "red", Status.UNKNOWN: "dim"}
@@ -59,7 +59,12 @@ async def _findings(settings: Settings | None) -> list[Finding]:
         *machine.looked_at(serving.model_bytes(bundle) if bundle else 0, settings.work_memory_bytes),
         temporary,
         *serving.directories(settings),
-        *engines.looked_at(features, settings.provider, generates=bundle is None or bundle.has("generator")),
+        *engines.looked_at(
+            features,
+            settings.provider,
+            settings.llama_server,
+            generates=bundle is None or bundle.has("generator"),
+        ),
         serving.address(settings.host, settings.port),
         *serving.web(settings),
         *serving.network(settings),

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quizglass_server.doctor.finding import Finding, Status
+from quizglass_server.engines.generator.process.programs import SLOWER, Origin, find_program
 from quizglass_server.engines.onnx.providers import AUTO, NAMES, choose
-from quizglass_server.errors import SettingsError
+from quizglass_server.errors import EngineFailed, SettingsError
 
 if TYPE_CHECKING:  # importing it needs llama.cpp, which may be what is missing
-    from quizglass_server.engines.llama.native.backends import Variant
+    from quizglass_server.engines.generator.checks.backends import Variant
 
 _AMX = "sapphirerapids"
 _BUILD = "python server/native/wheel.py --install (docs/operations.md, Building llama.cpp)"
@@ -65,24 +66,46 @@ def has_gpu() -> bool:
     return Path("/dev/nvidia0").exists()
 
 
-def looked_at(flags: frozenset[str], setting: str, *, generates: bool = True) -> Iterator[Finding]:
+def llama_server(named: Path | None, flags: frozenset[str], *, generates: bool = True) -> Iterator[Finding]:
+    """Where the generator's program comes from, and what it computes with.
+
+    Args:
+        named: what the setting names, if it does.
+        flags: what the kernel says that the CPU can do.
+        generates: whether a generator is served: without one it is not needed.
+    """
+    try:
+        program = find_program(named)
+    except (EngineFailed, SettingsError) as error:
+        text, _, remedy = error.message.partition("; ")
+        if generates or named is not None:
+            yield Finding("llama-server", Status.WRONG, text, remedy)
+        else:
+            yield Finding("llama-server", Status.OK, "not installed, and this bundle has no generator", remedy)
+        return
+    values = {"origin": program.origin.name.lower(), "program": str(program)}
+    if program.origin is Origin.PREBUILT:
+        yield Finding("llama-server", Status.SLOW, f"is that of {program}: {SLOWER}", f"run {_BUILD}", values)
+        return
+    yield Finding("llama-server", Status.OK, f"is that of {program}", "", values)
+    if program.origin is Origin.WHEEL:
+        from quizglass_server.engines.generator.checks import backends
+
+        yield from llama_variants(backends.variants(), backends.variant_in_use(), flags)
+
+
+def looked_at(
+    flags: frozenset[str], setting: str, llama: Path | None = None, *, generates: bool = True
+) -> Iterator[Finding]:
     """The engines that are installed.
 
     Args:
         flags: what the kernel says that the CPU can do.
         setting: the provider that ONNX Runtime is to use.
+        llama: the llama-server that is named, if one is.
         generates: whether a generator is served: without one llama.cpp is not needed.
     """
-    try:
-        from quizglass_server.engines.llama.native import backends
-    except ImportError as error:
-        remedy = "in the clone: python server/native/wheel.py --install, or pip install '.[cpu]' for this CPU alone"
-        if generates:
-            yield _missing("llama.cpp", error, remedy)
-        else:
-            yield Finding("llama.cpp", Status.OK, "not installed, and this bundle has no generator", remedy)
-    else:
-        yield from llama_variants(backends.variants(), backends.variant_in_use(), flags)
+    yield from llama_server(llama, flags, generates=generates)
     try:
         import onnxruntime
     except ImportError as error:

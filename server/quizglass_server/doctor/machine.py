@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from quizglass_server.doctor.finding import Finding, Status
-from quizglass_server.engines.llama.process.machine import cpu_features
+from quizglass_server.engines.generator.checks.machine import cpu_features
 from quizglass_server.scheduling.cgroup import cgroup_values
 from quizglass_server.scheduling.cores import usable_cores
 

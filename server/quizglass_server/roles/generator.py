@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from contextlib import aclosing, contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Literal, Protocol
@@ -17,21 +16,23 @@ from pydantic import AfterValidator, Field, model_validator
 
 from quizglass_server.config.options import BatchOptions, GeneratorOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token, owned
-from quizglass_server.engines.llama.link.prompt import (
+from quizglass_server.engines.generator.process.breaker import BreakerOptions
+from quizglass_server.engines.generator.process.options import ProcessOptions
+from quizglass_server.engines.generator.process.programs import find_program
+from quizglass_server.engines.generator.process.state import StateDirectory
+from quizglass_server.engines.generator.process.supervisor import GeneratorProcess
+from quizglass_server.engines.generator.process.watch import WatchOptions
+from quizglass_server.engines.generator.prompt import (
     BACKGROUND,
     Constraint,
+    ConstraintUnusable,
     Part,
     PicturePart,
     Piece,
+    PromptRefused,
     TextPart,
     Urgency,
 )
-from quizglass_server.engines.llama.process.breaker import BreakerOptions
-from quizglass_server.engines.llama.process.client import ConstraintUnusable, PromptRefused
-from quizglass_server.engines.llama.process.heartbeat import HeartbeatOptions
-from quizglass_server.engines.llama.process.launcher import ProcessOptions
-from quizglass_server.engines.llama.process.state import StateDirectory
-from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from quizglass_server.errors import BundleError, EngineFailed, InvalidInput, QuizglassError
 from quizglass_server.models.fields import Count, FileName, Size
 from quizglass_server.models.fitting import FittedPicture, PictureFitter
@@ -51,6 +52,8 @@ from quizglass_server.scheduling.priority import Priority, current_priority
 
 ANSWER = "answer"
 """The task whose prompt every generator has."""
+_TINY = 100 << 20
+"""Bytes of a model below which one thread computes: more would wait for each other longer than they compute."""
 _ASKED: Values = {name: value for name, value in EXAMPLE.items() if name != "history"}
 """What a first question may bring to a prompt."""
 logger = logging.getLogger(__name__)
@@ -75,7 +78,7 @@ class GenerationRequest:
 def lines(most: int) -> Constraint:
     """A constraint to at least one and at most `most` lines, none of them empty."""
     further = f'("\\n" line){{0,{most - 1}}}' if most > 1 else ""
-    return Constraint(f"root ::= line {further}\nline ::= [ ]? [^ \\t\\r\\n] [^\\r\\n]*")
+    return Constraint(f"root ::= line {further}\nline ::= [ ]? [^ \\t\\r\\n] [^\\r\\n]*", most)
 
 
 def following(grammar: str) -> Constraint:
@@ -181,12 +184,8 @@ class LlamaGenerator:
 
         Raises:
             BundleError: a prompt cannot be read, or names a value that there is none of.
-            EngineFailed: llama-cpp-python is not installed.
-            SettingsError: the state directory cannot be used.
+            SettingsError: the state directory cannot be used, or the llama-server that is named.
         """
-        if find_spec("llama_cpp") is None:
-            remedy = "python server/native/wheel.py --install, or pip install '.[cpu]'"
-            raise EngineFailed(f"llama-cpp-python is not installed; in the clone: {remedy}")
         options = options or GeneratorOptions()
         self._spec = spec
         self._fitter = fitter
@@ -352,13 +351,12 @@ def _process_options(spec: GeneratorPart, files: ModelFiles, threads: int, optio
     return ProcessOptions(
         model=files.path(spec.model),
         projector=None if spec.projector is None else files.path(spec.projector),
-        width=0 if spec.picture is None else spec.picture.width,
-        height=0 if spec.picture is None else spec.picture.height,
         context=spec.context,
         stop=spec.stop,
-        threads=threads,
+        threads=threads if files.path(spec.model).stat().st_size >= _TINY else 1,
+        program=None if options.llama_server is None else find_program(options.llama_server),
         **asdict(BatchOptions.of(options)),
-        heartbeat=HeartbeatOptions(silent_s=options.generator_hang_s),
+        watch=WatchOptions(silent_s=options.generator_hang_s),
         breaker=BreakerOptions(deaths=options.generator_crashes, pause_s=options.generator_pause_s),
     )
 

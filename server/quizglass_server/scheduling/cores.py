@@ -20,7 +20,7 @@ class CoreShares:
     """Threads of each engine."""
 
     llama: int
-    """Threads of llama.cpp."""
+    """Threads of llama.cpp, for a model that is large enough to share out."""
     onnx: int
     """Threads of each ONNX run."""
     runs: int
@@ -30,9 +30,9 @@ class CoreShares:
 def share_cores(cores: int, threads: int = 0) -> CoreShares:
     """Share out cores.
 
-    llama.cpp decodes all the time that a turn answers, so half of the cores are its own. The other half is for the
-    models before the answer. Two of those go at a time, because a turn reads words while it embeds its picture; on two
-    cores one of them borrows llama.cpp's, which is idle until they are done.
+    llama.cpp takes them all: its threads sleep while they wait, and when it answers the models before the answer are
+    done. Those have half of the cores. Two of them go at a time, because a turn reads words while it embeds its
+    picture.
 
     Args:
         cores: how many there are.
@@ -46,8 +46,7 @@ def share_cores(cores: int, threads: int = 0) -> CoreShares:
     runs = min(_MOST_RUNS, cores)
     if threads:
         return CoreShares(threads, threads, runs)
-    llama = max(1, cores // 2)
-    return CoreShares(llama, max(1, (cores - llama) // runs), runs)
+    return CoreShares(cores, max(1, (cores - cores // 2) // runs), runs)
 
 
 def give_way() -> None:

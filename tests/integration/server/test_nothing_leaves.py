@@ -28,7 +28,7 @@ WORLD = build_world(4242, 6, core=False)
 QUIET = ("/dev/null", "/dev/tty", "/dev/shm/", "/proc/self/")
 PACKAGES = (
     "quizglass_server",
-    "quizglass_server.engines.llama.child.main",
+    "quizglass_server.engines.generator.process.started",
     "quizglass_server.engines.onnx.session",
     "quizglass_server.roles.reader",
     "quizglass_server.knowledge",
@@ -137,9 +137,9 @@ def outside(seen: Seen) -> set[tuple[str, str, int]]:
 
 
 def astray(seen: Seen, allowed: tuple[str, ...]) -> list[str]:
-    """Paths written to that nobody named; compiled Python apart, and the file by which it tries whether TMPDIR can be
-    written to, which is gone at once.
+    """Paths written to that nobody named; compiled Python apart, the folder of the generator's socket, and the file by
+    which it tries whether TMPDIR can be written to, which are gone at the end.
     """
     fine = (*QUIET, *allowed)
-    usual = re.compile(r"__pycache__|/tmpdir/\w{8}$")
+    usual = re.compile(r"__pycache__|/tmpdir/(\w{8}$|quizglass-)")
     return sorted(path for path in seen.written if not path.startswith(fine) and not usual.search(path))

@@ -8,28 +8,30 @@ import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
-from quizglass_server.engines.llama.link.prompt import Finished, Part, Piece, TextPart
-from quizglass_server.engines.llama.process.heartbeat import HeartbeatOptions
-from quizglass_server.engines.llama.process.launcher import ProcessOptions
-from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
+from quizglass_server.engines.generator.process.options import ProcessOptions
+from quizglass_server.engines.generator.process.supervisor import GeneratorProcess
+from quizglass_server.engines.generator.process.watch import WatchOptions
+from quizglass_server.engines.generator.prompt import Finished, Part, PicturePart, Piece, TextPart
 from tests.support.bundles.tiny_models import HEIGHT, WIDTH, write_generator
 
 PROMPT: list[Part] = [TextPart("<|im_start|>", trusted=True), TextPart("Tell me a long story", trusted=False)]
+FAKE = Path(__file__).with_name("fake_llama_server.py")
 CONTEXT = 8192
 LONG = 8000
 """Tokens: long enough that a test can act before the answer is complete, even when steps take microseconds."""
 PATIENCE_S = 120
-"""Seconds: a process that is started imports and measures, which takes its time on a busy machine."""
+"""Seconds: a process that is started proves itself, which takes its time on a busy machine."""
 
 
 def tiny_options(directory: Path) -> ProcessOptions:
     """Of a process on a tiny model, which is written; nobody loses patience with it."""
     made = write_generator(directory, context=CONTEXT)
     patient = {"restart_wait_s": PATIENCE_S, "save_wait_s": PATIENCE_S}
-    heartbeat = HeartbeatOptions(silent_s=PATIENCE_S)
-    return ProcessOptions(made.model, made.projector, WIDTH, HEIGHT, CONTEXT, heartbeat=heartbeat, **patient)
+    watch = WatchOptions(silent_s=PATIENCE_S)
+    return ProcessOptions(made.model, made.projector, CONTEXT, watch=watch, **patient)
 
 
 @asynccontextmanager
@@ -41,6 +43,12 @@ async def started(options: ProcessOptions, **changed: object) -> AsyncIterator[G
         yield process
     finally:
         await process.close()
+
+
+def picture(number: int) -> PicturePart:
+    """One picture of many, of one colour."""
+    rgb = bytes([number % 256]) * (WIDTH * HEIGHT * 3)
+    return PicturePart(sha256(rgb).digest(), WIDTH, HEIGHT, rgb)
 
 
 async def complete(process: GeneratorProcess, tokens: int = 8) -> list[Piece | Finished]:

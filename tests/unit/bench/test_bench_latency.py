@@ -1,19 +1,13 @@
-"""What of a turn's time the latency benchmark calls the server's own, and what the one of reading asks for."""
+"""What of a turn's time the latency benchmark calls the server's own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, cast
-
 import pytest
 
-from bench import reading
 from bench.latency import TimedTurn, _means, _stages, _turn_rows
 from quizglass.values import FinishReason, StageTiming
-from quizglass_client import Answer, Client, Done
+from quizglass_client import Answer, Done
 from quizglass_client.types import Event
-from quizglass_export.pocketworld.dataset import build_world
-from quizglass_export.pocketworld.questions import make_questions
 
 
 def turn(*stages: tuple[str, float], waited: float = 100.0) -> TimedTurn:
@@ -59,17 +53,3 @@ def test_the_stages_of_the_plot_add_up_to_the_mean_turn() -> None:
     for each in turns:
         each.plan = "none"
     assert _means(turns, "none") == {"plan": pytest.approx(6), "read": pytest.approx(25)}
-
-
-def test_both_versions_are_asked_under_one_policy_whatever_their_defaults_are() -> None:
-    asked: list[str] = []
-
-    class Server:
-        def ask(self, *_: Any, policy: str = "", **__: Any) -> Iterator[Event]:
-            asked.append(policy)
-            yield Event("0" * 32, 1, 0.1, Done(answer="", finish_reason=FinishReason.COMPLETE))
-
-    (question,) = make_questions(build_world(7, 20), 1, 7)
-    for _ in range(2):
-        reading._timed(cast(Client, Server()), question, b"")
-    assert asked == ["planning-agent"] * 2

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 import pytest
 
-from bench import reading
 from bench.policies import __main__ as policies
 from bench.policies import budget, hops
 from bench.policies.budget import ended_well
@@ -31,7 +30,7 @@ def test_both_ways_of_a_comparison_get_as_many_questions_of_every_kind() -> None
     assert all(abs(counts[group, hops, 0] - counts[group, hops, 1]) <= 1 for group, hops in kinds)
 
 
-@pytest.mark.parametrize("main", [policies.main, reading.main])
+@pytest.mark.parametrize("main", [policies.main])
 def test_without_a_checkout_a_benchmark_says_what_it_takes(
     main: Callable[[Sequence[str]], int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

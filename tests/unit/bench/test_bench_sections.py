@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bench import reading, results, sections
+from bench import results, sections
 from bench.engine import __main__ as engine
 from bench.results import Row
 from bench.sections import Part
@@ -226,16 +226,16 @@ def test_a_folder_that_matters_is_published_without_its_name(monkeypatch: pytest
 
 
 def test_a_run_of_one_model_does_not_take_the_other_s_rows_away(capsys: pytest.CaptureFixture[str]) -> None:
-    for only in (["--only", "text-streams"], ["--only", "without", "gaps"], []):
+    for only in (["--only", "text-streams"], ["--only", "neighbours", "gaps"], []):
         with pytest.raises(SystemExit):
             engine._arguments(["--models", "starter", *only])
         assert "--models: the rows of the other models would go" in capsys.readouterr().err
-    assert engine._arguments(["--models", "starter", "--only", "without"]).models == ["starter"]
+    assert engine._arguments(["--models", "starter", "--quick"]).models == ["starter"]
 
 
 @pytest.mark.parametrize(
     ("main", "needs"),
-    [(session.main, "--photographs: the section photographs"), (reading.main, "--sources: the section gate")],
+    [(session.main, "--photographs: the section photographs")],
 )
 def test_what_a_section_needs_is_asked_for_before_the_others_are_measured(
     main: Callable[[list[str]], int], needs: str, capsys: pytest.CaptureFixture[str]

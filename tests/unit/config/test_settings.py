@@ -23,6 +23,7 @@ UNSET = {
     "default_policy",
     "engine_cache",
     "knowledge_token_file",
+    "llama_server",
     "memory_directory",
     "session_key_file",
     "state_directory",

@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import socket
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,8 +14,9 @@ from quizglass_server.config.listening import what_to_do
 from quizglass_server.config.settings import Settings
 from quizglass_server.doctor import engines, machine
 from quizglass_server.doctor.finding import Finding, Status
-from quizglass_server.engines.llama.native.backends import NATIVE, Variant
-from quizglass_server.engines.llama.process.machine import cpu_features
+from quizglass_server.engines.generator.checks.backends import NATIVE, Variant
+from quizglass_server.engines.generator.checks.machine import cpu_features
+from quizglass_server.engines.generator.process import programs
 from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.knowledge.stores import add
 
@@ -281,7 +281,28 @@ def test_an_address_that_is_none_is_not_taken_for_one_in_use() -> None:
 def test_llama_cpp_is_missed_where_a_generator_is_served(
     monkeypatch: pytest.MonkeyPatch, generates: bool, status: Status
 ) -> None:
-    monkeypatch.setitem(sys.modules, "quizglass_server.engines.llama.native.backends", None)
-    monkeypatch.delattr("quizglass_server.engines.llama.native.backends", raising=False)
-    found = next(each for each in engines.looked_at(AVX2, "cpu", generates=generates) if each.name == "llama.cpp")
+    monkeypatch.setattr(programs, "in_wheel", lambda: None)
+    monkeypatch.setattr(programs, "prebuilt", lambda: None)
+    found = next(each for each in engines.looked_at(AVX2, "cpu", generates=generates) if each.name == "llama-server")
     assert (found.status, "server/native/wheel.py" in found.remedy) == (status, True)
+
+
+def test_where_llama_server_comes_from_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "llama-server"
+    for given, says in (
+        ("gone", "does not exist"),
+        (str(tmp_path), "is a directory"),
+        (str(file), "cannot be executed"),
+    ):
+        if given == str(file):
+            file.write_text("#!/bin/sh\n")
+        (found,) = engines.llama_server(Path(given), AVX2)
+        assert (found.status, says in found.text) == (Status.WRONG, True)
+        assert found.remedy
+    file.chmod(0o755)
+    (found,) = engines.llama_server(file, AVX2)
+    assert (found.status, found.values["origin"]) == (Status.OK, "named")
+    monkeypatch.setattr(programs, "in_wheel", lambda: None)
+    monkeypatch.setattr(programs, "prebuilt", lambda: programs.Program(programs.Origin.PREBUILT, ("x",), "1"))
+    (found,) = engines.llama_server(None, AVX2)
+    assert (found.status, found.values["program"]) == (Status.SLOW, "xllamacpp 1")

@@ -19,7 +19,7 @@ import pytest
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import RGB, Picture
-from quizglass_server.engines.llama.link.prompt import Part, PicturePart, TextPart, Urgency, Usage
+from quizglass_server.engines.generator.prompt import Part, PicturePart, TextPart, Urgency, Usage
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession, Signature
 from quizglass_server.errors import BundleError, EngineFailed, EngineLost
@@ -184,16 +184,25 @@ async def test_the_generator_shares_what_it_reads_of_a_picture_with_its_owner_al
     bundle = Bundle.load(write_bundle(tmp_path / "tiny", ("generator",)))
     assert bundle.roles.generator is not None
     generator = LlamaGenerator(bundle.roles.generator, bundle, PictureFitter(), threads=1)
-    await generator.start()
-    try:
-        encoded = []
-        for owner in ("192.0.2.1", "192.0.2.1", "192.0.2.2", ""):
-            shown = replace(picture(9), owner=owner)
-            await generator.choose(GenerationRequest("answer", {"question": "What?"}, (shown,)), [" A", " B"])
-            encoded.append((await (await generator.process.client()).stats()).encoded_pictures)
-    finally:
-        await generator.close()
-    assert [each - encoded[0] for each in encoded] == [0, 0, 1, 2]
+    names: list[bytes] = []
+
+    class Client:
+        async def choose(
+            self, prompt: Sequence[Part], labels: Sequence[str], urgency: Urgency
+        ) -> tuple[list[float], Usage]:
+            names.extend(part.sha256 for part in prompt if isinstance(part, PicturePart))
+            return [1.0 for _ in labels], Usage(1)
+
+    async def client(deadline: float | None) -> Client:
+        return Client()
+
+    monkeypatch.setattr(generator.process, "client", client)
+    for owner in ("192.0.2.1", "192.0.2.1", "192.0.2.2", ""):
+        shown = replace(picture(9), owner=owner)
+        await generator.choose(GenerationRequest("answer", {"question": "What?"}, (shown,)), [" A", " B"])
+    first, again, *others = names
+    assert first == again
+    assert len({first, *others}) == 3
 
 
 async def test_every_role_says_what_runs_it(bundle: Bundle) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import math
-import signal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,22 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import results
-from bench.engine import __main__ as engine
 from bench.engine import figures, plot
 from bench.engine.__main__ import SECTIONS
-from bench.engine.contenders import bare, sse
+from bench.engine.contenders import sse
 from bench.engine.contenders.contender import Ask, Timed, in_turn
 from bench.engine.contenders.ours import new_picture, parts
-from bench.engine.contenders.peers import PeerMissing, messages
+from bench.engine.contenders.peers import messages
 from bench.engine.contenders.setup import Setup
-from bench.engine.contenders.shapes import Shape, filled_up
+from bench.engine.contenders.shapes import filled_up
 from bench.engine.scorers import resizing
 from bench.engine.scorers.memory import memory_kib
 from bench.engine.server import kills
 from bench.engine.server.serving import Outcome, good, kinds
 from bench.results import Row
 from bench.sections import Part, Store
-from quizglass_server.engines.llama.link.prompt import PicturePart, TextPart
+from quizglass_server.engines.generator.prompt import PicturePart, TextPart
 
 _VALUES = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50)
 
@@ -189,32 +187,6 @@ def test_memory_of_this_process() -> None:
     assert 0 < memory_kib("VmRSS") <= memory_kib("VmHWM")
     with pytest.raises(OSError, match="No such file"):
         memory_kib("VmRSS", 2**22 + 1)
-
-
-def test_sections_without_peers_install_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    installed: list[list[str]] = []
-    monkeypatch.setattr(engine.Peers, "install", lambda self, say: installed.append(asked))
-    for section in SECTIONS:
-        asked = ["--only", section, "--workdir", str(tmp_path)]
-        engine._setup(engine._arguments(asked), tmp_path, print)
-    peered = {only for _, only, *_ in installed}
-    assert peered == {"text-streams", "neighbours", "neighbours-larger", "every-cpu", "second-question", "gaps"}
-
-
-async def test_a_llama_cpp_that_never_starts_is_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    python = tmp_path / "python"
-    python.write_text("#!/bin/sh\nexec cat\n")
-    python.chmod(0o755)
-    started: list[asyncio.subprocess.Process] = []
-
-    async def never(process: asyncio.subprocess.Process, _: float) -> None:
-        started.append(process)
-        raise TimeoutError
-
-    monkeypatch.setattr(bare, "_line", never)
-    with pytest.raises(PeerMissing, match="did not start"):
-        await bare.BareProcess.start(python, Shape("", Path("m"), Path(), 0), 1, 64, 1, tmp_path / "log")
-    assert [process.returncode for process in started] == [-signal.SIGKILL]
 
 
 def test_every_section_can_be_run() -> None:

@@ -1,4 +1,4 @@
-"""What the benchmark of busy neighbours, and of two builds, makes of measured times; and its own busy processes."""
+"""What the benchmark of busy neighbours makes of measured times; and its own busy processes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ import pytest
 
 from bench import busy as jobs
 from bench.busy import busy
-from bench.engine.contenders.bare import BareProcess
-from bench.engine.contenders.floor import Floor
-from bench.engine.contenders.peers import EXAMPLE, SERVER, PeerMissing
+from bench.engine.contenders.floor import Bare
+from bench.engine.contenders.peers import OLLAMA, PLAIN, PeerMissing, Peers
 from bench.engine.contenders.running import Field
 from bench.engine.contenders.shapes import Shape
-from bench.engine.generator import every_cpu
 from bench.engine.generator.neighbours import BESIDE_ONE, CONDITIONS, IDLE, rows
 from bench.results import Row
 from tests.support.bundles.tiny_models import write_generator
@@ -53,8 +51,8 @@ def _held(found: list[Row]) -> dict[str, list[bool | None]]:
 
 
 def test_bars_are_for_what_is_measured_beside_one_busy_process() -> None:
-    walls = _walls(quizglass=0.2) | {SERVER: _walls(x=0.5)["x"], EXAMPLE: _walls(x=0.3)["x"]}
-    found = rows("starter", _field("quizglass", SERVER, EXAMPLE), walls)
+    walls = _walls(quizglass=0.2) | {PLAIN: _walls(x=0.5)["x"], OLLAMA: _walls(x=0.3)["x"]}
+    found = rows("starter", _field("quizglass", PLAIN, OLLAMA), walls)
     # Twice as long as idle, faster than one peer and slower than the other.
     assert _held(found) == {
         "": [None] * 8,
@@ -65,21 +63,13 @@ def test_bars_are_for_what_is_measured_beside_one_busy_process() -> None:
 
 
 def test_a_peer_that_is_missing_leaves_the_others_rows() -> None:
-    found = rows("starter", _field("quizglass", EXAMPLE, missing={SERVER: "no compiler"}), _everybody())
+    found = rows("starter", _field("quizglass", OLLAMA, missing={PLAIN: "no compiler"}), _everybody())
     assert sum("no compiler" in row.peer for row in found) == len(CONDITIONS)
     assert all(row.ok for row in found if row.bar)
 
 
 def _everybody() -> Any:
-    return _walls(quizglass=0.2) | {EXAMPLE: _walls(x=0.9)["x"]}
-
-
-def test_a_build_is_compared_in_reading_and_in_writing() -> None:
-    mine, theirs = [Floor((0.5, 0.52), 2.0)] * 3, [Floor((0.5, 0.5), 1.9)] * 3
-    reading, writing = every_cpu.rows("starter", "zen4", mine, theirs)
-    assert (reading.ok, writing.ok) == (True, False)
-    assert reading.ratio == pytest.approx(1.02)
-    assert "zen4" in reading.name
+    return _walls(quizglass=0.2) | {OLLAMA: _walls(x=0.9)["x"]}
 
 
 async def test_busy_processes_compute_at_their_priority_and_end() -> None:
@@ -108,18 +98,16 @@ def _busy() -> list[int]:
     return running(os.getpid(), jobs.__file__)
 
 
-async def test_llama_cpp_alone_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:
+def test_llama_cpp_alone_reads_and_writes(tmp_path: Path) -> None:
     made = write_generator(tmp_path)
-    shape = Shape("tiny", made.model, Path(), 0)
-    bare = await BareProcess.start(Path(sys.executable), shape, 1, 256, 2, tmp_path / "log")
-    floor = await bare.measure(["What is it?", "Who made it?"], 4)
-    await bare.close()
+    bare = Bare(Shape("tiny", made.model, Path(), 0), 1, 256, 2)
+    floor = bare.measure(["What is it?", "Who made it?"], 4)
+    bare.close()
     assert len(floor.reading) == 2
     assert min(*floor.reading, floor.writing) > 0
-    assert bare.variant
 
 
-async def test_a_build_that_does_not_start_is_a_missing_peer(tmp_path: Path) -> None:
-    shape = Shape("tiny", tmp_path / "none.gguf", Path(), 0)
+async def test_a_model_that_does_not_load_is_a_missing_peer(tmp_path: Path) -> None:
+    shape = Shape("tiny", tmp_path / "none.gguf", tmp_path / "none.gguf", 0)
     with pytest.raises(PeerMissing, match="its log is"):
-        await BareProcess.start(Path(sys.executable), shape, 1, 256, 2, tmp_path / "log")
+        await Peers(tmp_path, 1, 256).start(PLAIN, shape)

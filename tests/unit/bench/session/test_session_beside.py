@@ -1,16 +1,12 @@
-"""What the peer of a session is sent, and where the wheel of llama.cpp that it runs comes from."""
+"""What the peer of a session is sent."""
 
 import asyncio
 import json
 from collections.abc import Sequence
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
-from bench.engine.contenders import peers
 from bench.session import beside, coaching
 from bench.session.cutting_proxy import cutting_proxy
 from quizglass_server.domain.turns import Picture, Vector
@@ -43,25 +39,6 @@ async def test_the_peer_gets_picture_and_dialogue_in_every_request_and_all_of_it
         assert first["content"][0]["image_url"]["url"] == "data:image/jpeg;base64,cGljdHVyZQ=="
         said = [text for at in range(count) for text in (f"answer {at + 1}", beside.LATER[at])]
         assert [each["content"] for each in rest] == said
-
-
-def test_the_peer_is_installed_from_the_projects_own_wheel_while_that_is_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wheel = tmp_path / "a folder" / "llama.whl"
-    told = json.dumps({"url": wheel.as_uri()})
-
-    class Installed:
-        def read_text(self, name: str) -> str | None:
-            return told if name == "direct_url.json" else None
-
-    monkeypatch.setattr(metadata, "distribution", lambda _: Installed())
-    assert peers._wheels() == []
-    wheel.parent.mkdir()
-    wheel.touch()
-    assert peers._wheels() == ["--find-links", str(wheel.parent)]
-    told = ""
-    assert peers._wheels() == []
 
 
 async def test_what_judging_adds_is_measured_on_pictures_that_no_cache_has_seen() -> None:

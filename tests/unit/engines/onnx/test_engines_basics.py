@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import sys
 import threading
@@ -15,7 +14,6 @@ import pytest
 
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.cache import BoundedCache
-from quizglass_server.engines.llama.link.log_lines import JsonLines, relay
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.providers import InputRange, choose, confirm, options
 from quizglass_server.errors import EngineFailed, SettingsError
@@ -219,16 +217,3 @@ def test_what_is_too_long_is_cut_from_the_longest_data(tmp_path: Path) -> None:
         *tokenizer.encode(template.render(query="q" * 10, passage="x" * 10))
     ]
     assert len(encode_within(tokenizer, prompt, [], 2)) == 4
-
-
-def test_a_childs_log_keeps_its_level(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG)
-    record = logging.LogRecord("some.logger", logging.ERROR, "", 0, "it %s", ("broke",), None)
-    relay(JsonLines().format(record).encode() + b"\n", logging.getLogger("parent"))
-    relay(b"GGML_ASSERT failed\n", logging.getLogger("parent"))
-    relay(b"[1]\n", logging.getLogger("parent"))
-    assert [(each.name, each.levelname, each.message) for each in caplog.records] == [
-        ("some.logger", "ERROR", "it broke"),
-        ("parent", "WARNING", "GGML_ASSERT failed"),
-        ("parent", "WARNING", "[1]"),
-    ]

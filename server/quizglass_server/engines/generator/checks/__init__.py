@@ -1,0 +1,1 @@
+"""What is looked at before anything is served: model files, the compiled library, and whether it computes right."""

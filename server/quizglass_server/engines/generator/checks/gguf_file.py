@@ -1,0 +1,177 @@
+"""What a GGUF file says of itself: its keys, and whether it is whole. No tensor is read.
+
+The file is a stranger's: sizes are checked before anything of that size is read or kept. Layout and numbers are those
+of ggml's `docs/gguf.md`, versions 2 and 3.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+_MAGIC = b"GGUF"
+_VERSIONS = (2, 3)
+_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING, _ARRAY = 8, 9
+_MOST_KEYS, _MOST_TENSORS, _MOST_ITEMS = 1 << 16, 1 << 20, 1 << 24
+_MOST_DIMENSIONS = 4
+_DEFAULT_ALIGNMENT = 32
+Scalar = str | int | float | bool
+Value = Scalar | list[str] | list[int] | list[float] | list[bool]
+
+
+class GgufError(ValueError):
+    """The file is no GGUF that can be used; the message says why, without the file's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class GgufTensor:
+    """A tensor's place in the file."""
+
+    name: str
+    shape: tuple[int, ...]
+    """Innermost dimension first."""
+    type: int
+    offset: int
+    """Bytes from the beginning of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class GgufFile:
+    """The head of a GGUF file."""
+
+    values: dict[str, Value]
+    tensors: tuple[GgufTensor, ...]
+    size: int
+    """Bytes of the whole file."""
+
+    @property
+    def architecture(self) -> str:
+        """llama, qwen2vl, clip, …; empty where the file does not say."""
+        return str(self.values.get("general.architecture", ""))
+
+    @property
+    def tensor_bytes(self) -> int:
+        """Bytes of all tensors, about."""
+        return self.size - min((tensor.offset for tensor in self.tensors), default=self.size)
+
+    def number(self, key: str, default: int = 0) -> int:
+        """The value of a key that is a whole number."""
+        value = self.values.get(key)
+        return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+    def strings(self, key: str) -> list[str]:
+        """The value of a key that is a list of strings; empty where there is none."""
+        value = self.values.get(key)
+        return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+    def numbers(self, key: str) -> list[int]:
+        """The value of a key that is a list of whole numbers, or one; empty where there is none."""
+        value = self.values.get(key)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return [value]
+        return [each for each in value if isinstance(each, int)] if isinstance(value, list) else []
+
+
+def read_gguf(path: Path) -> GgufFile:
+    """Read the head of a file.
+
+    Raises:
+        GgufError: it is no GGUF, of a version that is not known, or shorter than it says.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        if file.read(len(_MAGIC)) != _MAGIC:
+            raise GgufError("is no GGUF file; llama.cpp's convert_hf_to_gguf.py makes one")
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            try:
+                return _GgufReader(content).read()
+            except (struct.error, IndexError):
+                raise GgufError(f"is cut off after {len(content)} bytes; copy it again") from None
+            except UnicodeDecodeError:
+                raise GgufError("has a key or text that is not UTF-8; convert it again") from None
+
+
+class _GgufReader:
+    """Reads one file from its beginning."""
+
+    def __init__(self, content: mmap.mmap) -> None:
+        self._content = content
+        self._at = len(_MAGIC)
+
+    def read(self) -> GgufFile:
+        """The whole head."""
+        version: int = self._one("I")
+        if version not in _VERSIONS:
+            raise GgufError(f"is a GGUF of version {version}; this server reads versions 2 and 3")
+        tensors, keys = self._count(_MOST_TENSORS, "tensors"), self._count(_MOST_KEYS, "keys")
+        values = {self._text(): self._value() for _ in range(keys)}
+        heads = [self._tensor() for _ in range(tensors)]
+        step = values.get("general.alignment", _DEFAULT_ALIGNMENT)
+        alignment = step if isinstance(step, int) and step > 0 else _DEFAULT_ALIGNMENT
+        begin = -(-self._at // alignment) * alignment
+        size = len(self._content)
+        placed = tuple(GgufTensor(name, shape, kind, begin + offset) for name, shape, kind, offset in heads)
+        # The least that a tensor takes is a bit and a half a weight, whatever its type.
+        if any(tensor.offset + prod(tensor.shape) // 8 > size for tensor in placed):
+            raise GgufError(f"is cut off after {size} bytes; copy it again")
+        return GgufFile(values, placed, size)
+
+    def _tensor(self) -> tuple[str, tuple[int, ...], int, int]:
+        name = self._text()
+        dimensions: int = self._one("I")
+        if dimensions > _MOST_DIMENSIONS:
+            raise GgufError(f"has a tensor of {dimensions} dimensions; convert it again")
+        shape = self._some("Q", dimensions)
+        kind, offset = self._one("I"), self._one("Q")
+        return name, shape, kind, offset
+
+    def _value(self) -> Value:
+        kind: int = self._one("I")
+        if kind == _ARRAY:
+            return self._array()
+        return self._scalar(kind)
+
+    def _array(self) -> Value:
+        kind: int = self._one("I")
+        count = self._count(_MOST_ITEMS, "items in a list")
+        if kind == _STRING:
+            return [self._text() for _ in range(count)]
+        if kind not in _SCALARS:
+            raise GgufError(f"has a list of values of type {kind}, which is not known")
+        return list(self._some(_SCALARS[kind], count))
+
+    def _scalar(self, kind: int) -> Scalar:
+        if kind == _STRING:
+            return self._text()
+        if kind not in _SCALARS:
+            raise GgufError(f"has a value of type {kind}, which is not known")
+        value: Scalar = self._one(_SCALARS[kind])
+        return value
+
+    def _text(self) -> str:
+        length: int = self._one("Q")
+        end = self._at + length
+        if end > len(self._content):
+            raise IndexError
+        text = self._content[self._at : end]
+        self._at = end
+        return text.decode()
+
+    def _count(self, most: int, what: str) -> int:
+        count: int = self._one("Q")
+        if count > most:
+            raise GgufError(f"claims {count} {what}; convert it again")
+        return count
+
+    def _one(self, code: str):  # type: ignore[no-untyped-def]  # noqa: ANN202 - as the code says
+        return self._some(code, 1)[0]
+
+    def _some(self, code: str, count: int):  # type: ignore[no-untyped-def]  # noqa: ANN202
+        layout = struct.Struct(f"<{count}{code}")
+        found = layout.unpack_from(self._content, self._at)
+        self._at += layout.size
+        return found

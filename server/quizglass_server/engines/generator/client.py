@@ -1,0 +1,489 @@
+"""Typed calls to one llama-server: its native `/completion`, streamed.
+
+A client lives as long as its process. Leaving a call closes its connection, at which llama-server stops. Knows nothing
+of starting or restarting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from pathlib import Path
+from time import monotonic
+from typing import Any, NoReturn, TypeVar
+
+from cachetools import LRUCache
+
+from quizglass_server.engines.generator.connection import Address, ConnectionLost, HttpConnections, NotHttp, Response
+from quizglass_server.engines.generator.constraints import checked
+from quizglass_server.engines.generator.control_tokens import ControlTexts
+from quizglass_server.engines.generator.pictures import PictureFiles
+from quizglass_server.engines.generator.places import ServerPlaces, read_slots
+from quizglass_server.engines.generator.prompt import (
+    TURN,
+    Constraint,
+    ConstraintUnusable,
+    Finished,
+    Part,
+    PicturePart,
+    Piece,
+    PromptRefused,
+    TextPart,
+    Urgency,
+    Usage,
+)
+from quizglass_server.engines.generator.prompt_text import composed, with_markers
+from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost
+from quizglass_server.hashes import file_sha256
+from quizglass_server.scheduling.ledger import handed, text_size
+
+MAX_LABELS = 64
+_LIKELIEST, _ALL = 64, 1 << 20
+"""Tokens whose probabilities are asked for when labels are chosen from: first, and where a label is not among those."""
+_USUAL = {
+    "cache_prompt": True,
+    "temperature": 0,
+    "stream": True,
+    # So that it tells of each batch of a prompt: it looks then whether its client has left.
+    "return_progress": True,
+    "response_fields": ["stop", "stop_type", "tokens_evaluated", "tokens_predicted", "timings"],
+}
+_GARBAGE = "the generator failed: what it sends is no answer"
+_MOST_MESSAGE = 500
+_TEMPLATES = 512
+_HELD = "slots.json"
+T = TypeVar("T")
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """What has to be known of the model to put prompts to it."""
+
+    control: ControlTexts
+    """Every text that may be parsed as a special token, with `marker`."""
+    added: ControlTexts
+    """Those of them that are parsed in any text (user-defined tokens)."""
+    stop: tuple[str, ...] = ()
+    """Texts that end an answer."""
+    sees: bool = False
+    marker: str = "<__media__>"
+    """What stands for a picture in a prompt; llama-server makes it up anew at each start."""
+    begin: str = ""
+    """The text of the token that every prompt begins with; templates may have it too."""
+    begins: tuple[int, ...] = ()
+    """That token, which the server adds to prompts with pictures by itself."""
+
+
+class GeneratorClient:
+    """Calls to one process.
+
+    Args:
+        address: where it listens.
+        model: what it serves.
+        places: its slots, shared with nobody else.
+    """
+
+    def __init__(self, address: Address, model: ServedModel, places: ServerPlaces) -> None:
+        self.pulse = _Pulse()
+        self.on_lost: Callable[[], None] = lambda: None
+        """Called when the process has left in the middle, or cannot be reached."""
+        self._connections = HttpConnections(address)
+        self._model = model
+        self._places = places
+        self._pictures = PictureFiles()
+        self._labels: dict[str, tuple[int, ...]] = {}
+        self._templates: LRUCache[str, tuple[int, ...]] = LRUCache(_TEMPLATES)
+
+    def serve(self, model: ServedModel) -> None:
+        """Put prompts to this model from now on."""
+        self._model = model
+
+    async def generate(
+        self, prompt: Sequence[Part], max_tokens: int, urgency: Urgency = TURN, constraint: Constraint | None = None
+    ) -> AsyncGenerator[Piece | Finished, None]:
+        """Complete a prompt: pieces as they come, then the end. Closing it stops the engine.
+
+        Raises:
+            PromptRefused: the prompt does not fit the model.
+            ConstraintUnusable: the constraint cannot be used.
+            Overloaded: no room, or others leave no time before the deadline.
+            BudgetExceeded: the deadline passed before the first token.
+            EngineLost: the process died or hangs.
+            EngineFailed: llama.cpp failed on this request, or sends what is no answer.
+        """
+        if max_tokens < 1:
+            raise PromptRefused(f"max_tokens is {max_tokens}; at least 1 token must be asked for")
+        body: dict[str, Any] = {"n_predict": max_tokens, "n_probs": 1}
+        if constraint is None:
+            body |= {"stop": self._model.stop, "preserved_tokens": self._model.stop}
+        else:
+            body["grammar"] = checked(constraint)
+        written = 0
+        held: Piece | None = None
+        try:
+            async with aclosing(self._completed(prompt, body, urgency)) as events:
+                async for event in events:
+                    # The token that ends an answer comes as one without a text: known when the end has come.
+                    if held is not None and not (event.get("stop") and event.get("stop_type") != "limit"):
+                        written += 1
+                        yield held
+                    held = _piece(event)
+                    if held is not None and held.text:
+                        written += 1
+                        yield held
+                        held = None
+                    if event.get("stop"):
+                        reason = "length" if event.get("stop_type") == "limit" else "stop"
+                        yield Finished(reason, _usage(event))
+                        return
+        except BudgetExceeded:
+            if not written:
+                raise
+            yield Finished("deadline", Usage(0, generated_tokens=written))
+
+    async def choose(
+        self, prompt: Sequence[Part], labels: Sequence[str], urgency: Urgency = TURN
+    ) -> tuple[list[float], Usage]:
+        """Probability of each label as the continuation, by all its tokens, normalised over the labels.
+
+        Raises:
+            PromptRefused: as `generate`, or there are too many labels.
+            ConstraintUnusable: a label is empty or there twice.
+        """
+        tokens = await self._label_tokens(labels)
+        scores = [0.0] * len(labels)
+        usage = Usage(0)
+        for depth in range(max(map(len, tokens))):
+            begun = sorted({each[:depth] for each in tokens if len(each) > depth})
+            for head in begun:
+                here = {
+                    place: each[depth]
+                    for place, each in enumerate(tokens)
+                    if each[:depth] == head and len(each) > depth
+                }
+                logs, spent = await self._next_token(prompt, head, frozenset(here.values()), urgency)
+                usage = Usage(
+                    max(usage.prompt_tokens, spent.prompt_tokens), engine_us=usage.engine_us + spent.engine_us
+                )
+                for place, token in here.items():
+                    scores[place] += logs[token]
+        weights = [math.exp(score - max(scores)) for score in scores]
+        return [weight / sum(weights) for weight in weights], usage
+
+    async def prefill(self, prompt: Sequence[Part], urgency: Urgency) -> Usage:
+        """Read the beginning of later prompts; cancelling drops it. Errors as `generate`."""
+        usage = Usage(0)
+        async with aclosing(self._completed(prompt, {"n_predict": 0}, urgency)) as events:
+            async for event in events:
+                if event.get("stop"):
+                    usage = _usage(event)
+        return usage
+
+    async def alive(self) -> None:
+        """Return if the process answers; EngineLost or EngineFailed if not."""
+        await self.document("GET", "/health")
+
+    async def forget(self) -> None:
+        """Have it keep nothing of prompts and pictures so far; errors as `generate`."""
+        self._pictures.clear()
+        self._labels.clear()
+        self._places.forget()
+        for slot in self._places.slots:
+            await self.document("POST", f"/slots/{slot.number}?action=erase", {})
+
+    async def save(self, folder: Path) -> int:
+        """Write what its slots hold to files, with `slots.json` last: how many; errors as `generate`, and OSError.
+
+        Args:
+            folder: where the server saves slots.
+        """
+        hashes: dict[int, str] = {}
+        for slot in self._places.slots:
+            if slot.holds:
+                await self.document("POST", f"/slots/{slot.number}?action=save", {"filename": _slot_file(slot.number)})
+                hashes[slot.number] = await asyncio.to_thread(file_sha256, folder / _slot_file(slot.number))
+        if hashes:
+            (folder / _HELD).write_text(self._places.written(hashes), encoding="utf-8")
+        return len(hashes)
+
+    async def restore(self, folder: Path) -> int:
+        """Fill its slots with what `save` wrote, and remove it: how many; one that cannot be filled is empty.
+
+        Raises:
+            EngineLost: the process died of it.
+            EngineFailed: what was saved is damaged.
+        """
+        try:
+            held = read_slots((folder / _HELD).read_text(encoding="utf-8"))
+            for number, (_, sha256) in held.items():
+                found = await asyncio.to_thread(file_sha256, folder / _slot_file(number))
+                if found != sha256 or number not in range(len(self._places.slots)):
+                    raise ValueError(_slot_file(number))
+        except (OSError, ValueError) as error:
+            raise EngineFailed(f"what was saved is damaged: {error}") from error
+        for number, (parts, _) in held.items():
+            body = {"filename": _slot_file(number)}
+            with suppress(EngineFailed, PromptRefused):
+                await self.document("POST", f"/slots/{number}?action=restore", body)
+                self._places.slots[number].holds = parts
+            (folder / _slot_file(number)).unlink()
+        (folder / _HELD).unlink()
+        return sum(bool(slot.holds) for slot in self._places.slots)
+
+    async def document(self, method: str, path: str, body: Json | None = None) -> Json:
+        """A response that is one document. Raises EngineLost, EngineFailed, and PromptRefused where it is refused."""
+        async with self._asked(method, path, body) as response:
+            found = _parsed(await response.document())
+            if not response.ok:
+                _raise(found, response.status, constrained=False)
+            return found
+
+    def close(self) -> None:
+        """End its idle connections."""
+        self._connections.close()
+
+    async def _completed(
+        self, prompt: Sequence[Part], body: Json, urgency: Urgency, head: tuple[int, ...] = ()
+    ) -> AsyncGenerator[Json, None]:
+        """The events of one completion, in the slot that suits it; the last one has `stop`.
+
+        Args:
+            prompt: what is completed.
+            body: what is asked for.
+            urgency: how soon.
+            head: tokens behind the prompt, of the answer.
+        """
+        self._check(prompt)
+        asked = await self._asking(self._begun(prompt), head)
+        async with self._places.taken_by(prompt, urgency) as slot:
+            with self.pulse.counted():
+                handed("generator", sum(map(_size, prompt)))
+                whole = {**_USUAL, **body, "prompt": asked, "id_slot": slot.number}
+                async with aclosing(self._events(whole, urgency.deadline)) as events:
+                    async for event in events:
+                        yield event
+
+    def _begun(self, prompt: Sequence[Part]) -> Sequence[Part]:
+        """The prompt without the token that the server begins it with."""
+        begin, first = self._model.begin, prompt[0]
+        if begin and isinstance(first, TextPart) and first.trusted and first.text.startswith(begin):
+            return [replace(first, text=first.text.removeprefix(begin)), *prompt[1:]]
+        return prompt
+
+    async def _asking(self, prompt: Sequence[Part], head: tuple[int, ...]) -> Any:
+        """A prompt as the server takes it."""
+        pictures = [part for part in prompt if isinstance(part, PicturePart)]
+        if not pictures:
+            texts = [part for part in prompt if isinstance(part, TextPart)]
+            return [*self._model.begins, *[piece for part in texts for piece in await self._read(part)], *head]
+        text = with_markers(prompt, self._model.marker, self._model.control)
+        if head:
+            text += str((await self.document("POST", "/detokenize", {"tokens": head})).get("content", ""))
+        return {"prompt_string": text, "multimodal_data": [self._pictures.file(each) for each in pictures]}
+
+    async def _read(self, part: TextPart) -> Sequence[str | int]:
+        """A part of a prompt without pictures: tokens, or a text that spells no control token.
+
+        A list of texts alone would be as many prompts; every prompt has template text, which is tokens here.
+        """
+        text = composed(part.text)
+        if part.trusted:
+            if (known := self._templates.get(text)) is None:
+                known = self._templates[text] = await self._tokens(text, special=True)
+            return known
+        if self._model.control.found(text):
+            # Those that the vocabulary's maker added are parsed whatever is asked.
+            return await self._tokens(self._model.added.broken_up(text))
+        return [text]
+
+    async def _tokens(self, text: str, *, special: bool = False) -> tuple[int, ...]:
+        """Tokens of a text; none of them is a control token unless `special` says so."""
+        body = {"content": text, "add_special": False, "parse_special": special}
+        tokens = (await self.document("POST", "/tokenize", body)).get("tokens")
+        if not isinstance(tokens, list) or not all(isinstance(each, int) for each in tokens):
+            raise EngineFailed(_GARBAGE)
+        return tuple(tokens)
+
+    async def _label_tokens(self, labels: Sequence[str]) -> list[tuple[int, ...]]:
+        if not 0 < len(labels) <= MAX_LABELS:
+            raise PromptRefused(f"{len(labels)} labels; 1 to {MAX_LABELS} can be chosen from")
+        for label in labels:
+            if label and label not in self._labels:
+                if len(self._labels) > 16 * MAX_LABELS:
+                    self._labels.clear()
+                self._labels[label] = await self._tokens(self._model.added.broken_up(composed(label)))
+        found = [self._labels.get(label, ()) for label in labels]
+        for index, (label, tokens) in enumerate(zip(labels, found, strict=True)):
+            if not tokens:
+                raise ConstraintUnusable(f"labels[{index}] is empty")
+            if tokens in found[:index]:
+                raise ConstraintUnusable(f"labels[{index}]: {label!r} is there twice")
+        return found
+
+    async def _next_token(
+        self, prompt: Sequence[Part], head: tuple[int, ...], wanted: frozenset[int], urgency: Urgency
+    ) -> tuple[dict[int, float], Usage]:
+        """Logarithms of the probabilities of some tokens behind a prompt and the first tokens of labels."""
+        logs: dict[int, float] = {}
+        usage = Usage(0)
+        for count in (_LIKELIEST, _ALL):
+            body = {"n_predict": 1, "n_probs": count}
+            async with aclosing(self._completed(prompt, body, urgency, head)) as events:
+                async for event in events:
+                    logs = _logs(event) or logs
+                    if event.get("stop"):
+                        usage = _usage(event)
+            if wanted <= logs.keys():
+                break
+        least = min(logs.values(), default=0.0)
+        return {token: logs.get(token, least) for token in wanted}, usage
+
+    def _check(self, prompt: Sequence[Part]) -> None:
+        if not prompt:
+            raise PromptRefused("the prompt is empty; it must end with text")
+        for part in prompt:
+            if isinstance(part, PicturePart):
+                if not self._model.sees:
+                    raise PromptRefused(
+                        "there is a picture in the prompt, and this model reads text alone; leave it out"
+                    )
+                if len(part.rgb) != part.width * part.height * 3:
+                    raise PromptRefused(f"picture of {len(part.rgb)} bytes, not width x height x 3")
+
+    async def _events(self, body: Json, deadline: float | None) -> AsyncGenerator[Json, None]:
+        """Events of one request that is sent now; the last one is told when the response is complete."""
+        constrained = "grammar" in body
+        async with AsyncExitStack() as stack:
+            response = await _by(deadline, stack.enter_async_context(self._asked("POST", "/completion", body)))
+            if not response.ok:
+                _raise(_parsed(await _by(deadline, response.document())), response.status, constrained=constrained)
+            lines = await stack.enter_async_context(aclosing(response.lines()))
+            ended: Json | None = None
+            while (line := await _by(deadline, anext(lines, None))) is not None:
+                self.pulse.heard = monotonic()
+                if not line.startswith(b"data:"):
+                    continue
+                event = _parsed(line[5:])
+                if "error" in event:
+                    _raise(event, response.status, constrained=constrained)
+                if event.get("stop"):
+                    ended = event
+                else:
+                    yield event
+            if ended is None:
+                raise EngineFailed("the generator failed: its answer ended in the middle")
+            yield ended
+
+    @asynccontextmanager
+    async def _asked(self, method: str, path: str, body: Json | None = None) -> AsyncIterator[Response]:
+        """A request and its response, with the server's own errors."""
+        sent = b"" if body is None else json.dumps(body).encode()
+        try:
+            async with self._connections.request(method, path, sent) as response:
+                yield response
+        except ConnectionLost as error:
+            self.on_lost()
+            raise EngineLost("the generator process died; it is being restarted, ask again") from error
+        except NotHttp as error:
+            raise EngineFailed("the generator failed: what it sends is no HTTP response") from error
+
+
+class _Pulse:
+    """When the server was last heard while requests were under way."""
+
+    def __init__(self) -> None:
+        self.pending = 0
+        self.heard = monotonic()
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """A request is under way in the body."""
+        if not self.pending:
+            self.heard = monotonic()
+        self.pending += 1
+        try:
+            yield
+        finally:
+            self.pending -= 1
+
+
+async def _by(deadline: float | None, awaited: Awaitable[T]) -> T:
+    """What is awaited, or BudgetExceeded at the deadline."""
+    try:
+        async with asyncio.timeout(None if deadline is None else max(0.0, deadline - monotonic())):
+            return await awaited
+    except TimeoutError:
+        raise BudgetExceeded("the time ran out before the generator answered") from None
+
+
+def _piece(event: Json) -> Piece | None:
+    """The token that an event brings."""
+    try:
+        for token in event.get("completion_probabilities") or ():
+            return Piece(str(event.get("content", "")), min(1.0, math.exp(float(token["logprob"]))))
+    except (TypeError, ValueError, LookupError):
+        raise EngineFailed(_GARBAGE) from None
+    return None
+
+
+def _logs(event: Json) -> dict[int, float]:
+    """Logarithms of the probabilities of the likeliest tokens that an event brings, by token."""
+    try:
+        for token in event.get("completion_probabilities") or ():
+            return {int(each["id"]): float(each["logprob"]) for each in token["top_logprobs"]}
+    except (TypeError, ValueError, LookupError):
+        raise EngineFailed(_GARBAGE) from None
+    return {}
+
+
+def _usage(event: Json) -> Usage:
+    """What a request cost, as its last event says."""
+    try:
+        timings = event.get("timings") or {}
+        spent_ms = float(timings.get("prompt_ms", 0)) + float(timings.get("predicted_ms", 0))
+        reused = int(timings.get("cache_n", 0))
+        # The token that ends an answer is none of it.
+        written = int(event.get("tokens_predicted", 0)) - (event.get("stop_type") != "limit")
+        return Usage(int(event.get("tokens_evaluated", 0)), reused, max(0, written), round(1e3 * spent_ms))
+    except (TypeError, ValueError, AttributeError):
+        raise EngineFailed(_GARBAGE) from None
+
+
+def _parsed(text: bytes) -> Json:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise EngineFailed(_GARBAGE)
+    return found
+
+
+def _raise(event: Json, status: int, *, constrained: bool) -> NoReturn:
+    """A failure as llama-server tells of it, as one of ours."""
+    error = event.get("error")
+    error = error if isinstance(error, dict) else {}
+    message = str(error.get("message", f"status {status}"))[:_MOST_MESSAGE]
+    code = error.get("code", status)
+    if constrained and any(word in message for word in ("grammar", "sampler", "parse")):
+        raise ConstraintUnusable(f"the grammar cannot be used: {message}")
+    if code == HTTPStatus.BAD_REQUEST:
+        raise PromptRefused(message)
+    if code == HTTPStatus.SERVICE_UNAVAILABLE:
+        raise EngineLost(f"the generator process is not ready: {message}")
+    raise EngineFailed(f"the generator failed: {message}")
+
+
+def _slot_file(number: int) -> str:
+    return f"{number}.slot"
+
+
+def _size(part: Part) -> int:
+    """Bytes of a part of a prompt, as it is handed over."""
+    return len(part.rgb) if isinstance(part, PicturePart) else text_size(part.text)

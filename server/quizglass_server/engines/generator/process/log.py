@@ -1,0 +1,75 @@
+"""What llama-server writes: logged, and searched for why it failed and what it computes on."""
+
+from __future__ import annotations
+
+import logging
+import re
+import signal
+from asyncio import StreamReader
+from collections import deque
+
+_KEPT_LINES = 200
+_LEVELS = {"E": logging.WARNING, "W": logging.INFO}
+_LINE = re.compile(r"^(?:[\d.]+ )?([EWIDT]) (.*)$")
+_REASON = re.compile(r"error|fail|invalid|unknown|mismatch|unable|cannot|unsupported|not support", re.IGNORECASE)
+_LAST_REASONS = re.compile(r"exiting due to|failed to load model|error loading model:? *$")
+_OFFLOADED = re.compile(r"offloaded ([1-9]\d*)/")
+_LISTENING = re.compile(r"listening on https?://[^ ]*?:(\d+)")
+_UNKNOWN_FLAG = re.compile(r"invalid argument: (\S+)")
+_MOST_REASON = 300
+logger = logging.getLogger("quizglass_server.engines.generator")
+
+
+class LogTail:
+    """The last lines of one process."""
+
+    def __init__(self) -> None:
+        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self.on_gpu = False
+        """Whether it said that layers of the model are on a device."""
+        self.port = 0
+        """What it said that it listens on; 0: it has not."""
+        self.unknown_flag = ""
+        """One of our flags that it does not know."""
+
+    async def read(self, output: StreamReader) -> None:
+        """Log and keep what a process writes, until it ends."""
+        while True:
+            try:
+                line = await output.readline()
+            except ValueError:  # longer than is kept of a line
+                continue
+            if not line:
+                return
+            self._take(line.decode("utf-8", "replace").strip())
+
+    def reason(self) -> str:
+        """The first line that tells of a failure; empty where none does."""
+        told = [line for line in self._lines if _REASON.search(line)]
+        best = [line for line in told if not _LAST_REASONS.search(line)] or told
+        return best[0][:_MOST_REASON] if best else ""
+
+    def mentions(self, text: str) -> bool:
+        """Whether a line has this text."""
+        return any(text in line for line in self._lines)
+
+    def _take(self, text: str) -> None:
+        if not text:
+            return
+        found = _LINE.match(text)
+        level, line = (found[1], found[2]) if found else ("I", text)
+        self._lines.append(line)
+        self.on_gpu = self.on_gpu or _OFFLOADED.search(line) is not None
+        if (port := _LISTENING.search(line)) is not None:
+            self.port = int(port[1])
+        if (flag := _UNKNOWN_FLAG.search(line)) is not None:
+            self.unknown_flag = flag[1]
+        logger.log(_LEVELS.get(level, logging.DEBUG), "llama-server: %s", line)
+
+
+def exit_words(status: int | None) -> str:
+    """An exit status in words."""
+    if status is None or status >= 0:
+        return f"exit status {status}"
+    name = signal.strsignal(-status)
+    return f"signal {-status}" + (f": {name}" if name else "")

@@ -1,0 +1,93 @@
+"""What a generator process is started with, and llama-server's command line made from it."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from quizglass_server.config.options import BatchOptions
+from quizglass_server.engines.generator.process.breaker import BreakerOptions
+from quizglass_server.engines.generator.process.programs import Program
+from quizglass_server.engines.generator.process.watch import WatchOptions
+
+_BATCH = 512
+"""Tokens of a prompt that are read in one step; a step that has begun is not stopped."""
+_FOREIGN = ("LLAMA_", "AIP_", "HF_", "MODEL_ENDPOINT")
+"""Beginnings of the names of variables that llama-server would take settings from."""
+_OPENMP = {"OMP_WAIT_POLICY": "passive"}
+"""Threads that spin lose a core to other programs now and then, and all others wait for them: seconds were measured."""
+
+
+@dataclass(frozen=True)
+class ProcessOptions(BatchOptions):
+    """What the generator process loads and how long its users wait."""
+
+    model: Path
+    projector: Path | None
+    """None: the model reads no pictures."""
+    context: int
+    """Tokens of one prompt with its answer."""
+    sequences: int = 4
+    """How many whole contexts the KV cache has room for."""
+    threads: int = 1
+    stop: tuple[str, ...] = ()
+    """Texts that end an answer."""
+    program: Program | None = None
+    """None: whichever is installed."""
+    load_timeout_s: float = 300.0
+    restart_wait_s: float = 10.0
+    """How long a request waits for a process that is being restarted."""
+    save_wait_s: float = 5.0
+    close_wait_s: float = 2.0
+    watch: WatchOptions = field(default_factory=WatchOptions)
+    breaker: BreakerOptions = field(default_factory=BreakerOptions)
+
+    @property
+    def cells(self) -> int:
+        """Cells of the KV cache, shared by all slots."""
+        return max(self.generator_cells or self.context * self.sequences, self.context)
+
+    def flags(self, folder: Path, host: str, port: int, *, repack: bool) -> list[str]:
+        """llama-server's flags.
+
+        Args:
+            folder: where it may write what its slots hold.
+            host: what it listens on: the path of a Unix socket, or an address.
+            port: with an address.
+            repack: whether weights may be kept in the order that the CPU's fastest instructions want.
+        """
+        projector = [] if self.projector is None else ["--mmproj", str(self.projector.absolute())]
+        return [
+            *("--model", str(self.model.absolute()), *projector),
+            *("--host", host, "--port", str(port)),
+            *("--parallel", str(self.generator_batch), "--kv-unified"),
+            *("--ctx-size", str(self.cells), "--kv-unified-per-slot", str(self.context)),
+            *("--batch-size", str(_BATCH), "--ubatch-size", str(_BATCH)),
+            *("--threads", str(self.threads), "--threads-batch", str(self.threads), "--poll", "0"),
+            # What slots hold is all that is kept, so that it can be forgotten.
+            *("--cache-ram", "0", "--slot-save-path", f"{folder}/"),
+            *("--offline", "--no-ui", "--no-slots", "--no-context-shift"),
+            *("--log-verbosity", "3", "--log-colors", "off"),
+            *([] if repack else ["--no-repack"]),
+        ]
+
+
+def environment(key: str = "") -> dict[str, str]:
+    """The process's variables: this one's, without those that would change what it does.
+
+    Args:
+        key: what its callers have to know, where others can connect to it; here it is seen by this user alone.
+    """
+    own: Mapping[str, str] = os.environ
+    kept = {name: value for name, value in own.items() if not name.startswith(_FOREIGN)}
+    return {**_OPENMP, **kept, "HF_HUB_OFFLINE": "1", **({"LLAMA_API_KEY": key} if key else {})}
+
+
+def log_line(text: str, logger: logging.Logger) -> None:
+    """Log a line of llama-server: time, a letter for its level, then what it says."""
+    parts = text.split(maxsplit=2)
+    level = {"E": logging.WARNING, "W": logging.INFO}.get(parts[1] if len(parts) > 1 else "", logging.DEBUG)
+    logger.log(level, "llama-server: %s", text)

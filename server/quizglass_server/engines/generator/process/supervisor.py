@@ -1,0 +1,284 @@
+"""Keeps a generator process serving: notices its death or hang at once, and starts the next one.
+
+A request that finds no process waits a moment for the next one; a request that was running when the process died is
+told so immediately; while the breaker is open, requests are refused at once. Knows nothing of prompts or turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from math import ceil
+from pathlib import Path
+from time import monotonic
+
+from quizglass_server.engines.generator.client import GeneratorClient
+from quizglass_server.engines.generator.process.breaker import Breaker, BreakerState
+from quizglass_server.engines.generator.process.launcher import Launcher, Life
+from quizglass_server.engines.generator.process.options import ProcessOptions
+from quizglass_server.engines.generator.process.programs import Program
+from quizglass_server.engines.generator.process.state import StateDirectory
+from quizglass_server.engines.generator.process.watch import Signs, hang, processor_s
+from quizglass_server.errors import EngineFailed, EngineLost, QuizglassError
+
+_LEAST_RETRY_S = 0.5
+"""Nobody is told to come back sooner: a process takes that long to start."""
+logger = logging.getLogger(__name__)
+
+
+class GeneratorProcess:
+    """A generator process that is replaced whenever it dies or hangs."""
+
+    def __init__(self, options: ProcessOptions, state: StateDirectory | None = None) -> None:
+        """Make it; `start` starts it.
+
+        Args:
+            options: what to load and how patient to be.
+            state: where kept prompts outlive an orderly end; None: nowhere.
+        """
+        self._options = options
+        self._state = state
+        self._launcher = Launcher(options)
+        self._breaker = Breaker(options.breaker)
+        self._life: Life | None = None
+        self._changed = asyncio.Event()
+        self._supervision: asyncio.Task[None] | None = None
+        self._executor = "cpu"
+        self._start_s = _LEAST_RETRY_S
+        self._probing_since = 0.0
+        self.on_change: Callable[[], None] = lambda: None
+        """Called whenever `ready` may have changed."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether a process is serving right now."""
+        return self._life is not None
+
+    @property
+    def breaker(self) -> BreakerState:
+        """Whether deaths are few enough to go on."""
+        return self._breaker.state
+
+    @property
+    def description(self) -> str:
+        """What the model calls itself; empty while no process is serving."""
+        return self._life.description if self._life else ""
+
+    @property
+    def executor(self) -> str:
+        """What the model runs on: cpu or gpu."""
+        return self._executor
+
+    @property
+    def program(self) -> Program | None:
+        """The llama-server that is started; None before the first start."""
+        return self._launcher.program
+
+    @property
+    def notice(self) -> str:
+        """Why it is slower than it could be, and what to do; empty when it is not."""
+        return self._launcher.notice
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the process that is serving."""
+        return self._life.process.pid if self._life else None
+
+    async def start(self) -> None:
+        """Start the process and wait until it serves.
+
+        Raises:
+            BundleError: a model file cannot be loaded.
+            EngineFailed: the process died or did not answer while loading.
+        """
+        try:
+            life = await self._first()
+        except OSError as error:
+            self._launcher.close()
+            raise EngineFailed(f"the generator process cannot be started: {error.strerror}") from error
+        except BaseException:
+            self._launcher.close()
+            raise
+        self._serve(life)
+        self._supervision = asyncio.create_task(self._supervise(life), name="generator supervision")
+
+    async def client(self, deadline: float | None = None) -> GeneratorClient:
+        """The calls of the process that serves, after waiting for it for a moment if there is none; for one call.
+
+        Args:
+            deadline: `time.monotonic()` after which nobody waits for it any more; None: there is none.
+
+        Raises:
+            EngineLost: no process serves, or will soon enough.
+        """
+        wait_s = self._options.restart_wait_s
+        if deadline is not None:
+            wait_s = min(wait_s, deadline - monotonic())
+        try:
+            async with asyncio.timeout(wait_s):
+                while self._life is None:
+                    if self._supervision is None or self._supervision.done():
+                        raise EngineLost("the generator process is not running")
+                    if self._breaker.state is not BreakerState.CLOSED:
+                        raise self._refusal()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise EngineLost("the generator process is being restarted; ask again in a moment") from None
+        return self._life.client
+
+    async def forget(self) -> None:
+        """Keep nothing of prompts and pictures so far, in memory or in files; a process that dies keeps nothing.
+
+        Raises:
+            EngineFailed: llama.cpp failed.
+        """
+        if self._life is not None:
+            with suppress(EngineLost):
+                await self._life.client.forget()
+        if self._state is not None:
+            await asyncio.to_thread(self._state.clear)
+
+    async def close(self) -> None:
+        """End supervision and process. What still runs on it, or waits for the next one, gets EngineLost."""
+        if self._supervision is not None:
+            self._supervision.cancel()
+            await asyncio.wait({self._supervision})
+        life, self._life = self._life, None
+        self._announce()
+        if life is not None:
+            await self._save(life)
+            await life.end(self._options.close_wait_s)
+        self._launcher.close()
+
+    def _refusal(self) -> EngineLost:
+        """For a request that comes while nothing is tried, or while a probe is being started."""
+        if self._breaker.state is BreakerState.HALF_OPEN:
+            left = max(self._start_s - (monotonic() - self._probing_since), self._breaker.retry_after_s)
+            what = "is being tried again; ask again"
+        else:
+            left, what = self._breaker.retry_after_s, "is paused; next attempt"
+        left = max(left, _LEAST_RETRY_S)
+        return EngineLost(
+            f"the generator process died {self._breaker.recent_deaths} times in short order and {what} in "
+            f"{ceil(left)} s, see the server's log for the reason",
+            retry_after_s=left,
+        )
+
+    async def _first(self) -> Life:
+        """The first process, with the state of the last run where it can be restored."""
+        saved = None if self._state is None else await asyncio.to_thread(self._state.take)
+        if self._state is None or saved is None:
+            return await self._launch()
+        try:
+            return await self._launch(saved)
+        except EngineFailed as error:
+            logger.warning("the generator's saved state is left out: %s", error.message)
+            return await self._launch()
+        finally:
+            await asyncio.to_thread(self._state.taken)
+
+    async def _launch(self, restore: Path | None = None) -> Life:
+        began = self._probing_since = monotonic()
+        life = await self._launcher.launch(restore)
+        self._start_s = monotonic() - began
+        self._executor = life.executor
+        return life
+
+    async def _supervise(self, life: Life) -> None:
+        """Serve one life after the other, for ever."""
+        while True:
+            await self._outlive(life)
+            life = await self._next(self._breaker.died())
+            self._serve(life)
+
+    async def _next(self, wait_s: float) -> Life:
+        """The next process that starts; the first attempt is made in `wait_s` seconds."""
+        while True:
+            if self._breaker.state is BreakerState.OPEN:
+                logger.error(
+                    "the generator process died %d times within %.0f s; requests are refused, next attempt in %.0f s",
+                    self._breaker.recent_deaths,
+                    self._options.breaker.window_s,
+                    wait_s,
+                )
+            self._announce()
+            await asyncio.sleep(wait_s)
+            self._breaker.probe()
+            try:
+                return await self._launch()
+            except OSError as error:
+                wait_s = self._breaker.not_started()
+                logger.error("the generator process cannot be started: %s; next attempt in %.1f s", error, wait_s)
+            except Exception as error:  # whatever it is, the next attempt may work, and without one none ever does
+                logger.error(
+                    "the generator process cannot be restarted: %s",
+                    error,
+                    exc_info=not isinstance(error, QuizglassError),
+                )
+                wait_s = self._breaker.died()
+
+    async def _outlive(self, life: Life) -> None:
+        """Watch a process until it has ended, killing it when it hangs."""
+        watching = asyncio.create_task(self._watch(life), name="generator watch")
+        ended = asyncio.ensure_future(life.process.wait())
+        try:
+            if not (await asyncio.wait({ended}, timeout=self._options.breaker.steady_s))[0]:
+                self._breaker.steady()
+                await asyncio.wait({ended})
+        finally:
+            watching.cancel()
+            ended.cancel()
+        self._retire(life)
+        logger.error("the generator process died (%s); restarting it", life.how())
+        await life.bury()
+        self._launcher.died(life.process.returncode)
+
+    async def _watch(self, life: Life) -> None:
+        """End a process that hangs."""
+        pulse, pid = life.client.pulse, life.process.pid
+
+        def signs() -> Signs:
+            return Signs(pulse.pending, pulse.heard, processor_s(pid))
+
+        life.fate = f"hang: {await hang(life.client.alive, signs, self._options.watch)}"
+        self._retire(life)
+        life.kill()
+
+    async def _save(self, life: Life) -> None:
+        """Keep what slots hold for the next run; a server that stops says what went wrong and stops."""
+        if self._state is None:
+            return
+        try:
+            directory = await asyncio.to_thread(self._state.begin)
+            async with asyncio.timeout(self._options.save_wait_s):
+                count = await life.saved_to(directory)
+            if not count:
+                await asyncio.to_thread(self._state.clear)
+                return
+            await asyncio.to_thread(self._state.commit)
+            logger.info("%d kept prompts of the generator are saved", count)
+        except (QuizglassError, OSError, TimeoutError) as error:
+            logger.warning("the generator's state is not saved: %s", error or "it took too long")
+
+    def _serve(self, life: Life) -> None:
+        def lost() -> None:
+            """No request may use this process any more; one that lives but cannot be reached is ended."""
+            self._retire(life)
+            life.kill()
+
+        life.client.on_lost = lost
+        self._life = life
+        self._announce()
+
+    def _retire(self, life: Life) -> None:
+        if self._life is life:
+            self._life = None
+            self._announce()
+
+    def _announce(self) -> None:
+        """Wake whoever waits for a change."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+        self.on_change()

@@ -1,0 +1,149 @@
+"""Who goes first at the generator, who is refused, and which slot a prompt gets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from time import monotonic
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quizglass_server.engines.generator.places import ServerPlaces, read_slots
+from quizglass_server.engines.generator.prompt import BACKGROUND, TURN, Part, PicturePart, TextPart, Urgency
+from quizglass_server.errors import BudgetExceeded, Overloaded
+
+PROMPT = [TextPart("What is this?", trusted=True)]
+
+
+def picture(number: int) -> PicturePart:
+    return PicturePart(bytes([number]) * 32, 1, 1, b"rgb")
+
+
+async def test_turns_go_before_guesses_those_ahead_first_and_then_the_nearest_deadline() -> None:
+    places, order = ServerPlaces(1, 64), list[str]()
+    now = monotonic()
+
+    async def ask(name: str, urgency: Urgency) -> None:
+        async with places.taken_by(PROMPT, urgency):
+            order.append(name)
+
+    async with places.taken_by(PROMPT, TURN):
+        asked = {
+            "guess": BACKGROUND,
+            "turn": TURN,
+            "later": Urgency(deadline=now + 900),
+            "sooner": Urgency(deadline=now + 800),
+            "ahead": Urgency(ahead=True),
+        }
+        waiting = [asyncio.create_task(ask(name, urgency)) for name, urgency in asked.items()]
+        await asyncio.sleep(0)
+    await asyncio.gather(*waiting)
+    assert order == ["ahead", "sooner", "later", "turn", "guess"]
+
+
+async def test_a_guess_waits_until_no_turn_is_served_though_there_is_room() -> None:
+    places = ServerPlaces(4, 64)
+    begun = asyncio.Event()
+
+    async def guess() -> None:
+        async with places.taken_by(PROMPT, BACKGROUND):
+            begun.set()
+
+    async with places.taken_by(PROMPT, TURN):
+        guessing = asyncio.create_task(guess())
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not begun.is_set()
+    await guessing
+    assert places.taken == 0
+
+
+async def test_what_cannot_be_served_in_time_or_finds_the_queue_full_is_refused() -> None:
+    places = ServerPlaces(1, 1)
+    with pytest.raises(BudgetExceeded):
+        async with places.taken_by(PROMPT, Urgency(deadline=monotonic() - 1)):
+            pass
+    async with places.taken_by(PROMPT, TURN):
+        waiting = asyncio.create_task(_take(places, TURN))
+        await asyncio.sleep(0)
+        with pytest.raises(Overloaded, match="1 requests wait already") as refused:
+            await _take(places, TURN)
+        assert refused.value.retry_after_s is not None
+        assert refused.value.retry_after_s > 0
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        with pytest.raises(Overloaded, match="no time before the deadline"):
+            await _take(places, Urgency(deadline=monotonic() + 0.01))
+    await _take(places, TURN)
+    assert places.taken == 0
+
+
+async def _take(places: ServerPlaces, urgency: Urgency) -> None:
+    async with places.taken_by(PROMPT, urgency):
+        pass
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.booleans()), max_size=24))
+def test_whatever_comes_and_leaves_no_slot_is_lost_and_none_is_given_twice(
+    requests: list[tuple[int, bool, bool]],
+) -> None:
+    async def run() -> None:
+        places, using = ServerPlaces(2, 64), set[int]()
+
+        async def ask(turns: int, background: bool) -> None:
+            async with places.taken_by(PROMPT, BACKGROUND if background else TURN) as slot:
+                assert slot.number not in using
+                using.add(slot.number)
+                try:
+                    for _ in range(turns):
+                        await asyncio.sleep(0)
+                finally:
+                    using.discard(slot.number)
+
+        tasks = [asyncio.create_task(ask(turns, background)) for turns, background, _ in requests]
+        await asyncio.sleep(0)
+        for task, (_, _, leaves) in zip(tasks, requests, strict=True):
+            if leaves:
+                task.cancel()
+        async with asyncio.timeout(30):
+            await asyncio.gather(*tasks, return_exceptions=True)
+        assert places.taken == 0
+
+    asyncio.run(run())
+
+
+async def test_a_prompt_gets_the_slot_that_holds_its_beginning_and_else_the_one_unused_longest() -> None:
+    places = ServerPlaces(3, 8)
+
+    async def slot(*prompt: Part) -> int:
+        async with places.taken_by(prompt, TURN) as found:
+            return found.number
+
+    template = TextPart("<user>", trusted=True)
+    first = await slot(template, picture(1), TextPart("What is it?", trusted=False))
+    second = await slot(template, picture(2), TextPart("What is it?", trusted=False))
+    assert first != second, "a few words in common are no reason to lose a picture"
+    assert await slot(template, picture(1), TextPart("Who made it?" * 50, trusted=False)) == first
+    assert await slot(template, picture(2), TextPart("Who made it?", trusted=False)) == second
+    third = await slot(template, picture(3), TextPart("Who made it?", trusted=False))
+    assert len({first, second, third}) == 3
+    assert await slot(template, picture(4)) == first, "the one that was used least recently"
+    places.forget()
+    assert all(not each.holds for each in places.slots)
+
+
+async def test_what_slots_hold_is_written_and_read_back_without_pixels() -> None:
+    places = ServerPlaces(2, 8)
+    prompt: Sequence[Part] = [TextPart("é", trusted=True), picture(1), TextPart("?", trusted=False)]
+    async with places.taken_by(prompt, TURN) as slot:
+        number = slot.number
+    assert places.slots[number].shared(prompt) > 1000
+    (parts, sha256) = read_slots(places.written({number: "ab"}))[number]
+    assert sha256 == "ab"
+    assert parts == places.slots[number].holds
+    for damaged in ("", "1", "[1]", '{"a": 1}', '[[0, "ab", [1, 2, 3]]]'):
+        with pytest.raises(ValueError, match=r"."):
+            read_slots(damaged)
