@@ -126,7 +126,7 @@ class _Talk:
         self._arguments = arguments
         by_segments = _output(arguments) != OutputProfile()
         whole = arguments.explain or by_segments
-        self._view = TurnView(stdout(), segments=by_segments) if whole else AnswerView(stdout())
+        self._view = TurnView(stdout(), segments=by_segments) if whole else AnswerView(stdout(), say)
         self._frame = b""
         self._turn: AsyncTurn | None = None
         self._telling: asyncio.Task[None] | None = None
