@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
+from hashlib import sha256
 from types import TracebackType
 from typing import Any, Self, Unpack
 
@@ -241,10 +242,11 @@ class AsyncClient:
         return None
 
     async def _joined(self, entry: Entry, pictures: Sequence[PictureLike]) -> list[bytes]:
-        """The stored pictures of an entry and behind them new ones, each once."""
-        stored = [await self.get_picture(digest) for digest in entry.picture_sha256]
-        fresh = [await encode_on_thread(picture, await self._side()) for picture in pictures]
-        return list(dict.fromkeys((*stored, *fresh)))
+        """The stored pictures of an entry and behind them new ones, each once; those that are both are not fetched."""
+        encoded = [await encode_on_thread(picture, await self._side()) for picture in pictures]
+        fresh = {sha256(picture).digest(): picture for picture in encoded}
+        stored = [fresh.pop(digest, b"") or await self.get_picture(digest) for digest in entry.picture_sha256]
+        return [*stored, *fresh.values()]
 
     async def get_entry(self, entry_id: str) -> Entry:
         """One entry, without picture bytes.

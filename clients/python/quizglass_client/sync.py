@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
+from hashlib import sha256
 from types import TracebackType
 from typing import Any, Self, Unpack
 
@@ -236,10 +237,11 @@ class Client:
         return None
 
     def _joined(self, entry: Entry, pictures: Sequence[PictureLike]) -> list[bytes]:
-        """The stored pictures of an entry and behind them new ones, each once."""
-        stored = [self.get_picture(digest) for digest in entry.picture_sha256]
-        fresh = [encode(picture, self._side()) for picture in pictures]
-        return list(dict.fromkeys((*stored, *fresh)))
+        """The stored pictures of an entry and behind them new ones, each once; those that are both are not fetched."""
+        encoded = [encode(picture, self._side()) for picture in pictures]
+        fresh = {sha256(picture).digest(): picture for picture in encoded}
+        stored = [fresh.pop(digest, b"") or self.get_picture(digest) for digest in entry.picture_sha256]
+        return [*stored, *fresh.values()]
 
     def get_entry(self, entry_id: str) -> Entry:
         """One entry, without picture bytes.

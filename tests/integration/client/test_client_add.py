@@ -9,6 +9,7 @@ import pytest
 from quizglass_client import Client
 from quizglass_client.cli import main
 from quizglass_client.errors import InvalidRequest
+from quizglass_server.errors import NotSupported
 from tests.support.client_runs import knowledge_command
 from tests.support.rpc_fakes import png
 
@@ -156,6 +157,17 @@ def test_an_entry_of_a_folder_is_deleted_by_the_name_of_its_file(stage, photo: P
     assert "did you mean blue-mug.png-" in knowledge("get", "blue mug")[2]
     assert knowledge("delete", "blue mug.png")[0] == 0
     assert stage.knowledge.entries == {}
+
+
+def test_a_text_is_corrected_where_the_server_keeps_no_pictures(stage, added, photo: Path) -> None:
+    async def none(digest: bytes) -> bytes:
+        raise NotSupported("milvus", "there are no pictures, only their vectors")
+
+    stage.knowledge.picture = none
+    added(photo, NOTE)
+    assert added(photo, "Water it every two weeks.")[1]["updated"]
+    (entry,) = stage.knowledge.entries.values()
+    assert (entry.text, len(entry.picture_sha256)) == ("Water it every two weeks.", 1)
 
 
 def test_programs_add_the_same_way(stage, photo: Path) -> None:
