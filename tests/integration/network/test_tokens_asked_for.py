@@ -173,6 +173,18 @@ async def test_a_turn_that_remembers_or_recalls_needs_the_memory_too(served, giv
             await session.answer("What?", png(), remember=True)
 
 
+async def test_an_address_that_fails_again_and_again_over_http_is_held_off_and_no_other(served, given):
+    async def status(source, text):
+        async with await Wire.to(served, source) as wire, asyncio.timeout(60):
+            return await wire.ask("GET", "/v1/models", headers=bearer(text))
+
+    while (answer := await status("127.0.0.2", NEVER_GIVEN)).status == 401:
+        pass
+    assert (answer.status, answer.headers["retry-after"]) == (429, "3")
+    assert (await status("127.0.0.2", given.texts["ask"])).status == 200
+    assert (await status("127.0.0.3", NEVER_GIVEN)).status == 401
+
+
 async def revoked(served, given, name):
     given.file.revoke(name)
     await taken_up(served, given.texts[name], valid=False)

@@ -22,9 +22,9 @@ from quizglass_server.web.listener import open_listener
 from tests.support.gate import Gate
 from tests.support.knowledge.fakes import open_base
 from tests.support.knowledge.memory_stage import remembering, saw
-from tests.support.rpc_fakes import Stage, serve_stage
+from tests.support.rpc_fakes import EVENTS, Stage, serve_stage
 from tests.support.sessions.session_links import eventually
-from tests.support.web import JSON, WebStage, Wire
+from tests.support.web import CHAT, JSON, WebStage, Wire, ask, web_serving
 
 Lines = Callable[[], list[dict]]
 
@@ -129,6 +129,23 @@ async def test_the_caller_is_named_by_its_token_which_is_not_shown(tmp_path, lin
         ("knowledge compacted", "glasses"),
     ]
     assert text not in json.dumps(lines())
+
+
+async def test_whoever_chats_is_named_too(tmp_path, lines):
+    text, token = made("glasses", Permission, None)
+    TokenFile(tmp_path / "tokens").add(token)
+
+    async def logging_script(turn, policy, budget):
+        logging.getLogger("turns").info("asked", extra={"count": 1})
+        yield EVENTS[-1]
+
+    async with web_serving(tmp_path, tokens=tmp_path / "tokens") as served:
+        served.stage.assistant.script = logging_script
+        body = json.dumps({"model": "quizglass", "messages": [{"role": "user", "content": "What?"}]}).encode()
+        headers = {**JSON, "authorization": f"Bearer {text}"}
+        assert (await ask(served, "POST", CHAT, body, headers)).status == 200
+    (line,) = lines()
+    assert (line["caller"], line["peer"].rpartition(":")[0]) == ("glasses", "127.0.0.1")
 
 
 async def test_what_was_added_before_an_import_broke_off_is_logged(tmp_path, lines):

@@ -16,7 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from quizglass_server.errors import Overloaded
 from quizglass_server.rpc.transport.proxies import Proxies
-from quizglass_server.scheduling.clients import Client
+from quizglass_server.scheduling.clients import Client, address_group
 from quizglass_server.scheduling.places import Place, Places
 from quizglass_server.web.http.asgi import Scope
 
@@ -112,6 +112,12 @@ class Connection(H11Protocol):
         """The client of a request, given the values of its header `X-Forwarded-For`."""
         host, port = self.client or ("unknown", 0)
         return self._proxies.client(host, f"web {host} {port}", forwarded)
+
+    def named(self, client: Client) -> tuple[str, str]:
+        """Its address and port as logs have them, and the address that it asks for where that is another."""
+        host, port = self.client or ("unknown", 0)
+        peer = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        return peer, client.address if client.address != address_group(host) else ""
 
     def admit(self, client: Client) -> None:
         """Begin a request of a client.

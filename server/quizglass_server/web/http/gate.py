@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
+from math import ceil
 
+from quizglass_server.config.logs import set_peer
 from quizglass_server.errors import NotPermitted, Overloaded, Unauthenticated, reported
 from quizglass_server.network.login import Login, Logins, logged_in
 from quizglass_server.network.permissions import needs
@@ -101,10 +103,13 @@ class Gate:
                 await self._preflight(scope, reply)
                 return
             receiving = self._bodies.receiving(receive, route.most_bytes, stream=route.stream)
-            with asked_by(client), logged_in(self._login(scope)), receiving as body:
-                body.whole = reply.whole
-                reply.body = body
-                await self._answer(route, scope, _Held(connection, route, body, reply))
+            with asked_by(client):
+                login = self._login(scope)
+                set_peer(*connection.named(client), login.name)
+                with logged_in(login), receiving as body:
+                    body.whole = reply.whole
+                    reply.body = body
+                    await self._answer(route, scope, _Held(connection, route, body, reply))
         except TurnedAway as refusal:
             await _refuse(refusal, scope, receive, reply)
         except Gone:
@@ -122,7 +127,9 @@ class Gate:
         try:
             return self._logins.enter(header(scope, b"authorization"), self._needs[scope["path"]])
         except (Unauthenticated, NotPermitted, Overloaded) as refusal:
-            headers = (_CHALLENGE,) if isinstance(refusal, Unauthenticated) else ()
+            headers = [_CHALLENGE] if isinstance(refusal, Unauthenticated) else []
+            if refusal.retry_after_s is not None:
+                headers.append((b"retry-after", str(ceil(refusal.retry_after_s)).encode()))
             raise TurnedAway(http_status(refusal), refusal.message, headers) from None
 
     async def _answer(self, route: Route, scope: Scope, held: _Held) -> None:
