@@ -1,8 +1,9 @@
 """Builds a server from its settings, serves, and stops it gracefully.
 
 Started in the order bundle, models, decoder, knowledge, memory, gRPC, HTTP; stopped in the opposite one: health says
-NOT_SERVING, running turns drain, then the memory and the knowledge store close, then the engines end. Whether the
-addresses can be listened on and the stores be opened is looked at before the models are loaded, which takes longest.
+NOT_SERVING, for `withdraw_s` calls are still taken, running turns drain, then the memory and the knowledge store close,
+then the engines end. Whether the addresses can be listened on and the stores be opened is looked at before the models
+are loaded, which takes longest.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from quizglass_server.policies.serving import preferred, survey
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.load import LoadedModels, load_models
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
-from quizglass_server.rpc.server import Services, start_rpc
+from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.memory import WorkMemory, return_large_blocks
 from quizglass_server.session.dialogue.keys import keys_of
@@ -62,7 +63,7 @@ class Running:
     """A server that serves."""
 
     services: Services
-    port: int
+    rpc: RpcServer
     web_port: int | None = None
     """None: nothing is served over HTTP."""
 
@@ -70,6 +71,11 @@ class Running:
     def address(self) -> str:
         """What clients connect to."""
         return _joined(self.services.settings.host, self.port)
+
+    @property
+    def port(self) -> int:
+        """Of gRPC."""
+        return self.rpc.port
 
     @property
     def web(self) -> str:
@@ -107,13 +113,13 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
         watching = asyncio.create_task(network.watch(), name="watch over certificate and tokens")
         stack.callback(watching.cancel)
         if settings.web_port is None:
-            yield Running(services, rpc.port)
+            yield Running(services, rpc)
             return
         from quizglass_server.web.listener import open_listener  # its packages are an extra
 
         web = await open_listener(services, rpc, settings)
         listeners.append(web)
-        yield Running(services, rpc.port, web.port)
+        yield Running(services, rpc, web.port)
 
 
 async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
@@ -206,8 +212,17 @@ async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) 
         loop.add_signal_handler(signal.SIGHUP, server.services.network.reload)
         announce(_about(server))
         await stop.wait()
+        await _withdraw(server.rpc, settings.withdraw_s)
         logger.info("stopping: no new turns, running ones may finish", extra={"grace_s": settings.grace_s})
     logger.info("stopped")
+
+
+async def _withdraw(rpc: RpcServer, seconds: float) -> None:
+    """Let whoever asks for health learn that other servers are to be called, while calls are still taken."""
+    if seconds:
+        await rpc.withdraw()
+        logger.info("stopping: not ready any more, calls are still taken", extra={"withdraw_s": seconds})
+        await asyncio.sleep(seconds)
 
 
 async def _memory(settings: Settings, models: LoadedModels, busy: Callable[[], bool]) -> SightingMemory | None:

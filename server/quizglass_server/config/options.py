@@ -250,6 +250,9 @@ class TurnOptions(Options):
     queue: Annotated[int, Ge(0), Le(65536)] = 16
     """Turns that wait for a place beyond that. More smooths bursts; fewer refuse sooner, so that clients can go
     elsewhere."""
+    withdraw_s: Annotated[float, Ge(0), Le(3600)] = 0.0
+    """Seconds that a server which is told to stop still takes calls, while health and readiness say that it is not
+    ready. Give it as long as whoever spreads calls over several servers takes to look at that; 0 suits one alone."""
     grace_s: Seconds = 10.0
     """Seconds that running turns get to finish once the server is told to stop. Longer loses fewer answers and restarts
     later."""

@@ -130,7 +130,7 @@ class RpcServer:
 
     def ready(self) -> dict[str, bool]:
         """Whether requests are welcome, and whether each role and the knowledge can answer them right now."""
-        return {"server": not self.guard.draining, **self._roles.ready()}
+        return {"server": not self.guard.withdrawn, **self._roles.ready()}
 
     async def set_serving(self, serving: bool) -> None:
         """Say in the health service whether requests are welcome."""
@@ -138,13 +138,18 @@ class RpcServer:
         for name in ("", *(each.service.full_name for each in self.served)):
             await self._status.set(name, status.SERVING if serving else status.NOT_SERVING)
 
+    async def withdraw(self) -> None:
+        """Say NOT_SERVING, and go on answering."""
+        self.guard.withdrawn = True
+        await self._roles.stop()
+        await self._status.enter_graceful_shutdown()
+
     async def stop(self, grace_s: float) -> None:
-        """Say NOT_SERVING, refuse new requests, let running ones finish for up to `grace_s` seconds, then close.
+        """Withdraw, refuse new requests, let running ones finish for up to `grace_s` seconds, then close.
 
         Health checks are answered until the last of them has finished.
         """
-        await self._roles.stop()
-        await self._status.enter_graceful_shutdown()
+        await self.withdraw()
         self.sessions.stop(grace_s)
         await self.guard.drain(grace_s)
         self.sessions.end()

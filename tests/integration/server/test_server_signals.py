@@ -10,6 +10,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import grpc
 import pytest
@@ -111,3 +113,43 @@ async def test_sessions_end_in_order_in_the_middle_of_an_answer_and_of_an_upload
         assert await asking.ended() is grpc.StatusCode.OK
     assert server._process is not None
     assert await asyncio.to_thread(server._process.wait, PATIENCE_S) == 0
+
+
+def test_a_server_that_withdraws_is_not_ready_and_answers_until_a_second_signal(tmp_path: Path) -> None:
+    flags = ["--withdraw-s", "3600", "--web-port", "0"]
+    with LocalServer(write_bundle(tmp_path / "bundle"), tmp_path / "knowledge", flags=flags) as running:
+        with Client(running.target, timeout=60) as client:
+            assert client.healthy()
+            assert _ready(running.web) == 200
+            os.kill(running.pid, signal.SIGTERM)
+            _wait_until_not_ready(client)
+            assert _ready(running.web) == 503
+            assert client.answer("What is this?", policy="none").text
+        os.kill(running.pid, signal.SIGTERM)
+        assert running._process is not None
+        assert running._process.wait(PATIENCE_S) == 130
+
+
+def test_a_server_that_has_withdrawn_stops_in_order(tmp_path: Path) -> None:
+    bundle, log = write_bundle(tmp_path / "bundle"), tmp_path / "server.log"
+    with LocalServer(bundle, tmp_path / "knowledge", flags=["--withdraw-s", "0.01"], log=log) as running:
+        os.kill(running.pid, signal.SIGTERM)
+        assert running._process is not None
+        assert running._process.wait(PATIENCE_S) == 0
+    told = [json.loads(line)["message"] for line in log.read_text().splitlines()]
+    steps = [message for message in told if message.startswith("stop")]
+    assert [step.split(":")[0] for step in steps] == ["stopping", "stopping", "stopped"]
+    assert "calls are still taken" in steps[0]
+
+
+def _ready(web: str) -> int:
+    try:
+        with urlopen(f"{web}/ready") as answer:
+            return int(answer.status)
+    except HTTPError as error:
+        return error.code
+
+
+def _wait_until_not_ready(client: Client) -> None:
+    while client.healthy():
+        pass

@@ -65,6 +65,8 @@ class Guard:
     def __init__(self, most: Mapping[str, int] | None = None) -> None:
         self._places = {method: Places(count, f"calls of {method}") for method, count in (most or {}).items()}
         self._running: Counter[str] = Counter()
+        self.withdrawn = False
+        """Whether new requests are no longer welcome, though they may still be answered."""
         self.draining = False
         """Whether new requests are refused, since the server stops."""
         self._idle = asyncio.Event()
@@ -122,7 +124,7 @@ class Guard:
 
     async def drain(self, grace_s: float) -> bool:
         """Refuse new requests, and wait until none runs; whether that came true within `grace_s` seconds."""
-        self.draining = True
+        self.withdrawn = self.draining = True
         try:
             async with asyncio.timeout(grace_s):
                 await self._idle.wait()
