@@ -46,7 +46,12 @@ class Parts:
         self.knowledge.on_change = lambda _: None  # type: ignore[attr-defined]
         self.knowledge.close = lambda: self._close("knowledge")  # type: ignore[attr-defined]
         manifest = SimpleNamespace(
-            name="dummy", version="1", abstain="I don't know", thresholds=Thresholds(), evidence=EvidenceLimits()
+            name="dummy",
+            version="1",
+            abstain="I don't know",
+            thresholds=Thresholds(),
+            evidence=EvidenceLimits(),
+            languages=("en",),
         )
         self.lacking: set[str] = set()
         bundle = SimpleNamespace(manifest=manifest, name="dummy", version="1", has=self._has, quotes=False)
