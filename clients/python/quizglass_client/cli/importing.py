@@ -130,6 +130,7 @@ def _import(client: Client, source: Source, arguments: argparse.Namespace) -> in
                 yield line.entry
 
     origin = FolderOrigin.of(source.folder, client.target) if source.folder is not None else None
+    first = origin is not None and not origin.sources
     try:
         with _progress(arguments.json) as progress:
             task = progress.add_task("importing", total=source.total, completed=memory.done)
@@ -144,6 +145,9 @@ def _import(client: Client, source: Source, arguments: argparse.Namespace) -> in
     finally:
         if origin is not None:
             _remember(origin, settling.brought)
+    if arguments.sync and origin is not None and first:
+        unknown = "what has gone from it before is not known"
+        noted.noted(origin.folder, f"was not imported to {client.target} by this user yet: {unknown}")
     if not memory.done and noted.complete and not (arguments.sync and origin is not None and origin.sources):
         noted.passed_over(source.path.name, "there is no entry in it")
     outcome = _Done(source.path, settling.added, memory, noted, pairs)

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from quizglass_client import Client
 from quizglass_client.cli import main
+from quizglass_client.cli.intake.origins import FolderOrigin
+from quizglass_client.cli.intake.syncing import Present, gone
 from tests.support.client_runs import knowledge_command
 from tests.support.rpc_fakes import png
 
@@ -130,6 +133,34 @@ def test_a_folder_that_is_empty_may_not_be_mounted(stage, imported, folder: Path
     assert stage.knowledge.entries == {}
     folder.rmdir()
     assert imported(folder, "--sync", "--yes")[0] == 2
+
+
+def test_a_first_import_says_that_it_cannot_know_what_has_gone(imported, folder: Path) -> None:
+    status, told, _ = imported(folder, "--sync")
+    assert (status, told["deleted"], "is not known" in told["noted"][0]["message"]) == (0, [], True)
+    assert "noted" not in imported(folder, "--sync")[1]
+
+
+def test_what_lies_in_a_folder_that_cannot_be_read_has_not_gone(stage, folder: Path) -> None:
+    (folder / "kitchen").mkdir()
+    (folder / "kitchen" / "cup.md").write_text("It is chipped.")
+    (folder / "kitchenware.md").write_text("All of it.")
+    assert main(["--server", stage.target, "knowledge", "import", "--no-compare", str(folder)]) == 0
+    origin = FolderOrigin.of(folder, stage.target)
+    with Client(stage.target) as client:
+        missing = gone(client, origin, Present({"pan.md"}), ["kitchen"])
+    assert sorted(entry.id for entry in missing) == ["kettle.md", "kitchenware.md", "wok.md"]
+
+
+def test_what_is_remembered_of_a_folder_may_be_anything(stage, imported, folder: Path) -> None:
+    imported(folder)
+    (folder / "pan.md").unlink()
+    file = FolderOrigin.of(folder, stage.target).file
+    assert file is not None
+    for content in (b"", b"[]", b'{"entries": 5}', b"\xff"):
+        file.write_bytes(content)
+        status, told, _ = imported(folder, "--sync", "--yes")
+        assert (status, told["deleted"]) == (0, [])
 
 
 def test_a_text_that_is_refused_has_not_gone(stage, imported, folder: Path) -> None:

@@ -1,12 +1,15 @@
 """Which pictures of a folder go with which document."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
 from quizglass_client.cli.imports.albums import album_of, albums
 from quizglass_client.cli.imports.entries import MOST_PICTURES
-from quizglass_client.cli.imports.report import ImportReport
+from quizglass_client.cli.imports.report import ImportReport, Outcome
 from quizglass_client.names.titles import title_of
 
 
@@ -204,3 +207,31 @@ def test_a_document_by_itself_has_the_pictures_that_it_has_in_its_folder(tmp_pat
     assert album in albums(tmp_path)
     assert len(album.pictures) == 2
     assert report.notes == []
+
+
+STEMS = ("kettle", "Kettle 2", "kettle-3", "kettle 17", "pan", "IMG_2041", "IMG_2042", "index", "kettle kettle")
+ENDINGS = (".jpg", ".png", ".md", ".txt", ".html")
+FOLDERS = ("", "kettle/", "kettle/kettle/", "DCIM/", "pan_files/", "kettle 2/")
+NAMES = st.builds(
+    lambda folder, stem, ending: f"{folder}{stem}{ending}", *map(st.sampled_from, (FOLDERS, STEMS, ENDINGS))
+)
+
+
+@given(st.sets(NAMES, max_size=25), st.booleans())
+def test_every_picture_is_in_one_album_and_every_text_has_one(names: set[str], guess: bool) -> None:
+    with TemporaryDirectory() as made:
+        folder = Path(made)
+        for name in names:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(b"")
+        report = ImportReport()
+        found = albums(folder, report, guess=guess)
+        shown = [picture for album in found for picture in album.pictures]
+        there = {path for path in folder.rglob("*") if path.suffix in (".jpg", ".png")}
+        texts = {path for path in folder.rglob("*") if path.suffix in (".md", ".txt", ".html")}
+        assert len(shown) == len(set(shown))
+        if not report.counts[Outcome.CUT] and not report.left_out:
+            assert set(shown) == there
+            assert {album.document for album in found} - {None} == texts
+        assert len({album.path for album in found}) == len(found)
+        assert guess or not any(album.doubt for album in found)
