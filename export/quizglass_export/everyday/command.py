@@ -59,8 +59,6 @@ def _make(args: argparse.Namespace) -> None:
 
         tell(build_quotes(args.workdir, reranker=args.reranker or RERANKER, tell=tell))
         return
-    from quizglass_export.everyday.base import write_checkpoint
-    from quizglass_export.everyday.build import build_bundle
     from quizglass_export.everyday.knowledge import KNOWLEDGE, write_knowledge
     from quizglass_export.everyday.weights import fetch_everything
 
@@ -69,6 +67,10 @@ def _make(args: argparse.Namespace) -> None:
         case "knowledge":
             tell(f"{write_knowledge(args.workdir)} entries: {args.workdir / KNOWLEDGE}")
         case "checkpoint":
+            from quizglass_export.everyday.base import write_checkpoint
+
             tell(write_checkpoint(args.workdir))
         case "bundle":
+            from quizglass_export.everyday.build import build_bundle
+
             tell(build_bundle(args.workdir, adapters=args.adapters, threads=args.threads, tell=tell))
