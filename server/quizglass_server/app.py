@@ -209,6 +209,9 @@ async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) 
         gc.collect()
         gc.freeze()
         ready = True
+        protected = settings.tls_cert is not None, settings.tokens is not None
+        about = {"address": server.address, "web": server.web, "tls": protected[0], "tokens": protected[1]}
+        logger.info("serving", extra={"audit": True, **about})
         loop.add_signal_handler(signal.SIGHUP, server.services.network.reload)
         announce(_about(server))
         await stop.wait()

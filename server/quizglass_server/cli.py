@@ -160,7 +160,7 @@ def _doctor(given: argparse.Namespace) -> int:
 def _serve(settings: Settings) -> int:
     from quizglass_server.config import logs
 
-    logs.configure(settings.log_format, settings.log_level)  # before gRPC is imported
+    logs.configure(settings.log_format, settings.log_level, settings.audit_log)  # before gRPC is imported
     import uvloop
 
     from quizglass_server import app  # heavy: --help and completion need neither models nor gRPC
@@ -223,7 +223,7 @@ def _is_path(field: FieldInfo) -> bool:
 
 
 def _is_file(name: str) -> bool:
-    return name.endswith(("_file", "_cert", "_key", "_ca", "tokens"))
+    return name.endswith(("_file", "_cert", "_key", "_ca", "tokens", "audit_log"))
 
 
 def _metavar(name: str, field: FieldInfo) -> str:

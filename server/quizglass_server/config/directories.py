@@ -7,7 +7,7 @@ from pathlib import Path
 from quizglass_server.config.settings import Settings
 from quizglass_server.errors import SettingsError
 
-_WRITTEN = ("knowledge", "memory_directory", "state_directory", "engine_cache", "session_key_file")
+_WRITTEN = ("knowledge", "memory_directory", "state_directory", "engine_cache", "session_key_file", "audit_log")
 
 
 def check_directories(settings: Settings) -> None:

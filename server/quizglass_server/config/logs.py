@@ -14,12 +14,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from io import TextIOWrapper
+from logging.handlers import WatchedFileHandler
+from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
 
 from quizglass.text import plain
+from quizglass_server.errors import SettingsError
 
-_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+AUDIT = "audit"
+"""Field of lines that belong into the audit log; shown nowhere."""
+_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", AUDIT}
 _MAX_FIELD_CHARS = 500
 _CALLER: ContextVar[Mapping[str, str]] = ContextVar("caller", default=MappingProxyType({}))
 
@@ -35,22 +41,53 @@ def set_peer(peer: str, client: str = "", caller: str = "") -> None:
     _CALLER.set({"peer": peer, "client": client, "caller": caller})
 
 
-def configure(style: str, level: str) -> None:
+def configure(style: str, level: str, audit_log: Path | None = None) -> None:
     """Send all logs to standard error, and Python's warnings with them, which would be lines of no format.
 
     Args:
         style: "human" or "json".
         level: "debug", "info", "warning" or "error".
+        audit_log: file to which the lines that have the field `audit` are added, as JSON and whatever the level.
+
+    Raises:
+        SettingsError: that file cannot be written.
     """
     if style == "json":  # gRPC has lines of its own there, and reads this when it is imported
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if style == "json" else HumanFormatter())
+    handler.setLevel(level.upper())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
+    if audit_log is not None:
+        root.addHandler(_AuditHandler(audit_log))
+        root.setLevel(min(root.level, logging.INFO))
     logging.getLogger("asyncio").setLevel(logging.WARNING)
     logging.captureWarnings(True)
+
+
+class _AuditHandler(WatchedFileHandler):
+    """Adds lines to a file that this user alone can read; one that was moved away is begun anew."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            super().__init__(path)
+        except OSError as error:
+            raise SettingsError(
+                f"audit_log: {path}: {error.strerror or error}; name a file that can be written"
+            ) from error
+        self.setFormatter(JsonFormatter())
+        self.addFilter(lambda record: hasattr(record, AUDIT))
+        self._logger = Sparing(logging.getLogger(__name__))
+
+    def _open(self) -> TextIOWrapper:
+        how = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        return open(os.open(self.baseFilename, how, 0o600), "a", encoding="utf-8")  # noqa: PTH123  # for its mode
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Say on standard error that a line is missing."""
+        self._logger.warning("the audit log cannot be written", why=str(sys.exc_info()[1]))
 
 
 class Sparing:

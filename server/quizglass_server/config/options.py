@@ -350,3 +350,6 @@ class LogOptions(Options):
     """Logs and the ready line for people, or as one JSON object a line for machines."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Least severe log shown. Info has one line a turn; questions and answers are never logged."""
+    audit_log: Path | None = None
+    """File to which a JSON line is added for each change, export, refused login and change of certificate or tokens,
+    whatever the level: who, from where, what, how many, and never the content. Without one they are in the log only."""

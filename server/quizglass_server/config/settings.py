@@ -101,6 +101,7 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
         "tls_key",
         "tls_client_ca",
         "tokens",
+        "audit_log",
         mode="before",
     )
     @classmethod

@@ -315,7 +315,10 @@ class KnowledgeBase:
         try:
             change = await self._store.write(lambda writer: writer.expire(self._clock()), self._follow)
             if change.gone:
-                logger.info("expired entries deleted", extra={"count": len(change.gone), "sequence": change.sequence})
+                logger.info(
+                    "expired entries deleted",
+                    extra={"audit": True, "count": len(change.gone), "sequence": change.sequence},
+                )
         except KnowledgeFailed as error:
             known = bool(self._hidden)
             await self._store.alone(self._hide)

@@ -225,7 +225,7 @@ class SightingMemory:
         now = int(self._store.now())
         expired, _ = await self._store.discard(Filter(time_until=max(1, now - self.options.memory_ttl_s)))
         if expired:
-            logger.info("sightings expired", extra={"count": expired})
+            logger.info("sightings expired", extra={"audit": True, "count": expired})
 
     async def _make_room(self) -> None:
         """Forget the oldest beyond the options' number and bytes."""
@@ -235,7 +235,7 @@ class SightingMemory:
         while store.count() > 1 and await store.size() > options.memory_bytes:
             gone += (await store.discard(keep=store.count() - max(1, store.count() // _MAKE_ROOM)))[0]
         if gone:
-            logger.info("sightings forgotten for want of room", extra={"count": gone})
+            logger.info("sightings forgotten for want of room", extra={"audit": True, "count": gone})
 
     async def _tidy(self) -> None:
         """Compact soon after something was told to be forgotten, and now and then after something has expired."""
@@ -248,7 +248,9 @@ class SightingMemory:
                 await self._forget_old()
                 if self._store.removed != self._store.compacted:
                     sequence = await self.compact()
-                    logger.info("memory compacted", extra={"count": self._store.count(), "sequence": sequence})
+                    logger.info(
+                        "memory compacted", extra={"audit": True, "count": self._store.count(), "sequence": sequence}
+                    )
             except QuizglassError as error:
                 logger.warning("what was forgotten is still in the files", extra={"reason": error.message})
             except Exception:

@@ -104,7 +104,7 @@ class SightingQueue:
         try:
             await self._write(seen)
             self.remembered += 1
-            logger.info("sighting remembered", extra={**about, "count": 1})
+            logger.info("sighting remembered", extra={"audit": True, **about, "count": 1})
         except QuizglassError as error:
             self.failed += 1
             logger.warning("a sighting is lost", extra={**about, "code": error.code, "reason": error.message})

@@ -101,6 +101,8 @@ class Logins:
             self._failures.count(current_client().address, refusal)
             raise
         if needs.isdisjoint(token.may):
+            refused = {"caller": token.name, "client": current_client().address, "needs": sorted(needs)}
+            logger.warning("a call that its token does not allow is refused", **refused, audit=True)
             raise NotPermitted(token.name, needs)
         return _TokenLogin(token, self)
 
@@ -142,6 +144,6 @@ class _Failures:
         if len(self._forgiven_at) > _MOST_ADDRESSES:
             self._forgiven_at.popitem(last=False)
         why = refusal.metadata["why"]
-        logger.warning("a call without a valid token is refused", client=address, why=why)
+        logger.warning("a call without a valid token is refused", client=address, why=why, audit=True)
         if full:
             raise Overloaded("too many calls without a valid token came from your address", _EACH_S) from None

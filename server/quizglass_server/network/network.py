@@ -80,7 +80,9 @@ class Network:
         added = sorted(each.name for each in now.every if each not in before)
         revoked = sorted(each.name for each in before.every if each not in now)
         if added or revoked:
-            logger.info("tokens changed", extra={"added": added, "revoked": revoked, "count": len(now.every)})
+            logger.info(
+                "tokens changed", extra={"audit": True, "added": added, "revoked": revoked, "count": len(now.every)}
+            )
 
 
 def _mark(path: Path) -> object:
@@ -107,5 +109,5 @@ def _tell_expiry(tls: ServerTls) -> None:
     logger.log(
         logging.WARNING if soon else logging.INFO,
         "the certificate expires soon" if soon else "certificate in use",
-        extra={"expires": expires.isoformat(), "file": str(tls.files[0])},
+        extra={"audit": True, "expires": expires.isoformat(), "file": str(tls.files[0])},
     )

@@ -76,7 +76,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             async with self._paging:
                 entries = await self._knowledge.list(after, size + 1)
                 page = _fitting([to_message(entry, knowledge_pb2.Entry) for entry in entries[:size]])
-            logger.info("entries listed", extra={"count": len(page)})
+            logger.info("entries listed", extra={"audit": True, "count": len(page)})
             return knowledge_pb2.ListEntriesResponse(
                 entries=page,
                 next_page_token=page[-1].id if len(page) < len(entries) else "",
@@ -93,7 +93,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
 
     async def _delete(self, id: str) -> Deleted:
         gone = await self._knowledge.delete(id)
-        logger.info("entry deleted", extra={"count": 1, "sequence": gone.sequence})
+        logger.info("entry deleted", extra={"audit": True, "count": 1, "sequence": gone.sequence})
         return gone
 
     async def GetPicture(
@@ -113,7 +113,9 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
 
     async def _compact(self) -> int:
         sequence = await self._knowledge.compact()
-        logger.info("knowledge compacted", extra={"count": self._knowledge.count(), "sequence": sequence})
+        logger.info(
+            "knowledge compacted", extra={"audit": True, "count": self._knowledge.count(), "sequence": sequence}
+        )
         return sequence
 
     async def SearchEntries(

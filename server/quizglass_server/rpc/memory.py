@@ -51,7 +51,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             async with self._assistant.admission.admit():
                 picture = await self._frames.decode(request.picture, "picture") if request.picture else None
                 hits = await self._assistant.search_memory(text, picture, query)
-            logger.info("sightings read", extra={"count": len(hits)})
+            logger.info("sightings read", extra={"audit": True, "count": len(hits)})
             now = int(time.time())
             return memory_pb2.SearchMemoryResponse(sightings=[_message(hit, now) for hit in hits])
 
@@ -62,7 +62,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         async with self._guard(context, "GetThumbnail"):
             sighting = checks.text(request.id, "id", longest=_MAX_ID)
             jpeg = await self._there().thumbnail(sighting)
-            logger.info("thumbnail read", extra={"count": 1})
+            logger.info("thumbnail read", extra={"audit": True, "count": 1})
             return memory_pb2.GetThumbnailResponse(jpeg=jpeg)
 
     async def ForgetMemory(
@@ -78,7 +78,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
 
     async def _forget(self, memory: SightingMemory, wanted: SightingFilter) -> tuple[int, int]:
         forgotten, sequence = await memory.forget(wanted)
-        logger.info("sightings forgotten", extra={"count": forgotten, "sequence": sequence})
+        logger.info("sightings forgotten", extra={"audit": True, "count": forgotten, "sequence": sequence})
         await self._assistant.forget_prompts()  # which had the questions and answers, too
         return forgotten, sequence
 
@@ -104,7 +104,9 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
 
 async def _compact(memory: SightingMemory) -> int:
     sequence = await memory.compact()
-    logger.info("memory compacted", extra={"count": (await memory.stats()).sightings, "sequence": sequence})
+    logger.info(
+        "memory compacted", extra={"audit": True, "count": (await memory.stats()).sightings, "sequence": sequence}
+    )
     return sequence
 
 

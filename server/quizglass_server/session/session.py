@@ -408,7 +408,7 @@ class Session:
         if self._link is None or self._link.behind:
             kept.append(Kept("messages", self._resources.limits.unacknowledged))
         size = sum(len(frame.data) for frame in frames)
-        logger.info("session forgotten", extra={"count": len(frames), "exchanges": exchanges})
+        logger.info("session forgotten", extra={"audit": True, "count": len(frames), "exchanges": exchanges})
         return Forgotten(len(frames), size, pictures, exchanges, ended, tuple(kept))
 
     def _device(self, state: DeviceState) -> None:

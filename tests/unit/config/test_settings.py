@@ -20,6 +20,7 @@ from quizglass_server.config.settings import load_settings as from_this_environm
 from quizglass_server.errors import SettingsError
 
 UNSET = {
+    "audit_log",
     "default_policy",
     "engine_cache",
     "knowledge_token_file",

@@ -38,7 +38,7 @@ def _log(report: AddReport, writing: asyncio.Task[None] | None = None) -> None:
     if writing is not None and not writing.cancelled():
         writing.exception()  # whoever waits for it hears of it
     if report.added or report.refused:
-        logger.info("entries added", extra={"count": report.added, "refused": len(report.refused)})
+        logger.info("entries added", extra={"audit": True, "count": report.added, "refused": len(report.refused)})
 
 
 class Ingest:

@@ -91,7 +91,7 @@ class MilvusStore:
             self._drop([Head.of(row) for row in rows])
             count += len(rows)
         if count:
-            logger.info("expired entries deleted", extra={"count": count})
+            logger.info("expired entries deleted", extra={"audit": True, "count": count})
 
     def get(self, entry_id: str) -> Entry:
         """One entry. Raises NotFound."""

@@ -4,6 +4,7 @@ finish before the server stops."""
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, nullcontext
@@ -22,6 +23,8 @@ from quizglass_server.scheduling.places import Places
 
 Result = TypeVar("Result")
 _GOING_ON: set[asyncio.Task[Any]] = set()
+_CHANGES = frozenset({"AddEntries", "DeleteEntry", "CompactEntries", "ForgetMemory", "CompactMemory"})
+logger = logging.getLogger(__name__)
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
@@ -86,7 +89,10 @@ class Guard:
             except (grpc.aio.AbortError, grpc.aio.BaseError):
                 raise
             except Exception as error:
-                await context.abort_with_status(to_status(reported(error, method)))
+                known = reported(error, method)
+                if method in _CHANGES:
+                    logger.info("change failed", extra={"audit": True, "rpc": method, "code": known.code})
+                await context.abort_with_status(to_status(known))
 
     @contextmanager
     def running(self, method: str) -> Iterator[None]:
