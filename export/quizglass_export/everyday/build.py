@@ -14,6 +14,7 @@ from quizglass_export.code_digest import EXPORT, files_digest, modules, server_m
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.base import gguf_file, write_checkpoint
 from quizglass_export.everyday.imagenet_labels import write_labels
+from quizglass_export.everyday.quotes import QUOTE_ACCEPT
 from quizglass_export.everyday.weights import IMAGE_ENCODER, TEXT_ENCODER, WEIGHTS, fetch_everything
 from quizglass_export.gguf.merged import write_merged
 from quizglass_export.written_graphs.efficientnet_lite import write_classifier, write_encoder
@@ -52,8 +53,10 @@ checkpoint = "reranker-checkpoint"
 precision = "int8-weights"
 max_tokens = 128
 """
-QUOTES = Path(__file__).with_name("quotes.toml")
-"""What a recipe begins with where there is a reranker: `quote_accept` is a probability of this one."""
+_QUOTES = f"""# Where there is a reranker, answers are the sentences of a note that it takes for answers.
+thresholds.quote_accept = {QUOTE_ACCEPT}
+evidence.answers = "quote"
+"""
 
 
 def adapter(name: str, adapters: Path = ADAPTERS) -> Path | None:
@@ -103,7 +106,7 @@ def build_bundle(
 
 def _recipe(*, planner: bool, reranker: bool) -> str:
     """The recipe, with the roles that are trained."""
-    quotes = QUOTES.read_text(encoding="utf-8") if reranker else ""
+    quotes = _QUOTES if reranker else ""
     roles = (_PLANNER if planner else "") + (_RERANKER if reranker else "")
     return quotes + RECIPE.read_text(encoding="utf-8") + roles
 
@@ -118,7 +121,7 @@ def _key(adapters: Path) -> dict[str, str]:
     """What a bundle is made of and by, by name and SHA-256: the same wherever this package and the adapters lie."""
     code = [*sorted(EXPORT.glob("*.py")), *modules(*(EXPORT / folder for folder in _BUILDERS)), *server_modules()]
     key = {"code": files_digest(code)}
-    for path in [RECIPE, QUOTES, *sorted(PROMPTS.rglob("*.jinja"))]:
+    for path in [RECIPE, *sorted(PROMPTS.rglob("*.jinja"))]:
         key[path.relative_to(EXPORT).as_posix()] = files_digest([path])
     for name in TRAINED:
         if folder := adapter(name, adapters):

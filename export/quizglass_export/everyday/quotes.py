@@ -55,8 +55,10 @@ _PICTURE = Normalised(
     mean=(efficientnet_lite.MEAN,) * 3,
     std=(efficientnet_lite.STD,) * 3,
 )
-_COSINE, _PROBABILITY = 0.3, 0.5
-"""The least score of a sentence that is quoted: by cosine, and by the reranker."""
+_COSINE = 0.3
+"""The least score of a sentence that is quoted, without a reranker: cosine."""
+QUOTE_ACCEPT = 0.5
+"""The same by the reranker: its probability that the sentence answers."""
 _LIKEST = 0.9999
 """Smallest cosine of a vector that was made in a batch and of the same one made alone."""
 
@@ -169,7 +171,7 @@ def _write_manifest(folder: Path, roles: Roles) -> None:
         name=BUNDLE,
         version="1",
         roles=roles,
-        thresholds=Thresholds(image_accept=0.55, quote_accept=_COSINE if roles.reranker is None else _PROBABILITY),
+        thresholds=Thresholds(image_accept=0.55, quote_accept=_COSINE if roles.reranker is None else QUOTE_ACCEPT),
         abstain="I don't know",
         evidence=EvidenceLimits(answers=Answers.QUOTE, own_passages=2, views=Views(squares=(0.48, 0.4))),
         files=entries(folder, hashes),

@@ -22,7 +22,6 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(build, "EXPORT", copied)
     monkeypatch.setattr(code_digest, "SERVER", copied.with_name("quizglass_server"))
     monkeypatch.setattr(build, "RECIPE", copied / "everyday" / "bundle.toml")
-    monkeypatch.setattr(build, "QUOTES", copied / "everyday" / "quotes.toml")
     monkeypatch.setattr(build, "PROMPTS", copied / "everyday" / "prompts")
     return copied
 
@@ -65,8 +64,7 @@ def test_a_bundle_is_the_same_wherever_its_sources_lie(package: Path, tmp_path: 
     assert key == build._key(adapters(tmp_path / "two"))
     assert not any(str(tmp_path) in name for name in key)
     moved = package.rename(package.with_name("moved"))
-    build.EXPORT, build.PROMPTS = moved, moved / "everyday/prompts"
-    build.RECIPE, build.QUOTES = moved / "everyday/bundle.toml", moved / "everyday/quotes.toml"
+    build.EXPORT, build.RECIPE, build.PROMPTS = moved, moved / "everyday/bundle.toml", moved / "everyday/prompts"
     assert key == build._key(tmp_path / "one")
 
 
