@@ -29,9 +29,11 @@ LONGEST_ANSWER = 30
 _NEAR = 0.8
 """Share of the best sentence's score from which a second one answers as well."""
 _ABBREVIATED = re.compile(
-    r"(?:^|[\s(])(?:[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|No|Nr|Fig|[Aa]pprox|ca|vs|etc|e\.g|i\.e|[Ii]ncl|[Mm]ax|[Mm]in|[Tt]el|vol|Jr|Sr"
+    r"(?:^|[\s(])(?:(?<!\d )[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|No|Nr|Fig|[Aa]pprox|ca|vs|etc|e\.g|i\.e|[Ii]ncl|[Mm]ax|[Mm]in|[Tt]el|vol|Jr|Sr"
     r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|hrs?|tbsp|tsp|oz|lbs?|ft)\.$"
 )
+_DOTTED = re.compile(r"\b(?:[a-z]\.){2,}$")
+"""Abbreviations such as "a.m.", which end a sentence where no small letter follows."""
 _MARKS = re.compile(r"^(?:[-*+•–]|\d{1,2}[.)])\s+")
 _HAS_WORD = re.compile(r"\w")
 
@@ -96,19 +98,24 @@ def _untitled(text: str, title: str) -> str:
 
 
 def _split(text: str) -> Iterator[str]:
-    """Sentences without marks of lists; one that ends in an abbreviation goes on with the next."""
-    begun = ""
+    """Sentences without marks of lists; one goes on that ends in an abbreviation, or asks what the next one answers."""
     for line in text.splitlines():
-        for _, piece in sentences(_MARKS.sub("", line.strip())):
-            begun = f"{begun} {piece.strip()}".strip()
-            if _ABBREVIATED.search(begun):
-                continue
-            if _HAS_WORD.search(begun):
-                yield begun
-            begun = ""
-        if begun and _HAS_WORD.search(begun):
-            yield begun
         begun = ""
+        for _, piece in sentences(_MARKS.sub("", line.strip())):
+            piece = piece.strip()
+            if begun and not _goes_on(begun, piece):
+                yield begun
+                begun = ""
+            begun = f"{begun} {piece}".strip() if _HAS_WORD.search(f"{begun}{piece}") else ""
+        if begun:
+            yield begun
+
+
+def _goes_on(begun: str, following: str) -> bool:
+    """Whether what follows belongs to the sentence before it: "Mrs. | Kessler", "9 a.m. | only", "Ill? | Ring us"."""
+    if begun.endswith("?") or _ABBREVIATED.search(begun):
+        return True
+    return _DOTTED.search(begun) is not None and following[:1].islower()
 
 
 def _told(scores: list[float] | None, question: str, found: Sequence[NoteSentence]) -> Telling:

@@ -20,15 +20,38 @@ def test_a_note_is_cut_into_sentences_word_for_word() -> None:
     assert said("From aunt Gerda, 2019. Water every three weeks! Why? It rots.") == [
         "From aunt Gerda, 2019.",
         "Water every three weeks!",
-        "Why?",
-        "It rots.",
+        "Why? It rots.",
     ]
 
 
 def test_abbreviations_end_no_sentence() -> None:
-    assert said("Rented from Mrs. Kessler, No. 4. Max. 80 kg, approx. two men.") == [
-        "Rented from Mrs. Kessler, No. 4.",
+    assert said("Rented from Mrs. Kessler, No. 4, e.g. Berlin. Max. 80 kg, approx. two men.") == [
+        "Rented from Mrs. Kessler, No. 4, e.g. Berlin.",
         "Max. 80 kg, approx. two men.",
+    ]
+
+
+def test_a_unit_behind_a_number_ends_a_sentence() -> None:
+    assert said("CAT III 600 V. Resolution 2 g. Made by R. Feldman.") == [
+        "CAT III 600 V.",
+        "Resolution 2 g.",
+        "Made by R. Feldman.",
+    ]
+
+
+def test_a_question_stands_with_what_answers_it() -> None:
+    assert said("Code 4711. Damaged? Facility desk, extension 4410. Ill? Ring before eight.") == [
+        "Code 4711.",
+        "Damaged? Facility desk, extension 4410.",
+        "Ill? Ring before eight.",
+    ]
+
+
+def test_a_dotted_abbreviation_ends_a_sentence_where_no_small_letter_follows() -> None:
+    assert said("Open from 6 to 9 a.m. only. Closed at 5 p.m. Ring twice.") == [
+        "Open from 6 to 9 a.m. only.",
+        "Closed at 5 p.m.",
+        "Ring twice.",
     ]
 
 
