@@ -33,7 +33,11 @@ class Reranker(Protocol):
     """Scores how well passages answer a query."""
 
     async def score(self, query: str, passages: Sequence[str]) -> list[float]:
-        """Probability of "yes" for each passage ("<title>: <chunk>"), 0 to 1, in order."""
+        """How likely each passage ("<title>: <chunk>", or a sentence in its place) by itself answers, 0 to 1, in order.
+
+        A passage that is about the thing and does not say what is asked scores low. Thresholds of a bundle
+        (`rerank_accept`, `quote_accept`) are values of this.
+        """
         ...
 
 

@@ -26,7 +26,7 @@ MOST_SENTENCES = 32
 """Of all evidence, how many are weighed."""
 LONGEST_ANSWER = 30
 """Words beyond which no second sentence is added: an answer is heard, not read."""
-_NEAR = 0.8
+_NEAR = 0.6
 """Share of the best sentence's score from which a second one answers as well."""
 _ABBREVIATED = re.compile(
     r"(?:^|[\s(])(?:(?<!\d )[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|No|Nr|Fig|[Aa]pprox|ca|vs|etc|e\.g|i\.e|[Ii]ncl|[Mm]ax|[Mm]in|[Tt]el|vol|Jr|Sr"
