@@ -15,6 +15,7 @@ from transformers.utils import logging
 
 from quizglass_export.checkpoints.files import CONFIG, TOKENIZER, how_to_download
 from quizglass_export.checkpoints.merge import merge_adapter
+from quizglass_export.checkpoints.peft_models import load_adapted
 from quizglass_export.directory import fresh_directory
 from quizglass_export.errors import ExportError
 from quizglass_server.models.text_rows import TextRow, TextTokenizer, padded
@@ -86,6 +87,18 @@ def with_adapter(base: Any, rank: int, alpha: int, dropout: float) -> Any:
         r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules=list(LAYERS), task_type="SEQ_CLS"
     )
     return get_peft_model(base, config)
+
+
+def trainable(base: Any, adapter: Path) -> Any:
+    """The model with a trained adapter, which goes on to learn, in float32.
+
+    Raises:
+        ExportError: the adapter is for another base.
+    """
+    model = load_adapted(base, adapter)
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad = "lora_" in name or "modules_to_save" in name
+    return model.float()
 
 
 def write_checkpoint(base: Path, adapter: Path, target: Path) -> Path:

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             )
             part.add_argument("--reranker", type=Path, help=weighs)
         if name == "bundle":
-            trained = "folders `generator` and `planner` with adapters (default: models/everyday)"
+            trained = "folders `generator`, `planner` and `reranker` with adapters (default: models/everyday)"
             part.add_argument("--adapters", type=Path, default=Path("models/everyday"), help=trained)
             part.add_argument("--threads", type=int, default=1, help="CPU threads for quantising")
 

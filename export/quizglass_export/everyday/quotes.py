@@ -57,7 +57,7 @@ _PICTURE = Normalised(
 )
 _COSINE = 0.3
 """The least score of a sentence that is quoted, without a reranker: cosine."""
-QUOTE_ACCEPT = 0.5
+QUOTE_ACCEPT = 0.3
 """The same by the reranker: its probability that the sentence answers."""
 _LIKEST = 0.9999
 """Smallest cosine of a vector that was made in a batch and of the same one made alone."""

@@ -29,8 +29,8 @@ LONGEST_ANSWER = 30
 _NEAR = 0.6
 """Share of the best sentence's score from which a second one answers as well."""
 _ABBREVIATED = re.compile(
-    r"(?:^|[\s(])(?:(?<!\d )[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|No|Nr|Fig|[Aa]pprox|ca|vs|etc|e\.g|i\.e|[Ii]ncl|[Mm]ax|[Mm]in|[Tt]el|vol|Jr|Sr"
-    r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|hrs?|tbsp|tsp|oz|lbs?|ft)\.$"
+    r"(?:^|[\s(])(?:(?<!\d )[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|No|Nr|Fig|[Aa]pprox|ca|vs|etc|e\.g|i\.e|[Ii]ncl|[Mm]ax|[Mm]in"
+    r"|[Tt]el|vol|Jr|Sr|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|hrs?|tbsp|tsp|oz|lbs?|ft)\.$"
 )
 _DOTTED = re.compile(r"\b(?:[a-z]\.){2,}$")
 """Abbreviations such as "a.m.", which end a sentence where no small letter follows."""

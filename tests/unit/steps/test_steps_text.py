@@ -121,6 +121,14 @@ def test_only_accepted_passages_are_shown_and_at_most_so_many() -> None:
     assert [p.used for p in choose(unscored, 1, Tuning(rerank_accept=0.85), reranked=False)] == [True, False]
 
 
+def test_passages_that_nothing_but_the_search_has_judged_have_a_least_cosine() -> None:
+    passages = [replace(passage(text), search_score=score) for text, score in (("a", 0.4), ("b", 0.05))]
+    assert [p.used for p in choose(passages, 2, Tuning(), reranked=False)] == [True, False]
+    assert [p.used for p in choose(passages, 2, Tuning(text_accept=0.0), reranked=False)] == [True, True]
+    judged = [replace(each, rerank_score=0.9) for each in passages]
+    assert [p.used for p in choose(judged, 2, Tuning(), reranked=True)] == [True, True]
+
+
 def test_fine_times_coarse_is_held_against_the_product_of_their_thresholds() -> None:
     def weighed(fine: float, coarse: float | None) -> Evidence:
         return replace(passage("a", fine), coarse_score=coarse)

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from quizglass_export.answering.notes import NOTES, notes_by_file
 from quizglass_export.answering.pairs import QuestionCandidates, candidates_of
-from quizglass_export.checkpoints.files import TOKENIZER, TRAINING, weight_files
+from quizglass_export.checkpoints.files import ADAPTER_WEIGHTS, TOKENIZER, TRAINING, weight_files
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.shared.options import Options
 from quizglass_export.finetuning.shared.progress import Progress
@@ -33,6 +33,7 @@ class AnsweringTraining(Options):
         description="files of notes that are measured on and not learned from, without their ending",
     )
     out: Path = Field(description="folder for the adapter and training.json")
+    adapter: Path | None = Field(None, description="an adapter to go on from, instead of a fresh one of --rank")
     rank: int = Field(4, ge=1, description="LoRA rank")
     alpha: int = Field(8, ge=1, description="LoRA alpha")
     dropout: float = Field(0.05, ge=0, lt=1, description="LoRA dropout")
@@ -50,7 +51,7 @@ def train(options: AnsweringTraining, progress: Progress) -> dict[str, Any]:
     """Train, measure on what was held out, and write the adapter in float16 with `training.json`; returns that."""
     import torch  # heavy from here on: --help needs none of it
 
-    from quizglass_export.answering.cross_encoder import PairScorer, load_base, with_adapter
+    from quizglass_export.answering.cross_encoder import PairScorer, load_base, trainable, with_adapter
     from quizglass_export.answering.learning import LearningPlan, learn
     from quizglass_export.answering.measuring import measured, weigh_all
     from quizglass_export.checkpoints.merge import merge_adapter
@@ -62,7 +63,11 @@ def train(options: AnsweringTraining, progress: Progress) -> dict[str, Any]:
     torch.manual_seed(options.seed)
     began = time.monotonic()
     tokenizer = options.checkpoint / TOKENIZER
-    model = with_adapter(load_base(options.checkpoint), options.rank, options.alpha, options.dropout)
+    base = load_base(options.checkpoint)
+    if options.adapter is None:
+        model = with_adapter(base, options.rank, options.alpha, options.dropout)
+    else:
+        model = trainable(base, options.adapter)
     plan = LearningPlan(**{each.name: getattr(options, each.name) for each in fields(LearningPlan)})
     tick = progress.phase("learning", plan.steps(len(learned)))
     losses = learn(PairScorer(model, tokenizer, options.max_tokens), learned, plan, tick)
@@ -96,11 +101,12 @@ def _facts(options: AnsweringTraining) -> dict[str, Any]:
     files = sorted(options.notes.glob("*.notes"))
     return {
         "recipe": "everyday-reranker",
-        "config": options.model_dump(mode="json", exclude={"out", "checkpoint", "notes", "threads"}),
+        "config": options.model_dump(mode="json", exclude={"out", "checkpoint", "notes", "threads", "adapter"}),
         "base": {
             "name": options.checkpoint.name,
             "weights": {p.name: file_hash(p) for p in weight_files(options.checkpoint)},
         },
+        "adapter": None if options.adapter is None else file_hash(options.adapter / ADAPTER_WEIGHTS),
         "data": {path.name: file_hash(path) for path in files},
         "versions": {name: version(name) for name in ("torch", "transformers", "peft")},
         "machine": platform.machine(),

@@ -57,6 +57,14 @@ def options(base: Path, notes: Path, out: Path, **more: object) -> AnsweringTrai
     return AnsweringTraining.model_validate({"checkpoint": base, "notes": notes, "out": out, **small, **more})
 
 
+def priced_notes(folder: Path) -> None:
+    """Two files whose questions a sentence answers by its words alone."""
+    priced = "# the car\n- red is this\n- this costs 45\n? what costs this => 2\n"
+    silent = "\n# a tower\n- red is this\n- blue boats\n? what costs this => -\n"
+    for name, title in {"one": "the car", "two": "the boat"}.items():
+        (folder / f"{name}.notes").write_text((priced + silent).replace("the car", title))
+
+
 def test_every_sentence_of_a_note_is_weighed_under_its_title(notes: Path) -> None:
     red, _, tower = candidates_of(notes_by_file(notes)["one"])
     sentences = ("the car: red is this", "the car: blue is this")
@@ -83,10 +91,7 @@ def test_a_whole_note_answers_what_one_of_its_sentences_answers(notes: Path) -> 
 
 
 def test_what_is_learned_is_kept_measured_and_merges_into_a_checkpoint(base: Path, tmp_path: Path) -> None:
-    priced = "# the car\n- red is this\n- this costs 45\n? what costs this => 2\n"
-    silent = "\n# a tower\n- red is this\n- blue boats\n? what costs this => -\n"
-    for name, title in {"one": "the car", "two": "the boat"}.items():
-        (tmp_path / f"{name}.notes").write_text((priced + silent).replace("the car", title))
+    priced_notes(tmp_path)
     facts = train(options(base, tmp_path, tmp_path / "out"), Progress(quiet=True))
     assert facts["losses"][-1] < 0.2 < facts["losses"][0]
     assert facts["held_out"]["best_right"] == 1
@@ -101,6 +106,15 @@ def test_what_is_learned_is_kept_measured_and_merges_into_a_checkpoint(base: Pat
         [("what costs this", "the boat: this costs 45"), ("what costs this", "the boat: red is this")]
     )
     assert scores[0] > 0.5 > scores[1]
+
+
+def test_a_trained_adapter_learns_on_from_what_it_knows(base: Path, tmp_path: Path) -> None:
+    priced_notes(tmp_path)
+    train(options(base, tmp_path, tmp_path / "first"), Progress(quiet=True))
+    known = {"adapter": tmp_path / "first" / "adapter", "epochs": 1, "learning_rate": 1e-6}
+    further = train(options(base, tmp_path, tmp_path / "second", **known), Progress(quiet=True))
+    assert further["losses"][0] < 0.4
+    assert len(further["adapter"]) == 64
 
 
 def test_the_loss_is_of_each_pair_and_of_the_choice_among_them_or_none(base: Path) -> None:
