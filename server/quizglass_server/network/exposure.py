@@ -10,8 +10,8 @@ from quizglass_server.config.settings import Settings
 from quizglass_server.errors import SettingsError
 
 logger = logging.getLogger(__name__)
-_ENCRYPTION = "encryption (--tls-cert and --tls-key; `quizglass-server tls init` makes them)"
-_LOGIN = "a login (--tokens; `quizglass-server token add` makes them)"
+_ENCRYPTION = "encryption (--tls-cert and --tls-key, made by `quizglass-server tls init`)"
+_LOGIN = "a login (--tokens, made by `quizglass-server token add`)"
 
 
 def is_loopback(host: str) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import socket
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +18,8 @@ from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.engines.generator.checks.backends import NATIVE, Variant
 from quizglass_server.engines.generator.checks.machine import cpu_features
 from quizglass_server.engines.generator.process import programs
+from quizglass_server.network.permissions import Permission
+from quizglass_server.network.tokens import TokenFile, made
 from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.knowledge.stores import add
 
@@ -306,3 +309,24 @@ def test_where_llama_server_comes_from_is_told(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(programs, "prebuilt", lambda: programs.Program(programs.Origin.PREBUILT, ("x",), "1"))
     (found,) = engines.llama_server(None, AVX2)
     assert (found.status, found.values["program"]) == (Status.SLOW, "xllamacpp 1")
+
+
+def test_what_others_could_reach_unprotected_is_wrong() -> None:
+    from quizglass_server.doctor import serving
+
+    (wrong,) = serving.network(settings(host="0.0.0.0"))
+    assert (wrong.status, "say --insecure" in wrong.remedy) == (Status.WRONG, True)
+    assert list(serving.network(settings())) == []
+
+
+def test_tokens_of_which_none_is_valid_are_wrong(tmp_path: Path) -> None:
+    from quizglass_server.doctor import serving
+
+    file = TokenFile(tmp_path / "tokens")
+    expired = datetime.now(UTC) - timedelta(seconds=1)
+    file.add(made("old", [Permission.ASK], expired)[1])
+    (none,) = serving.network(settings(tokens=file.path))
+    assert (none.status, none.text) == (Status.WRONG, "0 are valid")
+    file.add(made("new", [Permission.ASK], None)[1])
+    (some,) = serving.network(settings(tokens=file.path))
+    assert (some.status, some.text) == (Status.OK, "1 are valid")

@@ -70,11 +70,14 @@ class TlsAcceptor:
         connection.enter(client, task.cancel)
 
     async def _open(self, accepted: socket.socket, connection: Connection, client: tuple[str, int]) -> None:
-        loop = asyncio.get_running_loop()
+        loop, ours = asyncio.get_running_loop(), True
         try:
-            if await _first_byte(accepted) != _HANDSHAKE:
-                accepted.send(_TOLD)
+            begins = await _first_byte(accepted)
+            if begins != _HANDSHAKE:
+                if begins:
+                    accepted.send(_TOLD)
                 return
+            ours = False  # from here on the event loop closes it, whatever happens
             await loop.connect_accepted_socket(
                 lambda: connection, accepted, ssl=self._context(), ssl_handshake_timeout=HEADER_S
             )
@@ -82,9 +85,10 @@ class TlsAcceptor:
             why = getattr(error, "reason", None) or error.strerror or type(error).__name__
             logger.warning("TLS could not be agreed on", peer=f"{client[0]}:{client[1]}", why=why)
         finally:
+            if ours:
+                accepted.close()
             if not connection.made:
                 connection.leave()
-                accepted.close()
 
 
 async def _first_byte(accepted: socket.socket) -> bytes:
