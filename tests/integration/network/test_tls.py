@@ -104,7 +104,7 @@ async def test_http_in_clear_on_the_port_for_https_is_told_so(tmp_path, shown):
     assert (answer.status, b"https://" in answer.body) == (400, True)
 
 
-async def test_connections_that_do_not_begin_tls_hold_places_and_make_room(tmp_path, shown, monkeypatch):
+async def test_connections_that_do_not_begin_tls_hold_places_and_make_room(tmp_path, shown):
     """Silent ones, those that begin and stop, and those that do neither are counted from the first moment on."""
     async with web_serving(tmp_path, **files(shown), max_connections=0) as served:
         most = 600
@@ -125,6 +125,23 @@ async def test_connections_that_do_not_begin_tls_hold_places_and_make_room(tmp_p
             assert (await wire.ask("POST", CAPABILITIES, b"{}", JSON)).status == 200
         for _, writer in silent:
             writer.close()
+
+
+async def test_grpc_shares_its_connections_out_before_tls_is_agreed_on(tmp_path, shown):
+    async with serving(tmp_path, **files(shown), max_connections=16) as stage, asyncio.timeout(120):
+        silent = [
+            await asyncio.open_connection("127.0.0.1", stage.rpc.port, local_addr=("127.0.0.2", 0)) for _ in range(60)
+        ]
+        for _, writer in silent[::2]:
+            writer.write(HANDSHAKE)
+        closed = [asyncio.ensure_future(reader.read()) for reader, _ in silent]
+        await eventually(lambda: sum(each.done() for each in closed) >= 60 - 14)
+        for _ in range(5):
+            async with AsyncClient(target(stage), ca=shown.path) as client:
+                assert (await client.answer("What?", png())).text == "45 crowns"
+        for _, writer in silent:
+            writer.close()
+        await asyncio.gather(*closed, return_exceptions=True)
 
 
 async def test_a_new_certificate_is_shown_to_new_connections_and_open_streams_go_on(tmp_path, shown, first, second):
