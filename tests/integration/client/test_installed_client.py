@@ -66,7 +66,7 @@ def test_extras_bring_the_server_from_the_same_clone(client):
     found = client.declared("quizglass")
     assert f"quizglass-server[cpu] {server} ; extra == 'cpu'" in found
     assert f"quizglass-server[web] {server} ; extra == 'web'" in found
-    assert f"quizglass-export {export} ; extra == 'export'" in found
+    assert f"quizglass-export[train] {export} ; extra == 'export'" in found
     assert any(each.startswith("pyarrow") and each.endswith("extra == 'import'") for each in found)
 
 
