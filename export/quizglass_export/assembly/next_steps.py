@@ -34,7 +34,7 @@ def untuned(bundle: Bundle) -> str:
     if not unset:
         return ""
     return (
-        f"WARNING: {' and '.join(unset)} not set: whatever a search finds counts, a picture of nothing too. Serve the "
+        f"WARNING: {' and '.join(unset)} not set: whatever a search finds counts. Serve the "
         "bundle with your knowledge; `quizglass knowledge tune` proposes values and the command that sets them"
     )
 

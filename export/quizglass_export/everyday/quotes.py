@@ -57,8 +57,10 @@ _PICTURE = Normalised(
 )
 _COSINE = 0.3
 """The least score of a sentence that is quoted, without a reranker: cosine."""
-QUOTE_ACCEPT = 0.3
+QUOTE_ACCEPT = 0.5
 """The same by the reranker: its probability that the sentence answers."""
+RERANK_ACCEPT = 0.05
+"""The least probability of a passage that is looked at: of held-out notes that answer 99 % have more as a whole."""
 _LIKEST = 0.9999
 """Smallest cosine of a vector that was made in a batch and of the same one made alone."""
 
@@ -171,7 +173,7 @@ def _write_manifest(folder: Path, roles: Roles) -> None:
         name=BUNDLE,
         version="1",
         roles=roles,
-        thresholds=Thresholds(image_accept=0.55, quote_accept=_COSINE if roles.reranker is None else QUOTE_ACCEPT),
+        thresholds=_thresholds(reranked=roles.reranker is not None),
         abstain="I don't know",
         evidence=EvidenceLimits(answers=Answers.QUOTE, own_passages=2, views=Views(squares=(0.48, 0.4))),
         files=entries(folder, hashes),
@@ -182,6 +184,12 @@ def _write_manifest(folder: Path, roles: Roles) -> None:
         },
     )
     write_json(folder / MANIFEST, manifest.model_dump(mode="json", exclude_none=True))
+
+
+def _thresholds(*, reranked: bool) -> Thresholds:
+    if not reranked:
+        return Thresholds(image_accept=0.55, quote_accept=_COSINE)
+    return Thresholds(image_accept=0.55, rerank_accept=RERANK_ACCEPT, quote_accept=QUOTE_ACCEPT)
 
 
 _SAMPLES = 4

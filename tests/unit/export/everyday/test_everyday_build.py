@@ -73,7 +73,6 @@ def test_a_bundle_is_the_same_wherever_its_sources_lie(package: Path, tmp_path: 
     [
         *(
             "everyday/bundle.toml",
-            "everyday/quotes.toml",
             "everyday/prompts/taught/plan.jinja",
             "onnx/file.py",
             "parity.py",
