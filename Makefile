@@ -34,7 +34,7 @@ CLIENTS ?= yes
 WEB_PACKAGES := tests/browser/node_modules/.package-lock.json
 TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 
-.PHONY: help fuzz demo demo-world llama everyday everyday-test serve doctor test test-all python-tests clients clients-needs clients-packages \
+.PHONY: help fuzz demo demo-world llama everyday everyday-test models-test serve doctor test test-all python-tests clients clients-needs clients-packages \
 	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
 	client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-languages bench-latency bench-engine bench-export bench-knowledge \
@@ -95,6 +95,9 @@ everyday: $(VENV)/.dev ## Build the bundle with a generator, and adapters traine
 
 everyday-test: $(VENV)/.dev ## The tests of the everyday bundle (downloads its packages)
 	$(BIN)/python -m pytest -q -m everyday tests/integration/export/test_everyday_demo.py
+
+models-test: $(VENV)/.dev ## Ten families of models that see, made tiny and answered with (fetches llama.cpp's source)
+	$(BIN)/python -m pytest -q -m models tests/integration/models/test_vision_models.py
 
 fuzz: $(VENV)/.dev ## Requests that nobody would send, ten minutes an entry (downloads atheris; FUZZ="chat --minutes 1")
 	$(BIN)/python -m pip install --quiet 'atheris>=3,<4'

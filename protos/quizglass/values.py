@@ -532,9 +532,10 @@ class RoleCapability:
 
     role: str
     engine: str
-    """onnx, llama or rapidocr."""
+    """onnx, llama, openai, rapidocr or numpy."""
     executor: str
-    """cpu, cuda, tensorrt, tensorrt-engine for an engine built ahead of time, or gpu where llama.cpp uses one."""
+    """cpu, cuda, tensorrt, tensorrt-engine for an engine built ahead of time, gpu where llama.cpp uses one, or
+    elsewhere for a generator behind a network address."""
     ready: bool
     sees_pictures: bool = False
     """Whether pictures are given to it; a generator of text alone answers from what was read and found in them."""

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 from quizglass_server import __version__, descriptors
 from quizglass_server.assistant.assistant import Assistant
-from quizglass_server.bundle.files import Bundle
+from quizglass_server.bundle.files import Bundle, completed
 from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.directories import check_directories
 from quizglass_server.config.listening import check_can_listen
@@ -31,6 +31,7 @@ from quizglass_server.config.options import WEB_PACKAGES, PictureLimits
 from quizglass_server.config.settings import Settings
 from quizglass_server.config.sources import suggestion
 from quizglass_server.decoding.decoder import PictureDecoder
+from quizglass_server.engines.generator.remote.group import RemoteGenerators
 from quizglass_server.errors import EngineFailed, SettingsError
 from quizglass_server.knowledge.backends import open_knowledge
 from quizglass_server.knowledge.pictures import EntryPictures
@@ -41,6 +42,7 @@ from quizglass_server.network.exposure import check_exposure
 from quizglass_server.network.network import Network
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import preferred, survey
+from quizglass_server.roles.given import given_files, given_servers
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.load import LoadedModels, load_models
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
@@ -124,14 +126,16 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
 
 async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
     """What requests are answered with; `stack` closes it, the last opened first."""
-    bundle = await _whole(settings.bundle)
+    elsewhere = await _elsewhere(settings, stack)
+    given = given_servers(elsewhere.facts) if elsewhere is not None else await asyncio.to_thread(given_files, settings)
+    bundle = completed(None if settings.bundle is None else await _whole(settings.bundle), given)
     logger.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
     _check_policies(settings.default_policy, bundle)
     await _check_stores(settings)
     place = settings.knowledge if isinstance(settings.knowledge, Path) else None
     sealer = DialogueSealer(await asyncio.to_thread(keys_of, settings, place), settings.session_ttl_s)
     await asyncio.to_thread(language_model.prepare)
-    models = await load_models(bundle, settings, settings)
+    models = await load_models(bundle, settings, settings, elsewhere)
     stack.push_async_callback(models.close)
     work = WorkMemory(settings.work_memory_bytes)
     decoder = PictureDecoder(PictureLimits.of(settings), work)
@@ -156,6 +160,19 @@ async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
         bundle.has,
     )
     return Services(assistant, knowledge, models, bundle, settings, decoder, work, sealer, memory)
+
+
+async def _elsewhere(settings: Settings, stack: AsyncExitStack) -> RemoteGenerators | None:
+    """The generators elsewhere that the settings name, found out about; None where they name none."""
+    if not settings.generator_url:
+        return None
+    for address in settings.generator_url:
+        if address.leaves_machine_in_clear:
+            logger.warning("questions and pictures cross the network without encryption", extra={"to": str(address)})
+    elsewhere = RemoteGenerators(settings)
+    stack.push_async_callback(elsewhere.close)
+    await elsewhere.start()
+    return elsewhere
 
 
 async def _whole(directory: Path) -> Bundle:

@@ -34,11 +34,13 @@ LAYERS = {
     "engines.onnx": "errors hashes scheduling",
     "engines.generator": "errors hashes scheduling",
     "engines.generator.checks": "engines.generator errors scheduling",
+    "engines.generator.remote": "config engines engines.generator errors scheduling",
     "engines.generator.process": ("config descriptors engines.generator engines.generator.checks errors parent_death"),
     "models": "domain engines engines.onnx errors scheduling template_sandbox",
     "coaching": "domain errors models",
     "roles": (
-        "config domain engines engines.generator engines.generator.process engines.onnx errors hashes models scheduling"
+        "config domain engines engines.generator engines.generator.checks engines.generator.process "
+        "engines.generator.remote engines.onnx errors hashes models scheduling"
     ),
     "knowledge.content": "domain errors markup",
     "knowledge.database": "domain errors knowledge.content steady_clock",
@@ -71,8 +73,9 @@ LAYERS = {
     "session.dialogue": "config domain errors steady_clock steps.language steps.lookup",
     "session": "assistant coaching config domain errors scheduling session.dialogue session.output turn",
     "doctor": (
-        "bundle config decoding descriptors engines.generator.checks engines.generator.process engines.onnx errors "
-        "knowledge knowledge.content network policies roles scheduling session.dialogue"
+        "bundle config decoding descriptors engines.generator.checks engines.generator.process "
+        "engines.generator.remote engines.onnx errors knowledge knowledge.content network policies roles scheduling "
+        "session.dialogue"
     ),
     "rpc.requests": "errors scheduling",
     "rpc.transport": "config errors network rpc.requests scheduling",
@@ -84,8 +87,8 @@ LAYERS = {
     "web.chat": "assistant decoding domain errors network rpc.requests rpc.transport scheduling schemas web.http",
     "web": "config rpc rpc.requests web.chat web.http",
     "app": (
-        "assistant bundle config decoding descriptors errors knowledge languages memory network policies roles rpc "
-        "scheduling session.dialogue steps turn web"
+        "assistant bundle config decoding descriptors engines.generator.remote errors knowledge languages memory "
+        "network policies roles rpc scheduling session.dialogue steps turn web"
     ),
     "cli": "app config doctor errors network",
     "__main__": "cli",

@@ -17,8 +17,8 @@ from quizglass_export.assembly.work import kept_bytes
 from quizglass_export.checkpoints.files import tensor_sizes
 from quizglass_export.checkpoints.source import AnySource, GgufSource, LibrarySource, OnnxSource
 from quizglass_export.errors import ExportError
-from quizglass_export.gguf.families import slow_notice
 from quizglass_export.gguf.header import read_gguf
+from quizglass_export.gguf.slow_types import slow_notice
 from quizglass_export.onnx.file import count_weights
 
 _RUNTIME = 700 << 20

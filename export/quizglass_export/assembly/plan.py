@@ -21,12 +21,12 @@ from quizglass_export.roles.decider import LinearDecider, SharingDecider
 from quizglass_export.roles.generator import Generator
 from quizglass_export.roles.image_encoder import LibraryImageEncoder
 from quizglass_export.roles.reranker import CLASSES as CROSS_ENCODERS
-from quizglass_export.roles.shared.entry import GENERAL_PROMPTS, ReadyOnnx, Scorer
+from quizglass_export.roles.shared.entry import ReadyOnnx, Scorer
 from quizglass_export.roles.shared.job import Exporter, RoleJob
 from quizglass_export.roles.shared.samples import LazySamples, ParitySample
 from quizglass_export.roles.tagger import ReadyTagger
 from quizglass_server.errors import BundleError
-from quizglass_server.models.prompts import PromptError, PromptTemplate
+from quizglass_server.models.prompts import GENERAL_PROMPTS, PromptError, PromptTemplate
 from quizglass_server.roles.decider import NAMED, LinearDeciderPart, check_labels
 from quizglass_server.roles.table import DECIDERS
 

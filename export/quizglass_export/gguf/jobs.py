@@ -99,6 +99,12 @@ def tokenise(model: Path, texts: Sequence[str], *, special: bool) -> list[list[i
     return ids
 
 
+def picture_tokens(model: Path, projector: Path, width: int, height: int) -> int:
+    """How many tokens a picture of that size is; ExportError, in llama.cpp's words, if the files do not go together."""
+    sizes = {"width": width, "height": height}
+    return int(_run({"task": "picture_tokens", "model": str(model), "projector": str(projector), **sizes})["tokens"])
+
+
 def logits(model: Path, rows: Sequence[Sequence[int]], *, adapter: Path | None = None) -> list[NDArray[np.float32]]:
     """Logits [S, V] after every token of each row, optionally under a GGUF LoRA adapter; ExportError if it fails."""
     with tempfile.TemporaryDirectory(prefix="quizglass-") as folder:

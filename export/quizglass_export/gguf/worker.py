@@ -22,13 +22,17 @@ from quizglass_server.engines.generator.checks.backends import load_backends
 
 Job = dict[str, Any]
 _BATCH = 512
+_ERROR = 4
 _log: list[str] = []
+_errors: list[str] = []
+"""Of what was logged, the errors: they have the reason, which much else follows."""
 
 
 @llama.llama_log_callback  # type: ignore[untyped-decorator,unused-ignore]
 def _collect(level: int, text: bytes, _: Any) -> None:
-    _log.append(text.decode("utf-8", "replace"))
-    del _log[:-20]
+    for lines in (_log, _errors) if level == _ERROR else (_log,):
+        lines.append(text.decode("utf-8", "replace"))
+        del lines[:-20]
 
 
 def quantise(job: Job) -> Job:
@@ -125,6 +129,15 @@ def fill(batch: Any, ids: Sequence[int], position: int, *, every: bool) -> None:
         batch.logits[index] = every or index == len(ids) - 1
 
 
+def picture_tokens(job: Job) -> Job:
+    """How many tokens a picture of `width` x `height` is, of a model and its projector that go together."""
+    parameters = llama.llama_model_default_params()
+    parameters.n_gpu_layers = 0
+    vision = new_vision(job["projector"], load(job["model"], parameters))
+    chunks = picture_chunks(vision, np.zeros((job["height"], job["width"], 3), np.uint8))
+    return {"tokens": mtmd.mtmd_helper_get_n_tokens(chunks)}
+
+
 def answer(job: Job) -> Job:
     """Answer every prompt greedily, each in a fresh context position with nothing left of the one before.
 
@@ -143,6 +156,44 @@ def answer(job: Job) -> Job:
     }
 
 
+def new_vision(projector: str, model: Any, *, exact: bool = False) -> Any:
+    """A projector for a model; RuntimeError with llama.cpp's reason if it cannot be loaded, or is another model's.
+
+    An `exact` one takes pictures in the size that they have, as far as llama.cpp lets it.
+    """
+    parameters = mtmd.mtmd_context_params_default()
+    parameters.use_gpu = False
+    parameters.print_timings = False
+    parameters.warmup = False
+    parameters.n_threads = 1
+    if exact:
+        parameters.image_min_tokens, parameters.image_max_tokens = 1, 4096
+    vision = mtmd.mtmd_init_from_file(projector.encode(), model, parameters)
+    if not vision:
+        raise RuntimeError(f"{projector}: llama.cpp cannot load it: {_reasons()}")
+    return vision
+
+
+def picture_chunks(vision: Any, picture: NDArray[np.uint8]) -> Any:
+    """What stands for a picture [H, W, 3] in a prompt; to be freed."""
+    pixels = np.ascontiguousarray(picture)
+    pointer = pixels.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+    bitmap = mtmd.mtmd_bitmap_init(pixels.shape[1], pixels.shape[0], pointer)
+    chunks = mtmd.mtmd_input_chunks_init()
+    text = mtmd.mtmd_input_text()
+    marker = mtmd.mtmd_default_marker()
+    text.text, text.text_len = marker, len(marker)
+    text.add_special, text.parse_special = False, True
+    bitmaps = (mtmd.mtmd_bitmap_p_ctypes * 1)(bitmap)
+    try:
+        if code := mtmd.mtmd_tokenize(vision, chunks, ctypes.byref(text), bitmaps, 1):
+            mtmd.mtmd_input_chunks_free(chunks)
+            raise RuntimeError(f"llama.cpp cannot take the picture ({code}): {_reasons()}")
+    finally:
+        mtmd.mtmd_bitmap_free(bitmap)
+    return chunks
+
+
 class _Runner:
     """A loaded model, its projector if it has one, and one sequence."""
 
@@ -158,21 +209,8 @@ class _Runner:
         self.vocabulary = llama.llama_model_get_vocab(self.model)
         self.size: int = llama.llama_vocab_n_tokens(self.vocabulary)
         self.context = new_context(self.model, job["context"], _BATCH)
-        self.vision = None if job["projector"] is None else self._new_vision(job["projector"])
+        self.vision = None if job["projector"] is None else new_vision(job["projector"], self.model, exact=True)
         self.batch = llama.llama_batch_init(_BATCH, 0, 1)
-
-    def _new_vision(self, projector: str) -> Any:
-        parameters = mtmd.mtmd_context_params_default()
-        parameters.use_gpu = False
-        parameters.print_timings = False
-        parameters.warmup = False
-        parameters.n_threads = 1
-        # Pictures come in their final size; these bounds keep llama.cpp from resizing them.
-        parameters.image_min_tokens, parameters.image_max_tokens = 1, 4096
-        vision = mtmd.mtmd_init_from_file(projector.encode(), self.model, parameters)
-        if not vision:
-            raise RuntimeError(f"{projector}: llama.cpp cannot load it: {_reasons()}")
-        return vision
 
     def run(self, prompt: Job) -> tuple[list[int], list[int], list[float], NDArray[np.float32]]:
         """Prefill one prompt and decode its answer."""
@@ -207,18 +245,8 @@ class _Runner:
         return position
 
     def _see(self, picture: NDArray[np.uint8], position: int) -> tuple[list[int], int]:
-        pixels = np.ascontiguousarray(picture)
-        pointer = pixels.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
-        bitmap = mtmd.mtmd_bitmap_init(pixels.shape[1], pixels.shape[0], pointer)
-        chunks = mtmd.mtmd_input_chunks_init()
-        text = mtmd.mtmd_input_text()
-        marker = mtmd.mtmd_default_marker()
-        text.text, text.text_len = marker, len(marker)
-        text.add_special, text.parse_special = False, True
-        bitmaps = (mtmd.mtmd_bitmap_p_ctypes * 1)(bitmap)
+        chunks = picture_chunks(self.vision, picture)
         try:
-            if code := mtmd.mtmd_tokenize(self.vision, chunks, ctypes.byref(text), bitmaps, 1):
-                raise RuntimeError(f"llama.cpp cannot take the picture ({code}): {_reasons()}")
             end = llama.llama_pos(0)
             code = mtmd.mtmd_helper_eval_chunks(
                 self.vision, self.context, chunks, position, 0, _BATCH, True, ctypes.byref(end)
@@ -228,7 +256,6 @@ class _Runner:
             return self._chunk_ids(chunks), int(end.value)
         finally:
             mtmd.mtmd_input_chunks_free(chunks)
-            mtmd.mtmd_bitmap_free(bitmap)
 
     def _chunk_ids(self, chunks: Any) -> list[int]:
         ids: list[int] = []
@@ -248,7 +275,7 @@ class _Runner:
 
 
 def _reasons() -> str:
-    return " ".join("".join(_log[-4:]).split())
+    return " ".join("".join((_errors or _log)[-4:]).split())
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -260,9 +287,11 @@ def main(arguments: Sequence[str]) -> int:
     mtmd.mtmd_helper_log_set(_collect, None)
     load_backends()
     llama.llama_backend_init()
-    _log.clear()  # what was loaded until here is no reason for anything
+    _log.clear()
+    _errors.clear()  # what was loaded until here is no reason for anything
     try:
-        tasks = {"quantise": quantise, "answer": answer, "tokenise": tokenise, "logits": logits}
+        every = (quantise, answer, tokenise, logits, picture_tokens)
+        tasks = {task.__name__: task for task in every}
         result = tasks[job["task"]](job)
     except RuntimeError as error:
         print(error, file=sys.stderr)

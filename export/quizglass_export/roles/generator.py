@@ -71,12 +71,18 @@ class Generator(Entry):
     """Task to the name of a template, besides `GENERATOR_TEMPLATES` and the tasks that a recipe's directory has
     templates of; an empty one leaves a task out."""
     picture: Size = Size(width=448, height=448)
-    """Width and height of the pictures of a model that sees, in pixels."""
+    """Width and height to which the pictures of a model that sees are stretched, in pixels. Left out beside `model`:
+    they keep their shape."""
     image_token: str = IMAGE_TOKEN
     stop: Annotated[tuple[str, ...], Field(min_length=1)] = (STOP,)
     """Texts that end an answer. Left out beside `model`: the tokens that the file names as endings."""
     context: Count = 4096
     max_new_tokens: Count = 64
+
+    @property
+    def shown(self) -> Size | None:
+        """The size to which pictures are stretched; None: they keep their shape."""
+        return None if self.model is not None and "picture" not in self.model_fields_set else self.picture
 
     def templates(self) -> dict[str, str]:
         """Task to the name of its template."""
@@ -178,7 +184,7 @@ def generator_part(spec: Generator, model: str, projector: str | None) -> Genera
         model=model,
         projector=projector,
         prompts={task: prompt_name(name) for task, name in spec.templates().items()},
-        picture=spec.picture if projector else None,
+        picture=spec.shown if projector else None,
         stop=spec.stop,
         context=spec.context,
         max_new_tokens=spec.max_new_tokens,

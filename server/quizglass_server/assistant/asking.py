@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
@@ -84,7 +84,7 @@ class Asking:
         default_budget_s: seconds for a question that says nothing of its time.
         look_ahead: work ahead of questions, which gives way to turns; None: there is none.
         memory_s: seconds that the visual memory keeps what it is handed.
-        elsewhere: what of the server, as the ledger names it, is behind a network address; empty: nothing.
+        elsewhere: what of the server, as the ledger names it, is behind a network address.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Asking:
         default_budget_s: float,
         look_ahead: LookAhead | None = None,
         memory_s: float = 0.0,
-        elsewhere: str = "",
+        elsewhere: Sequence[str] = (),
     ) -> None:
         self.assistant = assistant
         self.memory_s = memory_s
@@ -229,7 +229,7 @@ class Asking:
 
             def pass_on(event: TurnEvent) -> None:
                 if isinstance(event, Done):
-                    ledger = asked.ledger.entries(self.memory_s, (self.elsewhere,))
+                    ledger = asked.ledger.entries(self.memory_s, self.elsewhere)
                     event = finish(turn, told, replace(event, timings=(*decoding, *event.timings), ledger=ledger))
                 told.append(event)
                 tell(event)

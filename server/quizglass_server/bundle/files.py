@@ -12,18 +12,21 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import get_args
 
 from pydantic import ValidationError
 
+from quizglass_server import __version__
 from quizglass_server.bundle.manifest import Manifest
 from quizglass_server.errors import BundleError
 from quizglass_server.hashes import file_sha256
 from quizglass_server.models.fields import MANIFEST
 from quizglass_server.roles.decider import DeciderPart
+from quizglass_server.roles.given import Given
+from quizglass_server.roles.reader import ReaderPart
 from quizglass_server.roles.reranker import RerankerPart
 from quizglass_server.roles.table import Roles
 from quizglass_server.steps.tuning import Answers
@@ -47,11 +50,13 @@ class Bundle:
         manifest: the parsed `manifest.json`.
         digest: SHA-256 (hex) of `manifest.json`; it names every file's hash, so it identifies the whole
             bundle.
+        given: files from elsewhere, by the names that the manifest has for them.
     """
 
     root: Path
     manifest: Manifest
     digest: str
+    given: Mapping[str, Path] = field(default_factory=dict)
 
     @classmethod
     def load(cls, root: Path, *, hashes: bool = True) -> Bundle:
@@ -84,6 +89,8 @@ class Bundle:
         Raises:
             BundleError: the manifest does not list it.
         """
+        if name in self.given:
+            return self.given[name]
         if name not in self.manifest.files:
             raise BundleError(f"{MANIFEST}: files has no entry {name!r}")
         return self.root.joinpath(*PurePosixPath(name).parts)
@@ -94,6 +101,8 @@ class Bundle:
         Raises:
             BundleError: the manifest does not list it.
         """
+        if name in self.given:
+            return file_sha256(self.given[name])
         self.path(name)
         files = self.manifest.files
         hashes = [files[each].sha256 for each in (name, f"{name}.data") if each in files]
@@ -133,6 +142,32 @@ class Bundle:
                 raise BundleError(f"{name}: {size} bytes, {MANIFEST} says {expected.bytes}; copy it again")
             if hashes and file_sha256(path) != expected.sha256:
                 raise BundleError(f"{name}: SHA-256 differs from {MANIFEST}: it was changed or damaged; copy it again")
+
+
+def completed(bundle: Bundle | None, given: Given | None) -> Bundle:
+    """A bundle with the generator that the settings give in place of its own.
+
+    Args:
+        bundle: None: one with no files of its own, which reads printed words.
+        given: the generator and its files; None: the bundle's own stays.
+    """
+    if given is None:
+        assert bundle is not None, "settings without a bundle give a generator"
+        return bundle
+    if bundle is None:
+        manifest = Manifest(
+            format=1,
+            name=given.title,
+            version=__version__,
+            roles=Roles(reader=ReaderPart(engine="rapidocr", kind="reader")),
+            abstain="I don't know",
+            files={},
+            parity="parity.json",
+            provenance={},
+        )
+        bundle = Bundle(root=Path(), manifest=manifest, digest="")
+    roles = bundle.roles.model_copy(update={"generator": given.part})
+    return replace(bundle, manifest=bundle.manifest.model_copy(update={"roles": roles}), given=given.files)
 
 
 def _read_manifest(root: Path) -> bytes:

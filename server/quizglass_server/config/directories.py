@@ -19,9 +19,9 @@ def check_directories(settings: Settings) -> None:
     """
     given = {name: getattr(settings, name) for name in _WRITTEN}
     places = {name: place.resolve() for name, place in given.items() if isinstance(place, Path)}
-    bundle = settings.bundle.resolve()
+    bundle = None if settings.bundle is None else settings.bundle.resolve()
     for name, place in places.items():
-        if place.is_relative_to(bundle):
+        if bundle is not None and place.is_relative_to(bundle):
             told = f"{name}: {given[name]} is in the bundle, which holds listed files only"
             raise SettingsError(f"{told}; give another place")
     memory = places.get("memory_directory")

@@ -14,6 +14,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from annotated_types import Ge, Gt, Le, MinLen
 
 from quizglass_server.config.address import MilvusAddress
+from quizglass_server.config.generator_address import GeneratorAddress
 
 WEB_PACKAGES = ("uvicorn", "connectrpc")
 """What serving HTTP needs; the extra web installs them."""
@@ -39,9 +40,9 @@ class BundleOptions(Options):
     """What is served."""
 
     title: ClassVar[str] = "models and knowledge"
-    bundle: Path
-    """Directory with the models, prompts and manifest. Required. Every file is hashed at the start: a damaged bundle
-    never serves, at the price of reading it once."""
+    bundle: Path | None
+    """Directory with the models, prompts and manifest. Required, unless a generator is given. Every file is hashed at
+    the start: a damaged bundle never serves, at the price of reading it once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +116,27 @@ class GeneratorOptions(BatchOptions):
     """Directory where the generator keeps what it has read of pictures and dialogues when the server stops, so that the
     next start answers as fast. It holds content of users' requests; only this user may read it. Without one, nothing is
     kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenOptions(Options):
+    """A generator in place of the bundle's own: model files, or servers that somebody else runs."""
+
+    title: ClassVar[str] = "generator"
+    generator: Path | None = None
+    """GGUF file of a model that writes in place of the bundle's generator: any that llama.cpp loads. It gets the
+    prompts for general models, in its own chat format. Without a bundle it answers from the picture and printed words
+    alone."""
+    projector: Path | None = None
+    """GGUF file (mmproj) of the part of that model that sees. Without one it reads text alone."""
+    generator_url: tuple[GeneratorAddress, ...] = ()
+    """Addresses of servers that write in place of a generator on this machine, with commas between them:
+    http://HOST:PORT of a llama-server, or of what speaks OpenAI's API (vLLM, SGLang, Triton, Ray Serve). All serve one
+    model; each takes over for the others. Questions, pictures and evidence are sent there."""
+    generator_token_file: Path | None = None
+    """File with the token that they ask for, one word. It is sent as a bearer token, and never logged."""
+    generator_model: str = ""
+    """Which model to ask for where they serve several."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,18 +24,20 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
 from quizglass_server.config.address import knowledge_address, proxy_network, web_origin
+from quizglass_server.config.generator_address import generator_address
 from quizglass_server.config.options import (
     AddressOptions,
     BundleOptions,
     ClientOptions,
     EngineOptions,
     GeneratorOptions,
+    GivenOptions,
     KnowledgeOptions,
     LinkOptions,
     LogOptions,
@@ -59,6 +61,8 @@ from quizglass_server.config.sources import (
     refuse_unknown_variables,
 )
 
+_OWN_KNOWLEDGE = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "quizglass" / "knowledge"
+"""Where a generator alone keeps what is imported, though it cannot look it up."""
 _BEYOND_ASCII = re.compile(r"[^ -~]")
 _COLLECTIONS = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
@@ -68,6 +72,7 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
     BundleOptions,
     KnowledgeOptions,
     EngineOptions,
+    GivenOptions,
     GeneratorOptions,
     MemoryOptions,
     AddressOptions,
@@ -91,6 +96,9 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
 
     @field_validator(
         "bundle",
+        "generator",
+        "projector",
+        "generator_token_file",
         "knowledge_token_file",
         "engine_cache",
         "llama_server",
@@ -129,6 +137,26 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
             raise PydanticCustomError("knowledge_collections", "{wanted}", {"wanted": wanted})
         return given
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_bundle(cls, given: Any) -> Any:
+        """A generator alone can be served; it has nothing to look up, and so needs no knowledge of one's own."""
+        if isinstance(given, dict) and "bundle" not in given and (given.get("generator") or given.get("generator_url")):
+            return {"knowledge": _OWN_KNOWLEDGE, **given, "bundle": None}
+        return given
+
+    @field_validator("generator_url", mode="before")
+    @classmethod
+    def _generators(cls, given: Any) -> Any:
+        return _listed(given, generator_address)
+
+    @model_validator(mode="after")
+    def _one_generator(self) -> Settings:
+        if self.generator is not None and self.generator_url:
+            why = "generator: goes without generator_url; give a model of this machine, or servers elsewhere"
+            raise PydanticCustomError("generator", "{why}", {"why": why})
+        return self
+
     @field_validator("web_origins", mode="before")
     @classmethod
     def _origins(cls, given: Any) -> Any:
@@ -140,7 +168,7 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
         return _listed(given, proxy_network)
 
 
-def _listed(given: Any, read: Callable[[str], str]) -> Any:
+def _listed(given: Any, read: Callable[[str], object]) -> Any:
     """What a setting lists, each as `read` has it: a text with commas, or in a file a list."""
     named = given.split(",") if isinstance(given, str) else given
     if not isinstance(named, list | tuple) or not all(isinstance(each, str) for each in named):
@@ -212,7 +240,7 @@ def as_toml(settings: Settings) -> str:
         unset = "# " if value is None else ""
         lines += textwrap.wrap(field.description or "", 100, initial_indent="# ", subsequent_indent="# ")
         if isinstance(value, tuple):
-            value = ",".join(value)
+            value = ",".join(map(str, value))
         shown = value if isinstance(value, bool | int | float | str) else str(value or "")
         lines.append(f"{unset}{name} = {_toml(shown)}")
     return "\n".join(lines) + "\n"

@@ -54,7 +54,8 @@ async def _findings(settings: Settings | None) -> list[Finding]:
         return [*machine.looked_at(0), temporary, *engines.looked_at(features, AUTO), serving_unknown]
     from quizglass_server.doctor import serving  # heavy, and needs what the engines' findings may say is missing
 
-    about, bundle = serving.bundle_of(settings)
+    told, elsewhere = await serving.elsewhere(settings)
+    about, bundle = serving.bundle_of(settings, elsewhere)
     findings = [
         *machine.looked_at(serving.model_bytes(bundle) if bundle else 0, settings.work_memory_bytes),
         temporary,
@@ -70,10 +71,16 @@ async def _findings(settings: Settings | None) -> list[Finding]:
         *serving.network(settings),
         serving.connections(settings.max_connections),
         *serving.frame_filter(settings.frame_filter),
+        *told,
         about,
     ]
     if bundle is not None:
-        findings += [serving.policies(bundle, settings.default_policy), *await serving.models(bundle, settings)]
+        findings += [
+            serving.policies(bundle, settings.default_policy),
+            *await serving.models(bundle, settings, elsewhere),
+        ]
+    elif elsewhere is not None:
+        await elsewhere.close()
     return findings
 
 

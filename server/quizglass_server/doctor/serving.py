@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 
 from quizglass_server import descriptors
-from quizglass_server.bundle.files import Bundle
+from quizglass_server.bundle.files import Bundle, completed
 from quizglass_server.config.directories import check_directories
 from quizglass_server.config.listening import refusal, what_to_do
 from quizglass_server.config.options import WEB_PACKAGES
@@ -19,10 +19,12 @@ from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.doctor import machine, stores
 from quizglass_server.doctor.finding import Finding, Status
+from quizglass_server.engines.generator.remote.group import RemoteGenerators
 from quizglass_server.errors import BundleError, QuizglassError, SettingsError
 from quizglass_server.network.exposure import check_exposure
 from quizglass_server.network.network import Network
 from quizglass_server.policies.serving import preferred, survey
+from quizglass_server.roles.given import given_files, given_servers
 from quizglass_server.roles.load import LoadedModels, load_models
 from quizglass_server.session.dialogue.keys import load_keys
 
@@ -133,11 +135,29 @@ def frame_filter(name: str) -> Iterator[Finding]:
         yield Finding("frame filter", Status.OK, f"{name} can be loaded")
 
 
-def bundle_of(settings: Settings) -> tuple[Finding, Bundle | None]:
-    """The bundle, every file compared with its hash."""
+async def elsewhere(settings: Settings) -> tuple[list[Finding], RemoteGenerators | None]:
+    """Whether generators elsewhere answer, if there are to be any; whoever gets them closes them."""
+    if not settings.generator_url:
+        return [], None
+    made = RemoteGenerators(settings)
     try:
-        bundle = Bundle.load(settings.bundle)
-    except BundleError as error:
+        await made.start()
+    except QuizglassError as error:
+        await made.close()
+        return [Finding("generator", Status.WRONG, error.message, "have one of them serve, or name another")], None
+    text = f"{', '.join(map(str, settings.generator_url))}: {made.facts.model}"
+    status = Status.SLOW if made.notice else Status.OK
+    return [Finding("generator", status, f"{text}; {made.notice}" if made.notice else text)], made
+
+
+def bundle_of(settings: Settings, elsewhere: RemoteGenerators | None = None) -> tuple[Finding, Bundle | None]:
+    """The bundle, every file compared with its hash, with the generator that the settings give."""
+    try:
+        given = given_files(settings) if elsewhere is None else given_servers(elsewhere.facts)
+        if given is None and settings.bundle is None:
+            return Finding("bundle", Status.UNKNOWN, "there is none, and no generator was found"), None
+        bundle = completed(None if settings.bundle is None else Bundle.load(settings.bundle), given)
+    except (BundleError, SettingsError) as error:
         text, _, remedy = error.message.partition("; ")
         return Finding("bundle", Status.WRONG, text, remedy or "copy or build it again"), None
     roles = list(bundle.roles.names())
@@ -185,12 +205,12 @@ def model_bytes(bundle: Bundle) -> int:
     return sum(entry.bytes for entry in bundle.manifest.files.values())
 
 
-async def models(bundle: Bundle, settings: Settings) -> list[Finding]:
+async def models(bundle: Bundle, settings: Settings, elsewhere: RemoteGenerators | None = None) -> list[Finding]:
     """Load every model as a server would, compare the stores with the encoders, and end them again."""
     begun = monotonic()
     forgetful = settings.model_copy(update={"state_directory": None})
     try:
-        loaded = await load_models(bundle, forgetful, forgetful)
+        loaded = await load_models(bundle, forgetful, forgetful, elsewhere)
     except QuizglassError as error:
         remedy = "mend the bundle, into whose files quizglass-export verify looks, or the installation"
         return [Finding("models", Status.WRONG, error.message, remedy)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -90,6 +91,13 @@ class PictureFitter:
                 lock, users = self._making.pop(key)
                 if users > 1:
                     self._making[key] = lock, users - 1
+
+
+def within(pixels: RGB, largest: Size) -> Size:
+    """The size of a picture that keeps its shape and has no more pixels than `largest`; never larger than it is."""
+    height, width = pixels.shape[:2]
+    scale = min(1.0, math.sqrt(largest.width * largest.height / (width * height)))
+    return Size(width=max(1, int(width * scale)), height=max(1, int(height * scale)))
 
 
 def content_hash(pixels: RGB) -> bytes:

@@ -4,6 +4,9 @@ A model's instructions are part of its training, so templates come from the bund
 and retrieved text are data: they end up in segments of their own, which no tokenizer may parse for special tokens.
 Training and serving share this module, so both see the same tokens. What prompts may name is one list, whichever model
 reads them.
+
+Templates may be written in ChatML: `<|im_start|>system`, `<|im_start|>user`, and `<|im_start|>assistant` where the
+answer begins. For a model that was tuned with other markers these are put in their place; all else stays.
 """
 
 from __future__ import annotations
@@ -26,9 +29,20 @@ PromptValue = str | Sequence[str] | Sequence[Mapping[str, str]] | None
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _SLOT = re.compile(f"( ?){_OPEN}(\\d+){_CLOSE}")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ue000-\uf8ff]")
+GENERAL_PROMPTS = Path(__file__).parents[1] / "prompts"
+"""Folder of templates for general models, in ChatML: one for every task of every policy, named as the task."""
 MOST_ENTRIES = 6
 """Most entries whose pictures one prompt shows beside the wearer's (CogPlanner shows three to six)."""
 _PICTURES = frozenset({"image", "images"})
+CHATML = "<|im_start|>"
+SYSTEM, USER = "\ue000system\ue001", "\ue000user\ue001"
+"""What stands for the texts of a conversation while its form is found out."""
+_TURN = re.compile(r"<\|im_start\|>(system|user|assistant)\n(.*?)(?:<\|im_end\|>\n?|\Z)", re.DOTALL)
+_JINJA = re.compile(r"\{[{%#]")
+_ONE_QUESTION = 3
+"""Turns: the system's, the user's, and the assistant's that is to be written."""
+CONVERSATION = ({"role": "system", "content": SYSTEM}, {"role": "user", "content": USER})
+"""What a chat template is filled with, with and without its first message, so that `read_format` can read it."""
 
 
 class PromptError(ValueError):
@@ -76,6 +90,7 @@ class PromptTemplate:
 
     def __init__(self, source: str, name: str) -> None:
         self.name = name
+        self.source = source
         try:
             self._template = BoundedTemplate(source)
         except RecursionError:
@@ -298,3 +313,72 @@ class PromptTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """Text of token ids, without special tokens."""
         return str(self._trusted.decode(list(ids), skip_special_tokens=True))
+
+
+@dataclass(frozen=True, slots=True)
+class ChatFormat:
+    """What stands before, between and after the parts of a conversation of one question.
+
+    Attributes:
+        head: before the system's text.
+        middle: between it and the user's.
+        tail: after the user's; the answer follows.
+        alone: before the user's text where there is no system's.
+    """
+
+    head: str
+    middle: str
+    tail: str
+    alone: str
+
+    def rewrite(self, prompt: str) -> str:
+        """A ChatML prompt with this format's markers; one with examples in it stays as it is for a model of ChatML.
+
+        Raises:
+            PromptError: it is not one system and one user turn, and the format is another one.
+        """
+        turns = [(match[1], match[2]) for match in _TURN.finditer(prompt)]
+        if len(turns) > _ONE_QUESTION and CHATML in self.tail:
+            return prompt
+        if [role for role, _ in turns] not in (["system", "user", "assistant"], ["user", "assistant"]):
+            raise PromptError("its ChatML is not a system's turn (or none), one of the user and the assistant's")
+        if prompt[: prompt.index(CHATML)].strip():
+            raise PromptError("something stands before its first turn")
+        texts, begun = dict(turns), turns[-1][1].removesuffix("\n")
+        opening = _joined(self.head, texts["system"], self.middle) if "system" in texts else self.alone
+        return _joined(opening, texts["user"], self.tail) + begun + "\n"  # one newline at the end is dropped
+
+
+def _joined(before: str, text: str, after: str) -> str:
+    """In a row; a newline after a block of a template is dropped, so there stand two."""
+    return before + text + ("\n" if text.endswith("%}") and after.startswith("\n") else "") + after
+
+
+def read_format(alone: str, both: str | None, begin: str = "") -> ChatFormat:
+    """The format of a chat template, by what it makes of a conversation.
+
+    Args:
+        alone: what it makes of a question, with the beginning of the answer.
+        both: the same of `CONVERSATION`; None: it takes no system's turn, which is then said before the question.
+        begin: the token that every text begins with, if it is to be there.
+
+    Raises:
+        PromptError: what is said is lost, said twice, or stands among what a prompt cannot hold.
+    """
+    single, tail = _parts(alone, USER)
+    head, middle = single, "\n\n"
+    if both is not None and both.count(SYSTEM) == both.count(USER) == 1:
+        head, rest = _parts(both, SYSTEM)
+        middle, tail = _parts(rest, USER)
+    head, single = (text if text.startswith(begin) else begin + text for text in (head, single))
+    for text in (head, middle, tail, single):
+        if _JINJA.search(text):
+            raise PromptError(f"it writes {text!r}, which a prompt cannot hold")
+    return ChatFormat(head, middle, tail, single)
+
+
+def _parts(text: str, value: str) -> tuple[str, str]:
+    if text.count(value) != 1:
+        raise PromptError(f"it says a message {text.count(value)} times")
+    before, _, after = text.partition(value)
+    return before, after

@@ -16,6 +16,13 @@ Has = Callable[[str], bool]
 ("generator.prompts.plan")."""
 
 QUOTE = "quote"
+CHOICES = "generator.choices"
+"""What a generator that tells no probabilities lacks."""
+CHOSEN = frozenset(
+    {"plan", "act", "next", "grade", "select", "select_by_text", "search_router", "tool_router", "subject", "entity"}
+    | {"verifier"}
+)
+"""Tasks of policies that choose one of a closed set, by what the generator gives each, where no decider does."""
 BY_PREFERENCE = ("adaptive", "planning-agent", "draft-first", "both", "image", "text", "none", QUOTE)
 """Which policy a server takes when nobody names one: the first of these that it can serve. One that was taught to
 decide goes before one that always looks up, and looking up more before less. `prompt-based` is never taken unasked: in
@@ -49,12 +56,19 @@ def status_of(policy: Policy, has: Has) -> PolicyStatus:
     missing = [need for need in policy.needs if not has(need)]
     if "generator" not in missing:
         missing += [f"generator.prompts.{task}" for task in policy.tasks if not _done(task, has)]
+        if not has(CHOICES) and any(task in CHOSEN and not _decided(task, has) for task in policy.tasks):
+            missing.append(CHOICES)
     return PolicyStatus(policy.name, tuple(missing), tuple(role for role in policy.likes if not has(role)))
 
 
 def _done(task: str, has: Has) -> bool:
     """Whether a prompt of the generator or a decider does a task."""
-    return any(has(part) for part in (f"generator.prompts.{task}", task, f"deciders.{task}"))
+    return has(f"generator.prompts.{task}") or _decided(task, has)
+
+
+def _decided(task: str, has: Has) -> bool:
+    """Whether a decider does a task."""
+    return has(task) or has(f"deciders.{task}")
 
 
 def survey(has: Has) -> tuple[PolicyStatus, ...]:

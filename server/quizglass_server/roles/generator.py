@@ -26,18 +26,21 @@ from quizglass_server.engines.generator.prompt import (
     BACKGROUND,
     Constraint,
     ConstraintUnusable,
+    Finished,
     Part,
     PicturePart,
     Piece,
     PromptRefused,
     TextPart,
     Urgency,
+    Usage,
 )
 from quizglass_server.errors import BundleError, EngineFailed, InvalidInput, QuizglassError
 from quizglass_server.models.fields import Count, FileName, Size
-from quizglass_server.models.fitting import FittedPicture, PictureFitter
+from quizglass_server.models.fitting import FittedPicture, PictureFitter, within
 from quizglass_server.models.loading import ModelFiles, RoleKey, RolePart
 from quizglass_server.models.prompts import (
+    CONVERSATION,
     EXAMPLE,
     PromptError,
     PromptTemplate,
@@ -45,11 +48,14 @@ from quizglass_server.models.prompts import (
     Values,
     filled,
     load_template,
+    read_format,
 )
 from quizglass_server.scheduling.clock import record_engine
 from quizglass_server.scheduling.deadline import deadline
 from quizglass_server.scheduling.priority import Priority, current_priority
 
+LARGEST = Size(width=768, height=768)
+"""Pictures that keep their shape have at most as many pixels: what a model makes of more is too slow for a turn."""
 ANSWER = "answer"
 """The task whose prompt every generator has."""
 _TINY = 100 << 20
@@ -153,24 +159,106 @@ class GeneratorPart(RolePart):
     prompts: Prompts
     """Task to template; `answer` is required, others as policies need them: `rewrite`, `plan`, any other."""
     picture: Size | None = None
-    """Together with `projector` alone."""
-    stop: Annotated[tuple[str, ...], Field(min_length=1)]
+    """What pictures are stretched to. None: they keep their shape, and are made smaller where they are very large."""
+    stop: tuple[str, ...] = ()
+    """Texts that end an answer, besides the tokens that the model's file names for that."""
     context: Count
     max_new_tokens: Count
 
     @model_validator(mode="after")
-    def _both_or_none(self) -> GeneratorPart:
-        if (self.projector is None) != (self.picture is None):
-            raise ValueError("projector and picture belong together: give both, or none for a model of text alone")
+    def _sees(self) -> GeneratorPart:
+        if self.projector is None and self.picture is not None:
+            raise ValueError("picture: a model without projector reads text alone; leave it out, or name the projector")
         return self
 
     def sizes(self) -> list[tuple[int, int]]:
-        """The size of its pictures, if it sees any."""
+        """The size of its pictures, if it sees any and they have one."""
         return [] if self.picture is None else [(self.picture.width, self.picture.height)]
+
+    @property
+    def sees_pictures(self) -> bool:
+        """Whether the model is given pictures."""
+        return self.projector is not None
+
+    @property
+    def general(self) -> bool:
+        """Whether its prompts are those for general models, to be put into the model's own chat format."""
+        return False
+
+    @property
+    def choices(self) -> bool | None:
+        """Whether labels can be chosen by their probabilities; None: not."""
+        return True
+
+    @property
+    def largest_picture(self) -> Size:
+        """The size of the largest pictures that it is given."""
+        return self.picture or LARGEST
+
+
+class Completing(Protocol):
+    """Completes prompts; errors as those of `GeneratorClient`."""
+
+    def generate(
+        self, prompt: Sequence[Part], max_tokens: int, urgency: Urgency, constraint: Constraint | None
+    ) -> AsyncGenerator[Piece | Finished, None]:
+        """Stream pieces, then the end."""
+        ...
+
+    async def choose(
+        self, prompt: Sequence[Part], labels: Sequence[str], urgency: Urgency
+    ) -> tuple[list[float], Usage]:
+        """Probability of each label as the continuation."""
+        ...
+
+    async def prefill(self, prompt: Sequence[Part], urgency: Urgency) -> Usage:
+        """Read the beginning of later prompts."""
+        ...
+
+    async def templated(self, messages: Sequence[Mapping[str, str]]) -> str | None:
+        """What the model's chat template makes of a conversation; None: it is filled where the model is."""
+        ...
+
+
+class GeneratorBackend(Protocol):
+    """What runs a generator's model: a process of this server's own, or servers elsewhere."""
+
+    on_change: Callable[[], None]
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can be asked right now."""
+        ...
+
+    @property
+    def executor(self) -> str:
+        """What the model runs on: cpu, gpu or elsewhere."""
+        ...
+
+    @property
+    def notice(self) -> str:
+        """Why it is slower, or can do less, than it could; empty when it is not."""
+        ...
+
+    async def start(self) -> None:
+        """Have it serve."""
+        ...
+
+    async def client(self, deadline: float | None = None) -> Completing:
+        """What completes prompts, for one call."""
+        ...
+
+    async def forget(self) -> None:
+        """Keep nothing of prompts and pictures so far."""
+        ...
+
+    async def close(self) -> None:
+        """End it."""
+        ...
 
 
 class LlamaGenerator:
-    """Writes text about pictures and evidence, through a llama.cpp process of its own."""
+    """Writes text about pictures and evidence, through a process of its own or a server elsewhere."""
 
     def __init__(
         self,
@@ -179,8 +267,17 @@ class LlamaGenerator:
         fitter: PictureFitter,
         threads: int,
         options: GeneratorOptions | None = None,
+        backend: GeneratorBackend | None = None,
     ) -> None:
         """Read the prompts; `start` loads the model.
+
+        Args:
+            spec: what the manifest says of it.
+            files: of the bundle.
+            fitter: makes pictures smaller.
+            threads: of a process of its own.
+            options: of that process.
+            backend: what runs the model; None: a process of its own.
 
         Raises:
             BundleError: a prompt cannot be read, or names a value that there is none of.
@@ -193,9 +290,7 @@ class LlamaGenerator:
         self._templates = generator_prompts(prompts, sees=self.sees_pictures)
         self.needs = frozenset[str]().union(*(template.names for template in self._templates.values()))
         """Names of the values that any of its prompts shows."""
-        root = options.state_directory
-        state = None if root is None else StateDirectory(root, _state_key(spec, files))
-        self._process = GeneratorProcess(_process_options(spec, files, threads, options), state)
+        self._process: GeneratorBackend = backend or _own_process(spec, files, threads, options)
 
     @property
     def ready(self) -> bool:
@@ -205,7 +300,7 @@ class LlamaGenerator:
     @property
     def sees_pictures(self) -> bool:
         """Whether pictures reach the model; without it pictures are only looked up and read."""
-        return self._spec.picture is not None
+        return self._spec.sees_pictures
 
     def names(self, task: str) -> frozenset[str]:
         """Names of the values that the prompt of that name shows; none where there is no such prompt."""
@@ -228,8 +323,8 @@ class LlamaGenerator:
         return self._process.notice
 
     @property
-    def process(self) -> GeneratorProcess:
-        """The process behind it."""
+    def process(self) -> GeneratorBackend:
+        """What runs the model."""
         return self._process
 
     def on_change(self, told: Callable[[], None]) -> None:
@@ -239,6 +334,8 @@ class LlamaGenerator:
     async def start(self) -> None:
         """Start the process and load the model; errors as `GeneratorProcess.start`."""
         await self._process.start()
+        if self._spec.general:
+            await self._take_format()
 
     async def generate(self, request: GenerationRequest) -> AsyncGenerator[Token | GenerationEnd, None]:
         """Stream tokens, then one end. White space before the first word is left out.
@@ -303,13 +400,31 @@ class LlamaGenerator:
         """End the process."""
         await self._process.close()
 
+    async def _take_format(self) -> None:
+        """Put the prompts into the model's own chat format, as the server that runs it says."""
+        client = await self._process.client()
+        alone = await client.templated(CONVERSATION[1:])
+        if alone is None:
+            return
+        try:
+            both = await client.templated(CONVERSATION)
+        except EngineFailed:  # it takes no system's turn
+            both = None
+        try:
+            form = read_format(alone, both)
+            self._templates = {
+                task: PromptTemplate(form.rewrite(template.source), template.name)
+                for task, template in self._templates.items()
+            }
+        except PromptError as error:
+            raise BundleError(f"the model's chat template cannot be used: {error}; take another model file") from error
+
     async def _prompt(self, request: GenerationRequest) -> list[Part]:
         """The filled template; without pictures for a model of text alone, as for a question without any."""
         template = self._templates.get(request.task)
         if template is None:
             raise EngineFailed(f"the bundle's generator has no prompt {request.task!r}; use another policy or bundle")
-        size = self._spec.picture
-        pictures = [] if size is None else [await self._picture(picture, size) for picture in request.pictures]
+        pictures = [await self._picture(picture) for picture in request.pictures] if self.sees_pictures else []
         parts: list[Part] = []
         for segment in template.render(pictures=len(pictures), **filled(request.values)):
             if segment.kind is SegmentKind.IMAGE:
@@ -318,8 +433,9 @@ class LlamaGenerator:
                 parts.append(TextPart(segment.text, trusted=segment.kind is SegmentKind.TEXT))
         return parts
 
-    async def _picture(self, picture: Picture, size: Size) -> PicturePart:
+    async def _picture(self, picture: Picture) -> PicturePart:
         """The picture as the process takes it: made off the event loop, which a large one would hold up."""
+        size = self._spec.picture or within(picture.pixels, LARGEST)
         fitted = self._fitter.kept(picture, size)
         if fitted is None or not fitted.is_hashed:
             fitted = await asyncio.to_thread(self._hashed, picture, size)
@@ -345,6 +461,12 @@ def generator_prompts(prompts: Mapping[str, Path], *, sees: bool) -> dict[str, P
         except PromptError as error:
             raise BundleError(f"roles.generator.prompts.{task}: {error}") from error
     return templates
+
+
+def _own_process(spec: GeneratorPart, files: ModelFiles, threads: int, options: GeneratorOptions) -> GeneratorProcess:
+    root = options.state_directory
+    state = None if root is None else StateDirectory(root, _state_key(spec, files))
+    return GeneratorProcess(_process_options(spec, files, threads, options), state)
 
 
 def _process_options(spec: GeneratorPart, files: ModelFiles, threads: int, options: GeneratorOptions) -> ProcessOptions:

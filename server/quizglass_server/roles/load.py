@@ -15,7 +15,7 @@ from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.engines.products import take_memory
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading, ModelFiles, RolePart
-from quizglass_server.roles.generator import GENERATOR, GeneratorPart, LlamaGenerator
+from quizglass_server.roles.generator import GENERATOR, GeneratorBackend, GeneratorPart, LlamaGenerator
 from quizglass_server.roles.table import Models, Roles
 from quizglass_server.scheduling.cores import share_cores, usable_cores
 
@@ -28,9 +28,10 @@ class RoleStatus:
 
     role: str
     engine: str
-    """onnx, llama, rapidocr or numpy."""
+    """onnx, llama, openai, rapidocr or numpy."""
     executor: str
-    """cpu, cuda, tensorrt, tensorrt-engine for an engine built ahead of time, or gpu where llama.cpp uses one."""
+    """cpu, cuda, tensorrt, tensorrt-engine for an engine built ahead of time, gpu where llama.cpp uses one, or
+    elsewhere for a generator behind a network address."""
     ready: bool
     sees_pictures: bool
     """Whether the model is given pictures; a generator of text alone is not."""
@@ -82,7 +83,10 @@ class LoadedModels(Models):
 
 
 async def load_models(
-    bundle: FilledRoles, engines: EngineOptions, generator: GeneratorOptions | None = None
+    bundle: FilledRoles,
+    engines: EngineOptions,
+    generator: GeneratorOptions | None = None,
+    elsewhere: GeneratorBackend | None = None,
 ) -> LoadedModels:
     """Load what the bundle has.
 
@@ -90,6 +94,7 @@ async def load_models(
         bundle: what to load.
         engines: how the machine is shared between engines.
         generator: how the generator process is run.
+        elsewhere: what runs the generator; None: a process of its own.
 
     Raises:
         BundleError: a file cannot be used; names it.
@@ -105,7 +110,7 @@ async def load_models(
     try:
         async with asyncio.TaskGroup() as group:
             if (part := bundle.roles.generator) is not None:
-                process = LlamaGenerator(part, bundle, loading.fitter, shares.llama, generator)
+                process = LlamaGenerator(part, bundle, loading.fitter, shares.llama, generator, elsewhere)
                 models[GENERATOR] = models.process = process
                 group.create_task(process.start())
             group.create_task(_load_here(models, loading))

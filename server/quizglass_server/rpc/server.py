@@ -227,7 +227,8 @@ def _put(server: grpc.aio.Server, messages: ModuleType, stubs: ModuleType, servi
 def _asking(services: Services, frames: FrameStore, look_ahead: LookAhead | None) -> Asking:
     settings = services.settings
     memory_s = settings.memory_ttl_s if services.memory is not None else 0
-    elsewhere = "knowledge" if _is_elsewhere(settings.knowledge) else ""
+    behind = {"knowledge": _is_elsewhere(settings.knowledge), "generator": bool(settings.generator_url)}
+    elsewhere = tuple(name for name, is_elsewhere in behind.items() if is_elsewhere)
     return Asking(services.assistant, frames, settings, settings.default_budget_s, look_ahead, memory_s, elsewhere)
 
 

@@ -378,7 +378,7 @@ class Session:
         if self._stopping:
             raise Stopping
         if self._stays_here:
-            raise NotLocal(self._resources.asking.elsewhere)
+            raise NotLocal(" and ".join(self._resources.asking.elsewhere))
         try:
             self._turns.ask(ask, message_id)
         except InvalidInput as error:

@@ -100,25 +100,15 @@ def _untitled(text: str, title: str) -> str:
 def _split(text: str) -> Iterator[str]:
     """Sentences without marks of lists; one goes on that ends in an abbreviation, or asks what the next one answers."""
     for line in text.splitlines():
-        for item in _items(line.strip()):
-            begun = ""
-            for _, piece in sentences(item):
-                piece = piece.strip()
-                if begun and not _goes_on(begun, piece):
-                    yield begun
-                    begun = ""
-                begun = f"{begun} {piece}".strip() if _HAS_WORD.search(f"{begun}{piece}") else ""
-            if begun:
+        begun = ""
+        for _, piece in sentences(_MARKS.sub("", line.strip())):
+            piece = piece.strip()
+            if begun and not _goes_on(begun, piece):
                 yield begun
-
-
-def _items(line: str) -> list[str]:
-    """A line without its mark; the items of a list that stands in one line, as in chunks, each by itself."""
-    mark = _MARKS.match(line)
-    if mark is None:
-        return [line]
-    rest, bullet = line[mark.end() :], mark[0].strip()
-    return [rest] if bullet[0].isdigit() else rest.split(f" {bullet} ")
+                begun = ""
+            begun = f"{begun} {piece}".strip() if _HAS_WORD.search(f"{begun}{piece}") else ""
+        if begun:
+            yield begun
 
 
 def _goes_on(begun: str, following: str) -> bool:

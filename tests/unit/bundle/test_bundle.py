@@ -366,5 +366,5 @@ def test_a_generator_of_text_alone_has_neither_projector_nor_picture(root: Path)
     assert Bundle.load(root).roles.generator.projector is None
     content["roles"]["generator"] = GENERATOR | {"picture": {"width": 28, "height": 28}}
     write(root, content)
-    with pytest.raises(BundleError, match=r"roles\.generator: .*projector and picture belong together"):
+    with pytest.raises(BundleError, match=r"roles\.generator: .*picture: a model without projector reads text alone"):
         Bundle.load(root)

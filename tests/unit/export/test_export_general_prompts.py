@@ -11,8 +11,7 @@ import pytest
 
 from quizglass.values import Plan
 from quizglass_export.recipe.read import read_recipe
-from quizglass_export.roles.shared.entry import GENERAL_PROMPTS
-from quizglass_server.models.prompts import PromptValue, SegmentKind, load_template
+from quizglass_server.models.prompts import GENERAL_PROMPTS, PromptValue, SegmentKind, load_template
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.cogplanner import Action
 from quizglass_server.policies.cogplanner_baselines import Grade

@@ -20,7 +20,7 @@ from quizglass_server.doctor.serving import policies
 from quizglass_server.errors import RoleMissing
 from quizglass_server.policies import POLICIES, Policy
 from quizglass_server.policies.policy import by_name
-from quizglass_server.policies.serving import BY_PREFERENCE, preferred, status_of, survey
+from quizglass_server.policies.serving import BY_PREFERENCE, CHOICES, preferred, status_of, survey
 from quizglass_server.roles.decider import NAMED
 from quizglass_server.roles.table import Roles
 from quizglass_server.scheduling.budget import Budget
@@ -88,7 +88,7 @@ async def test_a_policy_runs_with_what_it_needs_alone(name: str) -> None:
             world.models.put(role, None)
     events = await world.ask(policy=name)
     assert isinstance(events[-1], Done)
-    needed = {*POLICIES[name].needs, *(f"generator.prompts.{task}" for task in POLICIES[name].tasks)}
+    needed = {*POLICIES[name].needs, *(f"generator.prompts.{task}" for task in POLICIES[name].tasks), CHOICES}
     assert status_of(POLICIES[name], lambda part: part in needed).servable
 
 

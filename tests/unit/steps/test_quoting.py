@@ -59,16 +59,6 @@ def test_marks_of_lists_and_the_title_above_are_left_out() -> None:
     assert said("Aloe: - Water it.\n2. Turn it.\n---\n* No sun") == ["Water it.", "Turn it.", "No sun"]
 
 
-def test_items_of_a_list_in_one_line_are_sentences() -> None:
-    assert said("Aloe: - Eggs: collect daily - Number: five - Shut at dusk. Late in summer.") == [
-        "Eggs: collect daily",
-        "Number: five",
-        "Shut at dusk.",
-        "Late in summer.",
-    ]
-    assert said("Open daily - ring first.") == ["Open daily - ring first."]
-
-
 def test_the_best_sentence_is_quoted_and_a_second_one_that_answers_as_well() -> None:
     found = sentences_of([note("One. Two. Three. Four.")])
     assert joined(chosen(found, [0.1, 0.52, 0.2, 0.9], 0.5)) == "Four."

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from quizglass_export.errors import ExportError
-from quizglass_export.roles.shared.entry import GENERAL_PROMPTS
 from quizglass_server.models.prompts import (
+    GENERAL_PROMPTS,
     Prompt,
     PromptError,
     PromptTemplate,

@@ -34,8 +34,8 @@ from quizglass_export.finetuning.training.rows import ExampleRows, collated
 from quizglass_export.finetuning.training.sampler import SimilarLengths
 from quizglass_export.finetuning.training.settings import Training
 from quizglass_export.finetuning.training.time_limit import Diary, falling, peak_memory, time_is_up
-from quizglass_export.roles.shared.entry import GENERAL_PROMPTS
 from quizglass_export.starter.model.precision import has_tiles
+from quizglass_server.models.prompts import GENERAL_PROMPTS
 
 _ATTENTION = "q_proj|k_proj|v_proj|o_proj"
 TARGETS = {

@@ -10,7 +10,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Sequence
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +21,21 @@ from quizglass_export.checkpoints.loading import read_tokenizer
 from quizglass_export.checkpoints.source import GgufSource
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
-from quizglass_export.gguf.chat import CHATML, beginning, chat_format, endings
-from quizglass_export.gguf.families import SEEING, TEXT, slow_notice
+from quizglass_export.gguf.chat import beginning, chat_format, endings
 from quizglass_export.gguf.header import GgufHeader, read_gguf
 from quizglass_export.gguf.jobs import GenerationJob, generate, tokenise
+from quizglass_export.gguf.slow_types import slow_notice
 from quizglass_export.roles.generator import Generator, check_prompts, check_tokens, generator_part
 from quizglass_export.roles.ready.adapted_generator import compare_adapted, write_adapted
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
-from quizglass_export.roles.starting import QWEN_PROJECTORS
+from quizglass_export.roles.starting import check_pictures
 from quizglass_server.errors import BundleError
-from quizglass_server.models.prompts import Prompt, PromptTokenizer, Segment, SegmentKind
+from quizglass_server.models.fields import Size
+from quizglass_server.models.prompts import CHATML, Prompt, PromptError, PromptTokenizer, Segment, SegmentKind
 from quizglass_server.roles.generator import GeneratorPart
 from quizglass_server.roles.generator import generator_prompts as generator_prompts_of
 
+_SOME_PICTURE = Size(width=320, height=240)
 _UNSAFE = (gguf.TokenType.NORMAL, gguf.TokenType.USER_DEFINED)
 
 
@@ -47,13 +48,12 @@ def prepare(job: RoleJob, spec: Generator) -> None:
     source = _source(job)
     model = read_gguf(source.model)
     _check_model(source, model, spec)
-    if source.projector is not None:
-        _check_projector(source.projector, read_gguf(source.projector), model, spec)
-    tokens = _tokens(source.model, model)
+    _tokens(source.model, model)
     if source.tokenizer is not None:
         _check_vocabulary(source.model, model, source.tokenizer_file())
-    if source.projector is not None and spec.image_token not in tokens:
-        raise ExportError(f"{source.model}: has no token {spec.image_token!r}, which roles.generator names")
+    if source.projector is not None:
+        read_gguf(source.projector)
+        check_pictures(source.model, source.projector, generator_part(spec, "model.gguf", "mmproj.gguf"))
     _stop_ids(job, source.model, _stop(spec, model))
     check_prompts(job, spec, sees=source.projector is not None)
     _rewritten(job, spec, model)
@@ -96,12 +96,11 @@ def check(job: RoleJob, spec: Generator, part: GeneratorPart) -> list[Check]:
     A model with adapters is compared with transformers and PEFT too.
     """
     source, path = _source(job), job.path(part.model)
-    tokens = _tokens(source.model, read_gguf(source.model))
     picture = None
     prompt: Prompt = (Segment(SegmentKind.DATA, "What is this?"),)
-    if part.picture is not None:
-        size = (part.picture.height, part.picture.width, 3)
-        picture = np.random.default_rng(0).integers(0, 256, size, dtype=np.uint8)
+    if part.projector is not None:
+        shown = part.picture or _SOME_PICTURE
+        picture = np.random.default_rng(0).integers(0, 256, (shown.height, shown.width, 3), dtype=np.uint8)
         prompt = (Segment(SegmentKind.IMAGE), *prompt)
     stop = _stop_ids(job, path, part.stop)
     served = generate(
@@ -110,7 +109,7 @@ def check(job: RoleJob, spec: Generator, part: GeneratorPart) -> list[Check]:
             projector=None if part.projector is None else job.path(part.projector),
             prompts=[(prompt, picture)],
             stop=stop,
-            image_token=None if picture is None else tokens.index(spec.image_token),
+            image_token=None if picture is None else 0,  # what stands for it is not looked at
             context=part.context,
             max_new_tokens=1,
         )
@@ -178,7 +177,7 @@ def _rewritten(job: RoleJob, spec: Generator, model: GgufHeader) -> dict[str, st
     for task, text in chatml.items():
         try:
             rewritten[task] = form.rewrite(text)
-        except ExportError as error:
+        except PromptError as error:
             raise ExportError(f"{job.prompts[spec.templates()[task]]}: {error}") from None
     bos = beginning(model)
     rewritten |= {task: bos + text for task, text in sources.items() if task not in chatml and not text.startswith(bos)}
@@ -202,38 +201,12 @@ def _check_model(source: GgufSource, header: GgufHeader, spec: Generator) -> Non
         parts = header.metadata["split.count"]
         raise ExportError(f"{path}: is one of {parts} files; join them with llama.cpp's `llama-gguf-split --merge`")
     architecture = header.metadata.get("general.architecture")
-    if not isinstance(architecture, str) or architecture not in (*SEEING, *TEXT):
-        known = ", ".join((*SEEING, *TEXT))
-        raise ExportError(f"{path}: general.architecture is {architecture!r}; it can be {known}")
-    if architecture in SEEING and source.projector is None:
-        raise ExportError(f"{path}: {architecture} needs its projector; name it in roles.generator.projector")
-    if architecture not in SEEING and source.projector is not None:
-        seeing = ", ".join(SEEING)
-        raise ExportError(
-            f"{path}: {architecture} is served without pictures, which only {seeing} gets; leave out "
-            "roles.generator.projector"
-        )
+    if not isinstance(architecture, str):
+        raise ExportError(f"{path}: general.architecture is {architecture!r}, which is no name; convert it again")
     key = f"{architecture}.context_length"
     context = header.metadata.get(key)
     if not isinstance(context, int) or context < spec.context:
         raise ExportError(f"{path}: {key} is {context!r}, the recipe's context {spec.context}; choose a shorter one")
-
-
-def _check_projector(path: Path, header: GgufHeader, model: GgufHeader, spec: Generator) -> None:
-    found = header.metadata
-    if found.get("general.architecture") != "clip" or found.get("clip.projector_type") not in QWEN_PROJECTORS:
-        kind = found.get("clip.projector_type", found.get("general.architecture"))
-        raise ExportError(f"{path}: a projector of type {kind!r}; it can be {', '.join(QWEN_PROJECTORS)}")
-    wide = found.get("clip.vision.projection_dim")
-    expected = model.metadata.get("qwen2vl.embedding_length")
-    if wide != expected:
-        raise ExportError(f"{path}: clip.vision.projection_dim is {wide}, the model's embedding_length {expected}")
-    sides = found.get("clip.vision.patch_size"), found.get("clip.vision.spatial_merge_size", 2)
-    if not all(isinstance(each, int) and each > 0 for each in sides):
-        raise ExportError(f"{path}: clip.vision.patch_size and spatial_merge_size are {sides}; must be above 0")
-    side = prod(sides)
-    if spec.picture.width % side or spec.picture.height % side:
-        raise ExportError(f"roles.generator.picture: width and height must be multiples of {side}, as {path} has them")
 
 
 def _tokens(path: Path, header: GgufHeader) -> list[Any]:

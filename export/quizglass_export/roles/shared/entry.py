@@ -15,8 +15,6 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from quizglass_export.checks import Acceptance, Precision, Share
 from quizglass_server.models.fields import Count, ManifestPart, Size
 
-GENERAL_PROMPTS = Path(__file__).parents[2] / "prompts"
-"""Folder of templates for general models that speak ChatML: one for every task of every policy, named as the task."""
 IMAGE_TOKEN = "<|image_pad|>"  # noqa: S105 - a word of the vocabulary
 
 

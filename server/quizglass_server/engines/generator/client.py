@@ -185,6 +185,18 @@ class GeneratorClient:
                     usage = _usage(event)
         return usage
 
+    async def templated(self, messages: Sequence[Mapping[str, str]]) -> str:
+        """What the model's chat template makes of a conversation, with the beginning of the next answer.
+
+        Raises:
+            EngineFailed: it has no such template, or one that refuses this; EngineLost as `generate`.
+        """
+        body = {"messages": list(messages), "chat_template_kwargs": {"enable_thinking": False}}
+        filled = (await self.document("POST", "/apply-template", body)).get("prompt")
+        if not isinstance(filled, str):
+            raise EngineFailed(_GARBAGE)
+        return filled
+
     async def alive(self) -> None:
         """Return if the process answers; EngineLost or EngineFailed if not."""
         await self.document("GET", "/health")

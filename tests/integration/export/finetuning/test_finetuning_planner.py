@@ -21,7 +21,7 @@ from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.recipes import planner
 from quizglass_export.finetuning.recipes.planner import PLANS, PlannerAnnotation, Probe, annotate, balanced, plan_of
 from quizglass_export.finetuning.shared.progress import Progress
-from quizglass_export.roles.shared.entry import GENERAL_PROMPTS
+from quizglass_server.models.prompts import GENERAL_PROMPTS
 from tests.support.training.finetuning import ChatServer, checkpoint, picture, rows
 
 torch.set_num_threads(1)

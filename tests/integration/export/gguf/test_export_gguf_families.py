@@ -10,15 +10,15 @@ pytest.importorskip("transformers")
 
 from quizglass_export.assembly.plan import make_plan
 from quizglass_export.errors import ExportError
-from quizglass_export.gguf.chat import ChatFormat, chat_format
-from quizglass_export.gguf.families import slow_notice
+from quizglass_export.gguf.chat import chat_format
 from quizglass_export.gguf.header import GgufHeader, TensorInfo, read_gguf
 from quizglass_export.gguf.jobs import quantise
+from quizglass_export.gguf.slow_types import slow_notice
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.recipe.schema import Recipe
 from quizglass_export.roles.generator import Generator
-from quizglass_export.roles.shared.entry import GENERAL_PROMPTS
 from quizglass_export.roles.shared.samples import random_samples
+from quizglass_server.models.prompts import GENERAL_PROMPTS, ChatFormat, PromptError
 from tests.support.bundles.tiny_models import write_llama
 
 GEMMA = (
@@ -113,13 +113,13 @@ def test_a_template_that_cannot_be_used_is_refused_by_name(template: str) -> Non
 
 def test_a_prompt_of_several_turns_is_refused() -> None:
     form = ChatFormat("", "", "", "")
-    with pytest.raises(ExportError, match="ChatML is not a system's turn"):
+    with pytest.raises(PromptError, match="ChatML is not a system's turn"):
         form.rewrite("<|im_start|>user\na<|im_end|>\n<|im_start|>user\nb<|im_end|>\n")
 
 
-def test_recurrent_models_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match=r"general\.architecture is 'mamba2'; it can be qwen2vl, .*llama.*smollm3"):
-        built(tmp_path, write_llama(tmp_path / "m.gguf", kind="mamba2"))
+def test_what_llama_cpp_does_not_know_is_refused_in_its_words(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"m\.gguf: llama\.cpp cannot load it: .*unknown model .*'mamba9'"):
+        built(tmp_path, write_llama(tmp_path / "m.gguf", kind="mamba9"))
 
 
 def test_types_without_a_fast_path_are_named_with_what_to_take_instead(tmp_path: Path) -> None:

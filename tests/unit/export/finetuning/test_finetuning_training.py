@@ -35,8 +35,7 @@ from quizglass_export.finetuning.training.sampler import SimilarLengths
 from quizglass_export.finetuning.training.settings import FULL_RATE, Training
 from quizglass_export.finetuning.training.time_limit import rate_share
 from quizglass_export.finetuning.training.trainer import train
-from quizglass_export.roles.shared.entry import GENERAL_PROMPTS
-from quizglass_server.models.prompts import EMPTY, PromptTemplate
+from quizglass_server.models.prompts import EMPTY, GENERAL_PROMPTS, PromptTemplate
 from tests.support.training.finetuning import checkpoint, picture, rows
 
 torch.set_num_threads(1)

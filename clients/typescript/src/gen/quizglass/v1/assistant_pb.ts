@@ -1533,14 +1533,15 @@ export type RoleCapability = Message<"quizglass.v1.RoleCapability"> & {
   role: string;
 
   /**
-   * Engine: "onnx", "llama", "rapidocr" or "numpy".
+   * Engine: "onnx", "llama", "openai" (a server that speaks OpenAI's API), "rapidocr" or "numpy".
    *
    * @generated from field: string engine = 2;
    */
   engine: string;
 
   /**
-   * What the engine runs it on: "cpu", "cuda", "tensorrt", "tensorrt-engine" (built ahead of time), or "gpu" for llama.
+   * What the engine runs it on: "cpu", "cuda", "tensorrt", "tensorrt-engine" (built ahead of time), "gpu" for llama, or
+   * "elsewhere" for a generator behind a network address.
    *
    * @generated from field: string executor = 3;
    */
@@ -1561,7 +1562,7 @@ export type RoleCapability = Message<"quizglass.v1.RoleCapability"> & {
   seesPictures: boolean;
 
   /**
-   * Why it is slower than it could be on this machine, and what to do about it; empty when it is not.
+   * Why it is slower than it could be on this machine, or can do less, and what to do about it; empty when it is not.
    *
    * @generated from field: string notice = 6;
    */

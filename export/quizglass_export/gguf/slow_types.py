@@ -1,4 +1,4 @@
-"""What is known of GGUF files by their headers: which architectures can be served, and which types are slow."""
+"""Which types of GGUF files are slow, by their headers."""
 
 from __future__ import annotations
 
@@ -6,18 +6,6 @@ from collections import Counter
 
 from quizglass_export.gguf.header import GgufHeader
 
-SEEING = ("qwen2vl",)
-"""llama.cpp's names of architectures that need a projector."""
-TEXT = (
-    *("apertus", "arcee", "baichuan", "bailingmoe", "chatglm", "cohere2", "command-r", "deepseek", "deepseek2"),
-    *("dots1", "ernie4_5", "ernie4_5-moe", "exaone", "exaone4", "falcon", "gemma", "gemma2", "gemma3", "glm4"),
-    *("glm4moe", "gpt-oss", "gpt2", "gptneox", "granite", "granitemoe", "hunyuan-dense", "hunyuan-moe", "internlm2"),
-    *("llama", "minicpm", "minicpm3", "mistral3", "mpt", "nemotron", "olmo", "olmo2", "olmoe", "openelm", "orion"),
-    *("phi2", "phi3", "phimoe", "plamo", "qwen", "qwen2", "qwen2moe", "qwen3", "qwen3moe", "refact", "seed_oss"),
-    *("smallthinker", "smollm3", "stablelm", "starcoder", "starcoder2", "xverse"),
-)
-"""Those that write text and need nothing but attention: a prompt's beginning can be kept and its end taken back.
-Recurrent, hybrid, diffusion, encoder and encoder-decoder models are not among them."""
 SLOW = {"q4_1": ("1.9", "q4_0"), "q5_1": ("2.2", "q8_0")}
 """ggml's types that take a CPU much longer to read a prompt than Q8_0, by the section `types` of `bench.export`: how
 many times as long, and what to take instead. The others measured there take at most 1.2 times as long; IQ1 to IQ3 and

@@ -1,0 +1,1 @@
+"""Generators that somebody else runs, reached over the network."""
