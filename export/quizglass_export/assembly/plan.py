@@ -76,7 +76,8 @@ class Plan:
 
     def has(self, part: str) -> bool:
         """Whether the bundle will fill a role, such as `planner`, and of it a part such as `generator.prompts.plan`."""
-        role, _, task = part.partition(".prompts.")
+        # llama.cpp tells probabilities: wherever there is a generator, it can choose.
+        role, _, task = part.removesuffix(".choices").partition(".prompts.")
         roles = self.file.recipe.roles
         return role in roles.named() and (not task or task in roles.spec(role).templates())
 
