@@ -22,7 +22,7 @@ from cachetools import LRUCache
 from quizglass_server.engines.generator.connection import Address, ConnectionLost, HttpConnections, NotHttp, Response
 from quizglass_server.engines.generator.constraints import checked
 from quizglass_server.engines.generator.control_tokens import ControlTexts
-from quizglass_server.engines.generator.pictures import PictureFiles
+from quizglass_server.engines.generator.pictures import LARGE, PictureFiles
 from quizglass_server.engines.generator.places import ServerPlaces, read_slots
 from quizglass_server.engines.generator.prompt import (
     TURN,
@@ -297,7 +297,13 @@ class GeneratorClient:
         text = with_markers(prompt, self._model.marker, self._model.control)
         if head:
             text += str((await self.document("POST", "/detokenize", {"tokens": head})).get("content", ""))
-        return {"prompt_string": text, "multimodal_data": [self._pictures.file(each) for each in pictures]}
+        return {"prompt_string": text, "multimodal_data": [await self._file(each) for each in pictures]}
+
+    async def _file(self, picture: PicturePart) -> str:
+        """A picture's file; that of a large one is not made on the event loop."""
+        if picture.width * picture.height < LARGE:
+            return self._pictures.file(picture)
+        return self._pictures.kept(picture) or await asyncio.to_thread(self._pictures.file, picture)
 
     async def _read(self, part: TextPart) -> Sequence[str | int]:
         """A part of a prompt without pictures: tokens, or a text that spells no control token.
@@ -395,7 +401,7 @@ class GeneratorClient:
     @asynccontextmanager
     async def _asked(self, method: str, path: str, body: Json | None = None) -> AsyncIterator[Response]:
         """A request and its response, with the server's own errors."""
-        sent = b"" if body is None else json.dumps(body).encode()
+        sent = b"" if body is None else await _written(body)
         try:
             async with self._connections.request(method, path, sent) as response:
                 yield response
@@ -432,6 +438,15 @@ async def _by(deadline: float | None, awaited: Awaitable[T]) -> T:
             return await awaited
     except TimeoutError:
         raise BudgetExceeded("the time ran out before the generator answered") from None
+
+
+async def _written(body: Json) -> bytes:
+    """A request's body; with large pictures it is not written on the event loop."""
+    prompt = body.get("prompt")
+    pictures = prompt.get("multimodal_data", ()) if isinstance(prompt, dict) else ()
+    if sum(map(len, pictures)) < LARGE:
+        return json.dumps(body).encode()
+    return (await asyncio.to_thread(json.dumps, body)).encode()
 
 
 def _piece(event: Json) -> Piece | None:

@@ -1,17 +1,22 @@
 """Pictures as llama-server takes them: base64 of a file.
 
-The file is a PPM: nothing is compressed, on either side. llama-server tells pictures apart by the file's SHA-256, and
-the comment in it has the hash of the pixels and of who sent them, so that clients do not share what is kept of one.
+A small picture is a PNG, which is sent with every question about it and is a tenth of its pixels; a large one a PPM,
+since compressing it takes longer than sending it. llama-server tells pictures apart by the SHA-256 of their files, and
+a comment in each has the hash of the pixels and of who sent them, so that clients do not share what is kept of one.
 """
 
 from __future__ import annotations
 
+import io
 from base64 import b64encode
 
 from cachetools import LRUCache
+from PIL import Image, PngImagePlugin
 
 from quizglass_server.engines.generator.prompt import PicturePart
 
+LARGE = 1 << 18
+"""Pixels from which on a picture is not compressed, and not to be made a file of on an event loop."""
 _KEPT_BYTES = 32 << 20
 
 
@@ -21,12 +26,16 @@ class PictureFiles:
     def __init__(self) -> None:
         self._kept: LRUCache[bytes, str] = LRUCache(_KEPT_BYTES, getsizeof=len)
 
+    def kept(self, picture: PicturePart) -> str | None:
+        """A picture's file, base64, if it is kept."""
+        return self._kept.get(picture.sha256)
+
     def file(self, picture: PicturePart) -> str:
         """A picture's file, base64."""
         if (known := self._kept.get(picture.sha256)) is not None:
             return known
-        head = f"P6\n#{picture.sha256.hex()}\n{picture.width} {picture.height}\n255\n"
-        made = b64encode(head.encode() + picture.rgb).decode("ascii")
+        large = picture.width * picture.height >= LARGE
+        made = b64encode(_ppm(picture) if large else _png(picture)).decode("ascii")
         if len(made) <= _KEPT_BYTES:
             self._kept[picture.sha256] = made
         return made
@@ -34,3 +43,16 @@ class PictureFiles:
     def clear(self) -> None:
         """Keep none of them."""
         self._kept.clear()
+
+
+def _ppm(picture: PicturePart) -> bytes:
+    return f"P6\n#{picture.sha256.hex()}\n{picture.width} {picture.height}\n255\n".encode() + picture.rgb
+
+
+def _png(picture: PicturePart) -> bytes:
+    comment = PngImagePlugin.PngInfo()
+    comment.add_text("Comment", picture.sha256.hex())
+    out = io.BytesIO()
+    image = Image.frombytes("RGB", (picture.width, picture.height), picture.rgb)
+    image.save(out, "PNG", compress_level=1, pnginfo=comment)
+    return out.getvalue()
