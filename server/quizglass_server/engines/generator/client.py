@@ -90,6 +90,7 @@ class GeneratorClient:
     """
 
     def __init__(self, address: Address, model: ServedModel, places: ServerPlaces) -> None:
+        self.address = address
         self.pulse = _Pulse()
         self.on_lost: Callable[[], None] = lambda: None
         """Called when the process has left in the middle, or cannot be reached."""
@@ -406,6 +407,8 @@ class GeneratorClient:
             async with self._connections.request(method, path, sent) as response:
                 yield response
         except ConnectionLost as error:
+            if error.ours:
+                raise EngineLost(f"the generator process cannot be asked: {error}") from error
             self.on_lost()
             raise EngineLost("the generator process died; it is being restarted, ask again") from error
         except NotHttp as error:

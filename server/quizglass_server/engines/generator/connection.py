@@ -7,16 +7,20 @@ left. What a server sends is a stranger's: a head, a line or a document that is 
 from __future__ import annotations
 
 import asyncio
+import errno
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
+from time import monotonic
 
 import h11
 
 _CHUNK = 1 << 16
+_CROWDED_S, _CROWDED_EVERY_S = 30.0, 0.005
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
 _MOST_DOCUMENT = 1 << 26
 """Bytes of a response that is read whole."""
 _MOST_LINE = 1 << 22
@@ -24,7 +28,16 @@ _MOST_LINE = 1 << 22
 
 
 class ConnectionLost(Exception):
-    """The server cannot be reached, or left before its response was complete."""
+    """The server cannot be reached, or left before its response was complete.
+
+    Args:
+        message: how.
+        ours: whether this process is to blame, which can open nothing more.
+    """
+
+    def __init__(self, message: str, *, ours: bool = False) -> None:
+        super().__init__(message)
+        self.ours = ours
 
 
 class NotHttp(Exception):
@@ -49,9 +62,17 @@ class Address:
 
     async def opened(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A new connection; raises OSError."""
-        if self.socket is not None:
-            return await asyncio.open_unix_connection(str(self.socket), limit=_CHUNK)
-        return await asyncio.open_connection(self.host, self.port, ssl=self.tls, limit=_CHUNK)
+        if self.socket is None:
+            return await asyncio.open_connection(self.host, self.port, ssl=self.tls, limit=_CHUNK)
+        until = monotonic() + _CROWDED_S
+        while True:
+            try:
+                return await asyncio.open_unix_connection(str(self.socket), limit=_CHUNK)
+            except OSError as error:
+                # A Unix socket turns away those for whom its queue has no place; llama-server's has five.
+                if error.errno != errno.EAGAIN or monotonic() > until:
+                    raise
+            await asyncio.sleep(_CROWDED_EVERY_S)
 
 
 class _HttpConnection:
@@ -220,7 +241,8 @@ class HttpConnections:
         try:
             return _HttpConnection(*await self.address.opened())
         except OSError as error:
-            raise ConnectionLost(f"{self.address} cannot be reached: {error.strerror or error}") from error
+            message = f"{self.address} cannot be reached: {error.strerror or error}"
+            raise ConnectionLost(message, ours=error.errno in _EXHAUSTED) from error
 
     async def _ask(self, connection: _HttpConnection, method: str, path: str, body: bytes) -> Response:
         headers = {"Host": self.address.host, "Content-Type": "application/json", "Content-Length": str(len(body))}

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from quizglass_server.engines.generator.connection import HttpConnections
 from quizglass_server.engines.generator.process.breaker import BreakerOptions, BreakerState
 from quizglass_server.engines.generator.process.options import ProcessOptions
-from quizglass_server.engines.generator.process.programs import Origin, Program
+from quizglass_server.engines.generator.process.programs import Origin, Program, find_program
 from quizglass_server.engines.generator.process.supervisor import GeneratorProcess
 from quizglass_server.engines.generator.process.watch import WatchOptions
 from quizglass_server.engines.generator.prompt import Finished, Piece, PromptRefused, Urgency
@@ -255,13 +256,37 @@ async def test_a_program_that_cannot_be_executed_is_named(options: ProcessOption
         await GeneratorProcess(replace(options, program=Program(Origin.NAMED, (str(file),)))).start()
 
 
-async def test_a_projector_of_another_model_is_named(options: ProcessOptions, tmp_path: Path) -> None:
-    foreign = tmp_path / "foreign"
-    foreign.mkdir()
-    other = write_generator(foreign, seed=1)
-    wrong = replace(options, projector=other.model)
-    with pytest.raises(BundleError, match="is no projector"):
-        await GeneratorProcess(wrong).start()
+async def test_a_projector_of_another_model_is_named(
+    options: ProcessOptions, tmp_path: Path, starter_bundle: Path
+) -> None:
+    other = write_generator(tmp_path, seed=1)
+    with pytest.raises(BundleError, match=r"model\.gguf: is no projector"):
+        await GeneratorProcess(replace(options, projector=other.model)).start()
+    wide = starter_bundle / "generator" / "mmproj-f16.gguf"
+    with pytest.raises(BundleError, match=r"mmproj-f16\.gguf: llama\.cpp cannot load this model: .*mismatch"):
+        await GeneratorProcess(replace(options, projector=wide)).start()
+
+
+async def test_a_model_that_llama_cpp_refuses_is_refused_in_its_words(options: ProcessOptions, tmp_path: Path) -> None:
+    content = options.model.read_bytes()
+    for made, says in (
+        (content.replace(b"qwen2vl", b"newarch"), "unknown model architecture: 'newarch'"),
+        (content[:-1000], "not within the file bounds"),
+    ):
+        (tmp_path / "odd.gguf").write_bytes(made)
+        with pytest.raises(BundleError, match=rf"odd\.gguf: llama\.cpp cannot load this model: .*{says}"):
+            await GeneratorProcess(replace(options, model=tmp_path / "odd.gguf", projector=None)).start()
+
+
+async def test_over_loopback_others_are_refused_and_everything_else_is_the_same(options: ProcessOptions) -> None:
+    port = replace(options, program=replace(find_program(), sockets=False))
+    async with started(options) as one, started(port) as other:
+        assert await texts(other) == await texts(one)
+        address = (await other.client()).address
+        assert (address.socket, address.host) == (None, "127.0.0.1")
+        uninvited = HttpConnections(replace(address, headers={}))
+        async with uninvited.request("POST", "/completion", b'{"prompt": "a"}') as response:
+            assert response.status == 401
 
 
 async def test_a_model_that_needs_more_memory_than_there_is_is_refused_with_the_number(options: ProcessOptions) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -36,6 +37,7 @@ _SOCKET = "x.sock"
 _LONGEST_SOCKET = 100
 """Bytes of a Unix socket's path: systems take 104 or 108."""
 _PROOF_S = 60.0
+_OF_PROJECTORS = re.compile("mmproj|mtmd|clip")
 _FAULTS = frozenset({signal.SIGILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGABRT, signal.SIGTRAP})
 """Signals by which a process ends that runs instructions which this CPU does not have, or which compute nonsense."""
 _REMEDY = 'install a llama.cpp for every CPU, see docs/operations.md, "When the generator does not suit the CPU"'
@@ -322,7 +324,9 @@ class Launcher:
         if -(status or 0) in _FAULTS:
             return CpuFault(f"{name}: the generator process died while {doing} ({exit_words(status)}); see the log")
         if (reason := life.log.reason()) and (status or 0) > 0:
-            return BundleError(f"{name}: llama.cpp cannot load this model: {reason}")
+            projector = self._options.projector
+            blamed = name if projector is None or not _OF_PROJECTORS.search(reason) else projector.name
+            return BundleError(f"{blamed}: llama.cpp cannot load this model: {reason}")
         return EngineFailed(f"{name}: the generator process died while {doing} ({exit_words(status)}); see the log")
 
 

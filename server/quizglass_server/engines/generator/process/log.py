@@ -24,7 +24,7 @@ class LogTail:
     """The last lines of one process."""
 
     def __init__(self) -> None:
-        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._lines: deque[tuple[str, str]] = deque(maxlen=_KEPT_LINES)
         self.on_gpu = False
         """Whether it said that layers of the model are on a device."""
         self.port = 0
@@ -44,21 +44,22 @@ class LogTail:
             self._take(line.decode("utf-8", "replace").strip())
 
     def reason(self) -> str:
-        """The first line that tells of a failure; empty where none does."""
-        told = [line for line in self._lines if _REASON.search(line)]
+        """The first line that tells of a failure and not only of its end; empty where none does."""
+        errors = [line for level, line in self._lines if level == "E"]
+        told = errors or [line for level, line in self._lines if not level and _REASON.search(line)]
         best = [line for line in told if not _LAST_REASONS.search(line)] or told
         return best[0][:_MOST_REASON] if best else ""
 
     def mentions(self, text: str) -> bool:
         """Whether a line has this text."""
-        return any(text in line for line in self._lines)
+        return any(text in line for _, line in self._lines)
 
     def _take(self, text: str) -> None:
         if not text:
             return
         found = _LINE.match(text)
-        level, line = (found[1], found[2]) if found else ("I", text)
-        self._lines.append(line)
+        level, line = (found[1], found[2]) if found else ("", text)
+        self._lines.append((level, line))
         self.on_gpu = self.on_gpu or _OFFLOADED.search(line) is not None
         if (port := _LISTENING.search(line)) is not None:
             self.port = int(port[1])
