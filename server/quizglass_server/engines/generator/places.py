@@ -157,10 +157,10 @@ class ServerPlaces:
 
     def _hand(self, waiting: _Waiting, free: Sequence[Slot]) -> None:
         prompt = waiting.prompt
-        length = sum(len(part.text) if isinstance(part, TextPart) else _PICTURE for part in prompt)
         slot = max(free, key=lambda each: (each.shared(prompt), -each.used))
-        # Little is won by a few words that all prompts begin with, and what the slot holds would be lost.
-        if 2 * slot.shared(prompt) < length:
+        shared = slot.shared(prompt)
+        # Little is won by a few words that all prompts begin with, and what the slot holds behind them would be lost.
+        if 2 * shared < _length(prompt) and shared < _length(slot.holds):
             slot = min(free, key=lambda each: each.used)
         slot.busy, slot.turn = True, not waiting.background
         slot.holds, slot.used = [_named(part) for part in prompt], next(self._numbers)
@@ -179,6 +179,11 @@ def read_slots(text: str) -> dict[int, tuple[list[Part], str]]:
         }
     except (AttributeError, TypeError) as error:
         raise ValueError("no list of slots") from error
+
+
+def _length(parts: Sequence[Part]) -> int:
+    """In characters; a picture counts many."""
+    return sum(len(part.text) if isinstance(part, TextPart) else _PICTURE for part in parts)
 
 
 def _named(part: Part) -> Part:

@@ -87,6 +87,13 @@ async def test_many_requests_get_what_one_gets(process: GeneratorProcess) -> Non
     assert await asyncio.gather(*(texts(process) for _ in range(8))) == [alone] * 8
 
 
+async def test_a_crowd_is_answered_though_few_at_once_find_a_place_before_the_socket(options: ProcessOptions) -> None:
+    async with started(options, generator_batch=32, generator_queue=100) as crowded:
+        expected, pid = await texts(crowded), crowded.pid
+        assert await asyncio.gather(*(texts(crowded) for _ in range(100))) == [expected] * 100
+        assert crowded.pid == pid
+
+
 async def test_killed_mid_answer_the_turn_fails_at_once_and_the_next_works(process: GeneratorProcess) -> None:
     expected = await texts(process)
     pid = process.pid

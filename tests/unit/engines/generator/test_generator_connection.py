@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -124,20 +123,6 @@ async def test_lines_are_read_whatever_the_pieces_they_come_in_and_none_without_
     async with connections.request("GET", "/") as response:
         with pytest.raises(NotHttp, match="a line of the response"):
             await anext(response.lines())
-
-
-async def test_a_crowd_before_a_socket_waits_for_its_turn(tmp_path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(tmp_path / "x.sock"))
-        listening.listen(1)
-        connections = HttpConnections(Address(socket=tmp_path / "x.sock"))
-        asked = [asyncio.create_task(got(connections)) for _ in range(20)]
-        for _ in asked:
-            taken, _ = await asyncio.to_thread(listening.accept)
-            await asyncio.to_thread(taken.recv, 4096)
-            taken.sendall(OK)
-            taken.close()
-        assert await asyncio.gather(*asked) == [b"ok"] * 20
 
 
 async def test_who_can_open_nothing_more_does_not_blame_the_server(server: Server) -> None:
