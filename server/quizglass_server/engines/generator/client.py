@@ -298,13 +298,7 @@ class GeneratorClient:
         text = with_markers(prompt, self._model.marker, self._model.control)
         if head:
             text += str((await self.document("POST", "/detokenize", {"tokens": head})).get("content", ""))
-        return {"prompt_string": text, "multimodal_data": [await self._file(each) for each in pictures]}
-
-    async def _file(self, picture: PicturePart) -> str:
-        """A picture's file; that of a large one is not made on the event loop."""
-        if picture.width * picture.height < LARGE:
-            return self._pictures.file(picture)
-        return self._pictures.kept(picture) or await asyncio.to_thread(self._pictures.file, picture)
+        return {"prompt_string": text, "multimodal_data": [await self._pictures.file(each) for each in pictures]}
 
     async def _read(self, part: TextPart) -> Sequence[str | int]:
         """A part of a prompt without pictures: tokens, or a text that spells no control token.

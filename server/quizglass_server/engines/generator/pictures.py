@@ -7,8 +7,10 @@ a comment in each has the hash of the pixels and of who sent them, so that clien
 
 from __future__ import annotations
 
+import asyncio
 import io
 from base64 import b64encode
+from collections.abc import Callable
 
 from cachetools import LRUCache
 from PIL import Image, PngImagePlugin
@@ -26,16 +28,12 @@ class PictureFiles:
     def __init__(self) -> None:
         self._kept: LRUCache[bytes, str] = LRUCache(_KEPT_BYTES, getsizeof=len)
 
-    def kept(self, picture: PicturePart) -> str | None:
-        """A picture's file, base64, if it is kept."""
-        return self._kept.get(picture.sha256)
-
-    def file(self, picture: PicturePart) -> str:
-        """A picture's file, base64."""
+    async def file(self, picture: PicturePart) -> str:
+        """A picture's file, base64; that of a large one is not made on the event loop."""
         if (known := self._kept.get(picture.sha256)) is not None:
             return known
         large = picture.width * picture.height >= LARGE
-        made = b64encode(_ppm(picture) if large else _png(picture)).decode("ascii")
+        made = await asyncio.to_thread(_base64, _ppm, picture) if large else _base64(_png, picture)
         if len(made) <= _KEPT_BYTES:
             self._kept[picture.sha256] = made
         return made
@@ -43,6 +41,10 @@ class PictureFiles:
     def clear(self) -> None:
         """Keep none of them."""
         self._kept.clear()
+
+
+def _base64(written: Callable[[PicturePart], bytes], picture: PicturePart) -> str:
+    return b64encode(written(picture)).decode("ascii")
 
 
 def _ppm(picture: PicturePart) -> bytes:

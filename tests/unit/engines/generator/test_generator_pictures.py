@@ -15,15 +15,13 @@ from quizglass_server.engines.generator.prompt import PicturePart
 
 
 @pytest.mark.parametrize("size", [(1, 1), (113, 57), (700, 600)], ids=["least", "small", "large"])
-def test_a_file_has_every_pixel_and_is_one_clients(size: tuple[int, int]) -> None:
+async def test_a_file_has_every_pixel_and_is_one_clients(size: tuple[int, int]) -> None:
     pixels = np.random.default_rng(1).integers(0, 256, (size[1], size[0], 3), np.uint8)
     mine = PicturePart(b"\1" * 32, *size, pixels.tobytes())
     files = PictureFiles()
-    assert files.kept(mine) is None
-    file = b64decode(files.file(mine))
+    file = b64decode(await files.file(mine))
     assert np.array_equal(np.asarray(Image.open(io.BytesIO(file))), pixels)
-    assert b64decode(files.file(mine)) == file
-    assert files.kept(mine) is not None
-    assert b64decode(files.file(replace(mine, sha256=b"\2" * 32))) != file
+    assert b64decode(await files.file(mine)) == file
+    assert b64decode(await files.file(replace(mine, sha256=b"\2" * 32))) != file
     files.clear()
-    assert files.kept(mine) is None
+    assert b64decode(await files.file(mine)) == file
