@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,6 @@ pytest.importorskip("torch")
 
 from quizglass_export import cli
 from quizglass_export.errors import ExportError
-from quizglass_export.gguf.header import read_gguf
-from quizglass_export.roles import starting
 from quizglass_export.roles.starting import check_start
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import EngineOptions
@@ -111,24 +108,37 @@ async def test_labels_that_cannot_be_told_apart_are_refused_at_the_start_too(
         await load_models(bundle, EngineOptions(threads=1, provider="cpu"))
 
 
-@pytest.mark.parametrize(
-    ("file", "key", "value", "message"),
-    [
-        ("mmproj.gguf", "clip.vision.projection_dim", 192, "its vectors have 192 numbers, those of .* 64; wrong pair"),
-        ("model.gguf", "general.architecture", "nonsense", "general.architecture is 'nonsense'; llama.cpp knows no"),
-        ("mmproj.gguf", "general.architecture", "bert", "general.architecture is 'bert', not 'clip'"),
-    ],
-)
-def test_generators_that_would_not_start_are_known_by_their_headers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, key: str, value: object, message: str
-) -> None:
-    def other(path: Path) -> Any:
-        header = read_gguf(path)
-        return replace(header, metadata={**header.metadata, key: value}) if path.name == file else header
+def model_as_projector(root: Path, _: Roles) -> None:
+    (root / "generator" / "mmproj.gguf").write_bytes((root / "generator" / "model.gguf").read_bytes())
 
-    monkeypatch.setattr(starting, "read_gguf", other)
+
+def nonsense_architecture(root: Path, _: Roles) -> None:
+    model = root / "generator" / "model.gguf"
+    before, name, behind = model.read_bytes().partition(b"qwen2vl")
+    assert name
+    model.write_bytes(before + b"nonsens" + behind)
+
+
+def half_a_projector(root: Path, _: Roles) -> None:
+    projector = root / "generator" / "mmproj.gguf"
+    projector.write_bytes(projector.read_bytes()[:20_000])
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (model_as_projector, r"mmproj\.gguf: llama\.cpp cannot load it: .*CLIP"),
+        (nonsense_architecture, r"model\.gguf: llama\.cpp cannot load it: .*unknown model architecture: .nonsens"),
+        (half_a_projector, r"mmproj\.gguf: not a usable GGUF file: .* copy it again"),
+    ],
+    ids=lambda each: getattr(each, "__name__", "message"),
+)
+def test_generators_that_would_not_start_are_refused(
+    tmp_path: Path, edit: Callable[[Path, Roles], None], message: str
+) -> None:
+    bundle = Bundle.load(changed(tmp_path / "bundle", edit, ("generator",)))
     with pytest.raises(ExportError, match=message):
-        check_start(Bundle.load(write_bundle(tmp_path / "bundle", ("generator",))))
+        check_start(bundle)
 
 
 def test_the_starter_would_start(starter_bundle: Path) -> None:
