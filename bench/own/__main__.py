@@ -130,7 +130,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     if not (args.bundle / "manifest.json").is_file():
         parser.error(f"--bundle: no bundle in {args.bundle}; `make everyday` builds one in work/everyday/bundle")
-    runner = sections.Runner("own", SECTIONS, args, partly=SECTIONS)
+    # The half stands in a section's name too, so that a run of one half keeps what was published of the other.
+    args.only = [f"{args.half}-{name}" for name in args.only or SECTIONS]
+    named = [f"{half}-{name}" for half in ("held", "dev", "both") for name in SECTIONS]
+    runner = sections.Runner("own", named, args, partly=named)
     folder: Path = args.workdir.resolve() / "own-files"
     settings = {"half": args.half, "bundle": weights(args.bundle), "things": digest(), "default": args.default_policy}
     log = folder / f"{_name(settings)}.jsonl"
@@ -146,7 +149,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         asker = Asker(connect, Log(log), photographs)
         stage = Stage(args.bundle.resolve(), args.half, args.policies, args.quick, folder, asker, say)
-        runner.measure(lambda name: _named(SECTIONS[name](stage), args.half), **settings, policies=args.policies)
+        measured = {f"{args.half}-{name}": section for name, section in SECTIONS.items()}
+        runner.measure(lambda name: _named(measured[name](stage), args.half), **settings, policies=args.policies)
     Console().print(f"all that is not right: {folder / args.half}.md", markup=False)
     return runner.finish(sample=_SAMPLE)
 
