@@ -64,7 +64,7 @@ SCENES = (
     Scene("Nothing to look up: the picture tells", "colour-named", "none", new_thing=False),
     Scene("Nothing to look up: words in the picture are read", "printed", "none", which=1),
     Scene("Nothing to look up: the model knows this one by heart", "identity", "none", new_thing=False, which=7),
-    Scene("The picture is looked up: nobody has seen this one before", "identity", "image", which=3),
+    Scene("The picture is looked up: it is new to the models", "identity", "image", which=3),
     Scene("The text is looked up: the question names the thing", "named", "text", which=2),
     Scene("Both are looked up: first what it is, then what is asked", "specific", "both"),
     Scene("A dialogue: the thing was named a moment ago", "dialogue", "text", which=1),

@@ -1,4 +1,4 @@
-// The page of a server with a certificate and tokens: over HTTPS, with its camera, once somebody has logged in.
+// The page of a server with a certificate and tokens: over HTTPS, with its camera, after a login.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

@@ -24,7 +24,7 @@ _FLAGS = {
     PLAIN: ("--parallel", "8", "--kv-unified"),
     OLLAMA: ("--parallel", "1", "--no-kv-unified", "--cache-ram", "0"),
 }
-"""Ollama serves one request at a time unless it is told otherwise."""
+"""Ollama serves one request at a time by default."""
 _START_S, _STOP_S = 120.0, 10.0
 
 

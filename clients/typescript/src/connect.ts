@@ -37,7 +37,7 @@ export class ConnectTransport implements Transport {
   }
 }
 
-/** Whether nobody between here and an address can read what goes there. */
+/** Whether traffic to an address cannot be read on the way. */
 function isSafe(url: string): boolean {
   const { protocol, host, port } = new URL(url, globalThis.location?.href);
   return protocol === "https:" || isLocal(port ? host : `${host}:80`);

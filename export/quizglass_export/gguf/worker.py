@@ -25,7 +25,7 @@ _BATCH = 512
 _ERROR = 4
 _log: list[str] = []
 _errors: list[str] = []
-"""Of what was logged, the errors: they have the reason, which much else follows."""
+"""The errors among the logged lines: they have the reason, which much else follows."""
 
 
 @llama.llama_log_callback  # type: ignore[untyped-decorator,unused-ignore]

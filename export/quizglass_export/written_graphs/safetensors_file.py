@@ -64,7 +64,7 @@ def with_adapter(base: dict[str, NDArray[Any]], folder: Path) -> dict[str, NDArr
 
 
 def _scale(config: dict[str, Any], folder: Path) -> float:
-    """By how much a change counts; ExportError where the adapter changes weights in another way."""
+    """The scale of a low-rank change; ExportError where the adapter changes weights in another way."""
     path = folder / ADAPTER_CONFIG
     if config.get("peft_type", "LORA") != "LORA":
         raise ExportError(f"{path}: peft_type is {config['peft_type']!r}; only LORA is merged without PyTorch")

@@ -1,4 +1,4 @@
-"""Addresses of generators that somebody else runs: http://HOST:PORT or https://HOST[:PORT], with a path before /v1."""
+"""Addresses of remote generators: http://HOST:PORT or https://HOST[:PORT], with a path before /v1."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class GeneratorOptions(BatchOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class GivenOptions(Options):
-    """A generator in place of the bundle's own: model files, or servers that somebody else runs."""
+    """A generator in place of the bundle's own: model files, or remote servers."""
 
     title: ClassVar[str] = "generator"
     generator: Path | None = None
@@ -131,7 +131,7 @@ class GivenOptions(Options):
     """GGUF file (mmproj) of the part of that model that sees. Without one it reads text alone."""
     generator_url: tuple[GeneratorAddress, ...] = ()
     """Addresses of servers that write in place of a generator on this machine, with commas between them:
-    http://HOST:PORT of a llama-server, or of what speaks OpenAI's API (vLLM, SGLang, Triton, Ray Serve). All serve one
+    http://HOST:PORT of a llama-server, or of one with OpenAI's API (vLLM, SGLang, Triton, Ray Serve). All serve one
     model; each takes over for the others. Questions, pictures and evidence are sent there."""
     generator_token_file: Path | None = None
     """File with the token that they ask for, one word. It is sent as a bearer token, and never logged."""
@@ -273,7 +273,7 @@ class TurnOptions(Options):
     """Turns that wait for a place beyond that. More smooths bursts; fewer refuse sooner, so that clients can go
     elsewhere."""
     withdraw_s: Annotated[float, Ge(0), Le(3600)] = 0.0
-    """Seconds that a server which is told to stop still takes calls, while health and readiness say that it is not
+    """Seconds for which a stopping server still takes calls, while health and readiness say that it is not
     ready. Give it as long as whoever spreads calls over several servers takes to look at that; 0 suits one alone."""
     grace_s: Seconds = 10.0
     """Seconds that running turns get to finish once the server is told to stop. Longer loses fewer answers and restarts

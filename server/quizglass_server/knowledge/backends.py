@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from quizglass_server.config.options import KnowledgeOptions
-from quizglass_server.errors import SettingsError
+from quizglass_server.config.token_file import token_of
 from quizglass_server.knowledge.base import KnowledgeBase
 from quizglass_server.knowledge.ingest.drafts import Decode
 from quizglass_server.knowledge.interface import KnowledgeStore
@@ -33,23 +33,13 @@ async def open_knowledge(
     from quizglass_server.knowledge.milvus.link import MilvusAccess
 
     return await MilvusKnowledge.open(
-        MilvusAccess(where, _token(options.knowledge_token_file), options.knowledge_timeout_s),
+        MilvusAccess(
+            where,
+            token_of(options.knowledge_token_file, "knowledge_token_file", ": user:password or a key"),
+            options.knowledge_timeout_s,
+        ),
         name=options.knowledge_collections,
         text_encoder=text_encoder,
         image_encoder=image_encoder,
         decode=decode,
     )
-
-
-def _token(file: Path | None) -> str:
-    if file is None:
-        return ""
-    try:
-        token = file.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise SettingsError(f"knowledge_token_file: {file}: cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"knowledge_token_file: {file}: is not text") from error
-    if not token or len(token.split()) != 1:
-        raise SettingsError(f"knowledge_token_file: {file}: holds no token, which is one word: user:password or a key")
-    return token

@@ -1,7 +1,7 @@
 """Whether a question is in one of the languages that a bundle answers in.
 
-Letters decide where they can. English is told from other languages of its letters by common words, counted, and by a
-model, which alone is wrong about one short question in ten. Other languages are told by that model. What is in doubt
+Letters decide where they can. English is separated from other languages of its letters by counted common words and by a
+model, which alone is wrong about one short question in ten. That model identifies the other languages. What is in doubt
 counts as in.
 """
 
@@ -24,7 +24,7 @@ _LEAST_SHARE = 0.5
 """Of a question's letters, that a language is written in; fewer are a name or a quoted word."""
 _LEAST_PROBABILITY = 1e-3
 _MOST_DOUBT = 4.0
-"""By how much, in log odds, a language that is not the bundle's may be likelier than one that is, English apart."""
+"""Margin, in log odds, that a foreign language needs over the bundle's own, English apart."""
 _MOST_ODDS = 1.0
 """Of English; the model is sure of it where it should not be."""
 _VOCABULARY_WEIGHT, _SHARED_WEIGHT = 0.7, 0.2
@@ -32,7 +32,7 @@ _VOCABULARY_WEIGHT, _SHARED_WEIGHT = 0.7, 0.2
 _MODEL_WEIGHT, _ALONE_WEIGHT = 0.1, 0.3
 """What the model's log odds count, beside words that are English and without any."""
 _NAMES_DOUBT = 1.0
-"""By how much, in log odds, another language may be likelier where no word is common."""
+"""Margin, in log odds, that another language needs where no word is common."""
 _SIBLINGS = ("bs hr sh sr", "id ms", "da nb nn no")
 """Languages that short questions do not tell apart."""
 
@@ -62,7 +62,7 @@ def _written_in(text: str, languages: Collection[str]) -> bool:
 
 
 def _english(text: str) -> float:
-    """By how much a text is English rather than another language: its common words, and the model's log odds."""
+    """Score of English against all other languages: common words, and the model's log odds."""
     odds = min(_odds(text, {_ENGLISH_TAG}), _MOST_ODDS)
     words = _WORD.findall(text)
     own = sum(word in _ENGLISH for word in words) + _VOCABULARY_WEIGHT * sum(word in _VOCABULARY for word in words)

@@ -112,7 +112,7 @@ def _context(certificate: Path, key: Path) -> ssl.SSLContext:
 
 
 def _no_password() -> str:
-    raise ValueError("has a password; give one without: nobody is there to type it")
+    raise ValueError("has a password; give one without, since a server cannot type it")
 
 
 def _expiry(context: ssl.SSLContext, chain: bytes, path: Path) -> datetime:

@@ -76,7 +76,7 @@ def may_answer(title: str, question: str, tags: Sequence[str], *, recognised: bo
 
 
 def rested_on(answer: str, citations: Sequence[Citation], evidence: Sequence[Evidence]) -> list[NoteSentence]:
-    """The sentences that say what an answer says: of what it cites those with the cited words, else all of them.
+    """The sentences behind an answer: those with the cited words among the cited evidence, else all of them.
 
     Nothing of an answer that rests on words in the picture or on a memory: neither is a text about something.
     """

@@ -1,4 +1,4 @@
-"""The audit log: a file of its own, with a line for each change, and nothing of what was changed."""
+"""The audit log: a file of its own, with a line for each change, and none of the content."""
 
 import json
 import stat

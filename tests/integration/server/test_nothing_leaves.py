@@ -137,7 +137,7 @@ def outside(seen: Seen) -> set[tuple[str, str, int]]:
 
 
 def astray(seen: Seen, allowed: tuple[str, ...]) -> list[str]:
-    """Paths written to that nobody named; compiled Python apart, the folder of the generator's socket, and the file by
+    """Paths written to that were not named; not compiled Python, the folder of the generator's socket, or the file by
     which it tries whether TMPDIR can be written to, which are gone at the end.
     """
     fine = (*QUIET, *allowed)

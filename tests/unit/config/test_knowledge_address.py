@@ -7,8 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass_server.config.address import MilvusAddress, knowledge_address
-from quizglass_server.errors import SettingsError
-from quizglass_server.knowledge.backends import _token
 from quizglass_server.knowledge.milvus.rows import fact_digest, sliced, text_literal, tongues
 
 
@@ -93,21 +91,3 @@ def test_slices_hold_every_row_in_order(rows: list[dict[str, str]], most: int, m
     pieces = list(sliced(rows, most, most_bytes))
     assert [row for piece in pieces for row in piece] == rows
     assert all(0 < len(piece) <= most for piece in pieces)
-
-
-def test_a_token_is_one_word_in_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "token"
-    assert _token(None) == ""
-    for content, why in (
-        (None, "cannot be read"),
-        (b"", "holds no token"),
-        (b"two words", "one word"),
-        (b"\xff", "text"),
-    ):
-        if content is not None:
-            file.write_bytes(content)
-        with pytest.raises(SettingsError, match=why) as refused:
-            _token(file)
-        assert "words" not in str(refused.value)
-    file.write_text("root:Milvus\n")
-    assert _token(file) == "root:Milvus"

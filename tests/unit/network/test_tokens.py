@@ -1,4 +1,4 @@
-"""The file of tokens, and what is made of what comes with a call."""
+"""The file of tokens, and how a call's token is checked."""
 
 import json
 import stat

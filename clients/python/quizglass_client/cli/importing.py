@@ -164,7 +164,7 @@ def _remember(origin: FolderOrigin, brought: dict[str, str]) -> None:
     try:
         origin.remember(brought)
     except OSError as error:
-        say(f"{error.filename or origin.file}: {error.strerror}; --sync will not know of what was imported now")
+        say(f"{error.filename or origin.file}: {error.strerror}; --sync will not know this import")
 
 
 def _drop_gone(
@@ -233,7 +233,7 @@ def _rehearse(client: Client, source: Source, arguments: argparse.Namespace) -> 
         for message in chain(_shown(refused), noted.lines()):
             say(message)
         if source.doubts and arguments.answer is None:
-            say("an import asks whether that is right, or is told so with --yes or --no")
+            say("an import asks whether that is right, unless it has --yes or --no")
     return OK if noted.complete and not refused else FAILED
 
 
@@ -263,7 +263,7 @@ class _Done:
     noted: ImportReport
     pairs: list[Alike]
     deleted: list[str] | None = None
-    """Ids of what had gone from the folder; None: that was not looked for."""
+    """Ids of entries that had gone from the folder; None: not looked for."""
 
 
 def _write_report(outcome: _Done, arguments: argparse.Namespace) -> None:
@@ -287,7 +287,7 @@ def _write_report(outcome: _Done, arguments: argparse.Namespace) -> None:
 
 
 def _shown(refused: Sequence[Mapping[str, object]], path: Path | None = None) -> Iterator[str]:
-    """For people: what was refused and where; of what is refused for the same reason, the first few."""
+    """For people: what was refused and where; the first few per reason."""
     reasons = [_reason(str(item["message"])) for item in refused]
     alike, seen = Counter(reasons), Counter[str]()
     for item, reason in zip(refused, reasons, strict=True):

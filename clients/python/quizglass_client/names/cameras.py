@@ -1,4 +1,4 @@
-"""Which names of pictures are given by cameras and programs, and so say nothing of what a picture shows."""
+"""Which names of pictures come from cameras and programs, and so do not describe the picture."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def is_of_no_thing(stem: str) -> bool:
 
 
 def is_of_many_things(folder: str) -> bool:
-    """Whether a folder's name says nothing of what its pictures show: "DCIM", "Camera Roll", "2024-05"."""
+    """Whether a folder's name does not describe its pictures: "DCIM", "Camera Roll", "2024-05"."""
     words = _WORD.findall(unicodedata.normalize("NFKC", folder).casefold())
     return all(_is_known(word) or word in _OF_FOLDERS for word in words)
 

@@ -1,4 +1,4 @@
-"""Titles of what has none of its own: from the name of its file, or from the first sentence that is said of it."""
+"""Titles for entries without one: from the file's name, or from the first sentence of the text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def title_of(path: Path) -> str:
 
 
 def title_of_thing(picture: Path) -> str:
-    """The name of a picture as a title of what it shows: "Kettle" of "kettle-2.jpg", as one of several."""
+    """A title from a picture's file name: "Kettle" of "kettle-2.jpg", as one of several."""
     numbered = NUMBERED.fullmatch(bare_name(picture))
     return title_of_name(numbered["name"] if numbered is not None else bare_name(picture))
 

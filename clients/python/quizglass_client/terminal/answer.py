@@ -21,7 +21,7 @@ class AnswerView:
 
     Args:
         console: where to. What is no terminal gets the words of the answer alone.
-        warn: is told there, beside those words, that the answer is doubtful.
+        warn: receives the warning, apart from the answer, that it is doubtful.
     """
 
     def __init__(self, console: Console, warn: Callable[[str], None] = lambda _: None) -> None:

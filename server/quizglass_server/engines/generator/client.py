@@ -86,7 +86,7 @@ class GeneratorClient:
     Args:
         address: where it listens.
         model: what it serves.
-        places: its slots, shared with nobody else.
+        places: its slots, owned by this client alone.
     """
 
     def __init__(self, address: Address, model: ServedModel, places: ServerPlaces) -> None:
@@ -370,7 +370,7 @@ class GeneratorClient:
                     raise PromptRefused(f"picture of {len(part.rgb)} bytes, not width x height x 3")
 
     async def _events(self, body: Json, deadline: float | None) -> AsyncGenerator[Json, None]:
-        """Events of one request that is sent now; the last one is told when the response is complete."""
+        """Events of one request that is sent now; the last one comes once the response is complete."""
         constrained = "grammar" in body
         async with AsyncExitStack() as stack:
             response = await _by(deadline, stack.enter_async_context(self._asked("POST", "/completion", body)))

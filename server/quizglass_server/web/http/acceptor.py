@@ -1,7 +1,7 @@
 """Accepts connections and agrees on TLS with their clients.
 
 The event loop's own server would do that too, but says nothing of a connection before both sides have agreed: a client
-that never begins would hold a descriptor that nobody counts. Here it has a place from the first moment on, and as long
+that never begins would hold a descriptor that is not counted. Here it has a place from the first moment on, and as long
 as any other to send the headers of a request.
 """
 
@@ -29,7 +29,7 @@ _TOLD = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\ncontent-length
 
 
 class TlsAcceptor:
-    """Makes connections of what comes in over a socket that listens.
+    """Accepts connections on a listening socket.
 
     Args:
         listening: the socket.

@@ -1,4 +1,4 @@
-"""A llama-server that somebody else runs, on a port of this machine: asked by its own calls."""
+"""A remote llama-server, on a port of this machine: asked by its own calls."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ MOST_APART = 0.1
 
 
 class Nonsense(Exception):
-    """What is computed is wrong; the message says by how much."""
+    """What is computed is wrong; the message has the deviation."""
 
 
 def questions() -> list[dict[str, Any]]:

@@ -141,7 +141,7 @@ class Launcher:
         """Start a process and wait until it serves; leaves none behind on failure.
 
         Args:
-            restore: directory of what slots held.
+            restore: directory of saved slots.
 
         Raises:
             BundleError: a model file cannot be loaded.

@@ -1,1 +1,1 @@
-"""Generators that somebody else runs, reached over the network."""
+"""Remote generators, reached over the network."""

@@ -11,12 +11,12 @@ import logging
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
-from pathlib import Path
 from time import monotonic
 from typing import TypeVar
 
 from quizglass_server.config.generator_address import GeneratorAddress
 from quizglass_server.config.options import GivenOptions
+from quizglass_server.config.token_file import token_of
 from quizglass_server.engines.generator.client import GeneratorClient
 from quizglass_server.engines.generator.connection import Address
 from quizglass_server.engines.generator.prompt import TURN, Constraint, Finished, Part, Piece, Urgency, Usage
@@ -34,13 +34,13 @@ class RemoteGenerators:
     """The servers of `generator_url`, asked as one process would be.
 
     Args:
-        options: where they are, and what they are told.
+        options: their addresses, credentials and model.
     """
 
     executor = "elsewhere"
 
     def __init__(self, options: GivenOptions) -> None:
-        token = _token(options.generator_token_file)
+        token = token_of(options.generator_token_file, "generator_token_file", " of ASCII")
         headers = {"Authorization": f"Bearer {token}"} if token else None
         self._servers = [
             RemoteServer(address, _reached(address, headers), options.generator_model)
@@ -241,17 +241,3 @@ def _lost(facts: Facts) -> Iterator[str]:
 def _reached(address: GeneratorAddress, headers: dict[str, str] | None) -> Address:
     tls = ssl.create_default_context() if address.scheme == "https" else None
     return Address(host=address.host, port=address.port, tls=tls, headers=headers)
-
-
-def _token(file: Path | None) -> str:
-    if file is None:
-        return ""
-    try:
-        token = file.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise SettingsError(f"generator_token_file: {file}: cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"generator_token_file: {file}: is not text") from error
-    if not token.isascii() or len(token.split()) != 1:
-        raise SettingsError(f"generator_token_file: {file}: holds no token, which is one word of ASCII")
-    return token

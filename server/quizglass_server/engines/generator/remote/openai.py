@@ -224,7 +224,7 @@ async def _within(urgency: Urgency, awaited: Awaitable[Got]) -> Got:
 
 
 def _pieces(choice: Choice) -> list[Piece]:
-    """The tokens of a piece of the answer: each with its probability, where it is told."""
+    """The tokens of a piece of the answer: each with its probability, if the server gives it."""
     text, tokens = choice.delta.content or "", choice.logprobs.content
     if not text:
         return []
