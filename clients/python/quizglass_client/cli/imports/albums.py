@@ -105,7 +105,7 @@ class _Matching:
                 loose += taken
                 continue
             owned[document] += taken
-            told = f"took {listed(taken)}, {_BY_CAMERA}: it is the only text of their folder"
+            told = f"took {_names(taken)}, {_BY_CAMERA}: it is the only text of their folder"
             self._report.noted(self._name(document), told)
         doubts = doubts if self._guess else {}
         found = [Album(text, self._chosen(text, shown), doubt=doubts.get(text, "")) for text, shown in owned.items()]
@@ -122,7 +122,7 @@ class _Matching:
         own = is_index(document) or same_name(bare_name(document)) == same_name(document.absolute().parent.name)
         if own or (len(taken) == 1 and not beside):
             return ""
-        return f"{self._name(document)} takes {listed(taken)}, {_BY_CAMERA}, as the only text of their folder"
+        return f"{self._name(document)} takes {_names(taken)}, {_BY_CAMERA}, as the only text of their folder"
 
     def _without_text(self, loose: Sequence[Path]) -> list[Album]:
         """Pictures that no document has, those of one thing together."""
@@ -154,8 +154,8 @@ class _Matching:
 
     def _of_folder(self, folder: Path, pictures: Sequence[Path]) -> Album:
         name = f"{self._name(folder)}/"
-        self._report.noted(name, f"is one entry, shown by {listed(pictures)}, {_BY_CAMERA}")
-        doubt = f"{name} is one thing, shown by {listed(pictures)}, {_BY_CAMERA}"
+        self._report.noted(name, f"is one entry, shown by {_names(pictures)}, {_BY_CAMERA}")
+        doubt = f"{name} is one thing, shown by {_names(pictures)}, {_BY_CAMERA}"
         return Album(None, self._chosen(folder, pictures), folder, doubt)
 
     def _chosen(self, document: Path, pictures: Sequence[Path]) -> tuple[Path, ...]:
@@ -164,7 +164,7 @@ class _Matching:
         by_name = sorted(pictures, key=lambda path: (same_name(bare_name(path)) != own, len(path.stem), path))
         if left := by_name[MOST_PICTURES:]:
             few = (
-                f"has {len(by_name)} pictures, of which an entry takes {MOST_PICTURES}; these are left: {listed(left)}"
+                f"has {len(by_name)} pictures, of which an entry takes {MOST_PICTURES}; these are left: {_names(left)}"
             )
             self._report.cut(self._name(document), few)
         room = max(0, MOST_PICTURES - len(by_name))
@@ -195,9 +195,13 @@ def _named_for(picture: Path, files: Mapping[tuple[Path, str], Path], most: int 
     return next((file for file in found if file not in (None, picture)), None)
 
 
-def listed(paths: Sequence[Path]) -> str:
-    """Names of files, the first of them where there are many."""
-    names = [path.name for path in paths[:_MOST_NAMED]]
-    if more := len(paths) - len(names):
+def _names(paths: Sequence[Path]) -> str:
+    return listed([path.name for path in paths])
+
+
+def listed(files: Sequence[str]) -> str:
+    """Names of files in a sentence, the first of them where there are many."""
+    names = [*files[:_MOST_NAMED]]
+    if more := len(files) - len(names):
         names.append(f"{more} more")
     return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]

@@ -54,19 +54,24 @@ def _lines(
     for number, album in enumerate(found, 1):
         name = album.path.relative_to(within.path).as_posix()
         try:
-            yield GoodLine(number, _entry(album, within, report, alone), name)
+            yield GoodLine(number, _entry(album, within, report, alone), name, _pictures(album, within))
         except Outside as error:
-            yield BadLine(number, f"{error}{_and_its_pictures(album)}", id=entry_id(name))
+            yield BadLine(number, f"{error}{_and_its_pictures(album, within)}", id=entry_id(name))
         except OSError as error:
-            why = f"{name}: cannot be read ({error.strerror}){_and_its_pictures(album)}"
+            why = f"{name}: cannot be read ({error.strerror}){_and_its_pictures(album, within)}"
             yield BadLine(number, why, id=entry_id(name))
         except ValueError as error:
-            yield BadLine(number, f"{name}: {error}{_and_its_pictures(album)}", id=entry_id(name))
+            yield BadLine(number, f"{name}: {error}{_and_its_pictures(album, within)}", id=entry_id(name))
 
 
-def _and_its_pictures(album: Album) -> str:
+def _pictures(album: Album, within: Folder) -> tuple[str, ...]:
+    """Paths of an entry's pictures from the imported folder."""
+    return tuple(picture.relative_to(within.path).as_posix() for picture in album.pictures)
+
+
+def _and_its_pictures(album: Album, within: Folder) -> str:
     """What is refused with a document."""
-    return f"; with it {listed(album.pictures)}" if album.document is not None and album.pictures else ""
+    return f"; with it {listed(_pictures(album, within))}" if album.document is not None and album.pictures else ""
 
 
 def _entry(album: Album, within: Folder, report: ImportReport, alone: bool) -> Entry:

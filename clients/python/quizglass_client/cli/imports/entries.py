@@ -58,6 +58,8 @@ class GoodLine:
     entry: Entry
     name: str = ""
     """Of the file that it was made of, where that is not the one which is imported."""
+    pictures: tuple[str, ...] = ()
+    """Paths of the entry's pictures, in its order and from the imported folder, where `name` is given."""
 
 
 def entries_file(path: Path) -> Path:

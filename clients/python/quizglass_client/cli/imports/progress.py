@@ -150,11 +150,9 @@ def _with_its_files(refused: Refused, line: GoodLine) -> str:
     Of a folder's, the other pictures are named, too: they are refused with it.
     """
     field = _PICTURE.fullmatch(refused.field)
-    pictures = [picture for picture in line.entry.pictures if isinstance(picture, Path)]
-    meant = pictures[int(field[1]) :][:1] if field is not None else []
-    names = dict.fromkeys((line.name, *(picture.name for picture in meant)))
-    others = (
-        [picture for picture in pictures if picture not in meant and picture.name != line.name] if line.name else []
-    )
+    pictures = line.pictures or tuple(each.name for each in line.entry.pictures if isinstance(each, Path))
+    meant = pictures[int(field[1]) :][:1] if field is not None else ()
+    names = dict.fromkeys((line.name, *meant))
+    others = [each for each in line.pictures if each not in names]
     said = ": ".join((*(name for name in names if name and name not in refused.message), refused.message))
     return f"{said}; with it {listed(others)}" if others else said
