@@ -88,10 +88,10 @@ def in_int8(reranker: Reranker) -> Reranker:
     made = Reranker(f"{reranker.name}, int8-rows", bundle, reranker.checkpoint)
     shutil.rmtree(bundle, ignore_errors=True)
     shutil.copytree(reranker.bundle, bundle)
+    for old in bundle.glob(f"{MODEL}*"):
+        old.unlink()  # weights beside the graph, too, which the new one may not have
     quantise_products(reranker.bundle / MODEL, bundle / MODEL)
-    manifest = json.loads((bundle / "manifest.json").read_text())
-    manifest["files"][MODEL] = _described(bundle / MODEL)
-    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    _write_manifest(bundle, json.loads((bundle / "manifest.json").read_text()))
     return made
 
 
@@ -166,12 +166,14 @@ def _bundle(made: Reranker, source: Path, write: Callable[[Path], object]) -> No
         (made.bundle / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source / name, made.bundle / name)
     manifest["roles"] = {"reranker": role | {"model": MODEL}}
-    manifest["files"] = {
-        path.relative_to(made.bundle).as_posix(): _described(path)
-        for path in sorted(made.bundle.rglob("*"))
-        if path.is_file()
-    }
-    (made.bundle / "manifest.json").write_text(json.dumps(manifest))
+    _write_manifest(made.bundle, manifest)
+
+
+def _write_manifest(bundle: Path, manifest: dict[str, Any]) -> None:
+    """The manifest, with the files that lie in the folder."""
+    files = sorted(path for path in bundle.rglob("*") if path.is_file() and path.name != "manifest.json")
+    manifest["files"] = {path.relative_to(bundle).as_posix(): _described(path) for path in files}
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
 
 
 def _described(path: Path) -> dict[str, object]:
