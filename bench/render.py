@@ -77,7 +77,7 @@ _SYSTEMS = {
 }
 """Policies of README's table, and what they are called there."""
 _REGION = re.compile(r"^<!-- ((\w+)(?::[\w-]+)?) -->\n(.*?)^<!-- /\2 -->$", re.DOTALL | re.MULTILINE)
-_OPEN = re.compile(r"^<!-- (bench:[\w-]+|picture|explained|settings|status) -->$", re.MULTILINE)
+_OPEN = re.compile(r"^<!-- (bench:[\w-]+|picture|explained|settings|metrics|status) -->$", re.MULTILINE)
 _OF_MOST = re.compile(r"accuracy, [\w-]+ \(95 %")
 """Rows that tell a policy's accuracy over all questions of a section; those of `planning` come first."""
 _LINK = re.compile(r"\]\(((?:bench|docs)/[^)#\s]+)")
@@ -364,6 +364,17 @@ def explained() -> str:
     return "_Not asked yet: `python -m bench.explained` asks it._"
 
 
+def metrics() -> str:
+    """Every metric of the operations port, as a table."""
+    from quizglass_server.observe.metrics import EVERY
+
+    rows = ["| metric | type | labels | what it says |", "|---|---|---|---|"]
+    for metric in EVERY.values():
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        rows.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.help} |")
+    return "\n".join(rows)
+
+
 def settings() -> str:
     """Every setting of the server with its default and trade-off, from the code that declares it."""
     from quizglass_server.config.settings import all_fields
@@ -412,6 +423,7 @@ REGIONS: dict[str, Callable[[], str]] = {
     "picture": picture,
     "explained": explained,
     "settings": settings,
+    "metrics": metrics,
     "status": statuses,
 }
 

@@ -1,9 +1,9 @@
 """Builds a server from its settings, serves, and stops it gracefully.
 
-Started in the order bundle, models, decoder, knowledge, memory, gRPC, HTTP; stopped in the opposite one: health says
-NOT_SERVING, for `withdraw_s` calls are still taken, running turns drain, then the memory and the knowledge store close,
-then the engines end. Whether the addresses can be listened on and the stores be opened is looked at before the models
-are loaded, which takes longest.
+Started in the order operations port, bundle, models, decoder, knowledge, memory, gRPC, HTTP; stopped in the opposite
+one (`observe.draining`): health says NOT_SERVING, for `withdraw_s` calls are still taken, running turns finish, then
+the memory and the knowledge store close, then the engines end. Whether the addresses can be listened on and the stores
+be opened is looked at before the models are loaded, which takes longest.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import asyncio
 import gc
 import logging
 import signal
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from quizglass_server import __version__, descriptors
 from quizglass_server.assistant.assistant import Assistant
@@ -27,12 +27,13 @@ from quizglass_server.bundle.files import Bundle, completed
 from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.directories import check_directories
 from quizglass_server.config.listening import check_can_listen
-from quizglass_server.config.options import WEB_PACKAGES, PictureLimits
+from quizglass_server.config.logs import set_level
+from quizglass_server.config.options import OPERATIONS_PACKAGES, WEB_PACKAGES, PictureLimits
 from quizglass_server.config.settings import Settings
 from quizglass_server.config.sources import suggestion
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.engines.generator.remote.group import RemoteGenerators
-from quizglass_server.errors import EngineFailed, SettingsError
+from quizglass_server.errors import EngineFailed, QuizglassError, SettingsError
 from quizglass_server.knowledge.backends import open_knowledge
 from quizglass_server.knowledge.pictures import EntryPictures
 from quizglass_server.knowledge.survey import check_openable
@@ -40,6 +41,7 @@ from quizglass_server.languages import model as language_model
 from quizglass_server.memory import SightingMemory
 from quizglass_server.network.exposure import check_exposure
 from quizglass_server.network.network import Network
+from quizglass_server.observe.draining import Drain, DrainStep
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import preferred, survey
 from quizglass_server.roles.given import given_files, given_servers
@@ -54,10 +56,30 @@ from quizglass_server.session.dialogue.token import DialogueSealer
 from quizglass_server.steps.tuning import Tuning
 from quizglass_server.turn.resources import Resources
 
+if TYPE_CHECKING:
+    from quizglass_server.web.operations import Operations  # its packages are an extra
+
 STOPPING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGXCPU", "SIGPWR") if hasattr(signal, name))
 """Signals that stop a server in order: from a person or a supervisor, at the end of its CPU time, of the power."""
 _FEW_CONNECTIONS = 64
 logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Stop:
+    """How a server stops."""
+
+    drain: Drain = field(default_factory=Drain)
+    told: asyncio.Event = field(default_factory=asyncio.Event)
+    now: bool = False
+    """Whether nothing that runs is waited for."""
+
+    def on_signal(self, serving: asyncio.Task[None]) -> None:
+        """Stop in order, or now if that was under way."""
+        if self.told.is_set():
+            self.now = True
+            serving.cancel()
+        self.told.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +90,9 @@ class Running:
     rpc: RpcServer
     web_port: int | None = None
     """None: nothing is served over HTTP."""
+    operations_port: int | None = None
+    """None: nobody can watch."""
+    stop: Stop = field(default_factory=Stop)
 
     @property
     def address(self) -> str:
@@ -82,10 +107,16 @@ class Running:
     @property
     def web(self) -> str:
         """What browsers open; empty where there is nothing for them."""
-        if self.web_port is None:
-            return ""
+        return self._url(self.services.settings.web_host, self.web_port)
+
+    @property
+    def operations(self) -> str:
+        """Where /metrics is; empty where it is not."""
+        return self._url(self.services.settings.operations_host, self.operations_port)
+
+    def _url(self, host: str, port: int | None) -> str:
         scheme = "http" if self.services.network.tls is None else "https"
-        return f"{scheme}://{_joined(self.services.settings.web_host, self.web_port)}"
+        return "" if port is None else f"{scheme}://{_joined(host, port)}"
 
 
 @asynccontextmanager
@@ -100,31 +131,49 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
     _check_policy_name(settings.default_policy)
     check_directories(settings)
     check_exposure(settings)
-    if settings.web_port is not None:
-        _check_web_packages()
-        check_can_listen(settings.web_host, settings.web_port, "web_port")
-    check_can_listen(settings.host, settings.port)
+    _check_ports(settings)
     _warn_when_in_clear(settings.knowledge)
-    network = await asyncio.to_thread(Network, settings)
+    network, stop = await asyncio.to_thread(Network, settings), Stop()
     async with AsyncExitStack() as stack:
-        services = replace(await _assembled(settings, stack), network=network)
+        watching = asyncio.create_task(network.watch(), name="watch over certificate and tokens")
+        stack.callback(watching.cancel)
+        shown, operations_port = await _operations(settings, network, stack)
+        services = replace(await _assembled(settings, stack, stop.drain), network=network)
+        stack.callback(stop.drain.reach, DrainStep.SAVING)
+        if shown is not None:
+            stack.callback(shown.let_go)
         _start(services.decoder)
         rpc = await start_rpc(services)
         listeners: list[Listener] = [rpc]
-        stack.push_async_callback(_stop, listeners, settings.grace_s)
-        watching = asyncio.create_task(network.watch(), name="watch over certificate and tokens")
-        stack.callback(watching.cancel)
-        if settings.web_port is None:
-            yield Running(services, rpc)
-            return
-        from quizglass_server.web.listener import open_listener  # its packages are an extra
+        stack.push_async_callback(_stop, listeners, settings.grace_s, stop)
+        web_port = None
+        if settings.web_port is not None:
+            from quizglass_server.web.listener import open_listener  # its packages are an extra
 
-        web = await open_listener(services, rpc, settings)
-        listeners.append(web)
-        yield Running(services, rpc, web.port)
+            web = await open_listener(services, rpc, settings)
+            listeners.append(web)
+            web_port = web.port
+        if shown is not None:
+            shown.follow(services, rpc)
+        stop.drain.reach(DrainStep.SERVING)
+        yield Running(services, rpc, web_port, operations_port, stop)
 
 
-async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
+async def _operations(
+    settings: Settings, network: Network, stack: AsyncExitStack
+) -> tuple[Operations | None, int | None]:
+    """What the operations port shows, and its number; None where there is none."""
+    if settings.operations_port is None:
+        return None, None
+    from quizglass_server.web.operations import Operations  # its packages are an extra
+
+    shown = Operations(settings, network)
+    port = await shown.open()
+    stack.push_async_callback(port.stop, 0)
+    return shown, port.port
+
+
+async def _assembled(settings: Settings, stack: AsyncExitStack, drain: Drain) -> Services:
     """What requests are answered with; `stack` closes it, the last opened first."""
     elsewhere = await _elsewhere(settings, stack)
     given = given_servers(elsewhere.facts) if elsewhere is not None else await asyncio.to_thread(given_files, settings)
@@ -137,6 +186,7 @@ async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
     await asyncio.to_thread(language_model.prepare)
     models = await load_models(bundle, settings, settings, elsewhere)
     stack.push_async_callback(models.close)
+    stack.callback(drain.reach, DrainStep.ENGINES)
     work = WorkMemory(settings.work_memory_bytes)
     decoder = PictureDecoder(PictureLimits.of(settings), work)
     stack.push_async_callback(decoder.close)
@@ -193,7 +243,11 @@ async def _whole(directory: Path) -> Bundle:
     return await asyncio.wrap_future(future)
 
 
-async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) -> None:
+async def serve(
+    settings: Settings,
+    announce: Callable[[dict[str, Any]], None],
+    read_again: Callable[[], Settings] | None = None,
+) -> None:
     """Serve until a signal of `STOPPING` arrives.
 
     Running turns may finish then, unless a second signal arrives. A signal before the server is ready ends it at once.
@@ -201,6 +255,7 @@ async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) 
     Args:
         settings: what to serve.
         announce: called once with what clients need to know, when requests are welcome.
+        read_again: the settings as their sources have them now, for SIGHUP; None: they cannot be read again.
 
     Raises:
         CancelledError: ended without waiting.
@@ -208,41 +263,52 @@ async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) 
     """
     _count_descriptors()
     return_large_blocks()
-    stop = asyncio.Event()
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    ready = False
-
-    def on_signal() -> None:
-        if ready and not stop.is_set():
-            stop.set()
-        elif task is not None:
-            task.cancel()
-
+    assert task is not None
     for number in STOPPING:
-        loop.add_signal_handler(number, on_signal)
+        loop.add_signal_handler(number, task.cancel)
     async with running(settings) as server:
         # What is loaded now stays loaded. Unfrozen, the collector would traverse all of it now and then, and stop
         # everything else for tens of milliseconds.
         gc.collect()
         gc.freeze()
-        ready = True
-        protected = settings.tls_cert is not None, settings.tokens is not None
-        about = {"address": server.address, "web": server.web, "tls": protected[0], "tokens": protected[1]}
-        logger.info("serving", extra={"audit": True, **about})
-        loop.add_signal_handler(signal.SIGHUP, server.services.network.reload)
+        stop = server.stop
+        for number in STOPPING:
+            loop.add_signal_handler(number, stop.on_signal, task)
+        loop.add_signal_handler(signal.SIGHUP, lambda: _reload(server, read_again))
+        _log_serving(server)
         announce(_about(server))
-        await stop.wait()
-        await _withdraw(server.rpc, settings.withdraw_s)
-        logger.info("stopping: no new turns, running ones may finish", extra={"grace_s": settings.grace_s})
+        await stop.told.wait()
+        # Whoever asks for health learns that other servers are to be called, while this one still takes calls.
+        stop.drain.reach(DrainStep.WITHDRAWN, withdraw_s=settings.withdraw_s)
+        await server.rpc.withdraw()
+        await asyncio.sleep(settings.withdraw_s)
     logger.info("stopped")
 
 
-async def _withdraw(rpc: RpcServer, seconds: float) -> None:
-    """Let whoever asks for health learn that other servers are to be called, while calls are still taken."""
-    if seconds:
-        await rpc.withdraw()
-        logger.info("stopping: not ready any more, calls are still taken", extra={"withdraw_s": seconds})
-        await asyncio.sleep(seconds)
+def _log_serving(server: Running) -> None:
+    settings = server.services.settings
+    protected = {"tls": settings.tls_cert is not None, "tokens": settings.tokens is not None}
+    about = {"address": server.address, "web": server.web, "operations": server.operations}
+    logger.info("serving", extra={"audit": True, **about, **protected})
+
+
+def _reload(server: Running, read_again: Callable[[], Settings] | None) -> None:
+    """Read again what may change while a server runs: certificate, tokens, and of the settings the log level."""
+    server.services.network.reload()
+    if read_again is None:
+        return
+    try:
+        now = read_again()
+    except QuizglassError as error:
+        logger.error("the settings stay as they were", extra={"why": error.message})
+        return
+    before = server.services.settings
+    set_level(now.log_level)
+    changed = [name for name in Settings.model_fields if getattr(now, name) != getattr(before, name)]
+    logger.info("log level in force", extra={"audit": True, "log_level": now.log_level})
+    if waiting := [name for name in changed if name != "log_level"]:
+        logger.warning("settings that have changed wait for a restart", extra={"settings": waiting})
 
 
 async def _memory(settings: Settings, models: LoadedModels, busy: Callable[[], bool]) -> SightingMemory | None:
@@ -282,10 +348,11 @@ class Listener(Protocol):
         ...
 
 
-async def _stop(listeners: Sequence[Listener], grace_s: float) -> None:
+async def _stop(listeners: Sequence[Listener], grace_s: float, stop: Stop) -> None:
     """Drain, then stop; when cancelled, stop at once: an open gRPC server would keep the process from ending."""
+    stop.drain.reach(DrainStep.FINISHING, grace_s=0.0 if stop.now else grace_s)
     try:
-        await _all_stopped(listeners, grace_s)
+        await _all_stopped(listeners, 0 if stop.now else grace_s)
     except asyncio.CancelledError:
         await _all_stopped(listeners, 0)
         raise
@@ -304,6 +371,7 @@ def _about(server: Running) -> dict[str, Any]:
         "address": server.address,
         "port": server.port,
         "web": server.web,
+        "operations": server.operations,
         "bundle": f"{services.bundle.manifest.name} {services.bundle.manifest.version}",
         "entries": services.knowledge.count(),
         "version": __version__,
@@ -319,10 +387,21 @@ def _count_descriptors() -> None:
         )
 
 
-def _check_web_packages() -> None:
-    for name in WEB_PACKAGES:
+def _check_ports(settings: Settings) -> None:
+    """Whether there is what it takes to serve on every port, before anything is loaded."""
+    if settings.web_port is not None:
+        _check_packages("web_port", WEB_PACKAGES)
+        check_can_listen(settings.web_host, settings.web_port, "web_port")
+    if settings.operations_port is not None:
+        _check_packages("operations_port", OPERATIONS_PACKAGES)
+        check_can_listen(settings.operations_host, settings.operations_port, "operations_port")
+    check_can_listen(settings.host, settings.port)
+
+
+def _check_packages(setting: str, packages: Collection[str]) -> None:
+    for name in packages:
         if find_spec(name) is None:
-            raise SettingsError(f"web_port: {name} is not installed; in the clone: pip install '.[web]'")
+            raise SettingsError(f"{setting}: {name} is not installed; in the clone: pip install '.[web]'")
 
 
 def _joined(host: str, port: int) -> str:

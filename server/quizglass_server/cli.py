@@ -7,7 +7,7 @@ import asyncio
 import json
 import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args, get_origin
 
@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.print_config:
             sys.stdout.write(as_toml(settings))
             return 0
-        return _serve(settings)
+        return _serve(settings, lambda: _settings(given))
     except QuizglassError as error:
         print(plain(f"quizglass-server: {error.message}"), file=sys.stderr)
         return _status(error)
@@ -157,7 +157,7 @@ def _doctor(given: argparse.Namespace) -> int:
     return command.run(settings, given.json)
 
 
-def _serve(settings: Settings) -> int:
+def _serve(settings: Settings, read_again: Callable[[], Settings]) -> int:
     from quizglass_server.config import logs
 
     logs.configure(settings.log_format, settings.log_level, settings.audit_log)  # before gRPC is imported
@@ -167,7 +167,7 @@ def _serve(settings: Settings) -> int:
 
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(app.serve(settings, lambda ready: _announce(settings, ready)))
+            runner.run(app.serve(settings, lambda ready: _announce(settings, ready), read_again))
     except asyncio.CancelledError:
         return 130
     except QuizglassError as error:
@@ -187,6 +187,7 @@ def _announce(settings: Settings, ready: dict[str, Any]) -> None:
     else:
         line = "quizglass-server is ready on {address} (bundle {bundle}, {entries} entries)".format(**ready)
         line += f"; for browsers on {ready['web']}" if ready["web"] else ""
+        line += f"; metrics on {ready['operations']}/metrics" if ready["operations"] else ""
     print(plain(line).replace("\n", " "), flush=True)
 
 

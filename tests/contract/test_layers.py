@@ -23,24 +23,27 @@ LAYERS = {
     "steady_clock": "",
     "template_sandbox": "",
     "schemas": "",
+    "observe": "",
     "descriptors": "errors",
     "domain": "errors",
     "config": "errors",
     "scheduling": "errors",
-    "network": "config errors scheduling",
+    "network": "config errors observe scheduling",
     "markup": "errors parent_death",
-    "decoding": "config domain errors parent_death scheduling",
-    "engines": "",
+    "decoding": "config domain errors observe parent_death scheduling",
+    "engines": "observe",
     "engines.onnx": "errors hashes scheduling",
     "engines.generator": "errors hashes scheduling",
     "engines.generator.checks": "engines.generator errors scheduling",
     "engines.generator.remote": "config engines engines.generator errors scheduling",
-    "engines.generator.process": ("config descriptors engines.generator engines.generator.checks errors parent_death"),
+    "engines.generator.process": (
+        "config descriptors engines.generator engines.generator.checks errors observe parent_death"
+    ),
     "models": "domain engines engines.onnx errors scheduling template_sandbox",
     "coaching": "domain errors models",
     "roles": (
         "config domain engines engines.generator engines.generator.checks engines.generator.process "
-        "engines.generator.remote engines.onnx errors hashes models scheduling"
+        "engines.generator.remote engines.onnx errors hashes models observe scheduling"
     ),
     "knowledge.content": "domain errors markup",
     "knowledge.database": "domain errors knowledge.content steady_clock",
@@ -67,28 +70,30 @@ LAYERS = {
     "turn": "domain engines errors languages models roles scheduling steps steps.language steps.lookup",
     "policies": "domain steps steps.language",
     "assistant": (
-        "config decoding domain errors network policies roles scheduling steps steps.language steps.lookup turn"
+        "config decoding domain errors network observe policies roles scheduling steps steps.language steps.lookup turn"
     ),
     "session.output": "domain errors",
     "session.dialogue": "config domain errors steady_clock steps.language steps.lookup",
-    "session": "assistant coaching config domain errors scheduling session.dialogue session.output turn",
+    "session": "assistant coaching config domain errors observe scheduling session.dialogue session.output turn",
     "doctor": (
         "bundle config decoding descriptors engines.generator.checks engines.generator.process "
         "engines.generator.remote engines.onnx errors knowledge knowledge.content network policies roles scheduling "
         "session.dialogue"
     ),
     "rpc.requests": "errors scheduling",
-    "rpc.transport": "config errors network rpc.requests scheduling",
+    "rpc.transport": "config errors network observe rpc.requests scheduling",
     "rpc": (
         "assistant bundle coaching config decoding descriptors domain errors knowledge knowledge.content memory "
         "network roles rpc.requests rpc.transport scheduling session session.dialogue"
     ),
-    "web.http": "config errors network rpc.transport scheduling",
-    "web.chat": "assistant decoding domain errors network rpc.requests rpc.transport scheduling schemas web.http",
-    "web": "config rpc rpc.requests web.chat web.http",
+    "web.http": "config errors network observe rpc.transport scheduling",
+    "web.chat": (
+        "assistant decoding domain errors network observe rpc.requests rpc.transport scheduling schemas web.http"
+    ),
+    "web": "config network observe rpc rpc.requests web.chat web.http",
     "app": (
         "assistant bundle config decoding descriptors engines.generator.remote errors knowledge languages memory "
-        "network policies roles rpc scheduling session.dialogue steps turn web"
+        "network observe policies roles rpc scheduling session.dialogue steps turn web"
     ),
     "cli": "app config doctor errors network",
     "__main__": "cli",

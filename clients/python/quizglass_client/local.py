@@ -45,6 +45,8 @@ class LocalServer:
         """Address to give to a client."""
         self.web = ""
         """Address to open in a browser, if `flags` have a --web-port."""
+        self.operations = ""
+        """Address of the metrics, if `flags` have an --operations-port."""
 
     @property
     def pid(self) -> int:
@@ -114,6 +116,7 @@ class LocalServer:
                 continue
             if isinstance(said, dict) and said.get("event") == "ready":
                 self.web = str(said.get("web", ""))
+                self.operations = str(said.get("operations", ""))
                 return str(said["address"])
         status = process.wait()
         where = f"its log is {self._log}" if self._log else "give it a log=FILE to see why"

@@ -18,6 +18,7 @@ from typing import Protocol, TypeVar
 from quizglass.session import Question
 from quizglass.values import Accepted, Done, Exchange, StageTiming, StepEnded, TurnEvent
 from quizglass_server.assistant.assistant import Assistant, policy_named
+from quizglass_server.assistant.counted import counted
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.config.options import RequestLimits
 from quizglass_server.decoding.picture_cache import PictureCache
@@ -26,6 +27,7 @@ from quizglass_server.domain.turns import Picture, Turn
 from quizglass_server.errors import InvalidInput, QuizglassError
 from quizglass_server.network.login import current_login
 from quizglass_server.network.permissions import Permission
+from quizglass_server.observe import metrics
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
@@ -203,8 +205,8 @@ class Asking:
         Raises:
             QuizglassError: the turn failed.
         """
-        with entered_in(asked.ledger):
-            await self._run(asked, source, tell, finish)
+        with entered_in(asked.ledger), counted(asked.policy, tell) as telling:
+            await self._run(asked, source, telling, finish)
 
     async def _run(
         self, asked: TurnRequest, source: FrameSource | None, tell: Callable[[TurnEvent], None], finish: Finish
@@ -267,11 +269,14 @@ class Asking:
 
     async def _placed(self, place: AsyncExitStack, budget: Budget) -> bool:
         """Wait for a permit, which `place` gives back; False if the time ran out before."""
+        began = time.monotonic()
         try:
             async with asyncio.timeout(budget.left_s):
                 await place.enter_async_context(self.assistant.admission.admit())
         except TimeoutError:
             return False
+        finally:
+            metrics.QUEUE_SECONDS.observe(time.monotonic() - began)
         return True
 
     async def _seen_ahead(self, picture: bytes, budget: Budget) -> None:

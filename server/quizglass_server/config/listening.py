@@ -31,7 +31,7 @@ def refusal(host: str, port: int) -> Refusal | None:
 
 
 def check_can_listen(host: str, port: int, setting: str = "port") -> None:
-    """Whether an address can be listened on; `setting` is the port's name, `port` or `web_port`.
+    """Whether an address can be listened on; `setting` is the port's name, such as `web_port`.
 
     Raises:
         SettingsError: as `cannot_listen`.
@@ -61,7 +61,7 @@ def is_no_address(error: Refusal | None) -> bool:
 
 
 def what_to_do(error: Refusal | None, setting: str = "port") -> str:
-    """What to do about a refusal; `setting` is the port's name, `port` or `web_port`."""
+    """What to do about a refusal; `setting` is the port's name, such as `web_port`."""
     flag = f"--{setting.replace('_', '-')}"
     if is_no_address(error) or getattr(error, "errno", None) == errno.EADDRNOTAVAIL:
         return f"take another {flag.replace('port', 'host')}: an address of this machine, or 0.0.0.0 for all"

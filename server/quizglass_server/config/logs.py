@@ -56,15 +56,27 @@ def configure(style: str, level: str, audit_log: Path | None = None) -> None:
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if style == "json" else HumanFormatter())
-    handler.setLevel(level.upper())
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level.upper())
     if audit_log is not None:
         root.addHandler(_AuditHandler(audit_log))
-        root.setLevel(min(root.level, logging.INFO))
+    set_level(level)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
     logging.captureWarnings(True)
+
+
+def set_level(level: str) -> None:
+    """Show lines from this level on: "debug", "info", "warning" or "error". The audit log has its own anyway."""
+    root, shown = logging.getLogger(), level.upper()
+    audited = False
+    for handler in root.handlers:
+        if isinstance(handler, _AuditHandler):
+            audited = True
+        else:
+            handler.setLevel(shown)
+    root.setLevel(shown)
+    if audited:
+        root.setLevel(min(root.level, logging.INFO))
 
 
 class _AuditHandler(WatchedFileHandler):

@@ -18,6 +18,8 @@ from quizglass_server.config.generator_address import GeneratorAddress
 
 WEB_PACKAGES = ("uvicorn", "connectrpc")
 """What serving HTTP needs; the extra web installs them."""
+OPERATIONS_PACKAGES = ("uvicorn", "prometheus_client")
+"""What the operations port needs; the same extra installs them."""
 TLS_PACKAGES = ("cryptography",)
 """What making certificates needs, though not serving with them; the extra tls installs them."""
 Seconds = Annotated[float, Gt(0), Le(3600)]
@@ -188,6 +190,20 @@ class WebOptions(Options):
     """Origins under which the port is reached or whose pages may ask it, https://glasses.example, with commas between
     them. This machine's own names need none, and with `tls_cert` none that the certificate has. Each that is added is
     trusted with everything the server knows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationsOptions(Options):
+    """Where whoever runs the server watches it, if they want to."""
+
+    title: ClassVar[str] = "address"
+    operations_port: Annotated[int, Ge(0), Le(65535)] | None = None
+    """Port for /metrics (Prometheus), /livez, /readyz and /config; 0 takes a free one, see the ready line. It answers
+    from before the models are loaded until the engines have ended. Without one, the default, nothing listens and
+    nothing is counted. Needs the extra web."""
+    operations_host: Annotated[str, MinLen(1)] = "127.0.0.1"
+    """Address to listen on for that. The default can be reached from this machine only; others need what they need for
+    `host`. A token needs `operate`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from quizglass_server.decoding.decoder import PictureDecoder, digest
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BudgetExceeded, InvalidPicture, QuizglassError
+from quizglass_server.observe import metrics
 from quizglass_server.scheduling.clients import current_client
 from quizglass_server.scheduling.deadline import deadline
 from quizglass_server.scheduling.ledger import handed
@@ -86,7 +87,9 @@ class PictureCache:
             FilterFailed: it could not be filtered.
         """
         key = _key(sha256 or await digest(encoded))
-        if (picture := self._pictures.get(key)) is not None:
+        picture = self._pictures.get(key)
+        metrics.CACHE.add("pictures", "miss" if picture is None else "hit")
+        if picture is not None:
             return picture
         while (begun := self._decodings.get(key)) is not None:
             try:

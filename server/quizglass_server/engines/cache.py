@@ -9,6 +9,8 @@ from typing import Generic, TypeVar
 
 from cachetools import LRUCache
 
+from quizglass_server.observe import metrics
+
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
@@ -19,9 +21,11 @@ class BoundedCache(Generic[K, V]):
     Args:
         limit: most cost kept, in the unit of `cost`.
         cost: of one value; 1 by default, so that `limit` counts values.
+        name: under which lookups are counted in the metrics; empty: they are not.
     """
 
-    def __init__(self, limit: int, cost: Callable[[V], int] = lambda _: 1) -> None:
+    def __init__(self, limit: int, cost: Callable[[V], int] = lambda _: 1, name: str = "") -> None:
+        self._name = name
         self._values: LRUCache[K, V] = LRUCache(limit, cost)
         self._lock = Lock()
 
@@ -31,7 +35,10 @@ class BoundedCache(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """The value, now the most recently used; None when it is not kept."""
         with self._lock:
-            return self._values.get(key)
+            value = self._values.get(key)
+        if self._name:
+            metrics.CACHE.add(self._name, "miss" if value is None else "hit")
+        return value
 
     def newest(self, most: int) -> dict[K, V]:
         """The values that were put last, at most so many, the newest last."""

@@ -78,7 +78,7 @@ class KnowledgeBase:
         self._idle_window = IdleWindow()
         self._closed = False
         self._hidden: set[int] = set()  # numbers of entries that have expired and could not be deleted
-        self._answers = BoundedCache[Hashable, Any](_ANSWER_BYTES, _answer_bytes)
+        self._answers = BoundedCache[Hashable, Any](_ANSWER_BYTES, _answer_bytes, "answers")
         self._row_cache = RowCache()
         self._background: list[asyncio.Task[None]] = []
         with ExitStack() as opened:

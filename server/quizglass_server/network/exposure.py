@@ -56,3 +56,5 @@ def _open_hosts(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "host", settings.host
     if settings.web_port is not None and not is_loopback(settings.web_host):
         yield "web_host", settings.web_host
+    if settings.operations_port is not None and not is_loopback(settings.operations_host):
+        yield "operations_host", settings.operations_host

@@ -13,6 +13,7 @@ from quizglass_server.errors import SettingsError
 from quizglass_server.network.certificates import ServerTls
 from quizglass_server.network.login import Logins
 from quizglass_server.network.tokens import Tokens, load_tokens
+from quizglass_server.observe import metrics
 
 LOOK_S = 1.0
 """Between two looks at the files."""
@@ -105,6 +106,7 @@ def _tried(reload: Callable[[], None], what: str) -> None:
 
 def _tell_expiry(tls: ServerTls) -> None:
     expires = tls.current.expires
+    metrics.EXPIRY.set(expires.timestamp())
     soon = expires - datetime.now(UTC) < _SOON
     logger.log(
         logging.WARNING if soon else logging.INFO,

@@ -19,7 +19,7 @@ class Permission(StrEnum):
     MEMORY = "memory"
     """Have turns remembered, and search, recall and erase what was."""
     OPERATE = "operate"
-    """Compact stores and see how large they are."""
+    """Compact stores, see how large they are, and watch the server: its metrics and settings."""
 
 
 Needs = frozenset[Permission] | None
@@ -59,6 +59,9 @@ TABLE: Mapping[str, Needs] = {
     "/healthz": _PUBLIC,
     "/ready": _PUBLIC,
     "/readyz": _PUBLIC,
+    "/livez": _PUBLIC,
+    "/metrics": _OPERATE,
+    "/config": _OPERATE,
     # The page has to be there before anyone can log in on it; it holds nothing of this server's.
     "/": _PUBLIC,
     "/*.js": _PUBLIC,

@@ -50,6 +50,7 @@ from quizglass_server.models.prompts import (
     load_template,
     read_format,
 )
+from quizglass_server.observe import metrics
 from quizglass_server.scheduling.clock import record_engine
 from quizglass_server.scheduling.deadline import deadline
 from quizglass_server.scheduling.priority import Priority, current_priority
@@ -358,7 +359,7 @@ class LlamaGenerator:
                 async for item in stream:
                     if not isinstance(item, Piece):
                         usage = item.usage
-                        record_engine(usage.engine_us, usage.prompt_tokens, usage.generated_tokens)
+                        _record(usage)
                         yield GenerationEnd(item.reason, usage.prompt_tokens, usage.generated_tokens)
                         continue
                     text = item.text if begun else item.text.lstrip()
@@ -371,7 +372,7 @@ class LlamaGenerator:
         client = await self._process.client(urgency.deadline)
         with _refusals():
             probabilities, usage = await client.choose(prompt, labels, urgency)
-        record_engine(usage.engine_us, usage.prompt_tokens)
+        _record(usage)
         return probabilities
 
     async def prepare(self, picture: Picture, known: Values | None = None) -> None:
@@ -493,6 +494,14 @@ def _state_key(spec: GeneratorPart, files: ModelFiles) -> str:
 
 def _urgency() -> Urgency:
     return Urgency(ahead=current_priority() is Priority.AHEAD, deadline=deadline())
+
+
+def _record(usage: Usage) -> None:
+    """Add what a request cost to its stage and to the metrics."""
+    record_engine(usage.engine_us, usage.prompt_tokens, usage.generated_tokens)
+    metrics.PROMPT_TOKENS.add("reused", by=usage.reused_tokens)
+    metrics.PROMPT_TOKENS.add("read", by=max(0, usage.prompt_tokens - usage.reused_tokens))
+    metrics.WRITTEN_TOKENS.add(by=usage.generated_tokens)
 
 
 @contextmanager

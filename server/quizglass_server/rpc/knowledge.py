@@ -13,7 +13,7 @@ from quizglass.values import Deleted, Entry, Filter, SearchMode
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain import checks
 from quizglass_server.domain.entries import PicturedEntry, SearchOptions
-from quizglass_server.errors import InvalidInput, Overloaded, Unfinished
+from quizglass_server.errors import InvalidInput, Overloaded, Stopping, Unfinished
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.transport.guard import Context, Guard, due_with, to_its_end
@@ -46,7 +46,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     ) -> knowledge_pb2.AddEntriesResponse:
         """Add or replace entries; durable when the response names them."""
         async with self._guard(context, "AddEntries"):
-            entries = _Entries(request_iterator, self._frames)
+            entries = _Entries(request_iterator, self._frames, self._guard)
             report = await self._knowledge.add(entries)
             if entries.cut_off is not None:
                 entries.cut_off.metadata["added"] = str(report.added)
@@ -159,17 +159,21 @@ def _fitting(entries: list[knowledge_pb2.Entry]) -> list[knowledge_pb2.Entry]:
 class _Entries:
     """The entries of a stream. A message that is none is refused at its position, as an entry that is wrong."""
 
-    def __init__(self, requests: AsyncIterator[knowledge_pb2.AddEntriesRequest], frames: FrameStore) -> None:
+    def __init__(
+        self, requests: AsyncIterator[knowledge_pb2.AddEntriesRequest], frames: FrameStore, guard: Guard
+    ) -> None:
         self._requests = requests
         self._frames = frames
+        self._guard = guard
         self.refused: list[knowledge_pb2.RefusedEntry] = []
-        self.cut_off: Unfinished | Overloaded | None = None
+        self.cut_off: Unfinished | Overloaded | Stopping | None = None
         """Why the stream ended before its client ended it; what came before is kept."""
 
     async def __aiter__(self) -> AsyncIterator[PicturedEntry]:
         for position in itertools.count():
             try:
-                request = await anext(self._requests)
+                async with self._guard.patient():
+                    request = await anext(self._requests)
                 async with self._frames.received(request.ByteSize()):
                     yield PicturedEntry(to_value(request.entry, Entry), tuple(request.entry.pictures))
             except StopAsyncIteration:
@@ -177,7 +181,7 @@ class _Entries:
             except InvalidInput as error:
                 refusal = knowledge_pb2.RefusedEntry(index=position, field=_of_entry(error), message=error.description)
                 self.refused.append(refusal)
-            except (Unfinished, Overloaded) as error:
+            except (Unfinished, Overloaded, Stopping) as error:
                 self.cut_off = error
                 return
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from quizglass.convert import to_message
@@ -43,7 +43,7 @@ from quizglass_server.memory import SightingMemory
 from quizglass_server.network.network import Network
 from quizglass_server.rpc.assistant import AssistantServicer
 from quizglass_server.rpc.frames import FrameStore
-from quizglass_server.rpc.health import RoleHealth
+from quizglass_server.rpc.health import Health
 from quizglass_server.rpc.knowledge import KnowledgeServicer
 from quizglass_server.rpc.limits import MAX_MESSAGE_BYTES, request_limits
 from quizglass_server.rpc.memory import MemoryServicer
@@ -123,26 +123,22 @@ class RpcServer:
     web_connections: int
     """How many HTTP may have, of what descriptors there are."""
     _server: grpc.aio.Server
-    _status: health.aio.HealthServicer
-    _roles: RoleHealth
+    _health: Health
     _look_ahead: LookAhead | None
     _watching: asyncio.Task[None]
 
     def ready(self) -> dict[str, bool]:
         """Whether requests are welcome, and whether each role and the knowledge can answer them right now."""
-        return {"server": not self.guard.withdrawn, **self._roles.ready()}
+        return {"server": not self.guard.withdrawn, **self._health.ready()}
 
     async def set_serving(self, serving: bool) -> None:
         """Say in the health service whether requests are welcome."""
-        status = health_pb2.HealthCheckResponse
-        for name in ("", *(each.service.full_name for each in self.served)):
-            await self._status.set(name, status.SERVING if serving else status.NOT_SERVING)
+        await self._health.set_serving(serving)
 
     async def withdraw(self) -> None:
         """Say NOT_SERVING, and go on answering."""
         self.guard.withdrawn = True
-        await self._roles.stop()
-        await self._status.enter_graceful_shutdown()
+        await self._health.withdraw()
 
     async def stop(self, grace_s: float) -> None:
         """Withdraw, refuse new requests, let running ones finish for up to `grace_s` seconds, then close.
@@ -185,13 +181,13 @@ async def start_rpc(services: Services) -> RpcServer:
     health_pb2_grpc.add_HealthServicer_to_server(status, server)
     names = (*(each.service.full_name for each in served), health.SERVICE_NAME, reflection.SERVICE_NAME)
     reflection.enable_server_reflection(names, server, described(names))
-    roles = RoleHealth(status, services.models, services.knowledge)
+    told = Health(status, [each.service.full_name for each in served], services.models, services.knowledge)
     port = sockets.port = listeners.port = _bind(server, settings.host, settings.port, services.network)
     watching = asyncio.create_task(connections.watch(), name="watch over connections")
     shown = (port, guard, asking, sessions, served, limits, proxies, room.web)
-    rpc = RpcServer(*shown, server, status, roles, look_ahead, watching)
+    rpc = RpcServer(*shown, server, told, look_ahead, watching)
     await server.start()
-    await roles.start()
+    await told.start()
     await rpc.set_serving(True)
     return rpc
 

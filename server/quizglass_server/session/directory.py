@@ -18,6 +18,7 @@ from quizglass_server.errors import (
     Superseded,
     Unfinished,
 )
+from quizglass_server.observe import metrics
 from quizglass_server.scheduling.clients import current_client
 from quizglass_server.scheduling.places import Places
 from quizglass_server.session.dialogue.following import Dialogue
@@ -94,6 +95,7 @@ class SessionDirectory:
                 with suppress(Overloaded):  # it stays where it was counted
                     there.place.move(current_client())
                 there.privacy = there.privacy or wish.privacy
+                metrics.OPENED.add(Restored.ALL)
                 return there, there.attach(wish.last_seq, Restored.ALL, "")
             dialogue = there.dialogue
             wish = replace(wish, privacy=there.privacy or wish.privacy)  # it is what was said in that session
@@ -103,6 +105,7 @@ class SessionDirectory:
             reason = refused or reason
         session = self._new(wish, dialogue)
         restored = Restored.DIALOGUE if dialogue else Restored.NONE if wish.session_id or wish.state else Restored.NEW
+        metrics.OPENED.add(restored or "new")
         return session, session.attach(0, restored, reason)
 
     def of_holder(self, holder: bytes, session_id: str, stream: int) -> Session:

@@ -63,6 +63,7 @@ from quizglass_server.errors import (
     Superseded,
     reported,
 )
+from quizglass_server.observe import metrics
 from quizglass_server.scheduling.places import Place
 from quizglass_server.session.conversation import Conversation
 from quizglass_server.session.dialogue.following import Dialogue
@@ -478,6 +479,7 @@ class Session:
     ) -> Notice:
         """A failure, with the reason, field and delay that a call would have ended with."""
         known = reported(error, message)
+        metrics.REFUSALS.add(known.code)
         field, wait_s = known.metadata.get("field", ""), known.retry_after_s or 0.0
         what = self._resources.wire.status(known), known.code, known.message, known.metadata, field, wait_s
         return Notice(message_id, message, ask_id, frame, *what, turn_over)

@@ -75,13 +75,15 @@ class Resources:
     pictures: PictureSource | None = None
     """Pictures of entries. None: prompts show the wearer's picture alone."""
     costs: StepCosts = field(default_factory=StepCosts)
-    words: BoundedCache[bytes, WordsRead] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
+    words: BoundedCache[bytes, WordsRead] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS, name="words"))
     """Printed words, by picture's SHA-256."""
     wordy_parts: BoundedCache[bytes, list[Region]] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
     """Parts where the word gate finds that there may be words, by picture's SHA-256; mostly none."""
     tags: BoundedCache[bytes, tuple[str, ...]] = field(default_factory=lambda: BoundedCache(_CACHED_TAGS))
     """What pictures are likely to show, by picture's SHA-256."""
-    _vectors: BoundedCache[tuple[bytes, Part], Vector] = field(default_factory=lambda: BoundedCache(_CACHED_VECTORS))
+    _vectors: BoundedCache[tuple[bytes, Part], Vector] = field(
+        default_factory=lambda: BoundedCache(_CACHED_VECTORS, name="vectors")
+    )
 
     def filling(self, role: str) -> Any | None:
         """What fills a role of the bundle, "knowledge", "memory" or "pictures"; None when nothing does."""

@@ -33,7 +33,7 @@ def health_routes(ready: Ready) -> dict[str, Route]:
         await _say(scope, send, status, text, {"status": word, "parts": parts})
 
     alive, serving = Route(health, ("GET",), public=True), Route(readiness, ("GET",), public=True)
-    return {"/health": alive, "/healthz": alive, "/ready": serving, "/readyz": serving}
+    return {"/health": alive, "/healthz": alive, "/livez": alive, "/ready": serving, "/readyz": serving}
 
 
 async def _say(scope: Scope, send: Send, status: HTTPStatus, text: str, content: Mapping[str, object]) -> None:

@@ -130,18 +130,6 @@ def test_a_server_that_withdraws_is_not_ready_and_answers_until_a_second_signal(
         assert running._process.wait(PATIENCE_S) == 130
 
 
-def test_a_server_that_has_withdrawn_stops_in_order(tmp_path: Path) -> None:
-    bundle, log = write_bundle(tmp_path / "bundle"), tmp_path / "server.log"
-    with LocalServer(bundle, tmp_path / "knowledge", flags=["--withdraw-s", "0.01"], log=log) as running:
-        os.kill(running.pid, signal.SIGTERM)
-        assert running._process is not None
-        assert running._process.wait(PATIENCE_S) == 0
-    told = [json.loads(line)["message"] for line in log.read_text().splitlines()]
-    steps = [message for message in told if message.startswith("stop")]
-    assert [step.split(":")[0] for step in steps] == ["stopping", "stopping", "stopped"]
-    assert "calls are still taken" in steps[0]
-
-
 def _ready(web: str) -> int:
     try:
         with urlopen(f"{web}/ready") as answer:

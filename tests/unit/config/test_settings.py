@@ -28,6 +28,7 @@ UNSET = {
     "knowledge_token_file",
     "llama_server",
     "memory_directory",
+    "operations_port",
     "projector",
     "session_key_file",
     "state_directory",

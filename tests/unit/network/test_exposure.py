@@ -24,7 +24,7 @@ def settings(**given):
         {"host": "127.0.0.9"},
         {"host": "0.0.0.0", **TLS, **LOGIN},
         {"host": "0.0.0.0", **TLS, "tls_client_ca": "ca.pem"},
-        {"web_host": "0.0.0.0"},  # nothing listens there without a port
+        {"web_host": "0.0.0.0", "operations_host": "0.0.0.0"},  # nothing listens there without a port
     ],
 )
 def test_servers_that_are_protected_or_that_nobody_reaches_start_without_a_word(given, caplog):
@@ -39,6 +39,7 @@ def test_servers_that_are_protected_or_that_nobody_reaches_start_without_a_word(
         ({"host": "glasses.example"}, "^host: glasses.example"),
         ({"host": "::", **TLS}, "which takes a login"),
         ({"web_host": "0.0.0.0", "web_port": 0, **LOGIN}, "^web_host: .*which takes encryption"),
+        ({"operations_host": "::", "operations_port": 0, **TLS}, "^operations_host: .*which takes a login"),
         ({"tls_cert": "server.pem"}, "^tls_key: required with tls_cert; give --tls-key"),
         ({"tls_key": "server.key", "insecure": True}, "^tls_cert: required with tls_key; give --tls-cert"),
         ({"tls_client_ca": "ca.pem", "insecure": True}, "^tls_client_ca: .*give --tls-cert and --tls-key"),

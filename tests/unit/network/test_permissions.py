@@ -28,7 +28,7 @@ def test_all_of_them_need_a_token():
     assert [path for path in served_methods() if needs(path) is None] == []
 
 
-@pytest.mark.parametrize("path", ["/quizglass.v1.KnowledgeService/NotThere", "/metrics", "/v1", "", "/quizglass.v1/*"])
+@pytest.mark.parametrize("path", ["/quizglass.v1.KnowledgeService/NotThere", "/debug", "/v1", "", "/quizglass.v1/*"])
 def test_what_is_not_in_the_table_is_not_served(path):
     with pytest.raises(LookupError):
         needs(path)

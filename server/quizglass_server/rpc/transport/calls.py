@@ -22,6 +22,7 @@ from quizglass_server.config.logs import Sparing
 from quizglass_server.errors import InvalidInput, QuizglassError
 from quizglass_server.network.login import Logins, current_login, logged_in
 from quizglass_server.network.permissions import Needs, needs
+from quizglass_server.observe import metrics
 from quizglass_server.rpc.requests.reader import Limits, RequestReader, method_of
 from quizglass_server.rpc.requests.unreadable import Unreadable
 from quizglass_server.rpc.transport.callers import Callers
@@ -109,6 +110,7 @@ class Calls(grpc.aio.ServerInterceptor):
                 async with self._its_turn(call):
                     await call.finish(call.begin(call if call.handler.request_streaming else await call.only()))
         except QuizglassError as error:
+            metrics.REFUSALS.add(error.code)
             await call.refuse(error.with_traceback(None))  # whose frames hold the message
 
     def _its_turn(self, call: _Call) -> AbstractAsyncContextManager[None]:

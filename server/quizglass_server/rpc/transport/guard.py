@@ -15,6 +15,7 @@ import grpc
 from quizglass_server.config.logs import set_peer
 from quizglass_server.errors import Stopping, reported
 from quizglass_server.network.login import current_login
+from quizglass_server.observe import metrics
 from quizglass_server.rpc.transport.sockets import address_of, name_of
 from quizglass_server.rpc.transport.status import to_status
 from quizglass_server.scheduling.clients import address_group, current_client
@@ -74,6 +75,7 @@ class Guard:
         """Whether new requests are refused, since the server stops."""
         self._idle = asyncio.Event()
         self._idle.set()
+        self._waits: set[asyncio.Timeout] = set()
 
     @asynccontextmanager
     async def __call__(self, context: Context, method: str) -> AsyncIterator[None]:
@@ -90,6 +92,7 @@ class Guard:
                 raise
             except Exception as error:
                 known = reported(error, method)
+                metrics.REFUSALS.add(known.code)
                 if method in _CHANGES:
                     logger.info("change failed", extra={"audit": True, "rpc": method, "code": known.code})
                 await context.abort_with_status(to_status(known))
@@ -128,12 +131,36 @@ class Guard:
         finally:
             place.release()
 
+    @asynccontextmanager
+    async def patient(self) -> AsyncIterator[None]:
+        """Wait in the block for a client that may go on for long, until the server has to close.
+
+        Raises:
+            Stopping: it has to.
+        """
+        try:
+            async with asyncio.timeout(None) as limit:
+                self._waits.add(limit)
+                try:
+                    yield
+                finally:
+                    self._waits.discard(limit)
+        except TimeoutError:
+            if limit.expired():
+                raise Stopping from None
+            raise
+
     async def drain(self, grace_s: float) -> bool:
-        """Refuse new requests, and wait until none runs; whether that came true within `grace_s` seconds."""
+        """Refuse new requests, and wait until none runs; whether that came true within `grace_s` seconds.
+
+        If it did not, whoever waits in `patient` waits no longer.
+        """
         self.withdrawn = self.draining = True
         try:
             async with asyncio.timeout(grace_s):
                 await self._idle.wait()
         except TimeoutError:
+            for limit in self._waits:
+                limit.reschedule(asyncio.get_running_loop().time())
             return False
         return True

@@ -14,6 +14,7 @@ from typing import Any
 from quizglass_server.assistant.asking import Asking, TurnRequest
 from quizglass_server.errors import InvalidInput, QuizglassError, reported
 from quizglass_server.network.login import current_login
+from quizglass_server.observe import metrics
 from quizglass_server.rpc.transport.status import http_status
 from quizglass_server.web.chat.completion import Completion
 from quizglass_server.web.chat.reading import ChatReader
@@ -81,7 +82,9 @@ class ChatApi:
                 places |= chat.places
                 await while_connected(receive, self._answer(chat, sending))
         except Exception as error:
-            await sending.problem(reported(error, "chat"), places)
+            known = reported(error, "chat")
+            metrics.REFUSALS.add(known.code)
+            await sending.problem(known, places)
 
     async def _answer(self, chat: Chat, sending: _Sending) -> None:
         chat = await self._reader.with_grammar(chat)

@@ -17,11 +17,13 @@ _TRIM_BYTES, _TRIM_AFTER_S = 64 * 1024 * 1024, 5.0
 class TurnedAway(Exception):
     """A body is not received any further."""
 
-    def __init__(self, status: int, message: str, headers: Headers = ()) -> None:
+    def __init__(self, status: int, message: str, headers: Headers = (), reason: str = "") -> None:
         super().__init__(message)
         self.status = status
         self.message = message
         self.headers = headers
+        self.reason = reason
+        """Code of the error that it stands for, if it stands for one."""
 
 
 class Bodies:

@@ -16,6 +16,7 @@ from quizglass_server.config.logs import set_peer
 from quizglass_server.errors import NotPermitted, Overloaded, Unauthenticated, reported
 from quizglass_server.network.login import Login, Logins, logged_in
 from quizglass_server.network.permissions import needs
+from quizglass_server.observe import metrics
 from quizglass_server.rpc.transport.proxies import FORWARDED
 from quizglass_server.rpc.transport.status import http_status
 from quizglass_server.scheduling.clients import Client, asked_by
@@ -111,11 +112,13 @@ class Gate:
                     reply.body = body
                     await self._answer(route, scope, _Held(connection, route, body, reply))
         except TurnedAway as refusal:
+            metrics.REFUSALS.add(refusal.reason or f"HTTP_{refusal.status:d}")
             await _refuse(refusal, scope, receive, reply)
         except Gone:
             pass  # there is nobody to be told
         except Exception as error:
             known = reported(error, scope["path"])
+            metrics.REFUSALS.add(known.code)
             await _refuse(TurnedAway(http_status(known), known.message), scope, receive, reply)
 
     def _login(self, scope: Scope) -> Login:
@@ -130,7 +133,7 @@ class Gate:
             headers = [_CHALLENGE] if isinstance(refusal, Unauthenticated) else []
             if refusal.retry_after_s is not None:
                 headers.append((b"retry-after", str(ceil(refusal.retry_after_s)).encode()))
-            raise TurnedAway(http_status(refusal), refusal.message, headers) from None
+            raise TurnedAway(http_status(refusal), refusal.message, headers, refusal.code) from None
 
     async def _answer(self, route: Route, scope: Scope, held: _Held) -> None:
         """Let the application answer; one that a refused body cuts off has nothing more to say."""

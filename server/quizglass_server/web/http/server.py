@@ -95,6 +95,7 @@ class WebServer:
         connections: that there may be.
         proxies: says who clients are; None: no proxy is trusted.
         context: what connections are encrypted with, asked for at each; None: they are not.
+        setting: name of the port's setting, for errors.
     """
 
     def __init__(
@@ -105,13 +106,14 @@ class WebServer:
         connections: int = MOST_CONNECTIONS,
         proxies: Proxies | None = None,
         context: Callable[[], ssl.SSLContext] | None = None,
+        setting: str = "web_port",
     ) -> None:
         """Take the port; `start` serves.
 
         Raises:
             SettingsError: the address cannot be listened on.
         """
-        self._socket = _bound(host, port)
+        self._socket = _bound(host, port, setting)
         self.port: int = self._socket.getsockname()[1]
         places = Places(connections, "connections")
         config = uvicorn.Config(
@@ -149,11 +151,11 @@ class WebServer:
         self._socket.close()
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bound(host: str, port: int, setting: str) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, ValueError) as error:
-        raise cannot_listen(error, host, port, "web_port") from error
+        raise cannot_listen(error, host, port, setting) from error
     try:
         bound = socket.socket(family, kind, protocol)
         try:
@@ -166,5 +168,5 @@ def _bound(host: str, port: int) -> socket.socket:
             bound.close()
             raise
     except OSError as error:
-        raise cannot_listen(error, host, port, "web_port") from error
+        raise cannot_listen(error, host, port, setting) from error
     return bound

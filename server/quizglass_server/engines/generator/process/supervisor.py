@@ -22,6 +22,7 @@ from quizglass_server.engines.generator.process.programs import Program
 from quizglass_server.engines.generator.process.state import StateDirectory
 from quizglass_server.engines.generator.process.watch import Signs, hang, processor_s
 from quizglass_server.errors import EngineFailed, EngineLost, QuizglassError
+from quizglass_server.observe import metrics
 
 _LEAST_RETRY_S = 0.5
 """Nobody is told to come back sooner: a process takes that long to start."""
@@ -232,6 +233,7 @@ class GeneratorProcess:
             ended.cancel()
         self._retire(life)
         logger.error("the generator process died (%s); restarting it", life.how())
+        metrics.RESTARTS.add()
         await life.bury()
         self._launcher.died(life.process.returncode)
 
