@@ -204,8 +204,8 @@ bench-verdict: $(VENV)/.dev ## The check of an answer beside labelled pairs of r
 bench-languages: $(VENV)/.dev ## Questions in forty languages, and English ones of many kinds: which are refused
 	$(BIN)/python -m bench.languages
 
-bench-latency: $(VENV)/.dev ## Latency of planner and server (SEED=, THINGS=, QUESTIONS=)
-	$(BIN)/python -m bench.latency --seed $(firstword $(SEED) 101) --things $(THINGS) --questions $(QUESTIONS)
+bench-latency: $(VENV)/.dev ## Turns, start and memory beside an earlier commit (LATENCY="--spans", "--only turns --resume")
+	$(BIN)/python -m bench.latency --seed $(firstword $(SEED) 101) --things $(THINGS) --questions $(QUESTIONS) $(LATENCY)
 
 bench-engine: $(VENV)/.dev ## The engine, scorers and server under load, beside peers (ENGINE="--only gaps --resume")
 	$(BIN)/python -m bench.engine $(ENGINE)

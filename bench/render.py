@@ -292,9 +292,25 @@ def stages() -> str:
         return _not_measured("latency")
     rows = (
         (f"`{name}`", str(took["turns"]), _number(took["p50_ms"]), _number(took["engine_p50_ms"]))
-        for name, took in found.get("stages", {}).items()
+        for name, took in found["data"]["turns"].get("stages", {}).items()
     )
     return table(("stage", "turns with it", "p50, ms", "inside an engine, p50, ms"), rows)
+
+
+def spans() -> str:
+    """Where a turn's milliseconds go, by plan."""
+    found = result("latency")
+    measured = {} if found is None else found["data"].get("spans", {})
+    if not measured:
+        return _not_measured("latency")
+    of = measured["table"]
+    plans = [f"planned {plan} ({measured['turns'][plan]})" for plan in of]
+    rows = ((row, *(_span(*of[plan][row]) for plan in of)) for row in next(iter(of.values())))
+    return table(("mean ms (inside engines)", *plans), rows)
+
+
+def _span(ms: float, engine: float) -> str:
+    return f"{ms:.1f} ({engine:.1f})" if engine >= 0.05 else f"{ms:.1f}"
 
 
 def parity() -> str:
@@ -417,6 +433,7 @@ REGIONS: dict[str, Callable[[], str]] = {
     **{f"bench:{measure}": (lambda measure=measure: parts(measure)) for measure in MEASURES},  # type: ignore[misc]
     "bench:disputes": disputes,
     "bench:stages": stages,
+    "bench:spans": spans,
     "bench:parity": parity,
     "bench:models": models,
     "bench:machine": machine,
