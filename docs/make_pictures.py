@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.text import Text
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))  # for clients.demo
 PICTURES = ROOT / "docs" / "pictures"
 SEED = 7
 TILE, ACROSS, DOWN = 144, 6, 4
@@ -32,6 +33,8 @@ WIDTH = 112
 COLOURS = 192
 SHOWN = ("What is this?", "Who do I call", "May I use cement", "How old is she?", "asked ")
 """Beginnings of the parts of the demo's output that the picture shows, in the demo's order."""
+PHOTOGRAPH, QUESTION = "chelsea.jpg", "How often does she get wet food?"
+"""What the page is asked: a photograph of the demo, and a question that its note answers."""
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;]*m|\][^\x1b]*\x1b\\\\)")
 
 
@@ -77,29 +80,31 @@ def demo() -> Path:
 
 
 def page() -> Path:
-    """Serve the starter bundle with the drawn world, and take a picture of the page.
+    """Serve the demo's bundle with its notes, ask about a photograph, and take a picture of the page.
 
     Raises:
         subprocess.CalledProcessError: the import or the browser failed.
     """
+    from clients.demo.album import write_album
     from quizglass_client.local import LocalServer
-    from quizglass_export.pocketworld.dataset import FORMAT, build_world, write_entries
+    from quizglass_export.everyday.packages import fetch
+    from quizglass_export.everyday.quotes import build_quotes
+    from quizglass_export.everyday.weights import PHOTOGRAPHS
 
-    sys.path.insert(0, str(ROOT / "clients" / "demo"))
-    from world import NEW_THINGS, SEED
-
-    browser, path = ROOT / "tests" / "browser", PICTURES / "page.png"
+    browser, path, workdir = ROOT / "tests" / "browser", PICTURES / "page.png", ROOT / "work" / "demo"
+    fetch(PHOTOGRAPHS, workdir)
+    bundle = build_quotes(workdir)
+    notes, asked = write_album(workdir)
     with tempfile.TemporaryDirectory() as place:
-        folder, taken = Path(place) / "world", Path(place) / "page.png"
-        write_entries(build_world(SEED, NEW_THINGS, core=True, format=FORMAT), folder)
-        bundle = ROOT / "models" / "starter" / "bundle"
-        with LocalServer(bundle, folder / "knowledge", flags=["--web-port", "0"]) as server:
+        taken = Path(place) / "page.png"
+        with LocalServer(bundle, Path(place) / "knowledge", flags=["--web-port", "0"]) as server:
             cli = [sys.executable, "-m", "quizglass_client.cli", "--server", server.target]
-            subprocess.run([*cli, "knowledge", "import", str(folder)], check=True)  # noqa: S603  # our own, no shell
+            subprocess.run([*cli, "knowledge", "import", str(notes)], check=True)  # noqa: S603  # our own, no shell
             node = shutil.which("node") or "node"
-            subprocess.run([node, "picture.mjs", server.web, str(taken)], cwd=browser, check=True)  # noqa: S603
+            shown = [node, "picture.mjs", server.web, str(taken), str(asked / PHOTOGRAPH), QUESTION]
+            subprocess.run(shown, cwd=browser, check=True)  # noqa: S603
         with Image.open(taken) as image:
-            image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+            image.convert("RGB").quantize(COLOURS).save(path, optimize=True)
     return path
 
 
