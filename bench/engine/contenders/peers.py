@@ -87,6 +87,11 @@ class HttpPeer:
         self.port = port
         """On loopback."""
 
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
     async def ready(self) -> None:
         """Wait until its model is loaded; TimeoutError where it is not in time."""
         async with asyncio.timeout(_START_S):

@@ -33,6 +33,12 @@ class Setup:
         """How often to repeat something."""
         return quick if self.quick else full
 
+    def two_billion(self) -> Shape:
+        """The larger generator, for the one section that asks for it."""
+        from bench.engine.contenders.larger import two_billion
+
+        return two_billion(self.folder / "2b", self.bundle / "tokenizer" / "tokenizer.json", self.say)
+
     def shapes(self) -> list[Shape]:
         """The generators to measure with."""
         tokenizer = self.bundle / "tokenizer" / "tokenizer.json"

@@ -128,8 +128,8 @@ def _random_model(special: dict[str, int]) -> Any:
     return transformers.Qwen2_5_VLForConditionalGeneration(config).float().eval()
 
 
-def quantise(source: Path, target: Path) -> None:
-    """Quantise a float32 GGUF to Q4_0.
+def quantise(source: Path, target: Path, ftype: int = _Q4_0) -> None:
+    """Quantise a GGUF to Q4_0, or another of llama.cpp's `llama_ftype`, and remove the original.
 
     Raises:
         RuntimeError: llama.cpp refused.
@@ -137,7 +137,7 @@ def quantise(source: Path, target: Path) -> None:
     import llama_cpp.llama_cpp as llama
 
     parameters = llama.llama_model_quantize_default_params()
-    parameters.ftype = _Q4_0
+    parameters.ftype = ftype
     code = llama.llama_model_quantize(str(source).encode(), str(target).encode(), ctypes.byref(parameters))
     if code:
         raise RuntimeError(f"{source.name}: llama.cpp cannot quantise it (code {code})")

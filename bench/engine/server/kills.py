@@ -35,7 +35,7 @@ _TURN_S, _HANGS_S = 20.0, 30.0
 """What a turn may take, and from when on one that has not ended hangs: the server's own limit has passed long ago."""
 _TOLD = {"answered", "refused", "ServerUnavailable"}
 """Outcomes of turns that know what became of them."""
-_NEVER = 1_000_000
+NEVER = 1_000_000
 """Deaths that open the breaker: it would, rightly, end this benchmark."""
 
 
@@ -48,7 +48,7 @@ async def run(setup: Setup) -> Part:
 
 async def _alone(setup: Setup, shape: Shape) -> Part:
     kills = setup.count(100, 3)
-    patient = BreakerOptions(deaths=_NEVER, longest_delay_s=0.1)
+    patient = BreakerOptions(deaths=NEVER, longest_delay_s=0.1)
     ours = await Ours.start(shape, setup.threads, CONTEXT, breaker=patient)
     from_notice: list[float] = []
     from_kill: list[float] = []
@@ -64,9 +64,9 @@ async def _alone(setup: Setup, shape: Shape) -> Part:
     try:
         for kill in range(kills):
             setup.say(f"process: kill {kill + 1} of {kills}")
-            await _serving(ours)
+            await serving(ours)
             dead = asyncio.Event()
-            tasks, flowing = _streams(ours, kill, dead)
+            tasks, flowing = streams(ours, kill, dead)
             async with asyncio.timeout(PATIENCE_S):
                 await asyncio.gather(*(event.wait() for event in flowing))
             noticed = 0.0
@@ -97,9 +97,7 @@ def _told_rows(kills: int, from_notice: list[float], from_kill: list[float], hun
     ]
 
 
-def _streams(
-    ours: Ours, kill: int, dead: asyncio.Event
-) -> tuple[list[asyncio.Task[float | None]], list[asyncio.Event]]:
+def streams(ours: Ours, kill: int, dead: asyncio.Event) -> tuple[list[asyncio.Task[float | None]], list[asyncio.Event]]:
     """Streams that begin again when they end, and when each is told of the death; None for one that it missed."""
     flowing = [asyncio.Event() for _ in range(_STREAMS)]
 
@@ -119,7 +117,7 @@ def _streams(
     return [asyncio.create_task(stream(index)) for index in range(_STREAMS)], flowing
 
 
-async def _serving(ours: Ours) -> None:
+async def serving(ours: Ours) -> None:
     """Wait for a process that serves; a request does that by itself."""
     async with asyncio.timeout(PATIENCE_S):
         while not ours.process.ready:  # noqa: ASYNC110
@@ -128,7 +126,7 @@ async def _serving(ours: Ours) -> None:
 
 async def _whole(setup: Setup) -> Part:
     kills = setup.count(_SERVER_KILLS, 3)
-    flags = ("--generator-crashes", str(_NEVER))
+    flags = ("--generator-crashes", str(NEVER))
     turns: list[Outcome] = []
     searches: list[float] = []
     failed: list[str] = []

@@ -44,7 +44,7 @@ def write_text_gguf(model: Any, tokenizer: Path, path: Path, name: str) -> None:
     else:
         writer.add_key_length(config.head_dim)
         writer.add_value_length(config.head_dim)
-    _write_vocabulary(writer, tokenizer, int(config.vocab_size))
+    write_vocabulary(writer, tokenizer, int(config.vocab_size))
     for key, tensor in model.state_dict().items():
         if key.startswith(_VISION_PREFIX) or (key == _HEAD and config.tie_word_embeddings):
             continue
@@ -157,7 +157,8 @@ def _read_vocabulary(path: Path, size: int) -> dict[str, Any]:
     return content
 
 
-def _write_vocabulary(writer: gguf.GGUFWriter, path: Path, size: int) -> None:
+def write_vocabulary(writer: gguf.GGUFWriter, path: Path, size: int) -> None:
+    """Write a `tokenizer.json` of byte-level BPE for so many embeddings; ExportError where it is no such thing."""
     content = _read_vocabulary(path, size)
     model = content["model"]
     tokens = [f"[UNUSED{index}]" for index in range(size)]

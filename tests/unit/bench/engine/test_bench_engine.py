@@ -21,6 +21,7 @@ from bench.engine.contenders.ours import new_picture, parts
 from bench.engine.contenders.peers import messages
 from bench.engine.contenders.setup import Setup
 from bench.engine.contenders.shapes import filled_up
+from bench.engine.generator.tails import slowest
 from bench.engine.scorers import resizing
 from bench.engine.scorers.memory import memory_kib
 from bench.engine.server import kills
@@ -254,3 +255,10 @@ async def test_a_stream_that_ends_early_is_an_error(answering: Any) -> None:
 async def test_a_server_that_is_gone_is_not_waited_for() -> None:
     with pytest.raises(TimeoutError):
         await sse.wait_until_listening(sse.free_port(), 60, lambda: True)
+
+
+def test_the_slowest_are_compared_with_the_median() -> None:
+    rows = slowest("stream", [1.0] * 98 + [2.0, 9.0], "ms", 3, 8)
+    assert [row.value for row in rows] == [1.0, pytest.approx(2.07), 9.0]
+    assert [row.ok for row in rows] == [None, True, False]
+    assert [row.bar for row in slowest("stream", [1.0, 2.0], "ms")] == ["", "", ""]
