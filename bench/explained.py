@@ -18,10 +18,10 @@ from bench.processes import ended_together
 from quizglass_client import Client
 from quizglass_client.cli.imports.entries import GoodLine, read_entries
 from quizglass_client.local import LocalServer
-from quizglass_export.pocketworld.dataset import SCENE_SIZE, build_world, write_entries
-from quizglass_export.pocketworld.draw import draw_scene
-from quizglass_export.pocketworld.questions import Question, make_questions
-from quizglass_export.pocketworld.world import World
+from quizglass_lab.pocketworld.dataset import SCENE_SIZE, build_world, write_entries
+from quizglass_lab.pocketworld.draw import draw_scene
+from quizglass_lab.pocketworld.questions import Question, make_questions
+from quizglass_lab.pocketworld.world import World
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "docs" / "pictures" / "explained.txt"

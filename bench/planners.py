@@ -15,7 +15,7 @@ from PIL import Image
 from bench.worlds import Trial, in_own_order, picture
 from quizglass.values import Exchange
 from quizglass_export.checkpoints.source import Source
-from quizglass_export.pocketworld.questions import Question
+from quizglass_lab.pocketworld.questions import Question
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import PictureLimits
 from quizglass_server.decoding.pictures import decode_picture

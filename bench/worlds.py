@@ -17,13 +17,13 @@ from rich.progress import Progress
 from bench.fingerprints import code
 from quizglass_client import Client
 from quizglass_client.cli.imports.entries import GoodLine, read_entries
-from quizglass_export import pocketworld
-from quizglass_export.pocketworld.dataset import SCENE_SIZE, build_world, write_entries
-from quizglass_export.pocketworld.disputes import EACH, with_disputes
-from quizglass_export.pocketworld.draw import draw_scene
-from quizglass_export.pocketworld.names import CORE_THINGS
-from quizglass_export.pocketworld.questions import Question, make_conflicts, make_questions, make_unknowable
-from quizglass_export.pocketworld.world import World
+from quizglass_lab import pocketworld
+from quizglass_lab.pocketworld.dataset import SCENE_SIZE, build_world, write_entries
+from quizglass_lab.pocketworld.disputes import EACH, with_disputes
+from quizglass_lab.pocketworld.draw import draw_scene
+from quizglass_lab.pocketworld.names import CORE_THINGS
+from quizglass_lab.pocketworld.questions import Question, make_conflicts, make_questions, make_unknowable
+from quizglass_lab.pocketworld.world import World
 from quizglass_server import knowledge
 
 Way = TypeVar("Way")
@@ -57,7 +57,7 @@ def prepare(seed: int, things: int, questions: int, folder: Path, *, format: int
         things: how many there are.
         questions: how many are asked, and a tenth more that nothing answers.
         folder: where the entries are written, once; all that lies there of an older version's is deleted.
-        format: of the world, as `quizglass-export pocketworld` has it.
+        format: of the world, as `quizglass-lab pocketworld` has it.
         mix: of the questions, likewise.
 
     Raises:

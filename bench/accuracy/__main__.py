@@ -32,7 +32,7 @@ from bench.accuracy.sections import (
 from bench.fingerprints import weights
 from bench.sections import Part
 from bench.worlds import fresh_seeds
-from quizglass_export.pocketworld.dataset import FORMAT
+from quizglass_lab.pocketworld.dataset import FORMAT
 
 SECTIONS: dict[str, Callable[[Ground], Part]] = {
     "planning": planning.run,

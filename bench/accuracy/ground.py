@@ -21,7 +21,7 @@ from bench.sections import Part
 from bench.worlds import Trial, load, prepare
 from quizglass_client import Client
 from quizglass_client.local import LocalServer
-from quizglass_export import pocketworld
+from quizglass_lab import pocketworld
 
 BUDGET_S = 120.0
 """Of a turn: no step is skipped."""

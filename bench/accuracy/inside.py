@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.accuracy.ground import BUDGET_S
 from bench.planners import as_turn
-from quizglass_export.pocketworld.questions import Question
+from quizglass_lab.pocketworld.questions import Question
 from quizglass_server.app import running, tuning
 from quizglass_server.config.settings import Settings
 from quizglass_server.domain.entries import EntryHit

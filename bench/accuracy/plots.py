@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.drawing import panels, saved
 from bench.results import RESULTS
-from quizglass_export.scoring.intervals import wilson_interval
+from quizglass_lab.scoring.intervals import wilson_interval
 
 COLOURS = ("#2b6cb0", "#a0aec0", "#68d391", "#f6ad55", "#b794f4", "#fc8181", "#38b2ac", "#4a5568")
 """One for each policy that a plot compares."""

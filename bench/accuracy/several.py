@@ -15,10 +15,10 @@ from bench.accuracy.turns import ask_turn
 from bench.results import Row, at_least
 from bench.worlds import Trial, in_own_order, picture
 from quizglass_client import AsyncClient
-from quizglass_export.pocketworld.questions import Question
-from quizglass_export.scoring.answers import exact_match, truthfulness
-from quizglass_export.scoring.costs import IMAGE_SEARCH_S, TEXT_SEARCH_S
-from quizglass_export.scoring.intervals import wilson_interval
+from quizglass_lab.pocketworld.questions import Question
+from quizglass_lab.scoring.answers import exact_match, truthfulness
+from quizglass_lab.scoring.costs import IMAGE_SEARCH_S, TEXT_SEARCH_S
+from quizglass_lab.scoring.intervals import wilson_interval
 
 OMNI = "omnisearch"
 ALWAYS_BOTH = "always-both"

@@ -1,6 +1,6 @@
 """Answers from notes that are shown: the base as its package brings it, beside the same with its adapter.
 
-The questions are the recipe's held-out ones (`quizglass-export annotate everyday-generator`): about things and kinds of
+The questions are the recipe's held-out ones (`quizglass-lab annotate everyday-generator`): about things and kinds of
 facts that no training example has, and in wordings that none has.
 """
 
@@ -18,15 +18,15 @@ from bench.results import Row, ratio
 from bench.sections import Part
 from quizglass_export.everyday.base import gguf_file, write_checkpoint
 from quizglass_export.everyday.build import KIND, PROMPTS, adapter
-from quizglass_export.finetuning.asking.gguf import GgufModel
-from quizglass_export.finetuning.asking.interface import Ask, Written
-from quizglass_export.finetuning.recipes.everyday_generator import NotesAnnotation, annotate
-from quizglass_export.finetuning.shared.progress import Progress
-from quizglass_export.finetuning.training.examples import HELD_OUT, TrainingExample, read_examples
+from quizglass_lab.finetuning.asking.gguf import GgufModel
+from quizglass_lab.finetuning.asking.interface import Ask, Written
+from quizglass_lab.finetuning.recipes.everyday_generator import NotesAnnotation, annotate
+from quizglass_lab.finetuning.shared.progress import Progress
+from quizglass_lab.finetuning.training.examples import HELD_OUT, TrainingExample, read_examples
 from quizglass_export.gguf.merged import write_merged
-from quizglass_export.scoring.answers import exact_match, refuses
-from quizglass_export.scoring.claims import contains_words
-from quizglass_export.scoring.intervals import confidence_interval
+from quizglass_lab.scoring.answers import exact_match, refuses
+from quizglass_lab.scoring.claims import contains_words
+from quizglass_lab.scoring.intervals import confidence_interval
 
 BASE, TAUGHT = "base", "with its adapter"
 _TOKENS = 48

@@ -19,7 +19,7 @@ from bench.sections import Part
 from quizglass_client import Client
 from quizglass_client.local import LocalServer
 from quizglass_export.bundles.change import repack
-from quizglass_export.scoring.intervals import confidence_interval
+from quizglass_lab.scoring.intervals import confidence_interval
 from quizglass_server.bundle.files import Bundle
 
 _KEY, _POLICY = "own_passages", "image"

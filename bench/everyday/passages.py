@@ -15,11 +15,11 @@ from bench.everyday.setup import Encoders, Setup, between, encoders, knowing
 from bench.results import Row, ratio
 from bench.sections import Part
 from quizglass.values import Entry, SearchMode
-from quizglass_export.everyday.facts import Fact, all_facts
-from quizglass_export.everyday.knowledge import told
-from quizglass_export.everyday.wording import questions
-from quizglass_export.scoring.claims import contains_words
-from quizglass_export.scoring.intervals import confidence_interval
+from quizglass_lab.everyday.facts import Fact, all_facts
+from quizglass_lab.everyday.knowledge import told
+from quizglass_lab.everyday.wording import questions
+from quizglass_lab.scoring.claims import contains_words
+from quizglass_lab.scoring.intervals import confidence_interval
 from quizglass_server.domain.entries import ChunkHit, PicturedEntry, SearchOptions
 from quizglass_server.domain.turns import Vector
 from quizglass_server.knowledge import KnowledgeBase

@@ -26,12 +26,12 @@ from bench.worlds import in_own_order
 from quizglass_client import Answer, Client
 from quizglass_client.local import LocalServer
 from quizglass_export.everyday.build import adapter
-from quizglass_export.everyday.facts import Fact, all_facts
-from quizglass_export.everyday.knowledge import told
-from quizglass_export.everyday.wording import pointing, questions
-from quizglass_export.scoring.answers import refuses
-from quizglass_export.scoring.claims import contains_words
-from quizglass_export.scoring.intervals import confidence_interval
+from quizglass_lab.everyday.facts import Fact, all_facts
+from quizglass_lab.everyday.knowledge import told
+from quizglass_lab.everyday.wording import pointing, questions
+from quizglass_lab.scoring.answers import refuses
+from quizglass_lab.scoring.claims import contains_words
+from quizglass_lab.scoring.intervals import confidence_interval
 
 AGENT, BOTH, NONE = "planning-agent", "both", "none"
 PLANS = (NONE, "image", "text", BOTH)

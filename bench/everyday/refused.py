@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from bench.everyday.setup import Setup, between
 from bench.results import Row
 from bench.sections import Part
-from quizglass_export.everyday.facts import all_facts
-from quizglass_export.everyday.wording import pointing, questions
-from quizglass_export.pocketworld.dataset import build_world
-from quizglass_export.pocketworld.question import Question
-from quizglass_export.pocketworld.questions import make_questions
+from quizglass_lab.everyday.facts import all_facts
+from quizglass_lab.everyday.wording import pointing, questions
+from quizglass_lab.pocketworld.dataset import build_world
+from quizglass_lab.pocketworld.question import Question
+from quizglass_lab.pocketworld.questions import make_questions
 from quizglass_server.steps.language.appearance import asks_colour, asks_what_is_seen
 
 _WORLDS = (1, 2)

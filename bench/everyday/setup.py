@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from quizglass_export.scoring.intervals import wilson_interval
+from quizglass_lab.scoring.intervals import wilson_interval
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.domain.entries import PicturedEntry
 from quizglass_server.engines.onnx.pool import EnginePool

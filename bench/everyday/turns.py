@@ -21,8 +21,8 @@ from bench.sections import Part
 from quizglass_client import Answer, AnswerDelta, Client
 from quizglass_client.local import LocalServer
 from quizglass_export.everyday.build import adapter
-from quizglass_export.everyday.knowledge import EIGHT, KNOWLEDGE, AskedPhotograph, asked_path, write_knowledge
-from quizglass_export.scoring.claims import contains_words
+from quizglass_lab.everyday.knowledge import EIGHT, KNOWLEDGE, AskedPhotograph, asked_path, write_knowledge
+from quizglass_lab.scoring.claims import contains_words
 
 LOOKED_UP, NOTHING, AGENT = "image", "none", "planning-agent"
 _POLICIES = (LOOKED_UP, NOTHING, AGENT)

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from quizglass_export.assembly.plan import Plan
-from quizglass_export.assembly.starter_layout import BuildOptions, plan_starter
+from quizglass_lab.starter_bundle.layout import BuildOptions, plan_starter
 from quizglass_export.roles.shared.job import Exported, RoleJob
 from quizglass_export.roles.shared.samples import draw_samples
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from bench.knowledge.worker import say
 from quizglass.values import Entry, SearchMode
-from quizglass_export.pocketworld.articles import world_articles
-from quizglass_export.pocketworld.dataset import build_world, entry_record
-from quizglass_export.pocketworld.names import CORE_THINGS
-from quizglass_export.pocketworld.questions import make_questions
+from quizglass_lab.pocketworld.articles import world_articles
+from quizglass_lab.pocketworld.dataset import build_world, entry_record
+from quizglass_lab.pocketworld.names import CORE_THINGS
+from quizglass_lab.pocketworld.questions import make_questions
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.domain.entries import PicturedEntry, SearchOptions
 from quizglass_server.domain.turns import Vector

@@ -15,7 +15,7 @@ from bench import results
 from bench.languages.dataset import ENGLISH, OTHER, UNSEEN, read
 from bench.own import dataset as own
 from bench.results import Row
-from quizglass_export.answering.notes import read_notes
+from quizglass_lab.answering.notes import read_notes
 from quizglass_server.languages.identification import is_in
 from quizglass_server.steps.language.intents import Intent, intent_of
 

@@ -9,7 +9,7 @@ import re
 from enum import StrEnum
 
 from bench.own.dataset import Groups, OwnQuestion
-from quizglass_export.scoring.answers import normalise, refuses
+from quizglass_lab.scoring.answers import normalise, refuses
 
 _UP_TO_TWELVE = (
     "zero",

@@ -13,7 +13,7 @@ from bench.own.asking import Told
 from bench.own.dataset import KINDS, OwnQuestion, OwnThing
 from bench.own.judge import Judged, judge, plain
 from bench.results import Row, at_least, at_most, ratio
-from quizglass_export.scoring.answers import refuses
+from quizglass_lab.scoring.answers import refuses
 
 DEFAULT = "default"
 _LEAST_RIGHT, _ABOVE, _LEAST_WHOLE = 88.0, 10.0, 90.0

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.own.dataset import OwnThing
-from quizglass_export.scoring.claims import sentences
+from quizglass_lab.scoring.claims import sentences
 from quizglass_server.roles.text_encoder import OnnxTextEncoder
 
 UNKNOWN = "I don't know"

@@ -14,7 +14,7 @@ from bench.results import Row, at_least
 from bench.sections import Part
 from bench.worlds import UNSEEN_SHARE
 from quizglass.values import AbstainReason, Done
-from quizglass_export.pocketworld.questions import make_questions
+from quizglass_lab.pocketworld.questions import make_questions
 from quizglass_server.policies import POLICIES
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.tuning import Tuning

@@ -17,9 +17,9 @@ from time import perf_counter
 from typing import Any, cast
 
 from quizglass.values import Plan
-from quizglass_export.pocketworld.question import Hop
-from quizglass_export.pocketworld.questions import Question
-from quizglass_export.scoring.answers import exact_match
+from quizglass_lab.pocketworld.question import Hop
+from quizglass_lab.pocketworld.questions import Question
+from quizglass_lab.scoring.answers import exact_match
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token
 from quizglass_server.models.prompts import Values
 from quizglass_server.policies.cogplanner import Action

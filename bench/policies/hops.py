@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bench.policies.stage import Outcome, Setup, Stage, of_family
 from bench.results import Row, at_least
 from bench.sections import Part
-from quizglass_export.scoring.intervals import wilson_interval
+from quizglass_lab.scoring.intervals import wilson_interval
 
 GIVEN = ("cogplanner-parallel", "cogplanner-sequential", "omnisearch", "self-reflective", "qa-dragon")
 BARRED = GIVEN[:2]

@@ -16,7 +16,7 @@ from bench.policies.given import PLANNING, busy_s
 from bench.policies.stage import Setup, Stage, of_family
 from bench.results import Row, against, ratio, spread
 from bench.sections import Part
-from quizglass_export.pocketworld.questions import Question
+from quizglass_lab.pocketworld.questions import Question
 from quizglass_server.policies.core_mmrag import from_evidence
 from quizglass_server.turn.toolbox import Toolbox
 

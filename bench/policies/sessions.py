@@ -21,10 +21,10 @@ from bench.results import Row, at_least
 from bench.sections import Part
 from quizglass_client import Client, Dialogue, InvalidRequest, NotFound
 from quizglass_client.local import LocalServer
-from quizglass_export.pocketworld.dataset import SCENE_SIZE
-from quizglass_export.pocketworld.draw import draw_scene
-from quizglass_export.pocketworld.scenes import make_scene
-from quizglass_export.pocketworld.world import Thing, World
+from quizglass_lab.pocketworld.dataset import SCENE_SIZE
+from quizglass_lab.pocketworld.draw import draw_scene
+from quizglass_lab.pocketworld.scenes import make_scene
+from quizglass_lab.pocketworld.world import Thing, World
 from quizglass_server.knowledge.repair.backup import snapshot
 
 WEIGHS = "How much does it weigh?"

@@ -15,8 +15,8 @@ from bench.planners import as_turn
 from bench.policies.given import GivenDecider, GivenGenerator, Span
 from bench.worlds import UNSEEN_SHARE, Trial, load, prepare
 from quizglass.values import AbstainReason, Done, EvidenceFound, TurnEvent
-from quizglass_export.pocketworld.questions import Question, make_questions
-from quizglass_export.scoring.answers import exact_match
+from quizglass_lab.pocketworld.questions import Question, make_questions
+from quizglass_lab.scoring.answers import exact_match
 from quizglass_server.app import running, tuning
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.settings import Settings

@@ -21,8 +21,8 @@ from bench.recipes import work
 from bench.recipes.work import Asked, Setup
 from bench.results import Row, ratio
 from bench.sections import Part
-from quizglass_export.pocketworld.disputes import MEMORY_KINDS
-from quizglass_export.scoring.intervals import confidence_interval, wilson_interval
+from quizglass_lab.pocketworld.disputes import MEMORY_KINDS
+from quizglass_lab.scoring.intervals import confidence_interval, wilson_interval
 
 WHOLE = "whole"
 WITHOUT = {

@@ -20,7 +20,7 @@ from bench.recipes import work
 from bench.recipes.work import Asked, Setup
 from bench.results import RESULTS, Row, at_least, ratio
 from bench.sections import Part
-from quizglass_export.scoring.intervals import confidence_interval, wilson_interval
+from quizglass_lab.scoring.intervals import confidence_interval, wilson_interval
 
 TRAININGS: dict[str, tuple[str, ...]] = {
     "rank-32": (),

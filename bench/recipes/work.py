@@ -15,7 +15,7 @@ from bench.worlds import UNSEEN_SHARE
 from quizglass_client import Client
 from quizglass_client.cli.imports.entries import GoodLine, read_entries
 from quizglass_client.local import LocalServer
-from quizglass_export.scoring.answers import exact_match
+from quizglass_lab.scoring.answers import exact_match
 
 ROOT = Path(__file__).parents[2]
 PROMPTS = ROOT / "export" / "quizglass_export" / "starter" / "prompts"

@@ -20,10 +20,10 @@ from bench.worlds import in_own_order
 from quizglass.session import NeedFrame, TurnUpdate
 from quizglass.values import Done
 from quizglass_client import AsyncTurn
-from quizglass_export.pocketworld.draw import draw_scene
-from quizglass_export.pocketworld.questions import Question
-from quizglass_export.scoring.answers import exact_match
-from quizglass_export.scoring.intervals import confidence_interval
+from quizglass_lab.pocketworld.draw import draw_scene
+from quizglass_lab.pocketworld.questions import Question
+from quizglass_lab.scoring.answers import exact_match
+from quizglass_lab.scoring.intervals import confidence_interval
 
 WIDTH, HEIGHT = 720, 1280
 """Pixels of a frame as glasses stream it."""

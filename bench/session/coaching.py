@@ -21,13 +21,13 @@ from bench.results import Row, at_least, at_most, spread
 from bench.sections import Part
 from bench.session.closer import HEIGHT, WIDTH, frame_of
 from bench.session.stage import Served, questions_of
-from quizglass_export.coaching.samples import CLEAN, samples
+from quizglass_lab.coaching.samples import CLEAN, samples
 from quizglass_server.coaching.coach import FAULTS, CaptureCoach
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.roles.image_encoder import ImageEncoder
 
 SEED, CLEAN_SEED = 6103, 6104
-"""Apart from those of `quizglass_export.coaching.fit`."""
+"""Apart from those of `quizglass_lab.coaching.fit`."""
 _EASY, _HARD = 0.9, 0.85
 BARS = {"blur": _EASY, "dark": _EASY, "noise": _EASY, "tilt": _EASY, "truncation": _HARD, "occlusion": _HARD}
 _MOST_MS, _MOST_ALARMS = 3.0, 2.0

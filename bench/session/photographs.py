@@ -14,7 +14,7 @@ from bench.results import Row, at_least, at_most
 from bench.sections import Part
 from bench.session.coaching import BARS, auc
 from bench.session.stage import Served, SessionSetup
-from quizglass_export.coaching.photographs import crop
+from quizglass_lab.coaching.photographs import crop
 from quizglass_server.coaching.coach import FAULTS, SURE, CaptureCoach
 
 CLEAN = "none"

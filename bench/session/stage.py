@@ -19,7 +19,7 @@ from quizglass.session import TurnUpdate
 from quizglass.values import AnswerDelta
 from quizglass_client import AsyncClient, AsyncSession, AsyncTurn
 from quizglass_client.local import LocalServer
-from quizglass_export.pocketworld.questions import Question
+from quizglass_lab.pocketworld.questions import Question
 
 SEED, THINGS, QUESTIONS = 101, 500, 100
 _WARM = 6

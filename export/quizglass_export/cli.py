@@ -17,12 +17,12 @@ from quizglass.text import escape_unencodable_output
 from quizglass_export import adapter_command, starter_command
 from quizglass_export.assembly import command as bundling
 from quizglass_export.bundles import command as bundles
-from quizglass_export.datasets import command as datasets
+from quizglass_lab.datasets import command as datasets
 from quizglass_export.everyday import command as everyday
-from quizglass_export.finetuning import command as finetuning
+from quizglass_lab.finetuning import command as finetuning
 from quizglass_export.long_work import STOPPED
-from quizglass_export.pocketworld.dataset import command as pocketworld
-from quizglass_export.reporting import command as reporting
+from quizglass_lab.pocketworld.dataset import command as pocketworld
+from quizglass_lab.reporting import command as reporting
 from quizglass_export.terminal import tell
 from quizglass_export.trt import command as trt
 

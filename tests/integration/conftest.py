@@ -14,9 +14,9 @@ _SETTINGS = {"name": "untrained", "version": "9", "answer_tokens": 3, "threshold
 @pytest.fixture(scope="session")
 def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Untrained checkpoints in the starter's layout, in half precision, as a repository keeps them."""
-    from quizglass_export.assembly.pack import pack
-    from quizglass_export.retrieval.random_checkpoints import write_random_checkpoints
-    from quizglass_export.starter.random_checkpoint import write
+    from quizglass_lab.starter_bundle.pack import pack
+    from quizglass_lab.retrieval.random_checkpoints import write_random_checkpoints
+    from quizglass_lab.starter.random_checkpoint import write
 
     raw = tmp_path_factory.mktemp("raw")
     write(raw)

@@ -12,7 +12,7 @@ from bench.accuracy.log import Record, asked_all
 from bench.accuracy.turns import ask_turn
 from bench.worlds import Trial, picture
 from quizglass_client import AsyncClient
-from quizglass_export.pocketworld.questions import Question
+from quizglass_lab.pocketworld.questions import Question
 
 POLICIES = ("planning-agent", "none", "image", "text", "both", "prompt-based", "omnisearch", "adaptive")
 BLIND = "blind"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bench.accuracy.planner.asking import Asked
-from quizglass_export.pocketworld.questions import Question
-from quizglass_export.scoring.answers import exact_match, token_f1, truthfulness
-from quizglass_export.starter.stages.annotate import label_of
+from quizglass_lab.pocketworld.questions import Question
+from quizglass_lab.scoring.answers import exact_match, token_f1, truthfulness
+from quizglass_lab.starter.stages.annotate import label_of
 
 Judge = Callable[["Case"], float]
 

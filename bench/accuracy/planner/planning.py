@@ -15,7 +15,7 @@ from bench.accuracy.planner.cases import Case, mean
 from bench.accuracy.planner.rows import claims, table
 from bench.sections import Part
 from bench.worlds import Trial
-from quizglass_export.pocketworld.questions import Question
+from quizglass_lab.pocketworld.questions import Question
 
 Shares = dict[str, dict[str, float]]
 

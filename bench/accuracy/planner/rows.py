@@ -11,7 +11,7 @@ from bench.accuracy.planner.cases import Case, annotate, image_hit, mean, rerank
 from bench.accuracy.several import ALWAYS_BOTH, OMNI, search_s, searching_saved
 from bench.accuracy.turns import spent_ms
 from bench.results import Row, at_least, at_most, beats, ratio
-from quizglass_export.scoring.intervals import confidence_interval
+from quizglass_lab.scoring.intervals import confidence_interval
 
 BASELINES = ("none", "image", "text")
 AGENT, BOTH = "planning-agent", "both"

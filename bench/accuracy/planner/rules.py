@@ -10,8 +10,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from bench.accuracy.planner.asking import BLIND
 from bench.accuracy.planner.cases import Case, annotate
-from quizglass_export.pocketworld.questions import Question
-from quizglass_export.pocketworld.questions.wording import template
+from quizglass_lab.pocketworld.questions import Question
+from quizglass_lab.pocketworld.questions.wording import template
 
 Plans = Mapping[str, str]
 """Question id to plan."""

@@ -15,8 +15,8 @@ from bench.accuracy.ground import Ground
 from bench.accuracy.inside import Inside, Verbs, inside
 from bench.accuracy.log import Record, asked_all
 from bench.worlds import Trial
-from quizglass_export.pocketworld.disputes import PICTURE_KINDS
-from quizglass_export.pocketworld.questions import Question
+from quizglass_lab.pocketworld.disputes import PICTURE_KINDS
+from quizglass_lab.pocketworld.questions import Question
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.policies.core_mmrag import TOP_ENTRIES, reading, select
 

@@ -11,7 +11,7 @@ from bench.accuracy.ground import Ground, lacking, said, skipped
 from bench.accuracy.several import Turns, accuracy, ask_policies, barred_unseen, interval
 from bench.results import Row, at_least
 from bench.sections import Part
-from quizglass_export.pocketworld.questions import Question
+from quizglass_lab.pocketworld.questions import Question
 
 SHARE = 5.0
 """Of balanced questions, among which those that compare are looked for: with 400 questions a world about 50 of it."""

@@ -16,7 +16,7 @@ from bench.accuracy.several import Turns, accuracy, ask_policies, barred_unseen,
 from bench.results import Row, at_least
 from bench.sections import Part
 from bench.worlds import prepare_disputed
-from quizglass_export.pocketworld.disputes import MEMORY_KINDS, PICTURE_KINDS
+from quizglass_lab.pocketworld.disputes import MEMORY_KINDS, PICTURE_KINDS
 
 SHARE = 1.5
 """With 400 questions a world, three worlds ask 300 of each of the six kinds."""

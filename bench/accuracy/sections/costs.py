@@ -19,7 +19,7 @@ from bench.results import Row
 from bench.sections import Part
 from bench.worlds import Trial, in_own_order
 from quizglass_client import AsyncClient
-from quizglass_export.scoring.costs import TurnCost, cost_figures
+from quizglass_lab.scoring.costs import TurnCost, cost_figures
 from quizglass_server.policies import POLICIES
 
 SHARE, HOPPING = 0.2, 0.1

@@ -15,9 +15,9 @@ from bench.results import Row, at_least
 from bench.sections import Part
 from bench.worlds import UNSEEN_SHARE, picture
 from quizglass_client import AsyncClient, AsyncDialogue
-from quizglass_export.pocketworld.questions import Question, make_sessions
-from quizglass_export.scoring.answers import conversation_truthfulness, exact_match
-from quizglass_export.scoring.intervals import confidence_interval
+from quizglass_lab.pocketworld.questions import Question, make_sessions
+from quizglass_lab.scoring.answers import conversation_truthfulness, exact_match
+from quizglass_lab.scoring.intervals import confidence_interval
 
 SHARE = 0.2
 Session = tuple[Question, ...]

@@ -10,8 +10,8 @@ from bench.accuracy.ground import Ground, lacking, said, skipped
 from bench.accuracy.several import Turns, accuracy, ask_policies, barred_unseen, interval
 from bench.results import Row, at_least
 from bench.sections import Part
-from quizglass_export.scoring.intervals import confidence_interval
-from quizglass_export.search_router import BRANCHES
+from quizglass_lab.scoring.intervals import confidence_interval
+from quizglass_lab.search_router import BRANCHES
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.policies import POLICIES
 

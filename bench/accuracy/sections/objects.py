@@ -9,9 +9,9 @@ from bench.accuracy.several import Turns, ask_policies, barred_unseen, share
 from bench.results import Row, at_least
 from bench.sections import Part
 from bench.worlds import Trial
-from quizglass_export.pocketworld.arrangement import Box, boxes
-from quizglass_export.pocketworld.layout import intersection_over_union
-from quizglass_export.pocketworld.questions import Question
+from quizglass_lab.pocketworld.arrangement import Box, boxes
+from quizglass_lab.pocketworld.layout import intersection_over_union
+from quizglass_lab.pocketworld.questions import Question
 
 SHARE = 0.5
 POLICY = "image"

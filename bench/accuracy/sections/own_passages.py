@@ -12,7 +12,7 @@ from bench.accuracy.ground import Ground
 from bench.accuracy.several import Turns, accuracy, ask_policies, interval
 from bench.results import Row, ratio
 from bench.sections import Part
-from quizglass_export.scoring.intervals import confidence_interval
+from quizglass_lab.scoring.intervals import confidence_interval
 
 POLICY = "image"
 SHARE = 0.5

@@ -15,9 +15,9 @@ from bench.results import Row, spread
 from bench.sections import Part
 from bench.worlds import Trial, in_own_order
 from quizglass_client import Client
-from quizglass_export.pocketworld.dataset import SCENE_SIZE
-from quizglass_export.pocketworld.draw import draw_scene
-from quizglass_export.pocketworld.questions import Question
+from quizglass_lab.pocketworld.dataset import SCENE_SIZE
+from quizglass_lab.pocketworld.draw import draw_scene
+from quizglass_lab.pocketworld.questions import Question
 
 SHARE = 0.25
 AGENT, ADAPTIVE, BOTH = POLICIES = ("planning-agent", "adaptive", "both")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bench.accuracy.several import Turns, accuracy
-from quizglass_export.scoring.intervals import confidence_interval, wilson_interval
+from quizglass_lab.scoring.intervals import confidence_interval, wilson_interval
 
 Figure = tuple[float, float, float]
 """A figure and its 95 % interval."""

@@ -18,10 +18,10 @@ from bench.accuracy.inside import Inside, inside
 from bench.results import Row, at_least
 from bench.sections import Part
 from quizglass.values import Origin
-from quizglass_export.pocketworld.articles import thing_caption
-from quizglass_export.pocketworld.questions import Question
-from quizglass_export.pocketworld.world import Thing, World
-from quizglass_export.scoring.answers import exact_match, normalise
+from quizglass_lab.pocketworld.articles import thing_caption
+from quizglass_lab.pocketworld.questions import Question
+from quizglass_lab.pocketworld.world import Thing, World
+from quizglass_lab.scoring.answers import exact_match, normalise
 from quizglass_server.domain.turns import Evidence
 
 SHARE = 0.5

@@ -21,7 +21,7 @@ from bench.accuracy.several import (
 from bench.accuracy.turns import spent_ms
 from bench.results import Row, at_least, at_most, ratio
 from bench.sections import Part
-from quizglass_export.scoring.answers import exact_match
+from quizglass_lab.scoring.answers import exact_match
 
 SHARE = 0.5
 PARALLEL, SEQUENTIAL, AGENT = "cogplanner-parallel", "cogplanner-sequential", "planning-agent"

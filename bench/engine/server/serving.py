@@ -21,7 +21,7 @@ from bench.processes import running_server
 from bench.worlds import Trial, load, picture, prepare
 from quizglass_client import AsyncClient, ClientError, Overloaded
 from quizglass_client.local import LocalServer
-from quizglass_export.pocketworld.questions import Question
+from quizglass_lab.pocketworld.questions import Question
 
 SEED, THINGS, QUESTIONS = 101, 500, 100
 BUDGET_S = 5.0

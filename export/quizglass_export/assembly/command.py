@@ -169,7 +169,7 @@ def _tell(built: Built, estimates: list[Estimate], args: argparse.Namespace, con
 
 def _plan(args: argparse.Namespace) -> Plan:
     from quizglass_export.assembly.plan import make_plan
-    from quizglass_export.assembly.starter_layout import BuildOptions, plan_starter
+    from quizglass_lab.starter_bundle.layout import BuildOptions, plan_starter
     from quizglass_export.errors import ExportError
     from quizglass_export.recipe.read import read_recipe
     from quizglass_export.roles.shared.entry import Demands
@@ -229,7 +229,7 @@ def add_pack_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_pack(args: argparse.Namespace) -> int:
     """Pack checkpoints. Returns 0, or 2 when one cannot be packed."""
-    from quizglass_export.assembly.pack import pack
+    from quizglass_lab.starter_bundle.pack import pack
     from quizglass_export.checkpoints.files import Checkpoints
     from quizglass_export.errors import ExportError
 
@@ -241,7 +241,7 @@ def run_pack(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return _fail("pack-checkpoints", "stopped; nothing was written", STOPPED)
     tell(f"{args.out}: {size:,} bytes")
-    tell(f"next: quizglass-export build --checkpoints {args.out} --out BUNDLE")
+    tell(f"next: quizglass-lab build --checkpoints {args.out} --out BUNDLE")
     return 0
 
 

@@ -234,7 +234,7 @@ def _plan(args: argparse.Namespace) -> Plan | None:
 
         return make_plan(read_recipe(args.recipe))
     if args.checkpoints:
-        from quizglass_export.assembly.starter_layout import BuildOptions, plan_starter
+        from quizglass_lab.starter_bundle.layout import BuildOptions, plan_starter
 
         return plan_starter(BuildOptions(checkpoints=args.checkpoints, out=args.bundle))
     return None

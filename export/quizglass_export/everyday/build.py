@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from quizglass_export.answering.cross_encoder import write_checkpoint as write_reranker
+from quizglass_export.checkpoints.cross_encoder import write_checkpoint as write_reranker
 from quizglass_export.code_digest import EXPORT, files_digest, modules, server_modules
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.base import gguf_file, write_checkpoint

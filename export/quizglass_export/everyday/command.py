@@ -59,7 +59,7 @@ def _make(args: argparse.Namespace) -> None:
 
         tell(build_quotes(args.workdir, reranker=args.reranker or RERANKER, tell=tell))
         return
-    from quizglass_export.everyday.knowledge import KNOWLEDGE, write_knowledge
+    from quizglass_lab.everyday.knowledge import KNOWLEDGE, write_knowledge
     from quizglass_export.everyday.weights import fetch_everything
 
     fetch_everything(args.workdir, tell=tell)

@@ -1,7 +1,7 @@
 """Says what is wrong with a frame as the camera took it, and what to do about it.
 
 A linear layer over the numbers of `statistics`, one output a fault. `layer.json` beside this file is what
-`quizglass_export.coaching` fitted on drawings and photographs with faults. It is part of the server and not of a
+`quizglass_lab.coaching` fitted on drawings and photographs with faults. It is part of the server and not of a
 bundle: it judges cameras, whatever models answer, and belongs to the code that computes its numbers.
 """
 

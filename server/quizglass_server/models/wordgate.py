@@ -2,7 +2,7 @@
 
 Finding words costs tens to hundreds of milliseconds and most pictures show none. A network of 25,000 weights looks at
 the picture first, at the size at which the reader would search it, in a hundredth of that time. `wordgate.onnx` beside
-this file is what `quizglass_export.wordgate` trained on photographs and on pocketworld with and without words; its
+this file is what `quizglass_lab.wordgate` trained on photographs and on pocketworld with and without words; its
 metadata holds the threshold and how that was chosen, and docs/bundles.md what was measured.
 """
 

@@ -13,7 +13,7 @@ from quizglass_client import Client
 from quizglass_client.cli import main
 from quizglass_client.cli.imports.entries import GoodLine, read_entries
 from quizglass_client.local import LocalServer
-from quizglass_export.pocketworld.dataset import build_world, write_entries
+from quizglass_lab.pocketworld.dataset import build_world, write_entries
 from quizglass_server.domain import turns as domain
 from quizglass_server.policies.serving import PolicyStatus
 from quizglass_server.roles.load import RoleStatus

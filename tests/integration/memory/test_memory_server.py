@@ -12,9 +12,9 @@ from quizglass_client import Client
 from quizglass_client.cli.imports.entries import GoodLine, read_entries
 from quizglass_client.errors import ServerUnavailable
 from quizglass_client.local import LocalServer
-from quizglass_export.pocketworld.dataset import build_world, write_entries
-from quizglass_export.pocketworld.draw import draw_scene
-from quizglass_export.pocketworld.scenes import make_scene
+from quizglass_lab.pocketworld.dataset import build_world, write_entries
+from quizglass_lab.pocketworld.draw import draw_scene
+from quizglass_lab.pocketworld.scenes import make_scene
 
 WORLD = build_world(4242, 12)
 PATIENCE_S = 60

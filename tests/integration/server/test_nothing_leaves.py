@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from quizglass_export.pocketworld.dataset import build_world, write_entries
-from quizglass_export.pocketworld.draw import draw_scene
-from quizglass_export.pocketworld.scenes import make_scene
+from quizglass_lab.pocketworld.dataset import build_world, write_entries
+from quizglass_lab.pocketworld.draw import draw_scene
+from quizglass_lab.pocketworld.scenes import make_scene
 from quizglass_server.offline import VARIABLES
 from tests.support.processes import children
 from tests.support.tracing import STRACE, Seen, clean_environment, files_in, read_trace, traced, watched

@@ -18,8 +18,8 @@ from PIL import Image
 
 from quizglass_client import Client, Entry, InvalidRequest, NotFound, PlanMade, ServerUnavailable
 from quizglass_client.local import LocalServer
-from quizglass_export.pocketworld.draw import draw_thing
-from quizglass_export.pocketworld.world import core_world
+from quizglass_lab.pocketworld.draw import draw_thing
+from quizglass_lab.pocketworld.world import core_world
 from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.processes import generator_of
 

@@ -13,8 +13,8 @@ from PIL import Image
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, types_pb2
 from quizglass_client import Client, ClientError, Overloaded
 from quizglass_client.local import LocalServer
-from quizglass_export.pocketworld.draw import draw_thing
-from quizglass_export.pocketworld.world import core_world
+from quizglass_lab.pocketworld.draw import draw_thing
+from quizglass_lab.pocketworld.world import core_world
 
 THING = core_world().things[0]
 MB = 10**6

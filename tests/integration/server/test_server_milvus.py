@@ -11,8 +11,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from quizglass_client import Answer, Client, Entry, NotSupported, ServerUnavailable
 from quizglass_client.local import LocalServer
-from quizglass_export.pocketworld.draw import draw_thing
-from quizglass_export.pocketworld.world import core_world
+from quizglass_lab.pocketworld.draw import draw_thing
+from quizglass_lab.pocketworld.world import core_world
 from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.knowledge.backends import free_port, milvus_process
 

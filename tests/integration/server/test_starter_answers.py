@@ -10,11 +10,11 @@ import pytest
 from quizglass_client import Answer, Client, Evidence, Plan
 from quizglass_client.cli.imports.entries import GoodLine, read_entries
 from quizglass_client.local import LocalServer
-from quizglass_export.pocketworld.dataset import build_world, write_entries
-from quizglass_export.pocketworld.draw import draw_scene
-from quizglass_export.pocketworld.questions import Question, make_questions, make_unknowable
-from quizglass_export.pocketworld.world import World
-from quizglass_export.scoring.answers import exact_match
+from quizglass_lab.pocketworld.dataset import build_world, write_entries
+from quizglass_lab.pocketworld.draw import draw_scene
+from quizglass_lab.pocketworld.questions import Question, make_questions, make_unknowable
+from quizglass_lab.pocketworld.world import World
+from quizglass_lab.scoring.answers import exact_match
 
 SEED = 7007
 ASKED = 32

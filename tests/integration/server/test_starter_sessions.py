@@ -11,10 +11,10 @@ from PIL.Image import Image
 from quizglass_client import Client, Dialogue, InvalidRequest
 from quizglass_client.cli.imports.entries import GoodLine, read_entries
 from quizglass_client.local import LocalServer
-from quizglass_export.pocketworld.dataset import build_world, write_entries
-from quizglass_export.pocketworld.draw import draw_scene
-from quizglass_export.pocketworld.scenes import make_scene
-from quizglass_export.pocketworld.world import Thing
+from quizglass_lab.pocketworld.dataset import build_world, write_entries
+from quizglass_lab.pocketworld.draw import draw_scene
+from quizglass_lab.pocketworld.scenes import make_scene
+from quizglass_lab.pocketworld.world import Thing
 from tests.support.bundles.tiny_bundle import write_bundle
 
 SEED, PAIRS = 7007, 8

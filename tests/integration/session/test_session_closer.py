@@ -12,9 +12,9 @@ from quizglass.session import FrameBegin, FrameState, FrameStatus, NeedFrame, Ro
 from quizglass.values import Region
 from quizglass_client import AsyncSession
 from quizglass_client.pictures import cut_out
-from quizglass_export.pocketworld.draw import draw_scene
-from quizglass_export.pocketworld.scenes import make_scene
-from quizglass_export.pocketworld.world import make_world
+from quizglass_lab.pocketworld.draw import draw_scene
+from quizglass_lab.pocketworld.scenes import make_scene
+from quizglass_lab.pocketworld.world import make_world
 from quizglass_server.coaching.closer import sharpened
 from quizglass_server.errors import EngineFailed
 from quizglass_server.scheduling.admission import Admission

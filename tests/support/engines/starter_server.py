@@ -14,8 +14,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from quizglass_client import AsyncClient, ClientError, Entry
 from quizglass_client.local import LocalServer
-from quizglass_export.pocketworld.draw import draw_thing
-from quizglass_export.pocketworld.world import core_world
+from quizglass_lab.pocketworld.draw import draw_thing
+from quizglass_lab.pocketworld.world import core_world
 
 PATIENCE_S = 300
 """A server and its generators start again and again, beside whatever else the machine does."""

@@ -25,10 +25,10 @@ from bench.everyday.tags import Tagged, shares
 from bench.everyday.turns import _POLICIES, _photographs
 from bench.sections import sampled
 from quizglass.values import Entry
-from quizglass_export.everyday.facts import Fact
-from quizglass_export.everyday.knowledge import EIGHT, asked_path
-from quizglass_export.finetuning.asking.interface import Written
-from quizglass_export.finetuning.training.examples import TrainingExample
+from quizglass_lab.everyday.facts import Fact
+from quizglass_lab.everyday.knowledge import EIGHT, asked_path
+from quizglass_lab.finetuning.asking.interface import Written
+from quizglass_lab.finetuning.training.examples import TrainingExample
 from quizglass_server.domain.entries import ChunkHit, EntryHit
 from quizglass_server.domain.turns import Picture
 from quizglass_server.steps.lookup.crop import WHOLE, crop

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from quizglass.session import CaptureFault
-from quizglass_export.coaching import fit, photographs
-from quizglass_export.coaching.fit import FALSE_ALARMS, limits
-from quizglass_export.coaching.samples import CLEAN, samples
+from quizglass_lab.coaching import fit, photographs
+from quizglass_lab.coaching.fit import FALSE_ALARMS, limits
+from quizglass_lab.coaching.samples import CLEAN, samples
 from quizglass_server.coaching.coach import FAULTS, WEIGHTS, CaptureCoach
 from quizglass_server.coaching.statistics import flat_grain, statistics
 from quizglass_server.errors import BundleError

@@ -7,9 +7,9 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from quizglass.values import Region
-from quizglass_export.pocketworld.dataset import SCENE_SIZE, build_world
-from quizglass_export.pocketworld.draw import draw_scene
-from quizglass_export.pocketworld.questions import make_questions
+from quizglass_lab.pocketworld.dataset import SCENE_SIZE, build_world
+from quizglass_lab.pocketworld.draw import draw_scene
+from quizglass_lab.pocketworld.questions import make_questions
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.models.wordgate import LARGE_SIDE, SMALL_SIDE, WordGate, fitted, is_cheap, searched_side

@@ -94,11 +94,11 @@ def pocketworld_samples(count: int, seed: int = SEED, things: int = 120) -> list
 
     Each has its gold evidence, where its group looks anything up, and among the passages a wrong one.
     """
-    from quizglass_export.pocketworld.articles import world_articles
-    from quizglass_export.pocketworld.draw import draw_scene
-    from quizglass_export.pocketworld.names import CORE_SEED, CORE_THINGS
-    from quizglass_export.pocketworld.questions import make_questions
-    from quizglass_export.pocketworld.world import make_world, with_core
+    from quizglass_lab.pocketworld.articles import world_articles
+    from quizglass_lab.pocketworld.draw import draw_scene
+    from quizglass_lab.pocketworld.names import CORE_SEED, CORE_THINGS
+    from quizglass_lab.pocketworld.questions import make_questions
+    from quizglass_lab.pocketworld.world import make_world, with_core
 
     world = with_core(make_world(seed, things), make_world(CORE_SEED, CORE_THINGS))
     articles = {article.id: article for article in world_articles(world)}

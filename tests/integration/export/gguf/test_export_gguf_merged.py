@@ -22,7 +22,7 @@ from bench.export.parity import plan_role
 from quizglass_export.assembly.estimate import estimate
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.build import adapter
-from quizglass_export.finetuning.training.trainer import TARGETS
+from quizglass_lab.finetuning.training.trainer import TARGETS
 from quizglass_export.gguf.header import read_gguf
 from quizglass_export.gguf.jobs import logits
 from quizglass_export.gguf.merged import write_merged

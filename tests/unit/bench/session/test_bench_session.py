@@ -13,11 +13,11 @@ from bench.session import over_http
 from bench.session.closer import HEIGHT, WIDTH, frame_of
 from bench.session.coaching import auc
 from bench.session.photographs import KINDS, found
-from quizglass_export.coaching.photographs import crop
-from quizglass_export.pocketworld.dataset import SCENE_SIZE
-from quizglass_export.pocketworld.draw import draw_scene
-from quizglass_export.pocketworld.questions import make_questions
-from quizglass_export.pocketworld.world import make_world
+from quizglass_lab.coaching.photographs import crop
+from quizglass_lab.pocketworld.dataset import SCENE_SIZE
+from quizglass_lab.pocketworld.draw import draw_scene
+from quizglass_lab.pocketworld.questions import make_questions
+from quizglass_lab.pocketworld.world import make_world
 
 
 def test_a_frame_is_as_glasses_stream_it() -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from quizglass.values import Origin
 from quizglass_export.everyday.build import PROMPTS
-from quizglass_export.everyday.facts import Fact
-from quizglass_export.finetuning.models.chat import Prompts
-from quizglass_export.finetuning.recipes.everyday_generator import NotesTraining
-from quizglass_export.finetuning.recipes.everyday_notes import NoteMaker
-from quizglass_export.finetuning.training.examples import TrainingExample
+from quizglass_lab.everyday.facts import Fact
+from quizglass_lab.finetuning.models.chat import Prompts
+from quizglass_lab.finetuning.recipes.everyday_generator import NotesTraining
+from quizglass_lab.finetuning.recipes.everyday_notes import NoteMaker
+from quizglass_lab.finetuning.training.examples import TrainingExample
 from quizglass_server.domain.state import State
 from quizglass_server.domain.turns import Evidence, Turn
 from quizglass_server.models.prompts import Prompt, PromptTemplate, filled

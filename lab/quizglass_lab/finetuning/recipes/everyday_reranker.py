@@ -1,0 +1,113 @@
+"""The everyday reranker: LoRA on the bundle's own text encoder, which becomes a cross-encoder (`answering`)."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from dataclasses import fields
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from quizglass_lab.answering.notes import NOTES, notes_by_file
+from quizglass_lab.answering.pairs import QuestionCandidates, candidates_of
+from quizglass_export.checkpoints.files import ADAPTER_WEIGHTS, TOKENIZER, TRAINING, weight_files
+from quizglass_export.errors import ExportError
+from quizglass_lab.finetuning.shared.options import Options
+from quizglass_lab.finetuning.shared.progress import Progress
+from quizglass_lab.finetuning.shared.records import file_hash, written_whole
+
+ADAPTER = "adapter"
+
+
+class AnsweringTraining(Options):
+    """The everyday reranker: which sentence of a note answers a question, or none; LoRA on the text encoder."""
+
+    checkpoint: Path = Field(Path("work/everyday/minilm"), description="a BERT text encoder, as transformers writes it")
+    notes: Path = Field(NOTES, description="folder of notes with questions")
+    held_out: tuple[str, ...] = Field(
+        ("a3", "b5", "b12"),
+        description="files of notes that are measured on and not learned from, without their ending",
+    )
+    out: Path = Field(description="folder for the adapter and training.json")
+    adapter: Path | None = Field(None, description="an adapter to go on from, instead of a fresh one of --rank")
+    rank: int = Field(4, ge=1, description="LoRA rank")
+    alpha: int = Field(8, ge=1, description="LoRA alpha")
+    dropout: float = Field(0.05, ge=0, lt=1, description="LoRA dropout")
+    learning_rate: float = Field(1e-3, gt=0, description="peak learning rate; falls to 0")
+    epochs: int = Field(3, ge=1, description="passes over the questions")
+    minutes: float = Field(0, ge=0, description="time limit, at which the rate is down to 0; 0: none")
+    batch: int = Field(8, ge=1, description="questions at once, each with its candidates")
+    others: int = Field(1, ge=0, description="passages of other notes that a question is shown beside those of its own")
+    max_tokens: int = Field(128, ge=16, description="longest pair")
+    threads: int = Field(0, ge=0, description="CPU threads; 0: as PyTorch chooses")
+    seed: int = Field(0, ge=0, description="of the adapter's weights, the other passages and the order")
+
+
+def train(options: AnsweringTraining, progress: Progress) -> dict[str, Any]:
+    """Train, measure on what was held out, and write the adapter in float16 with `training.json`; returns that."""
+    import torch  # heavy from here on: --help needs none of it
+
+    from quizglass_export.checkpoints.cross_encoder import PairScorer, load_base, trainable, with_adapter
+    from quizglass_lab.answering.learning import LearningPlan, learn
+    from quizglass_lab.answering.measuring import measured, weigh_all
+    from quizglass_export.checkpoints.merge import merge_adapter
+    from quizglass_export.checkpoints.peft_models import save_adapter
+
+    learned, held_out = _parts(options)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    torch.manual_seed(options.seed)
+    began = time.monotonic()
+    tokenizer = options.checkpoint / TOKENIZER
+    base = load_base(options.checkpoint)
+    if options.adapter is None:
+        model = with_adapter(base, options.rank, options.alpha, options.dropout)
+    else:
+        model = trainable(base, options.adapter)
+    plan = LearningPlan(**{each.name: getattr(options, each.name) for each in fields(LearningPlan)})
+    tick = progress.phase("learning", plan.steps(len(learned)))
+    losses = learn(PairScorer(model, tokenizer, options.max_tokens), learned, plan, tick)
+    adapter = options.out / ADAPTER
+    save_adapter(model, adapter, base=options.checkpoint.name, half=True)
+    kept = PairScorer(merge_adapter(load_base(options.checkpoint), adapter), tokenizer, options.max_tokens)
+    facts = {
+        **_facts(options),
+        "questions": len(learned),
+        "minutes": round((time.monotonic() - began) / 60, 2),
+        "losses": losses,
+        "held_out": measured(weigh_all(kept.probabilities, held_out)) if held_out else {},
+    }
+    with written_whole(options.out / TRAINING) as file:
+        file.write(json.dumps(facts, indent=1) + "\n")
+    return facts
+
+
+def _parts(options: AnsweringTraining) -> tuple[list[QuestionCandidates], list[QuestionCandidates]]:
+    """What is learned from, and what is measured on; ExportError where a file is named that is not there."""
+    files = notes_by_file(options.notes)
+    if unknown := sorted(set(options.held_out) - set(files)):
+        raise ExportError(f"--held-out: {unknown[0]!r} is no file of {options.notes}; there are {', '.join(files)}")
+    learned = [note for name, notes in files.items() if name not in options.held_out for note in notes]
+    if not learned:
+        raise ExportError(f"{options.notes}: no notes to learn from")
+    return candidates_of(learned), candidates_of([note for name in options.held_out for note in files[name]])
+
+
+def _facts(options: AnsweringTraining) -> dict[str, Any]:
+    files = sorted(options.notes.glob("*.notes"))
+    return {
+        "recipe": "everyday-reranker",
+        "config": options.model_dump(mode="json", exclude={"out", "checkpoint", "notes", "threads", "adapter"}),
+        "base": {
+            "name": options.checkpoint.name,
+            "weights": {p.name: file_hash(p) for p in weight_files(options.checkpoint)},
+        },
+        "adapter": None if options.adapter is None else file_hash(options.adapter / ADAPTER_WEIGHTS),
+        "data": {path.name: file_hash(path) for path in files},
+        "versions": {name: version(name) for name in ("torch", "transformers", "peft")},
+        "machine": platform.machine(),
+    }
