@@ -8,6 +8,7 @@ VENV ?= .venv
 # Of PyTorch without CUDA, which PyPI's has (gigabytes); empty: as the usual index has it.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 BIN := $(VENV)/bin
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 STARTER := models/starter
 SEED ?=
 THINGS ?= 2000
@@ -34,7 +35,7 @@ CLIENTS ?= yes
 WEB_PACKAGES := tests/browser/node_modules/.package-lock.json
 TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 
-.PHONY: help fuzz demo demo-world llama everyday everyday-test models-test serve doctor test test-all python-tests clients clients-needs clients-packages \
+.PHONY: help fuzz demo demo-world llama everyday everyday-test models-test serve doctor test test-all test-lab python-tests clients clients-needs clients-packages \
 	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
 	client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-languages bench-latency bench-engine bench-export bench-knowledge \
@@ -52,7 +53,7 @@ $(VENV)/bin/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 # Enough for bundles without a generator: hnswlib alone is compiled, in seconds.
-$(VENV)/.server: pyproject.toml server/pyproject.toml export/pyproject.toml | $(VENV)/bin/python
+$(VENV)/.server: pyproject.toml server/pyproject.toml export/pyproject.toml lab/pyproject.toml | $(VENV)/bin/python
 	@command -v $${CXX:-c++} >/dev/null || { \
 		echo "hnswlib is compiled when it is installed, and there is no C++ compiler; on Debian and Ubuntu: apt install build-essential python3-dev"; exit 1; }
 	@echo "Installing the server"
@@ -79,22 +80,22 @@ $(VENV)/.dev: $(VENV)/.llama
 	@[ -z "$(TORCH_INDEX)" ] || $(BIN)/python -m pip install --quiet --no-deps --retries 1 --timeout 10 \
 		--index-url $(TORCH_INDEX) "$$(sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' export/pyproject.toml)" \
 		|| echo "Not from $(TORCH_INDEX): the usual index gives PyTorch, with CUDA where it is PyPI"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[heic,import,dev]' -e './server[onnx,llama,web,tls,milvus]' -e './export[train]'
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[heic,import,dev]' -e './server[onnx,llama,web,tls,milvus]' -e './export[train]' -e ./lab
 	@touch $@
 
 demo: $(VENV)/.server ## Real photographs and notes: fetch, build, serve, ask twelve questions; no PyTorch, no llama.cpp
 	$(BIN)/python -m clients.demo.demo $(DEMO)
 
 demo-world: $(VENV)/.generator ## The same on the starter bundle and its drawn world, by every kind of policy
-	$(BIN)/python lab/quizglass_lab/demo/world.py --bundle $(STARTER)/bundle
+	PYTHONPATH=lab $(BIN)/python -m quizglass_lab.demo.world --bundle $(STARTER)/bundle
 
 llama: $(VENV)/.llama ## Compile llama.cpp for every processor: generators answer faster than with the prebuilt one
 
 everyday: $(VENV)/.dev ## Build the bundle with a generator, and adapters trained for it, from packages; ask it eight questions
-	$(BIN)/python lab/quizglass_lab/demo/everyday.py $(EVERYDAY)
+	$(BIN)/python -m quizglass_lab.demo.everyday $(EVERYDAY)
 
 everyday-test: $(VENV)/.dev ## The tests of the everyday bundle (downloads its packages)
-	$(BIN)/python -m pytest -q -m everyday tests/integration/export/test_everyday_demo.py
+	$(BIN)/python -m pytest -q -m everyday tests/lab/integration/test_everyday_demo.py
 
 models-test: $(VENV)/.dev ## Ten families of models that see, made tiny and answered with (fetches llama.cpp's source)
 	$(BIN)/python -m pytest -q -m models tests/integration/models/test_vision_models.py
@@ -113,6 +114,9 @@ test: python-tests ## Every check that this machine has the tools for; names the
 	@[ "$(CLIENTS)" = no ] || clients/test.sh
 
 test-all: clients-needs python-tests clients ## Every check; begins by naming what is missing of Node, Chromium and Java
+
+test-lab: $(VENV)/.dev ## The tests of the laboratory: pocketworld, training, fine-tuning, data sets, scores
+	$(PYTEST) tests/lab
 
 # Beside each other: tests that wait for a server or a deadline leave time for the types.
 python-tests: $(VENV)/.dev
@@ -163,7 +167,7 @@ types: $(VENV)/.dev
 # In the order of the folders: the slowest files have few tests, and one of them would come last, beside an idle worker.
 # Compiled modules are kept, whatever the environment says: hundreds of processes start, each of which would compile them.
 unit: $(VENV)/.dev
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
+	$(PYTEST) --ignore tests/lab
 
 protos: $(VENV)/.dev ## Regenerate the checked-in protobuf code
 	$(BIN)/python protos/generate.py

@@ -47,9 +47,9 @@ MEASURES = ("right", "refused", "truthfulness")
 ORACLE = "oracle entry"
 """Which is no policy, though it stands beside them."""
 _PAGES = {
-    "accuracy": ("what each policy answers right, and what it looks up", "benchmarks/accuracy.md"),
-    "policies": ("the control flow of every policy, with decisions given", "benchmarks/policies.md"),
-    "verdict": ("the check of an answer beside labelled sentences", "benchmarks/verdict.md"),
+    "accuracy": ("what each policy answers right, and what it looks up", "lab/benchmarks/accuracy.md"),
+    "policies": ("the control flow of every policy, with decisions given", "lab/benchmarks/policies.md"),
+    "verdict": ("the check of an answer beside labelled sentences", "lab/benchmarks/verdict.md"),
     "languages": ("questions in other languages that are refused", "benchmarks/languages.md"),
     "latency": ("planner and whole turns", "benchmarks/latency.md"),
     "session": ("a wearable's session: links, frames, coaching", "benchmarks/session.md"),
@@ -61,7 +61,7 @@ _PAGES = {
     "own": ("a person's own photographs and notes: what is answered", "benchmarks/own.md"),
     "recipes": (
         "recipes: the planner's, with ranks, full tuning and other answering models; CoRe-MMRAG's losses",
-        "finetuning.md#the-planners-recipe-measured",
+        "lab/finetuning.md#the-planners-recipe-measured",
     ),
     "export": ("exported models beside PyTorch", "bundles.md#every-architecture-measured"),
 }

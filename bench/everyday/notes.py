@@ -18,12 +18,12 @@ from bench.results import Row, ratio
 from bench.sections import Part
 from quizglass_export.everyday.base import gguf_file, write_checkpoint
 from quizglass_export.everyday.build import KIND, PROMPTS, adapter
+from quizglass_export.gguf.merged import write_merged
 from quizglass_lab.finetuning.asking.gguf import GgufModel
 from quizglass_lab.finetuning.asking.interface import Ask, Written
 from quizglass_lab.finetuning.recipes.everyday_generator import NotesAnnotation, annotate
 from quizglass_lab.finetuning.shared.progress import Progress
 from quizglass_lab.finetuning.training.examples import HELD_OUT, TrainingExample, read_examples
-from quizglass_export.gguf.merged import write_merged
 from quizglass_lab.scoring.answers import exact_match, refuses
 from quizglass_lab.scoring.claims import contains_words
 from quizglass_lab.scoring.intervals import confidence_interval

@@ -23,15 +23,15 @@ from bench.results import Row, at_least
 from bench.sections import Part
 from quizglass_export.everyday.base import gguf_file, write_checkpoint
 from quizglass_export.everyday.build import PROMPTS
+from quizglass_export.everyday.weights import IMAGE_ENCODER
+from quizglass_export.gguf.merged import write_merged
+from quizglass_export.written_graphs.efficientnet_lite import MEAN, SIDE, STD
 from quizglass_lab.everyday.facts import Fact, all_facts
 from quizglass_lab.everyday.knowledge import EIGHT, asked_path, told, write_knowledge
-from quizglass_export.everyday.weights import IMAGE_ENCODER
 from quizglass_lab.everyday.wording import pointing, questions
 from quizglass_lab.finetuning.asking.choice import ModelOptions, asked_model
 from quizglass_lab.finetuning.asking.gguf import GgufModel
 from quizglass_lab.finetuning.asking.interface import Ask
-from quizglass_export.gguf.merged import write_merged
-from quizglass_export.written_graphs.efficientnet_lite import MEAN, SIDE, STD
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.models.fields import Normalised
 from quizglass_server.models.fitting import PictureFitter

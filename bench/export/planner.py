@@ -8,9 +8,8 @@ from time import perf_counter
 from typing import Any
 
 from quizglass_export.assembly.plan import Plan
-from quizglass_lab.starter_bundle.layout import BuildOptions, plan_starter
 from quizglass_export.roles.shared.job import Exported, RoleJob
-from quizglass_export.roles.shared.samples import draw_samples
+from quizglass_lab.starter_bundle.layout import BuildOptions, plan_starter
 
 
 def starter_plan(checkpoints: Path, samples: int) -> Plan:
@@ -21,8 +20,7 @@ def starter_plan(checkpoints: Path, samples: int) -> Plan:
 def export_planner(plan: Plan, folder: Path, precision: str = "fp32") -> tuple[RoleJob, Any, Exported]:
     """The planner's files below `folder`: its job, its entry in the recipe, and what was exported."""
     spec = plan.spec("planner").model_copy(update={"precision": precision})
-    how = plan.file.recipe.samples
-    job = plan.job("planner", folder, "tokenizer.json", draw_samples(how.source, how.count))
+    job = plan.job("planner", folder, "tokenizer.json", plan.samples)
     return job, spec, plan.exporter("planner").export(job, spec)
 
 

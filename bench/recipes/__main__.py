@@ -1,7 +1,7 @@
 """`python -m bench.recipes [--only SECTION ...] [--resume] [--quick]`: recipes of fine-tuning, on the starter's base.
 
 Worlds are drawn, the base is asked for labels, planners are trained, and models answer questions about a fresh world,
-each step by `quizglass-export` in a process of its own. Steps keep what they made in the work directory, which is
+each step by `quizglass-lab` in a process of its own. Steps keep what they made in the work directory, which is
 refused for other seeds, another base, another bundle or other code: delete its `recipes-steps` to train anew. --quick
 runs everything with small counts and publishes nothing.
 """

@@ -88,12 +88,12 @@ def claim(folder: Path, **settings: object) -> None:
 
 
 def command(*words: object) -> dict[str, Any]:
-    """Run `quizglass-export` with these words; gives its report.
+    """Run `quizglass-lab` with these words; gives its report.
 
     Raises:
         subprocess.CalledProcessError: it failed; what it said stands on the terminal.
     """
-    line = [sys.executable, "-m", "quizglass_export.cli", *map(str, words), "--json"]
+    line = [sys.executable, "-m", "quizglass_lab.cli", *map(str, words), "--json"]
     done = subprocess.run(line, check=True, stdout=subprocess.PIPE, encoding="utf-8")
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 

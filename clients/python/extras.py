@@ -1,7 +1,7 @@
 """The extras of the package `quizglass`: hatchling runs this whenever it is built or installed.
 
-Server and exporter are packages of their own. Extras bring them from the clone that is being installed: no index has
-them, and their names there could be anybody's.
+Server, exporter and laboratory are packages of their own. Extras bring them from the clone that is being installed: no
+index has them, and their names there could be anybody's.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 
 class Extras(MetadataHookInterface):
-    """Those that pyproject.toml has for the client, each of the server's by its own name, and `server` and `export`."""
+    """The client's own extras, the server's by their own names, and `server`, `export` and `lab`."""
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Fill in `optional-dependencies`."""
-        server, export = Path(self.root, "server"), Path(self.root, "export")
+        server, export, lab = (Path(self.root, name) for name in ("server", "export", "lab"))
         project = tomllib.loads((server / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         metadata["optional-dependencies"] = {
             **self.config["extras"],
             **{name: [_package(server, name)] for name in project["optional-dependencies"]},
             "server": [_package(server)],
             "export": [_package(server), _package(export, "train")],
+            "lab": [_package(server), _package(export, "train"), _package(lab)],
         }
 
 

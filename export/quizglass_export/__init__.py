@@ -1,4 +1,4 @@
-"""From checkpoints to bundles: the fictional world, the training recipes, the export."""
+"""From checkpoints and adapters to bundles."""
 
 import os
 

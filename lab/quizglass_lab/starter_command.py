@@ -1,4 +1,4 @@
-"""The subcommand `starter` of quizglass-export: trains every model of the starter bundle, then sets its thresholds.
+"""The subcommand `starter` of quizglass-lab: trains every model of the starter bundle, then sets its thresholds.
 
 The recipes are in `starter` (base model and planner), `retrieval` (encoders and reranker) and `seeing` (detector,
 coarse reranker, domain router); this module divides the time among them and knows nothing about training.
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from quizglass_export.long_work import STOPPED, stopping
+from quizglass_export.terminal import tell
 from quizglass_lab.starter import STAGES as BASE_STAGES
 from quizglass_lab.starter.loop.allocator import keep_freed_memory
-from quizglass_export.terminal import tell
 
 HELP = "train the starter models stage by stage; goes on where it stopped"
 RETRIEVAL_STAGES = ("text_encoder", "reranker", "image_encoder")

@@ -240,7 +240,7 @@ def test_make_clean_removes_what_the_clients_were_built_of(tmp_path):
 
 def test_ci_installs_nothing_where_all_is_there(server):
     assert server.run(".ci/run")[0] == 0
-    assert server.called("make") == ["clients-packages", "test-all"]
+    assert server.called("make") == ["clients-packages", "test-all", "test-lab"]
     assert not server.called("apt-get")
 
 
@@ -250,14 +250,14 @@ def test_ci_installs_what_is_missing(server):
     assert server.run(".ci/run")[0] == 0
     update, install = server.called("apt-get")
     assert (update, install.endswith("install -y --no-install-recommends nodejs")) == ("update", True)
-    assert server.called("make") == ["clients-packages", "test-all"]
+    assert server.called("make") == ["clients-packages", "test-all", "test-lab"]
 
 
 def test_ci_uses_the_lists_that_are_there_where_they_cannot_be_brought_up_to_date(server):
     server.lacks("npm")
     server.has("apt-get", f'[ "$1" != update ] || exit 100\n{installs(server, "npm")}')
     assert server.run(".ci/run")[0] == 0
-    assert server.called("make") == ["clients-packages", "test-all"]
+    assert server.called("make") == ["clients-packages", "test-all", "test-lab"]
 
 
 @pytest.mark.parametrize("how", ["apt fails", "apt has none", "not root", "no apt"])
@@ -271,7 +271,7 @@ def test_ci_tests_what_it_can_where_nothing_can_be_installed(server, how):
         server.lacks("apt-get")
     status, said = server.run(".ci/run")
     assert status == 0
-    assert server.called("make") == ["test"]
+    assert server.called("make") == ["test", "test-lab"]
     assert "Chromium" in said
     assert how != "not root" or not server.called("apt-get")
 
@@ -279,7 +279,7 @@ def test_ci_tests_what_it_can_where_nothing_can_be_installed(server, how):
 def test_ci_tests_what_it_can_where_npm_has_no_packages(server):
     server.has("make", '[ "$1" != clients-packages ]')
     status, said = server.run(".ci/run")
-    assert (status, server.called("make")) == (0, ["clients-packages", "test"])
+    assert (status, server.called("make")) == (0, ["clients-packages", "test", "test-lab"])
     assert "Not all clients can be tested here" in said
 
 

@@ -15,6 +15,7 @@ from bench import render
 from quizglass.v1 import assistant_pb2, knowledge_pb2, memory_pb2, session_pb2, types_pb2
 from quizglass_client.cli.command import parser as client_parser
 from quizglass_export import cli as export_cli
+from quizglass_lab import cli as lab_cli
 from quizglass_server import errors
 from quizglass_server.bundle.manifest import Manifest
 from quizglass_server.config.options import LinkOptions
@@ -29,7 +30,10 @@ DOCUMENTS = [
     ROOT / "CONTRIBUTING.md",
     ROOT / "clients" / "conformance" / "README.md",
 ]
-ROOTS = ("", "server/quizglass_server", "export/quizglass_export", "clients/python/quizglass_client")
+ROOTS = (
+    *("", "server/quizglass_server", "export/quizglass_export", "lab/quizglass_lab"),
+    "clients/python/quizglass_client",
+)
 PLACEHOLDERS = re.compile(r"\b(NAME|LANGUAGE)\b")
 MADE = ("bench/results", "models/starter", "work/", ".run/", "bundle.toml")
 """Made by users, or by commands that the documents name."""
@@ -65,7 +69,7 @@ OTHER_PACKAGES = ("google.rpc.", "grpc.health.")
 _FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _CODE = re.compile(r"`([^`\n]+)`")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-_COMMAND = re.compile(r"^(?:\$ )?(?:\.venv/bin/)?(quizglass(?:-export)?) ([a-z][a-z-]*)", re.MULTILINE)
+_COMMAND = re.compile(r"^(?:\$ )?(?:\.venv/bin/)?(quizglass(?:-export|-lab)?) ([a-z][a-z-]*)", re.MULTILINE)
 _MAKE = re.compile(r"\bmake ([a-z][a-z-]*)")
 
 
@@ -190,7 +194,11 @@ def test_make_targets_exist(path: Path) -> None:
 
 @pytest.mark.parametrize("path", _named(DOCUMENTS))
 def test_commands_exist(path: Path) -> None:
-    known = {"quizglass-export": _commands(export_cli.build_parser([])), "quizglass": _commands(client_parser())}
+    known = {
+        "quizglass-export": _commands(export_cli.build_parser()),
+        "quizglass-lab": _commands(lab_cli.build_parser([])),
+        "quizglass": _commands(client_parser()),
+    }
     for program, command in _COMMAND.findall("\n".join(_FENCE.findall(path.read_text(encoding="utf-8")))):
         assert command in known[program], f"{path.name}: {program} {command}"
 

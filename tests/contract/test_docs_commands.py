@@ -11,12 +11,14 @@ import pytest
 from bench import render
 from quizglass_client.cli import command
 from quizglass_export import cli as export_cli
+from quizglass_lab import cli as lab_cli
 from quizglass_server import cli as server_cli
 
 PARSERS = {
     "quizglass": command.parser,
     "quizglass-server": server_cli.build_parser,
     "quizglass-export": export_cli.build_parser,
+    "quizglass-lab": lab_cli.build_parser,
 }
 ROOT = Path(__file__).parents[2]
 _FROM_INDEX = re.compile(r"\binstall ['\"]?quizglass\b(?!-)")

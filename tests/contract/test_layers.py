@@ -13,6 +13,7 @@ PACKAGES = {
     "quizglass_server": ROOT / "server",
     "quizglass_client": ROOT / "clients" / "python",
     "quizglass_export": ROOT / "export",
+    "quizglass_lab": ROOT / "lab",
 }
 LAYERS = {
     "errors": "",
@@ -237,6 +238,16 @@ def test_no_folder_of_the_benchmarks_imports_one_that_imports_it_back() -> None:
         others = {other for other in imported(path) if other in files and files[other].name != "__init__.py"}
         graph[folder] |= {other.rpartition(".")[0] for other in others} - {folder}
     assert _circles(graph) == []
+
+
+def test_the_product_does_not_import_its_laboratory() -> None:
+    product = [ROOT / "protos", ROOT / "server", ROOT / "clients", ROOT / "export"]
+    files = (path for folder in product for path in folder.rglob("*.py") if "node_modules" not in path.parts)
+    assert [str(path) for path in files if any(name.split(".")[0] == "quizglass_lab" for name in imported(path))] == []
+
+
+def test_the_server_does_not_import_the_exporter() -> None:
+    assert importers("quizglass_export") == set()
 
 
 def test_only_rpc_knows_grpc_and_the_public_messages() -> None:

@@ -11,6 +11,7 @@ PACKAGES = {
     "protos": ROOT / "protos" / "quizglass",
     "server": ROOT / "server" / "quizglass_server",
     "export": ROOT / "export" / "quizglass_export",
+    "lab": ROOT / "lab" / "quizglass_lab",
     "client": ROOT / "clients" / "python" / "quizglass_client",
 }
 GENERATED = {"sync.py"}

@@ -13,7 +13,11 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = {"quizglass": ROOT, "quizglass-server": ROOT / "server", "quizglass-export": ROOT / "export"}
+FOLDERS = {
+    "quizglass": ROOT,
+    "quizglass-server": ROOT / "server",
+    "quizglass-export": ROOT / "export",
+}
 """Where each package of this project is built from."""
 
 HEAVY = ("torch", "transformers", "peft", "optimum", "accelerate", "llama_cpp", "scipy", "sklearn")

@@ -23,7 +23,7 @@ from quizglass_export.roles.image_encoder import LibraryImageEncoder
 from quizglass_export.roles.reranker import CLASSES as CROSS_ENCODERS
 from quizglass_export.roles.shared.entry import ReadyOnnx, Scorer
 from quizglass_export.roles.shared.job import Exporter, RoleJob
-from quizglass_export.roles.shared.samples import LazySamples, ParitySample
+from quizglass_export.roles.shared.samples import SOURCES, LazySamples, ParitySample
 from quizglass_export.roles.tagger import ReadyTagger
 from quizglass_server.errors import BundleError
 from quizglass_server.models.prompts import GENERAL_PROMPTS, PromptError, PromptTemplate
@@ -35,7 +35,7 @@ READY = ("generator", "image_encoder", "text_encoder", "reranker", "tagger")
 """Roles that ready-made files may fill: what takes them in is in `roles.ready`."""
 READY_KINDS = ("gguf", "onnx", "library")
 """What stands for a model type where there is no checkpoint of transformers."""
-DEFAULT_PROMPTS = Path(__file__).parent.parent / "starter" / "prompts"
+DEFAULT_PROMPTS = Path(__file__).parent.parent / "prompts"
 
 
 def exporters_of(role: str) -> Mapping[str, Exporter]:
@@ -144,8 +144,12 @@ class Plan:
         return names
 
 
-def make_plan(file: RecipeFile) -> Plan:
+def make_plan(file: RecipeFile, samples: Sequence[ParitySample] | None = None) -> Plan:
     """Find and check everything that a recipe names, without reading weights.
+
+    Args:
+        file: the recipe.
+        samples: what exported models are compared on; None: what the recipe says.
 
     Raises:
         ExportError: a file is missing or of another architecture, or something is in it that a build or the server
@@ -167,14 +171,15 @@ def make_plan(file: RecipeFile) -> Plan:
                 raise ExportError(f"{prompts[name]}: missing; roles.{role} needs the prompt {name!r}")
     if file.recipe.training:
         read_json(file.path(file.recipe.training))  # for the provenance, when all else is done
-    plan = Plan(file, sources, prompts, owners, _samples(file), linear)
+    plan = Plan(file, sources, prompts, owners, _samples(file) if samples is None else samples, linear)
     for role in sources:
         _prepare(plan, role)
     return plan
 
 
 def _samples(file: RecipeFile) -> Sequence[ParitySample]:
-    return LazySamples(file.recipe.samples.source, file.recipe.samples.count)
+    how = file.recipe.samples
+    return LazySamples(lambda: SOURCES[how.source](how.count))
 
 
 def _owners(roles: schema.Roles) -> dict[str, str]:

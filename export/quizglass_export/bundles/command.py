@@ -29,9 +29,7 @@ def add_commands(commands: Any) -> None:
     inspect.add_argument("bundle", type=Path)
     verify = _command(commands, "verify", "check a bundle's hashes and models, and its parity again", run_verify)
     verify.add_argument("bundle", type=Path)
-    source = verify.add_mutually_exclusive_group()
-    source.add_argument("--recipe", type=Path, help="compare again with the checkpoints of this recipe")
-    source.add_argument("--checkpoints", type=Path, help="compare again with a directory in the starter's layout")
+    verify.add_argument("--recipe", type=Path, help="compare again with the checkpoints of this recipe")
     diff = _command(commands, "diff", "show how two bundles differ; exit status 1 if they do", run_diff)
     diff.add_argument("first", type=Path)
     diff.add_argument("second", type=Path)
@@ -66,21 +64,25 @@ def _reporting(run: Command) -> Command:
 
     @wraps(run)
     def wrapped(args: argparse.Namespace) -> int:
-        from quizglass_export.errors import ExportError
-        from quizglass_server.errors import BundleError
-        from quizglass_server.models.prompts import PromptError
-
-        try:
-            with stopping():
-                return run(args)
-        except (ExportError, BundleError, PromptError, OSError) as error:
-            tell(f"quizglass-export {args.command}: {error}", file=sys.stderr)
-            return 2
-        except KeyboardInterrupt:
-            tell(f"quizglass-export {args.command}: stopped; nothing was written", file=sys.stderr)
-            return STOPPED
+        return _reported(f"quizglass-export {args.command}", lambda: run(args))
 
     return wrapped
+
+
+def _reported(command: str, run: Callable[[], int]) -> int:
+    from quizglass_export.errors import ExportError
+    from quizglass_server.errors import BundleError
+    from quizglass_server.models.prompts import PromptError
+
+    try:
+        with stopping():
+            return run()
+    except (ExportError, BundleError, PromptError, OSError) as error:
+        tell(f"{command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        tell(f"{command}: stopped; nothing was written", file=sys.stderr)
+        return STOPPED
 
 
 @_reporting
@@ -120,15 +122,22 @@ def run_inspect(args: argparse.Namespace) -> int:
     return 0
 
 
-@_reporting
 def run_verify(args: argparse.Namespace) -> int:
     """Check a bundle. Returns 0, or 2 when anything is wrong."""
+    return verify_by("quizglass-export verify", args.bundle, lambda: _plan(args.recipe), json=args.json)
+
+
+def verify_by(command: str, bundle: Path, plan: Callable[[], Plan | None], *, json: bool) -> int:
+    """Check a bundle, compare it with the checkpoints of a plan where there is one, and print what was found."""
+    return _reported(command, lambda: _verify(bundle, plan(), as_json=json))
+
+
+def _verify(bundle: Path, plan: Plan | None, *, as_json: bool) -> int:
     from quizglass_export.bundles.verify import verification
 
-    plan = _plan(args)
     with progress(tuple(plan.sources)) if plan else nullcontext(lambda role: None) as advance:
-        found = verification(args.bundle, plan, advance)
-    if args.json:
+        found = verification(bundle, plan, advance)
+    if as_json:
         _print_json(found)
     else:
         console = PlainConsole(markup=False)
@@ -140,7 +149,7 @@ def run_verify(args: argparse.Namespace) -> int:
         if rows:
             console.print(_table(("role", "measure", "value", "demanded", "holds"), rows))
         else:
-            console.print("parity not compared: pass --recipe or --checkpoints")
+            console.print("parity not compared: pass --recipe")
     return 0 if found["passed"] else 2
 
 
@@ -227,17 +236,13 @@ def _made(bundle: Any, args: argparse.Namespace) -> int:
     return 0
 
 
-def _plan(args: argparse.Namespace) -> Plan | None:
-    if args.recipe:
-        from quizglass_export.assembly.plan import make_plan
-        from quizglass_export.recipe.read import read_recipe
+def _plan(recipe: Path | None) -> Plan | None:
+    if recipe is None:
+        return None
+    from quizglass_export.assembly.plan import make_plan
+    from quizglass_export.recipe.read import read_recipe
 
-        return make_plan(read_recipe(args.recipe))
-    if args.checkpoints:
-        from quizglass_lab.starter_bundle.layout import BuildOptions, plan_starter
-
-        return plan_starter(BuildOptions(checkpoints=args.checkpoints, out=args.bundle))
-    return None
+    return make_plan(read_recipe(recipe))
 
 
 def _table(head: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Table:

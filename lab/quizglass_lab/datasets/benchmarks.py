@@ -48,7 +48,7 @@ BENCHMARKS = {
         Benchmark("visual7w", visual7w.read, "dataset_v7w_telling.json or dataset_v7w_pointing.json"),
         Benchmark("nocaps", nocaps.read, "nocaps_val_4500_captions.json or an image_info file"),
         Benchmark("pocketworld", pocketworld.read, "a world's folder, or its questions.jsonl"),
-        Benchmark("plain", plain.read, "questions.jsonl of quizglass-export dataset, or your own JSON lines"),
+        Benchmark("plain", plain.read, "questions.jsonl of quizglass-lab dataset, or your own JSON lines"),
     )
 }
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from quizglass_export.directory import check_free, fresh_directory, place
+from quizglass_export.errors import ExportError
+from quizglass_export.terminal import tell
 from quizglass_lab.datasets.benchmarks import BENCHMARKS, read_samples
 from quizglass_lab.datasets.formats.plain import write_line
 from quizglass_lab.datasets.reading.errors import DatasetError
 from quizglass_lab.datasets.reading.pictures import EXTENSIONS
 from quizglass_lab.datasets.reading.sample import Sample, SamplePicture
-from quizglass_export.directory import check_free, fresh_directory, place
-from quizglass_export.errors import ExportError
-from quizglass_export.terminal import tell
 
 HELP = "read a benchmark's own files: count what they hold, or write it as plain JSON lines"
 _SHOWN = 3

@@ -28,8 +28,8 @@ from quizglass_client.terminal.page import show_page
 from quizglass_client.terminal.show import TurnView
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.build import ADAPTERS, adapter, build_bundle
-from quizglass_lab.everyday.knowledge import EIGHT, KNOWLEDGE, AskedPhotograph, asked_path, write_knowledge
 from quizglass_export.long_work import STOPPED, stopping
+from quizglass_lab.everyday.knowledge import EIGHT, KNOWLEDGE, AskedPhotograph, asked_path, write_knowledge
 from quizglass_lab.scoring.claims import contains_words
 
 UNPLANNED = "image"

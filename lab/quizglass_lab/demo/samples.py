@@ -1,9 +1,9 @@
 """Draws the pictures that come with the server's page, with a question to ask about each.
 
-    python lab/quizglass_lab/demo/samples.py      writes server/quizglass_server/web/static/samples
+    python -m quizglass_lab.demo.samples      writes server/quizglass_server/web/static/samples
 
 They show things of the drawn world: whoever ran `make demo-world` has its knowledge, and gets its answers. Where that
-world or its questions change, they are drawn again (`tests/unit/client/test_demo_samples.py` tells).
+world or its questions change, they are drawn again (`tests/lab/unit/demo/test_demo_samples.py` tells).
 """
 
 from __future__ import annotations
@@ -16,16 +16,13 @@ from pathlib import Path
 
 from PIL import Image
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from world import NEW_THINGS, POOL, SCENES, SEED, fitting, questions
-
+from quizglass_lab.demo.world import NEW_THINGS, POOL, SCENES, SEED, fitting, questions
 from quizglass_lab.pocketworld.dataset import FORMAT, SCENE_SIZE, build_world
 from quizglass_lab.pocketworld.draw import draw_scene
 from quizglass_lab.pocketworld.questions import make_questions
 from quizglass_lab.pocketworld.scenes import Scene
 
-OUT = Path(__file__).parents[2] / "server" / "quizglass_server" / "web" / "static" / "samples"
+OUT = Path(__file__).parents[3] / "server" / "quizglass_server" / "web" / "static" / "samples"
 BUNDLE = "starter"
 """Name of the bundle that knows these things: the page of any other shows none of them."""
 SHOWN = (

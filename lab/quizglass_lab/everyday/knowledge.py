@@ -16,8 +16,8 @@ from typing import Any
 
 from PIL import Image
 
-from quizglass_lab.everyday.facts import Fact, all_facts
 from quizglass_export.everyday.weights import PHOTOGRAPHS
+from quizglass_lab.everyday.facts import Fact, all_facts
 from quizglass_lab.everyday.wording import sentence
 
 TABLE = Path(__file__).with_name("photographs.csv")

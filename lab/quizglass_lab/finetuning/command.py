@@ -1,4 +1,4 @@
-"""The subcommands `annotate`, `train` and `evaluate` of quizglass-export: flags, progress, what came of it."""
+"""The subcommands `annotate`, `train` and `evaluate` of quizglass-lab: flags, progress, what came of it."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from quizglass_export.terminal import PlainConsole, tell
 from quizglass_lab.datasets.benchmarks import BENCHMARKS, read_samples
 from quizglass_lab.datasets.reading.errors import DatasetError
 from quizglass_lab.datasets.reading.files import json_lines
@@ -21,7 +22,6 @@ from quizglass_lab.reporting.scored import benchmark_of, scored
 from quizglass_lab.scoring.costs import TurnCost
 from quizglass_lab.scoring.endpoint import KEY_VARIABLE, ChatEndpoint, EndpointError
 from quizglass_lab.scoring.judge import ModelJudge
-from quizglass_export.terminal import PlainConsole, tell
 
 HELP = "score answers to a benchmark's questions, beside a paper's own table"
 _ANSWERS = """answers of a system, JSON lines of {"id", "answer"} and, where known, "refused", "found" (entry ids, best

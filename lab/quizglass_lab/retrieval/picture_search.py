@@ -16,7 +16,6 @@ from PIL import Image
 from transformers import CLIPVisionModelWithProjection
 
 from quizglass.values import Entry, Region
-from quizglass_lab.starter_bundle.settings import read_settings
 from quizglass_lab.pocketworld.dataset import PICTURE_SIZE, SCENE_SIZE
 from quizglass_lab.pocketworld.draw import draw_scene, draw_thing
 from quizglass_lab.pocketworld.questions import Question, make_questions
@@ -24,6 +23,7 @@ from quizglass_lab.pocketworld.world import FORMATS, World, make_world
 from quizglass_lab.retrieval.image_encoder import embed_images
 from quizglass_lab.retrieval.shapes import IMAGE_SIZE
 from quizglass_lab.retrieval.thresholds import Report, keeping_threshold, match_of, recalls
+from quizglass_lab.starter_bundle.settings import read_settings
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.models.fields import Size

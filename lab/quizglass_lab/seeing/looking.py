@@ -18,7 +18,6 @@ import numpy as np
 import torch
 
 from quizglass.values import Region
-from quizglass_lab.starter_bundle.settings import read_settings
 from quizglass_lab.pocketworld.arrangement import boxes
 from quizglass_lab.pocketworld.dataset import PICTURE_SIZE
 from quizglass_lab.pocketworld.draw import draw_scene, draw_thing
@@ -33,6 +32,7 @@ from quizglass_lab.retrieval.training import DONE, finished
 from quizglass_lab.seeing.detector_shape import SIDE, PhraseReader, load_detector
 from quizglass_lab.seeing.phrases import NO_THINGS
 from quizglass_lab.seeing.scenes import SCENE_SIZE
+from quizglass_lab.starter_bundle.settings import read_settings
 from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.models.fields import Size

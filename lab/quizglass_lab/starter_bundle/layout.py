@@ -8,14 +8,16 @@ from pathlib import Path
 
 from quizglass_export.assembly.carry_out import carry_out
 from quizglass_export.assembly.plan import Plan, make_plan
-from quizglass_lab.starter_bundle.recipe import starter_recipe
-from quizglass_lab.starter_bundle.settings import read_settings
 from quizglass_export.checkpoints.files import Checkpoints
 from quizglass_export.directory import check_free
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.jobs import FILE_TYPES
 from quizglass_export.recipe.schema import Samples
 from quizglass_export.roles.shared.entry import Demands
+from quizglass_export.roles.shared.samples import LazySamples
+from quizglass_lab.starter_bundle.recipe import starter_recipe
+from quizglass_lab.starter_bundle.samples import pocketworld_samples
+from quizglass_lab.starter_bundle.settings import read_settings
 from quizglass_server.bundle.files import Bundle
 
 
@@ -27,7 +29,7 @@ class BuildOptions:
         checkpoints: directory of checkpoints.
         out: the bundle's directory; it must not exist unless `replace`.
         replace: whether an existing bundle may be replaced.
-        source: where parity samples come from, a key of `samples.SOURCES`.
+        source: where parity samples come from, "pocketworld" or "random".
         samples: how many samples scorers and encoders are compared on.
         generated: how many of them the generator answers.
         file_type: quantisation of the generator's text model.
@@ -59,16 +61,20 @@ def plan_starter(options: BuildOptions) -> Plan:
     if options.file_type not in FILE_TYPES:
         raise ExportError(f"--quantisation {options.file_type!r}: must be one of {', '.join(FILE_TYPES)}")
     Checkpoints.find(options.checkpoints)
-    samples = {"source": options.source, "count": options.samples, "generated": options.generated}
+    samples = Samples(source="random", count=options.samples, generated=options.generated)
+    drawn = None
+    if options.source == "pocketworld":
+        samples = samples.model_copy(update={"source": options.source})  # as reports name it; no recipe can say it
+        drawn = LazySamples(lambda: pocketworld_samples(options.samples))
     recipe = starter_recipe(
         options.checkpoints,
         read_settings(options.checkpoints),
-        samples=Samples.model_validate(samples),
+        samples=samples,
         demands=options.demands,
         quantisation=options.file_type,
         threads=options.threads,
     )
-    return make_plan(recipe)
+    return make_plan(recipe, drawn)
 
 
 def build(options: BuildOptions, advance: Callable[[str], None] = lambda step: None) -> Bundle:

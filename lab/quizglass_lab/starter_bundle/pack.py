@@ -14,11 +14,11 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from quizglass_lab.starter_bundle.settings import SETTINGS, read_settings
 from quizglass_export.checkpoints.files import PARTS, TRAINING, Checkpoints, read_json
 from quizglass_export.checkpoints.loading import check_finite
 from quizglass_export.directory import check_free, fresh_directory
 from quizglass_export.errors import ExportError
+from quizglass_lab.starter_bundle.settings import SETTINGS, read_settings
 
 MOST_BYTES = 32 << 20
 _TEXTS = (".json", ".jinja", ".txt")

@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from quizglass_lab.starter_bundle.settings import StarterSettings
 from quizglass_export.checkpoints.files import CLASSIFIER, CONFIG, DECISIONS, ROUTER, TRAINING, read_json
 from quizglass_export.errors import ExportError, reason
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.recipe.schema import Recipe, Roles, Samples
 from quizglass_export.roles.shared.entry import Demands
+from quizglass_lab.starter_bundle.settings import StarterSettings
 
 TASKS = (
     *("think", "draft", "objects", "object", "split", "complete", "reason", "conclude"),

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from quizglass_lab.demo import everyday
 from quizglass_export.everyday.base import gguf_file
 from quizglass_export.everyday.build import build_bundle
-from quizglass_lab.everyday.facts import all_facts
 from quizglass_export.everyday.weights import PHOTOGRAPHS, fetch_everything
 from quizglass_export.gguf.header import read_gguf
+from quizglass_lab.demo import everyday
+from quizglass_lab.everyday.facts import all_facts
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.onnx.pool import EnginePool

@@ -7,14 +7,14 @@ import pytest
 
 pytest.importorskip("torch")
 
-from quizglass_lab.starter_bundle.recipe import TASKS, starter_recipe
-from quizglass_lab.starter_bundle.settings import StarterSettings
 from quizglass_export.checkpoints.files import CLASSIFIER, DECISIONS, ROUTER
 from quizglass_export.errors import ExportError
 from quizglass_export.recipe.schema import Roles, Samples
 from quizglass_export.roles.decider import LinearDecider, SharingDecider
 from quizglass_export.roles.shared.entry import Demands
 from quizglass_lab.starter.stages.decider import DECISIONS as TRAINED
+from quizglass_lab.starter_bundle.recipe import TASKS, starter_recipe
+from quizglass_lab.starter_bundle.settings import StarterSettings
 from quizglass_server.policies import POLICIES
 
 

@@ -1,24 +1,35 @@
 """Inputs for the parity check: questions about pictures, with evidence and passages to rerank.
 
-Real ones come from pocketworld. Random ones are enough to compare an untrained model with its export.
+General ones are short English questions about well-known things. Random ones are enough to compare an untrained model
+with its export.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import overload
 
 import numpy as np
+from PIL import Image
 
 from quizglass_server.domain.turns import RGB
 from quizglass_server.models.prompts import PromptValue, filled
 
 SEED = 90_210
-"""Seed of the worlds that parity samples come from; no training uses it."""
-SCENE_PIXELS = 448
+_THINGS = (
+    ("Mount Everest", "mountain", (("height", "8,849 metres"), ("country", "Nepal"), ("first ascent", "1953"))),
+    ("the Eiffel Tower", "tower", (("height", "330 metres"), ("city", "Paris"), ("architect", "Stephen Sauvestre"))),
+    ("gold", "metal", (("symbol", "Au"), ("melting point", "1,064 °C"), ("atomic number", "79"))),
+    ("the giant panda", "animal", (("diet", "bamboo"), ("country", "China"), ("usual weight", "100 kilograms"))),
+    ("Saturn", "planet", (("number of rings", "seven"), ("largest moon", "Titan"), ("length of a year", "29 years"))),
+    ("the Mona Lisa", "painting", (("painter", "Leonardo da Vinci"), ("museum", "the Louvre"), ("support", "poplar"))),
+    ("espresso", "drink", (("country", "Italy"), ("main ingredient", "coffee"), ("usual size", "30 millilitres"))),
+    ("the Danube", "river", (("length", "2,850 kilometres"), ("mouth", "the Black Sea"), ("source", "Germany"))),
+)
+"""Name, kind and facts of each thing that `general_samples` asks about."""
 _LONG = 400
 """Words: as many as longer windows of attention than are usual, and few enough to run in float32."""
 
@@ -89,45 +100,36 @@ def random_samples(count: int, seed: int = SEED) -> list[ParitySample]:
     return samples
 
 
-def pocketworld_samples(count: int, seed: int = SEED, things: int = 120) -> list[ParitySample]:
-    """Questions about a world with the core's things and new ones.
-
-    Each has its gold evidence, where its group looks anything up, and among the passages a wrong one.
-    """
-    from quizglass_lab.pocketworld.articles import world_articles
-    from quizglass_lab.pocketworld.draw import draw_scene
-    from quizglass_lab.pocketworld.names import CORE_SEED, CORE_THINGS
-    from quizglass_lab.pocketworld.questions import make_questions
-    from quizglass_lab.pocketworld.world import make_world, with_core
-
-    world = with_core(make_world(seed, things), make_world(CORE_SEED, CORE_THINGS))
-    articles = {article.id: article for article in world_articles(world)}
-    others = sorted(articles)
+def general_samples(count: int, seed: int = SEED) -> list[ParitySample]:
+    """Questions about well-known things with true and with unrelated passages; equal seeds give equal samples."""
     rng = random.Random(seed)
     samples = []
-    for question in make_questions(world, count, seed):
-        gold = [articles[entry] for entry in question.gold_entries if entry in articles]
-        told = [(article.title, _telling(article.paragraphs, question.answer)) for article in gold]
-        wrong = articles[rng.choice(others)]
-        target = articles.get(question.target or "")
+    for index in range(count):
+        thing, kind, facts = _THINGS[index % len(_THINGS)]
+        (name, value), (other, its) = rng.sample(facts, 2)
+        wrong, _, wrong_facts = _THINGS[(index + rng.randint(1, len(_THINGS) - 1)) % len(_THINGS)]
+        told = f"The {name} of {thing} is {value}. The {other} is {its}."
+        beside = f"The {wrong_facts[0][0]} of {wrong} is {wrong_facts[0][1]}."
         samples.append(
             ParitySample(
-                picture=np.asarray(draw_scene(question.scene, SCENE_PIXELS).convert("RGB"), dtype=np.uint8),
-                question=question.text,
-                query=question.gold_query,
-                history=question.history,
-                words=question.words or "",
-                seen=(target.caption,) if target and question.group in ("image", "both") else (),
-                found=tuple(text for _, text in told) if question.group in ("text", "both") else (),
-                passages=tuple(f"{title}: {text}" for title, text in (*told, (wrong.title, wrong.paragraphs[0]))),
+                picture=_drawn(rng),
+                question=f"What is the {name} of this {kind}?",
+                query=f"What is the {name} of {thing}?",
+                history=((f"What is this {kind} called?", thing),) if index % 3 == 0 else (),
+                words=thing if index % 4 == 1 else "",
+                seen=(f"{thing}, a {kind}",) if index % 2 else (),
+                found=(told,) if index % 3 else (),
+                passages=(f"{thing}: {told}", f"{wrong}: {beside}"),
             )
         )
     return samples
 
 
-def _telling(paragraphs: Sequence[str], answer: str) -> str:
-    """The paragraph that holds the answer, else the first."""
-    return next((text for text in paragraphs if answer in text), paragraphs[0])
+def _drawn(rng: random.Random) -> RGB:
+    """A blurred pattern of a few colours: like a photograph neither noise nor plain."""
+    coarse = np.array([[[rng.randint(0, 255) for _ in range(3)] for _ in range(5)] for _ in range(4)], dtype=np.uint8)
+    size = rng.choice(((320, 240), (240, 320), (448, 448)))
+    return np.asarray(Image.fromarray(coarse).resize(size, Image.Resampling.BICUBIC), dtype=np.uint8)
 
 
 def long_passage(samples: Sequence[ParitySample]) -> str:
@@ -135,23 +137,18 @@ def long_passage(samples: Sequence[ParitySample]) -> str:
     return " ".join(" ".join(passage for sample in samples for passage in sample.passages).split()[:_LONG])
 
 
-SOURCES = {"pocketworld": pocketworld_samples, "random": random_samples}
-
-
-def draw_samples(source: str, count: int) -> Sequence[ParitySample]:
-    """Samples from one of `SOURCES`."""
-    return SOURCES[source](count)
+SOURCES = {"general": general_samples, "random": random_samples}
 
 
 class LazySamples(Sequence[ParitySample]):
-    """Samples that are drawn when first asked for: a build that finds its steps finished needs none."""
+    """Samples that are drawn when first read: a build that finds its steps finished needs none."""
 
-    def __init__(self, source: str, count: int) -> None:
-        self._source, self._count = source, count
+    def __init__(self, draw: Callable[[], Sequence[ParitySample]]) -> None:
+        self._draw = draw
 
     @cached_property
     def _drawn(self) -> Sequence[ParitySample]:
-        return draw_samples(self._source, self._count)
+        return self._draw()
 
     def __len__(self) -> int:
         return len(self._drawn)

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from quizglass_lab.datasets.reading.errors import DatasetError
 from quizglass_export.errors import reason
+from quizglass_lab.datasets.reading.errors import DatasetError
 
 
 class Published(BaseModel):

@@ -18,8 +18,9 @@ from pydantic import Field, model_validator
 
 from quizglass_client import Client
 from quizglass_client.types import Answer
-from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_export.errors import ExportError
+from quizglass_export.terminal import PlainConsole
+from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_lab.finetuning.asking.choice import MODEL_HELP, asked_model
 from quizglass_lab.finetuning.asking.interface import Ask, AskedModel
 from quizglass_lab.finetuning.asking.offline_turn import OfflineModels, OfflineTurn
@@ -42,7 +43,6 @@ from quizglass_lab.reporting.scored import benchmark_of, scored
 from quizglass_lab.scoring.answers import refuses
 from quizglass_lab.scoring.costs import TurnCost
 from quizglass_lab.scoring.judge import ModelJudge
-from quizglass_export.terminal import PlainConsole
 from quizglass_server.policies import POLICIES
 
 ORACLE = "oracle"

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_export.directory import check_free, fresh_directory, place
 from quizglass_export.errors import ExportError
+from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_lab.finetuning.recipes.questions import PartsOptions, QuestionOptions, inseparable, read_questions
 from quizglass_lab.finetuning.shared.progress import Progress
 from quizglass_lab.logistic_regression import commonest_right, held_back, regression

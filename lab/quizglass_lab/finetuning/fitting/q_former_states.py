@@ -10,14 +10,14 @@ import torch
 
 from quizglass_export.checkpoints.source import Source
 from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
+from quizglass_export.graphs.q_former import QFormerClassifier
+from quizglass_export.roles.shared.job import PREPROCESSOR, normalisation
+from quizglass_export.roles.shared.pictures import BLIP, pixels_of, tensors_of, words_of
 from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_lab.finetuning.models.inputs import read_picture
 from quizglass_lab.finetuning.recipes.questions import picture_file
 from quizglass_lab.finetuning.shared.records import chunks
-from quizglass_export.graphs.q_former import QFormerClassifier
 from quizglass_lab.logistic_regression import Floats
-from quizglass_export.roles.shared.job import PREPROCESSOR, normalisation
-from quizglass_export.roles.shared.pictures import BLIP, pixels_of, tensors_of, words_of
 from quizglass_server.models.fields import Normalised
 from quizglass_server.models.text_rows import TextTokenizer
 

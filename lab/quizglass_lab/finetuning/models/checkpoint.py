@@ -14,11 +14,11 @@ import transformers
 from quizglass_export.checkpoints.files import CONFIG, TOKENIZER, how_to_download, read_json, weight_files
 from quizglass_export.checkpoints.peft_models import load_adapted
 from quizglass_export.errors import ExportError, reason
-from quizglass_lab.finetuning.models.chat import Prompts
-from quizglass_lab.finetuning.models.inputs import InputMaker
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES
 from quizglass_export.roles.shared.entry import IMAGE_TOKEN
 from quizglass_export.roles.shared.job import patched
+from quizglass_lab.finetuning.models.chat import Prompts
+from quizglass_lab.finetuning.models.inputs import InputMaker
 from quizglass_lab.starter.model.precision import chosen_device
 from quizglass_server.models.prompts import PromptError, PromptTokenizer
 

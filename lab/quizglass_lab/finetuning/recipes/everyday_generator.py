@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,8 +32,8 @@ from quizglass_lab.finetuning.training.settings import Training
 from quizglass_lab.scoring.answers import refuses
 from quizglass_lab.scoring.claims import contains_words
 
-PROMPTS = Path(__file__).parents[2] / "everyday" / "prompts" / "taught"
-BASE_PROMPTS = PROMPTS.with_name("base")
+_EVERYDAY = Path(str(resources.files("quizglass_export.everyday"))) / "prompts"
+PROMPTS, BASE_PROMPTS = _EVERYDAY / "taught", _EVERYDAY / "base"
 _CHUNK, _RECALL_TOKENS = 128, 24
 
 

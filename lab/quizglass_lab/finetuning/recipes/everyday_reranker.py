@@ -12,10 +12,10 @@ from typing import Any
 
 from pydantic import Field
 
-from quizglass_lab.answering.notes import NOTES, notes_by_file
-from quizglass_lab.answering.pairs import QuestionCandidates, candidates_of
 from quizglass_export.checkpoints.files import ADAPTER_WEIGHTS, TOKENIZER, TRAINING, weight_files
 from quizglass_export.errors import ExportError
+from quizglass_lab.answering.notes import NOTES, notes_by_file
+from quizglass_lab.answering.pairs import QuestionCandidates, candidates_of
 from quizglass_lab.finetuning.shared.options import Options
 from quizglass_lab.finetuning.shared.progress import Progress
 from quizglass_lab.finetuning.shared.records import file_hash, written_whole
@@ -51,11 +51,12 @@ def train(options: AnsweringTraining, progress: Progress) -> dict[str, Any]:
     """Train, measure on what was held out, and write the adapter in float16 with `training.json`; returns that."""
     import torch  # heavy from here on: --help needs none of it
 
-    from quizglass_export.checkpoints.cross_encoder import PairScorer, load_base, trainable, with_adapter
-    from quizglass_lab.answering.learning import LearningPlan, learn
-    from quizglass_lab.answering.measuring import measured, weigh_all
+    from quizglass_export.checkpoints.cross_encoder import load_base
     from quizglass_export.checkpoints.merge import merge_adapter
     from quizglass_export.checkpoints.peft_models import save_adapter
+    from quizglass_lab.answering.cross_encoder import PairScorer, trainable, with_adapter
+    from quizglass_lab.answering.learning import LearningPlan, learn
+    from quizglass_lab.answering.measuring import measured, weigh_all
 
     learned, held_out = _parts(options)
     if options.threads:

@@ -28,8 +28,8 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from quizglass.values import Origin
-from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_export.errors import ExportError
+from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_lab.finetuning.asking.choice import MODEL_HELP, asked_model
 from quizglass_lab.finetuning.asking.interface import Ask, AskedModel, letters
 from quizglass_lab.finetuning.asking.judge import RIGHT, AnswerJudge, GivenAnswer

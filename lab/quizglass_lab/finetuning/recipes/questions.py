@@ -15,10 +15,10 @@ from pydantic import Field
 
 from quizglass_client import Client, ClientError
 from quizglass_export.checkpoints.files import read_json
+from quizglass_export.errors import ExportError
 from quizglass_lab.datasets.benchmarks import BENCHMARKS, read_samples
 from quizglass_lab.datasets.reading.errors import DatasetError
 from quizglass_lab.datasets.reading.sample import Sample
-from quizglass_export.errors import ExportError
 from quizglass_lab.finetuning.asking.choice import MODEL_HELP, ModelOptions, asked_model, model_files
 from quizglass_lab.finetuning.asking.interface import AskedModel
 from quizglass_lab.finetuning.asking.judge import AnswerJudge, ContainsJudge, ExactJudge, GradingJudge

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from quizglass_client import Client
+from quizglass_export.roles.shared.entry import RELEVANCE_LABELS
 from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_lab.finetuning.asking.searching import RecordedSearch, ServerSearch
 from quizglass_lab.finetuning.recipes.questions import (
@@ -30,7 +31,6 @@ from quizglass_lab.finetuning.shared.progress import Progress
 from quizglass_lab.finetuning.shared.records import Record, each_kept
 from quizglass_lab.finetuning.training.examples import TrainingExample
 from quizglass_lab.finetuning.training.settings import Training
-from quizglass_export.roles.shared.entry import RELEVANCE_LABELS
 from quizglass_lab.scoring.answers import normalise, words_of
 from quizglass_server.steps.prompt_values import line
 

@@ -1,4 +1,4 @@
-"""The `pocketworld` subcommand of quizglass-export: flags, a progress bar, a summary."""
+"""The `pocketworld` subcommand of quizglass-lab: flags, a progress bar, a summary."""
 
 import argparse
 import json
@@ -7,10 +7,10 @@ from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from quizglass_export.terminal import PlainConsole, tell
 from quizglass_lab.pocketworld.dataset.files import FORMAT, Summary, export_world
 from quizglass_lab.pocketworld.questions import MIXES
 from quizglass_lab.pocketworld.world import FORMATS
-from quizglass_export.terminal import PlainConsole, tell
 
 HELP = "write a fictional world: pictures, articles and questions with gold answers"
 

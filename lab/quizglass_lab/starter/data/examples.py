@@ -20,7 +20,7 @@ from quizglass_server.models.prompts import (
 )
 from quizglass_server.steps.prompt_values import standing, stands_alone, unmatched
 
-PROMPTS = resources.files("quizglass_lab.starter") / "prompts"
+PROMPTS = resources.files("quizglass_export") / "prompts"
 """The starter's templates, one a task, named as the task."""
 MOST_TOKENS = 480
 """Most tokens of a prompt that is trained on; longer ones are left out."""

@@ -22,11 +22,11 @@ from bench.export.parity import plan_role
 from quizglass_export.assembly.estimate import estimate
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.build import adapter
-from quizglass_lab.finetuning.training.trainer import TARGETS
 from quizglass_export.gguf.header import read_gguf
 from quizglass_export.gguf.jobs import logits
 from quizglass_export.gguf.merged import write_merged
 from quizglass_export.gguf.text import finish, write_text_gguf
+from quizglass_lab.finetuning.training.trainer import TARGETS
 from tests.support.bundles.exported_bundle import exported_role
 from tests.support.bundles.tiny_models import write_llama
 from tests.support.bundles.tiny_qwen import qwen3

@@ -11,7 +11,7 @@ import pytest
 
 from quizglass_client import Client, Entry
 from quizglass_client.local import LocalServer
-from quizglass_export.cli import main
+from quizglass_lab.cli import main
 from tests.support.benchmark_files import infoseek, visual7w
 from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.rpc_fakes import Stage, png

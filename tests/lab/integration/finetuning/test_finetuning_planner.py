@@ -16,8 +16,9 @@ from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file, save_file
 
 from quizglass_export.checkpoints.merge import merge_adapter
-from quizglass_export.cli import main
+from quizglass_export.cli import main as build
 from quizglass_export.errors import ExportError
+from quizglass_lab.cli import main
 from quizglass_lab.finetuning.recipes import planner
 from quizglass_lab.finetuning.recipes.planner import PLANS, PlannerAnnotation, Probe, annotate, balanced, plan_of
 from quizglass_lab.finetuning.shared.progress import Progress
@@ -307,7 +308,7 @@ def test_annotate_train_and_merge_by_the_command_line(
         f'samples = {{ source = "random", count = 3 }}\n[roles.planner]\ncheckpoint = "{base}"\n'
         f'adapters = ["{out / "adapter"}"]\npicture = {{ width = 56, height = 56 }}\n'
     )
-    assert main(["build", "--recipe", str(recipe), "--out", str(tmp_path / "bundle")]) == 0, "as PEFT's layers have it"
+    assert build(["build", "--recipe", str(recipe), "--out", str(tmp_path / "bundle")]) == 0, "as PEFT's layers have it"
     capsys.readouterr()
     served = tmp_path / "bundle" / "prompts" / "plan.jinja"
     assert served.read_bytes() == (out / "prompts" / "plan.jinja").read_bytes(), "what was trained is served"

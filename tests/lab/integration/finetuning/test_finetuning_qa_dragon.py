@@ -21,10 +21,11 @@ from safetensors.torch import load_file
 
 from quizglass.values import Origin
 from quizglass_export.checkpoints.merge import merge_adapter
-from quizglass_export.cli import main
+from quizglass_export.cli import main as build
+from quizglass_export.errors import ExportError
+from quizglass_lab.cli import main
 from quizglass_lab.datasets.benchmarks import read_samples
 from quizglass_lab.datasets.reading.sample import Sample
-from quizglass_export.errors import ExportError
 from quizglass_lab.finetuning.fitting import domain_router, search_router, verifier_line
 from quizglass_lab.finetuning.fitting.search_router import SearchRouterTraining
 from quizglass_lab.finetuning.fitting.verifier_line import VerifierLineTraining, reliability
@@ -430,7 +431,7 @@ def test_a_domain_router_learns_a_data_sets_domains_and_can_be_exported(tmp_path
         f'format = 1\nname = "x"\nversion = "1"\nsamples = {{ source = "random", count = 2, generated = 2 }}\n'
         f'[roles.domain_router]\ncheckpoint = "{out}"\nlabels = ["blue", "red"]\n'
     )
-    assert main(["build", "--recipe", str(recipe), "--out", str(tmp_path / "bundle"), "--dry-run"]) == 0
+    assert build(["build", "--recipe", str(recipe), "--out", str(tmp_path / "bundle"), "--dry-run"]) == 0
     head = load_file(out / "classifier.safetensors")
     assert head["weight"].shape == (2, 32)
     assert head["weight"].abs().sum() > 0

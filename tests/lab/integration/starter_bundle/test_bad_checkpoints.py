@@ -12,9 +12,9 @@ pytest.importorskip("optimum")
 
 from safetensors.torch import load_file, save_file  # noqa: E402
 
-from quizglass_lab.starter_bundle.pack import pack  # noqa: E402
-from quizglass_lab.starter_bundle.layout import BuildOptions, build  # noqa: E402
 from quizglass_export.errors import ExportError  # noqa: E402
+from quizglass_lab.starter_bundle.layout import BuildOptions, build  # noqa: E402
+from quizglass_lab.starter_bundle.pack import pack  # noqa: E402
 
 
 @pytest.fixture

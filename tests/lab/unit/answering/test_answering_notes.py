@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from quizglass_lab.answering.notes import NoteQuestion, read_notes
 from quizglass_export.errors import ExportError
+from quizglass_lab.answering.notes import NoteQuestion, read_notes
 
 
 def written(tmp_path: Path, text: str) -> Path:

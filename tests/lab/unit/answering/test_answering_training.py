@@ -8,14 +8,15 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from quizglass_export import cli
-from quizglass_export.checkpoints.cross_encoder import PairScorer, load_base, write_checkpoint
+from quizglass_export.checkpoints.cross_encoder import load_base, write_checkpoint
+from quizglass_export.checkpoints.source import Source
+from quizglass_export.errors import ExportError
+from quizglass_lab import cli
+from quizglass_lab.answering.cross_encoder import PairScorer
 from quizglass_lab.answering.learning import loss_of
 from quizglass_lab.answering.measuring import WeighedQuestion, measured
 from quizglass_lab.answering.notes import notes_by_file
 from quizglass_lab.answering.pairs import QuestionCandidates, candidates_of, with_more
-from quizglass_export.checkpoints.source import Source
-from quizglass_export.errors import ExportError
 from quizglass_lab.finetuning.recipes.everyday_reranker import AnsweringTraining, train
 from quizglass_lab.finetuning.shared.progress import Progress
 from tests.support.bundles.tiny_checkpoints import text_model

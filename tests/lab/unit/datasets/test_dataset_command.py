@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quizglass_export.cli import main
+from quizglass_lab.cli import main
 from quizglass_lab.datasets.benchmarks import read_samples
 from tests.support import benchmark_files as files
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from quizglass_lab.demo import everyday
 from quizglass import values
 from quizglass_client import Event
 from quizglass_export.errors import ExportError
+from quizglass_lab.demo import everyday
 from quizglass_lab.everyday.knowledge import EIGHT
 
 

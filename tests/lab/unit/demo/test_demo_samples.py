@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from quizglass_lab.demo.samples import OUT, samples
 from quizglass.session import CaptureFault
+from quizglass_lab.demo.samples import OUT, samples
 from quizglass_server.coaching.coach import CaptureCoach
 
-MANIFEST = Path(__file__).parents[3] / "models" / "starter" / "bundle" / "manifest.json"
+MANIFEST = Path(__file__).parents[4] / "models" / "starter" / "bundle" / "manifest.json"
 
 
 def test_the_pages_pictures_are_of_the_demos_world() -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_lab.datasets.reading.sample import Sample, SamplePicture
 from quizglass_export.errors import ExportError
+from quizglass_lab.datasets.reading.sample import Sample, SamplePicture
 from quizglass_lab.finetuning.evaluation.evaluate import Evaluation
 from quizglass_lab.finetuning.recipes.planner import PlannerAnnotation
 from quizglass_lab.finetuning.recipes.questions import go_on, held_out_ids, write_examples

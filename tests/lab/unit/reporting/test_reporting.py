@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quizglass_export.cli import main
+from quizglass_lab.cli import main
 from quizglass_lab.datasets.benchmarks import BENCHMARKS, read_samples
 from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_lab.reporting.papers import paper_figures, systems

@@ -13,11 +13,11 @@ pytest.importorskip("optimum")
 
 from transformers import CLIPVisionModelWithProjection
 
-from quizglass_lab import starter_command
 from quizglass_export.assembly.carry_out import carry_out
 from quizglass_export.assembly.plan import make_plan
 from quizglass_export.checkpoints.files import Checkpoints
 from quizglass_export.recipe.read import read_recipe
+from quizglass_lab import starter_command
 from quizglass_lab.retrieval.random_checkpoints import write_random_checkpoints
 from quizglass_lab.retrieval.text_encoder import load_text_encoder
 from quizglass_lab.seeing import asked, coarse_reranker, detector, detector_batches, domain_router, looking, ranking

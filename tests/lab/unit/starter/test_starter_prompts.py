@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from quizglass.values import Exchange, Origin
-from quizglass_lab.starter_bundle.recipe import TASKS
 from quizglass_lab.starter.data.examples import LETTERS, PROMPTS, Encoder, Example, Request
 from quizglass_lab.starter.model.tokenizer import build_tokenizer
 from quizglass_lab.starter.model.vlm import PICTURE_TOKENS
 from quizglass_lab.starter.stages.decider import DECISIONS
+from quizglass_lab.starter_bundle.recipe import TASKS
 from quizglass_server.domain.state import State
 from quizglass_server.domain.turns import Evidence, Picture, Turn
 from quizglass_server.models.prompts import PromptTokenizer, filled, load_template
