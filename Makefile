@@ -37,7 +37,7 @@ TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 
 .PHONY: help fuzz demo demo-world llama everyday everyday-test models-test serve doctor test test-all test-lab python-tests clients clients-needs clients-packages \
 	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
-	client client-typescript client-java generated-check starter bundle \
+	wheels client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-languages bench-latency bench-engine bench-export bench-knowledge \
 	bench-hostile bench-imports bench-session bench-everyday bench-own bench-recipes clean
 
@@ -57,7 +57,7 @@ $(VENV)/.server: pyproject.toml server/pyproject.toml export/pyproject.toml lab/
 	@command -v $${CXX:-c++} >/dev/null || { \
 		echo "hnswlib is compiled when it is installed, and there is no C++ compiler; on Debian and Ubuntu: apt install build-essential python3-dev"; exit 1; }
 	@echo "Installing the server"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e . -e './server[onnx,web]' -e ./export
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cli]' -e './server[onnx,web]' -e ./export
 	@touch $@
 
 # A generator without compiling: llama.cpp of our own where it is installed or in the cache, and else a prebuilt one.
@@ -180,6 +180,9 @@ client: $(VENV)/.dev ## Regenerate the checked-in blocking client from the async
 
 client-typescript: $(TYPESCRIPT_PACKAGES) ## Build the TypeScript client: clients/typescript/dist
 	cd clients/typescript && npm run --silent build
+
+wheels: $(VENV)/.dev ## Build the wheels of client, server and exporter: dist/
+	.ci/wheels dist $(BIN)/python
 
 client-java: ## Build the Java client: clients/java/build/quizglass-client.jar
 	clients/java/build.sh

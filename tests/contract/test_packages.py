@@ -28,6 +28,7 @@ ABOVE = {
 """The packages that each needs, and so imports from."""
 BESIDE = {
     "quizglass-export": {"onnxruntime", "tensorrt", "pyarrow"},  # in extras of the others, which its messages name
+    "quizglass-lab": {"onnxruntime", "pyarrow"},
 }
 
 PARTS = {"protobuf-py-pure": "protobuf-py"}

@@ -55,6 +55,11 @@ def wheel(package: str, into: Path) -> Path:
     return built
 
 
+def _among(wheels: Path, package: str) -> Path:
+    (found,) = wheels.glob(f"{package.replace('-', '_')}-[0-9]*.whl")
+    return found
+
+
 class Installed:
     """A virtual environment, without anything that the packages do not declare.
 
@@ -64,15 +69,17 @@ class Installed:
         folder: where it is made.
         packages: those of this project, each with the extras that are wanted, such as "quizglass-server[cpu]".
         bare: those of this project that are installed without what they declare.
+        wheels: folder with wheels that are there already; None: they are built.
     """
 
-    def __init__(self, folder: Path, *packages: str, bare: Iterable[str] = ()) -> None:
+    def __init__(self, folder: Path, *packages: str, bare: Iterable[str] = (), wheels: Path | None = None) -> None:
         venv.create(folder / "venv", symlinks=True)
         self.python = folder / "venv" / "bin" / "python"
         self.site = next((folder / "venv" / "lib").glob("python*/site-packages"))
         wanted = [*map(Requirement, packages)]
-        wheels = [wheel(name, folder / name) for name in (*(each.name for each in wanted), *bare)]
-        install = ["install", "--quiet", "--no-deps", "--no-index", "--no-compile", *wheels]
+        names = [*(each.name for each in wanted), *bare]
+        files = [_among(wheels, name) if wheels else wheel(name, folder / name) for name in names]
+        install = ["install", "--quiet", "--no-deps", "--no-index", "--no-compile", *files]
         subprocess.run([sys.executable, "-m", "pip", "--python", self.python, *install], check=True)
         for each in _needed(wanted, self.site):
             self._link(each)

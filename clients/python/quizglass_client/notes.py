@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Unpack
 
-from PIL import Image
-
 from quizglass_client.errors import InvalidRequest
 from quizglass_client.files import LARGEST_PICTURE, read_file
 from quizglass_client.names.cameras import is_of_a_camera
@@ -87,7 +85,7 @@ def photo_id(picture: PictureLike, field: str = "picture") -> str:
     Raises:
         InvalidRequest: the file cannot be read. It names `field`.
     """
-    if isinstance(picture, Image.Image):
+    if not isinstance(picture, bytes | str | Path):
         return f"photo-{_digest(f'{picture.mode} {picture.size} '.encode() + picture.tobytes())}"
     if isinstance(picture, bytes):
         return f"photo-{_digest(picture)}"

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
-
-from PIL import Image
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 from quizglass import values
 from quizglass.values import (
@@ -23,7 +21,10 @@ from quizglass.values import (
     Verdict,
 )
 
-PictureLike = bytes | str | Path | Image.Image
+if TYPE_CHECKING:
+    from PIL import Image
+
+PictureLike: TypeAlias = "bytes | str | Path | Image.Image"
 """Encoded bytes, a path, or a Pillow image."""
 
 

@@ -1,4 +1,4 @@
-"""The client as `pip install .` has it: the command, the SDK and their types, and nothing of the server."""
+"""The client as `pip install '.[cli]'` has it: the command, the SDK and their types, and nothing of the server."""
 
 import re
 import subprocess
@@ -32,7 +32,7 @@ except ServerUnavailable as error:
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    return Installed(tmp_path_factory.mktemp("client"), "quizglass")
+    return Installed(tmp_path_factory.mktemp("client"), "quizglass[cli]")
 
 
 def _examples() -> dict[str, str]:

@@ -1,5 +1,21 @@
-"""The `quizglass` command."""
+"""The `quizglass` command; what it prints and imports needs the extra `cli`."""
 
-from quizglass_client.cli.command import main
+from __future__ import annotations
 
-__all__ = ["main"]
+import sys
+from collections.abc import Sequence
+
+_EXTRA = ("rich", "shtab", "PIL", "markdown_it", "yaml")
+"""Modules of the packages that the extra brings."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; see `command.main`. Returns 2 where the extra `cli` is not installed."""
+    try:
+        from quizglass_client.cli.command import main as run
+    except ModuleNotFoundError as error:
+        if error.name not in _EXTRA:
+            raise
+        print(f"quizglass: the command needs {error.name}; in the clone: pip install '.[cli]'", file=sys.stderr)
+        return 2
+    return run(argv)

@@ -2,6 +2,6 @@
 
 import sys
 
-from quizglass_client.cli.command import main
+from quizglass_client.cli import main
 
 sys.exit(main())
