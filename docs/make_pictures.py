@@ -40,9 +40,9 @@ _ESCAPE = re.compile(r"\x1b(?:\[[0-9;]*m|\][^\x1b]*\x1b\\\\)")
 
 def scenes() -> Path:
     """Draw a sheet of scenes: one to six things, signs, and every fault of the camera."""
-    from quizglass_export.pocketworld.draw import draw_scene
-    from quizglass_export.pocketworld.questions import make_questions
-    from quizglass_export.pocketworld.world import make_world
+    from quizglass_lab.pocketworld.draw import draw_scene
+    from quizglass_lab.pocketworld.questions import make_questions
+    from quizglass_lab.pocketworld.world import make_world
 
     rng = random.Random(SEED)
     questions = make_questions(make_world(SEED, 90, format=2), 400, SEED, format=2)

@@ -21,7 +21,7 @@ from bench.sections import Part
 from bench.worlds import in_own_order
 from quizglass_client import Client, Entry
 from quizglass_client.cli.imports.entries import GoodLine, read_entries
-from quizglass_export.pocketworld.questions import Question
+from quizglass_lab.pocketworld.questions import Question
 
 _TIMES = 1.03
 _FRAME_BYTES, _SIDES = 8 << 20, (2048, 1366)

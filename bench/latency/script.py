@@ -12,8 +12,8 @@ from bench.results import Row, against
 from bench.sections import Part
 from bench.worlds import in_own_order
 from quizglass_client import Client
-from quizglass_export.pocketworld.questions import Question
-from quizglass_export.scoring.answers import exact_match
+from quizglass_lab.pocketworld.questions import Question
+from quizglass_lab.scoring.answers import exact_match
 
 _SCRIPT = "script"
 _TIMES, _RIGHT_TIMES = 1.1, 2.0

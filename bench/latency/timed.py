@@ -10,8 +10,8 @@ from PIL import Image
 
 from bench.worlds import picture
 from quizglass_client import Answer, AnswerDelta, Client, Event
-from quizglass_export.pocketworld.questions import Question
-from quizglass_export.scoring.answers import exact_match
+from quizglass_lab.pocketworld.questions import Question
+from quizglass_lab.scoring.answers import exact_match
 
 PLANS = ("none", "image", "text", "both")
 WARM_UP = 12

@@ -7,6 +7,7 @@ import zipfile
 import pytest
 
 from quizglass import __version__
+from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.installed import ROOT, Installed
 
 READY = """
@@ -68,7 +69,8 @@ def test_the_server_starts(wheels, tmp_path):
     assert config.returncode == 0, config.stderr
 
 
-def test_the_exporter_looks_into_a_bundle(wheels, tmp_path, starter_bundle):
+def test_the_exporter_looks_into_a_bundle(wheels, tmp_path):
+    bundle = write_bundle(tmp_path / "bundle", ("image_encoder", "text_encoder"))
     exporter = Installed(tmp_path, "quizglass", "quizglass-server[onnx]", "quizglass-export", wheels=wheels)
-    done = exporter.run("quizglass-export", "inspect", starter_bundle, "--json")
-    assert (done.returncode, '"name": "starter"' in done.stdout) == (0, True), done.stderr
+    done = exporter.run("quizglass-export", "inspect", bundle, "--json")
+    assert (done.returncode, '"name": "tiny"' in done.stdout) == (0, True), done.stderr
