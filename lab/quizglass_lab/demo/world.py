@@ -44,7 +44,7 @@ SESSION_PAIR = 0
 
 
 @dataclass(frozen=True)
-class Scene:
+class DemoPart:
     """One part of the demo."""
 
     title: str
@@ -61,18 +61,20 @@ class Scene:
 
 
 SCENES = (
-    Scene("Nothing to look up: the picture tells", "colour-named", "none", new_thing=False),
-    Scene("Nothing to look up: words in the picture are read", "printed", "none", which=1),
-    Scene("Nothing to look up: the model knows this one by heart", "identity", "none", new_thing=False, which=7),
-    Scene("The picture is looked up: it is new to the models", "identity", "image", which=3),
-    Scene("The text is looked up: the question names the thing", "named", "text", which=2),
-    Scene("Both are looked up: first what it is, then what is asked", "specific", "both"),
-    Scene("A dialogue: the thing was named a moment ago", "dialogue", "text", which=1),
-    Scene("No source knows this", "unknowable", None),
-    Scene("CogPlanner: what to look up next is decided anew each round", "founder", None, policy="cogplanner-parallel"),
-    Scene("OmniSearch: the same by prompts alone", "founder", None, which=1, policy="omnisearch"),
-    Scene("QA-Dragon: a draft says what it lacks", "specific", None, which=1, policy="qa-dragon"),
-    Scene("CoRe-MMRAG: what memory says beside what was found", "identity", None, which=3, policy="core-mmrag"),
+    DemoPart("Nothing to look up: the picture tells", "colour-named", "none", new_thing=False),
+    DemoPart("Nothing to look up: words in the picture are read", "printed", "none", which=1),
+    DemoPart("Nothing to look up: the model knows this one by heart", "identity", "none", new_thing=False, which=7),
+    DemoPart("The picture is looked up: it is new to the models", "identity", "image", which=3),
+    DemoPart("The text is looked up: the question names the thing", "named", "text", which=2),
+    DemoPart("Both are looked up: first what it is, then what is asked", "specific", "both"),
+    DemoPart("A dialogue: the thing was named a moment ago", "dialogue", "text", which=1),
+    DemoPart("No source knows this", "unknowable", None),
+    DemoPart(
+        "CogPlanner: what to look up next is decided anew each round", "founder", None, policy="cogplanner-parallel"
+    ),
+    DemoPart("OmniSearch: the same by prompts alone", "founder", None, which=1, policy="omnisearch"),
+    DemoPart("QA-Dragon: a draft says what it lacks", "specific", None, which=1, policy="qa-dragon"),
+    DemoPart("CoRe-MMRAG: what memory says beside what was found", "identity", None, which=3, policy="core-mmrag"),
 )
 
 
@@ -131,13 +133,13 @@ def questions(world: World) -> list[Question]:
     ]
 
 
-def _choose(world: World) -> list[tuple[Scene, Question]]:
+def _choose(world: World) -> list[tuple[DemoPart, Question]]:
     """One question for each part, about a new thing or a trained one as the part asks."""
     pool = questions(world)
     return [(scene, fitting(scene, pool)[scene.which]) for scene in SCENES]
 
 
-def fitting(scene: Scene, pool: list[Question]) -> list[Question]:
+def fitting(scene: DemoPart, pool: list[Question]) -> list[Question]:
     """The questions that a part of the demo could ask."""
     return [
         q
@@ -202,7 +204,7 @@ def _shown(events: Iterable[Event], console: Console) -> Answer:
     return Answer.of(kept)
 
 
-def _differences(scene: Scene, question: Question, answer: Answer) -> list[str]:
+def _differences(scene: DemoPart, question: Question, answer: Answer) -> list[str]:
     found = []
     if scene.plan and (answer.plan is None or answer.plan.plan != scene.plan):
         made = answer.plan.plan if answer.plan else "none made"
