@@ -20,8 +20,8 @@ from quizglass_server.engines.generator.process.supervisor import GeneratorProce
 from quizglass_server.engines.generator.prompt import Part, PicturePart, Piece, TextPart
 
 _BEFORE = f"<|im_start|>system\n{SYSTEM}<|im_end|>\n<|im_start|>user\n"
-_AFTER = "<|im_end|>\n<|im_start|>assistant"
-"""Without a line's end: Jinja drops the one that ends the handler's template."""
+_AFTER = "<|im_end|>\n<|im_start|>assistant\n"
+"""ChatML, as the peers' chat template has it: the same tokens for all."""
 
 
 @dataclass(slots=True)
