@@ -184,7 +184,7 @@ async def _assembled(settings: Settings, stack: AsyncExitStack, drain: Drain) ->
     place = settings.knowledge if isinstance(settings.knowledge, Path) else None
     sealer = DialogueSealer(await asyncio.to_thread(keys_of, settings, place), settings.session_ttl_s)
     await asyncio.to_thread(language_model.prepare)
-    models = await load_models(bundle, settings, settings, elsewhere)
+    models = await load_models(bundle, settings, settings, elsewhere, settings)
     stack.push_async_callback(models.close)
     stack.callback(drain.reach, DrainStep.ENGINES)
     work = WorkMemory(settings.work_memory_bytes)

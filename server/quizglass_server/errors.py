@@ -43,6 +43,10 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 M = TypeVar("M")
+_ROLE_REMEDIES = {
+    "hearing": "start the server with --hearing, see docs/voice.md",
+    "voice": "start the server with --voice, see docs/voice.md",
+}
 
 logger = logging.getLogger(__name__)
 
@@ -165,10 +169,8 @@ class RoleMissing(QuizglassError):
     code = "ROLE_MISSING"
 
     def __init__(self, role: str, needed_by: str) -> None:
-        super().__init__(
-            f"the bundle has no {role}, which {needed_by} needs; use another policy or a bundle with it",
-            role=role,
-        )
+        remedy = _ROLE_REMEDIES.get(role, "use another policy or a bundle with it")
+        super().__init__(f"the bundle has no {role}, which {needed_by} needs; {remedy}", role=role)
         self.role = role
 
 

@@ -40,11 +40,12 @@ LAYERS = {
     "engines.generator.process": (
         "config descriptors engines.generator engines.generator.checks errors observe parent_death"
     ),
+    "engines.wyoming": ("config domain engines.generator engines.generator.process errors scheduling"),
     "models": "domain engines engines.onnx errors scheduling template_sandbox",
     "coaching": "domain errors models",
     "roles": (
         "config domain engines engines.generator engines.generator.checks engines.generator.process "
-        "engines.generator.remote engines.onnx errors hashes models observe scheduling"
+        "engines.generator.remote engines.onnx engines.wyoming errors hashes models observe scheduling"
     ),
     "knowledge.content": "domain errors markup",
     "knowledge.database": "domain errors knowledge.content steady_clock",
@@ -77,7 +78,7 @@ LAYERS = {
     "session.dialogue": "config domain errors steady_clock steps.language steps.lookup",
     "session": "assistant coaching config domain errors observe scheduling session.dialogue session.output turn",
     "doctor": (
-        "bundle config decoding descriptors engines.generator.checks engines.generator.process "
+        "bundle config decoding descriptors domain engines.generator.checks engines.generator.process "
         "engines.generator.remote engines.onnx errors knowledge knowledge.content network policies roles scheduling "
         "session.dialogue"
     ),
@@ -88,10 +89,11 @@ LAYERS = {
         "network roles rpc.requests rpc.transport scheduling session session.dialogue"
     ),
     "web.http": "config errors network observe rpc.transport scheduling",
+    "web.speech": "decoding domain errors observe roles web.http",
     "web.chat": (
-        "assistant decoding domain errors network observe rpc.requests rpc.transport scheduling schemas web.http"
+        "assistant decoding domain errors network observe roles rpc.requests scheduling schemas web.http web.speech"
     ),
-    "web": "config network observe rpc rpc.requests web.chat web.http",
+    "web": "config network observe roles rpc rpc.requests web.chat web.http web.speech",
     "app": (
         "assistant bundle config decoding descriptors engines.generator.remote errors knowledge languages memory "
         "network observe policies roles rpc scheduling session.dialogue steps turn web"

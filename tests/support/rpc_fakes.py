@@ -26,6 +26,7 @@ from quizglass_server.errors import NotFound
 from quizglass_server.network.network import Network
 from quizglass_server.policies.serving import PolicyStatus
 from quizglass_server.roles.load import RoleStatus
+from quizglass_server.roles.table import Models
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
@@ -231,13 +232,28 @@ class Knowledge:
         return len(self.entries)
 
 
+class StageModels(Models):
+    """Models of which a test has the roles that it fills: `stage.models[HEARING] = …`."""
+
+    def __init__(self, statuses: Sequence[RoleStatus]) -> None:
+        super().__init__()
+        self._statuses = statuses
+        self.elsewhere: tuple[str, ...] = ()
+
+    def statuses(self) -> Sequence[RoleStatus]:
+        return self._statuses
+
+    def on_change(self, told: Callable[[], None]) -> None:
+        """Nothing changes."""
+
+
 class Stage:
     """What a test scripts."""
 
     def __init__(self, folder: Path, *, bundle: str = "starter", **settings: Any) -> None:
         self.assistant, self.knowledge = Assistant(), Knowledge()
         roles = (RoleStatus("planner", "onnx", "cpu", ready=True, sees_pictures=True, notice="runs slowly"),)
-        self.models = SimpleNamespace(statuses=lambda: roles, on_change=lambda _: None)
+        self.models = StageModels(roles)
         served = SimpleNamespace(manifest=SimpleNamespace(name=bundle, version="0.1.0", languages=("en",)))
         settings = {
             "knowledge": folder,

@@ -151,6 +151,9 @@ def _roles(plan: Plan, steps: dict[str, Step]) -> Roles:
     parts = {role: step.result["part"] for role, step in steps.items()}
     if (reader := plan.file.recipe.roles.spec("reader")) is not None:
         parts["reader"] = {"kind": "reader", **reader.model_dump(include={"engine", "gate"})}
+    for role in ("hearing", "voice"):
+        if (speech := plan.file.recipe.roles.spec(role)) is not None:
+            parts[role] = {"kind": role, "engine": "wyoming", "address": speech.address}
     return Roles.model_validate(
         nested(parts | {role: part.model_dump(mode="json") for role, part in plan.linear.items()})
     )

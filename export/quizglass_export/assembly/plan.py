@@ -33,6 +33,8 @@ from quizglass_server.roles.table import DECIDERS
 SHARED_TOKENIZER = "tokenizer/tokenizer.json"
 READY = ("generator", "image_encoder", "text_encoder", "reranker", "tagger")
 """Roles that ready-made files may fill: what takes them in is in `roles.ready`."""
+NOT_EXPORTED = ("reader", "hearing", "voice")
+"""Roles whose models come with a package or run as servers of their own."""
 READY_KINDS = ("gguf", "onnx", "library")
 """What stands for a model type where there is no checkpoint of transformers."""
 DEFAULT_PROMPTS = Path(__file__).parent.parent / "prompts"
@@ -159,7 +161,7 @@ def make_plan(file: RecipeFile, samples: Sequence[ParitySample] | None = None) -
     owners, linear = _owners(roles), _linear(file)
     sources: dict[str, AnySource] = {}
     prompts: dict[str, Path] = {}
-    alone = [role for role in roles.named() if role != "reader" and role not in linear and role not in owners]
+    alone = [role for role in roles.named() if role not in {*NOT_EXPORTED, *linear, *owners}]
     for role in (*alone, *owners):
         spec = roles.spec(role)
         source = sources[owners[role]] if role in owners else _source(file, spec)

@@ -23,6 +23,7 @@ from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.config.options import RequestLimits
 from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain import checks
+from quizglass_server.domain.sound import SPEECH_ROLES
 from quizglass_server.domain.turns import Picture, Turn
 from quizglass_server.errors import InvalidInput, QuizglassError
 from quizglass_server.network.login import current_login
@@ -102,6 +103,8 @@ class Asking:
         self.assistant = assistant
         self.memory_s = memory_s
         self.elsewhere = elsewhere
+        self.answers_elsewhere = tuple(each for each in elsewhere if each not in SPEECH_ROLES)
+        """Those without which no question is answered: speech can be left out."""
         self._look_ahead = look_ahead
         self.pictures = pictures
         self._limits = limits

@@ -15,8 +15,9 @@ from annotated_types import Ge, Gt, Le, MinLen
 
 from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.generator_address import GeneratorAddress
+from quizglass_server.config.speech_server import SpeechServer
 
-WEB_PACKAGES = ("uvicorn", "connectrpc")
+WEB_PACKAGES = ("uvicorn", "connectrpc", "python_multipart")
 """What serving HTTP needs; the extra web installs them."""
 OPERATIONS_PACKAGES = ("uvicorn", "prometheus_client")
 """What the operations port needs; the same extra installs them."""
@@ -139,6 +140,22 @@ class GivenOptions(Options):
     """File with the token that they ask for, one word. It is sent as a bearer token, and never logged."""
     generator_model: str = ""
     """Which model to ask for where they serve several."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpeechOptions(Options):
+    """Who recognises speech and who speaks."""
+
+    title: ClassVar[str] = "speech"
+    hearing: SpeechServer | None = None
+    """What recognises speech: a server of the Wyoming protocol (tcp://HOST:PORT, unix:///PATH), or the command of one
+    that is started here, with `--uri` and its address behind it. Needs the extra voice. Without one, the default, the
+    bundle's own, or none."""
+    voice: SpeechServer | None = None
+    """What speaks, named in the same way."""
+    speech_patience_s: Annotated[float, Ge(0.1), Le(600)] = 20.0
+    """Seconds that either may say nothing of a request before it is given up. Longer suits large models on slow
+    machines; shorter goes on in text sooner."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,6 +49,7 @@ from quizglass_server.config.options import (
     PrivacyOptions,
     RequestLimits,
     SessionOptions,
+    SpeechOptions,
     TurnOptions,
     WebOptions,
 )
@@ -61,6 +62,7 @@ from quizglass_server.config.sources import (
     file_values,
     refuse_unknown_variables,
 )
+from quizglass_server.config.speech_server import speech_server
 
 _OWN_KNOWLEDGE = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "quizglass" / "knowledge"
 """Where a generator alone keeps what is imported, though it cannot look it up."""
@@ -75,6 +77,7 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
     EngineOptions,
     GivenOptions,
     GeneratorOptions,
+    SpeechOptions,
     MemoryOptions,
     AddressOptions,
     WebOptions,
@@ -151,6 +154,14 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
     @classmethod
     def _generators(cls, given: Any) -> Any:
         return _listed(given, generator_address)
+
+    @field_validator("hearing", "voice", mode="before")
+    @classmethod
+    def _speech(cls, given: Any) -> Any:
+        try:
+            return speech_server(given) if isinstance(given, str) else given
+        except ValueError as error:
+            raise PydanticCustomError("speech_server", "{why}", {"why": str(error)}) from None
 
     @model_validator(mode="after")
     def _one_generator(self) -> Settings:

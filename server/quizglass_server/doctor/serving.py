@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -19,16 +20,19 @@ from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.doctor import machine, stores
 from quizglass_server.doctor.finding import Finding, Status
+from quizglass_server.domain.sound import SPEECH_ROLES
 from quizglass_server.engines.generator.remote.group import RemoteGenerators
 from quizglass_server.errors import BundleError, QuizglassError, SettingsError
 from quizglass_server.network.exposure import check_exposure
 from quizglass_server.network.network import Network
 from quizglass_server.policies.serving import preferred, survey
 from quizglass_server.roles.given import given_files, given_servers
-from quizglass_server.roles.load import LoadedModels, load_models
+from quizglass_server.roles.load import LoadedModels, RoleStatus, load_models
 from quizglass_server.session.dialogue.keys import load_keys
 
 _MOST_NAMED = 6
+SPEECH_S = 60.0
+"""Seconds that a speech server may take to load its models."""
 _EVERY = {"0.0.0.0", "::"}  # noqa: S104  # compared with, not bound
 
 
@@ -210,14 +214,38 @@ async def models(bundle: Bundle, settings: Settings, elsewhere: RemoteGenerators
     begun = monotonic()
     forgetful = settings.model_copy(update={"state_directory": None})
     try:
-        loaded = await load_models(bundle, forgetful, forgetful, elsewhere)
+        loaded = await load_models(bundle, forgetful, forgetful, elsewhere, forgetful)
     except QuizglassError as error:
         remedy = "mend the bundle, into whose files quizglass-export verify looks, or the installation"
         return [Finding("models", Status.WRONG, error.message, remedy)]
     try:
-        return [_loaded(loaded, monotonic() - begun), *stores.vectors(settings, loaded)]
+        took = monotonic() - begun
+        return [_loaded(loaded, took), *stores.vectors(settings, loaded), *await speech(loaded)]
     finally:
         await asyncio.shield(loaded.close())
+
+
+async def speech(models: LoadedModels) -> list[Finding]:
+    """Whether what recognises speech and what speaks answer, if there is any."""
+    changed = asyncio.Event()
+    models.on_change(changed.set)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(SPEECH_S):
+            while any(not each.ready for each in _of_speech(models)):
+                changed.clear()
+                await changed.wait()
+    findings = []
+    for each in _of_speech(models):
+        if each.ready:
+            findings.append(Finding(each.role, Status.OK, f"answers ({each.engine}, {each.executor})"))
+        else:
+            remedy = f"start it, or name another: --{each.role}; without it, turns are in text"
+            findings.append(Finding(each.role, Status.WRONG, each.notice, remedy))
+    return findings
+
+
+def _of_speech(models: LoadedModels) -> list[RoleStatus]:
+    return [each for each in models.statuses() if each.role in SPEECH_ROLES]
 
 
 def _loaded(models: LoadedModels, seconds: float) -> Finding:
@@ -225,7 +253,11 @@ def _loaded(models: LoadedModels, seconds: float) -> Finding:
     engines = ", ".join(f"{count} by {how.replace(', ', ' on ')}" for how, count in Counter(roles.values()).items())
     text = f"all {len(roles)} loaded in {seconds:.1f} s: {engines}"
     values = {"roles": roles, "seconds": round(seconds, 1)}
-    if notices := [f"{status.role} {status.notice}" for status in models.statuses() if status.notice]:
+    if notices := [
+        f"{status.role} {status.notice}"
+        for status in models.statuses()
+        if status.notice and status.role not in SPEECH_ROLES
+    ]:
         remedy = "see docs/operations.md, When the generator does not suit the CPU"
         return Finding("models", Status.SLOW, f"{text}. {'; '.join(notices)}", remedy, values)
     return Finding("models", Status.OK, text, "", values)

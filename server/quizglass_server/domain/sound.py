@@ -7,6 +7,9 @@ from dataclasses import dataclass
 PCM = "pcm"
 """Signed little-endian integers, the channels of one moment side by side."""
 
+SPEECH_ROLES = frozenset({"hearing", "voice"})
+"""What recognises speech and what speaks, by the names of their roles; turns in text go without."""
+
 
 @dataclass(frozen=True, slots=True)
 class SoundFormat:

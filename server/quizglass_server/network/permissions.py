@@ -53,6 +53,8 @@ TABLE: Mapping[str, Needs] = {
     "/grpc.health.v1.Health/*": _PUBLIC,
     "/grpc.reflection.v1alpha.ServerReflection/*": _ANY,
     "/v1/chat/completions": _ASK,
+    "/v1/audio/transcriptions": _ASK,
+    "/v1/audio/speech": _ASK,
     "/v1/models": _ANY,
     "/v1/models/*": _ANY,
     "/health": _PUBLIC,

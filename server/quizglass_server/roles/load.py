@@ -9,13 +9,14 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
-from quizglass_server.config.options import EngineOptions, GeneratorOptions
+from quizglass_server.config.options import EngineOptions, GeneratorOptions, SpeechOptions
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.engines.products import take_memory
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading, ModelFiles, RolePart
 from quizglass_server.roles.generator import GENERATOR, GeneratorBackend, GeneratorPart, LlamaGenerator
+from quizglass_server.roles.speech import SpeechEngine, SpeechPart, given_speech, speech_engine
 from quizglass_server.roles.table import Models, Roles
 from quizglass_server.scheduling.cores import share_cores, usable_cores
 
@@ -28,10 +29,10 @@ class RoleStatus:
 
     role: str
     engine: str
-    """onnx, llama, openai, rapidocr or numpy."""
+    """onnx, llama, openai, rapidocr, numpy or wyoming."""
     executor: str
-    """cpu, cuda, tensorrt, tensorrt-engine for an engine built ahead of time, gpu where llama.cpp uses one, or
-    elsewhere for a generator behind a network address."""
+    """cpu, cuda, tensorrt, tensorrt-engine for an engine built ahead of time, gpu where llama.cpp uses one, process for
+    a speech server of this machine, or elsewhere for a generator or a speech server behind a network address."""
     ready: bool
     sees_pictures: bool
     """Whether the model is given pictures; a generator of text alone is not."""
@@ -59,6 +60,8 @@ class LoadedModels(Models):
     """Role to its settings, of the roles that are filled."""
     process: LlamaGenerator | None = field(default=None, kw_only=True)
     """The generator, where there is one: it runs in a process of its own."""
+    speech: list[SpeechEngine] = field(default_factory=list, kw_only=True)
+    """What recognises speech and what speaks, where there is something."""
 
     def statuses(self) -> tuple[RoleStatus, ...]:
         """What every filled role runs on, and whether it does right now."""
@@ -68,9 +71,18 @@ class LoadedModels(Models):
         """Have `told` called whenever a role may have become ready or not."""
         if self.process is not None:
             self.process.on_change(told)
+        for engine in self.speech:
+            engine.on_change(told)
+
+    @property
+    def elsewhere(self) -> tuple[str, ...]:
+        """Roles whose model is behind a network address."""
+        return tuple(role for role in self.parts if getattr(self.get(role), "executor", "") == "elsewhere")
 
     async def close(self) -> None:
-        """End the generator process and the engines' threads; running work ends first."""
+        """End the generator process, the speech servers and the engines' threads; running work ends first."""
+        for engine in self.speech:
+            await engine.close()
         if self.process is not None:
             await self.process.close()
         await asyncio.to_thread(self.pool.close)
@@ -87,6 +99,7 @@ async def load_models(
     engines: EngineOptions,
     generator: GeneratorOptions | None = None,
     elsewhere: GeneratorBackend | None = None,
+    speech: SpeechOptions | None = None,
 ) -> LoadedModels:
     """Load what the bundle has.
 
@@ -95,16 +108,19 @@ async def load_models(
         engines: how the machine is shared between engines.
         generator: how the generator process is run.
         elsewhere: what runs the generator; None: a process of its own.
+        speech: who recognises speech and who speaks.
 
     Raises:
         BundleError: a file cannot be used; names it.
         EngineFailed: an engine is not installed (names the extra) or does not start.
-        SettingsError: the provider is unknown or not available, or the state directory cannot be used.
+        SettingsError: the provider is unknown or not available, the state directory cannot be used, or there is no such
+            program.
     """
+    speech = speech or SpeechOptions()
     shares = share_cores(usable_cores(), engines.threads)
     pool = EnginePool(shares.runs)
     take_memory()
-    models = LoadedModels(pool=pool, parts=dict(bundle.roles.filled()))
+    models = LoadedModels(pool=pool, parts=dict(bundle.roles.filled()) | given_speech(speech))
     how = OnnxOptions(shares.onnx, engines.provider, engines.engine_cache)
     loading = Loading(bundle, pool, PictureFitter(), how)
     try:
@@ -114,6 +130,7 @@ async def load_models(
                 models[GENERATOR] = models.process = process
                 group.create_task(process.start())
             group.create_task(_load_here(models, loading))
+        _begin_speech(models, speech)
     except BaseExceptionGroup as group_error:
         await models.close()
         raise group_error.exceptions[0] from None
@@ -128,6 +145,16 @@ async def load_models(
 async def _load_here(models: LoadedModels, loading: Loading) -> None:
     """Load the models of this process, off the event loop."""
     for role, part in models.parts.items():
-        if not isinstance(part, GeneratorPart):
+        if not isinstance(part, GeneratorPart | SpeechPart):
             named = replace(loading, how=replace(loading.how, role=role))
             models.put(role, await models.pool.run(partial(part.load, role, named)))
+
+
+def _begin_speech(models: LoadedModels, options: SpeechOptions) -> None:
+    """Begin to look after what recognises speech and what speaks, which the server serves without."""
+    for role, part in models.parts.items():
+        if isinstance(part, SpeechPart):
+            engine = speech_engine(part, options)
+            models.put(role, engine)
+            models.speech.append(engine)
+            engine.start()

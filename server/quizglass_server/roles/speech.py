@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from typing import Protocol
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Annotated, Literal, Protocol
 
+from pydantic import AfterValidator
+
+from quizglass_server.config.options import SpeechOptions
+from quizglass_server.config.speech_server import SpeechServer, speech_server
 from quizglass_server.domain.sound import Sound, SoundFormat, Transcript
-from quizglass_server.models.loading import RoleKey
+from quizglass_server.errors import EngineFailed
+from quizglass_server.models.loading import RoleKey, RolePart
 
 
 class Hearing(Protocol):
@@ -70,3 +75,84 @@ class Voice(Protocol):
 
 
 VOICE = RoleKey[Voice]("voice")
+
+
+class SpeechEngine(Protocol):
+    """What runs either role: begun and ended with the server, and there or not in between."""
+
+    def start(self) -> None:
+        """Begin to look after it; returns at once."""
+        ...
+
+    def on_change(self, told: Callable[[], None]) -> None:
+        """Have `told` called whenever it may have become ready or not."""
+        ...
+
+    async def close(self) -> None:
+        """End it."""
+        ...
+
+
+def _of_this_machine(address: str) -> str:
+    """Accept the address of a server on this machine: a bundle starts no programs, and sends speech nowhere."""
+    server = speech_server(address)
+    if server.command or server.leaves_machine:
+        raise ValueError("a bundle names a server of its own machine, unix:///PATH or tcp://127.0.0.1:PORT")
+    return address
+
+
+SpeechAddress = Annotated[str, AfterValidator(_of_this_machine)]
+
+
+class SpeechPart(RolePart):
+    """A server of the Wyoming protocol."""
+
+    engine: Literal["wyoming"] = "wyoming"
+    address: SpeechAddress
+    """Where it listens; of one that the settings name it may be the command that starts it."""
+
+    @property
+    def server(self) -> SpeechServer:
+        """The same, understood."""
+        return speech_server(self.address)
+
+
+class HearingPart(SpeechPart):
+    """Recognises speech."""
+
+    kind: Literal["hearing"] = "hearing"
+
+
+class VoicePart(SpeechPart):
+    """Speaks."""
+
+    kind: Literal["voice"] = "voice"
+
+
+def given_speech(options: SpeechOptions) -> dict[str, SpeechPart]:
+    """The roles that the settings give, in place of the bundle's own."""
+    given: dict[str, SpeechPart] = {}
+    if options.hearing is not None:  # not validated: the operator may name any machine, and a command
+        given[HEARING.name] = HearingPart.model_construct(address=str(options.hearing))
+    if options.voice is not None:
+        given[VOICE.name] = VoicePart.model_construct(address=str(options.voice))
+    return given
+
+
+def speech_engine(part: SpeechPart, options: SpeechOptions) -> SpeechEngine:
+    """What fills a role, not begun yet.
+
+    Raises:
+        EngineFailed: its package is not installed.
+        SettingsError: the command that starts it names no program.
+    """
+    try:
+        from quizglass_server.engines.wyoming.hearing import WyomingHearing
+        from quizglass_server.engines.wyoming.server import WyomingServer
+        from quizglass_server.engines.wyoming.voice import WyomingVoice
+    except ImportError as error:
+        raise EngineFailed(f"{error.name} is not installed; in the clone: pip install '.[voice]'") from None
+    if isinstance(part, HearingPart):
+        server = WyomingServer(part.server, HEARING.name, "asr")
+        return WyomingHearing(server, options.speech_patience_s)
+    return WyomingVoice(WyomingServer(part.server, VOICE.name, "tts"), options.speech_patience_s)

@@ -18,6 +18,7 @@ from quizglass_server.roles.generator import GENERATOR, GeneratorPart
 from quizglass_server.roles.image_encoder import ImageEncoderPart
 from quizglass_server.roles.reader import ReaderPart
 from quizglass_server.roles.reranker import RerankerPart
+from quizglass_server.roles.speech import HearingPart, VoicePart
 from quizglass_server.roles.tagger import TaggerPart
 from quizglass_server.roles.text_encoder import TextEncoderPart
 
@@ -41,6 +42,8 @@ class Roles(ManifestPart):
     generator: GeneratorPart | None = None
     reader: ReaderPart | None = None
     tagger: TaggerPart | None = None
+    hearing: HearingPart | None = None
+    voice: VoicePart | None = None
     deciders: Deciders | None = None
     """Further ones, by names that policies decide by."""
 

@@ -38,6 +38,7 @@ from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.descriptors import ConnectionRoom, connection_room
+from quizglass_server.domain.sound import SPEECH_ROLES
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.memory import SightingMemory
 from quizglass_server.network.network import Network
@@ -128,8 +129,9 @@ class RpcServer:
     _watching: asyncio.Task[None]
 
     def ready(self) -> dict[str, bool]:
-        """Whether requests are welcome, and whether each role and the knowledge can answer them right now."""
-        return {"server": not self.guard.withdrawn, **self._health.ready()}
+        """Whether requests are welcome, and whether the knowledge and each role that turns need answer right now."""
+        needed = {name: ready for name, ready in self._health.ready().items() if name not in SPEECH_ROLES}
+        return {"server": not self.guard.withdrawn, **needed}
 
     async def set_serving(self, serving: bool) -> None:
         """Say in the health service whether requests are welcome."""
@@ -224,6 +226,7 @@ def _asking(services: Services, frames: FrameStore, look_ahead: LookAhead | None
     settings = services.settings
     memory_s = settings.memory_ttl_s if services.memory is not None else 0
     behind = {"knowledge": _is_elsewhere(settings.knowledge), "generator": bool(settings.generator_url)}
+    behind |= dict.fromkeys(SPEECH_ROLES.intersection(services.models.elsewhere), True)
     elsewhere = tuple(name for name, is_elsewhere in behind.items() if is_elsewhere)
     return Asking(services.assistant, frames, settings, settings.default_budget_s, look_ahead, memory_s, elsewhere)
 

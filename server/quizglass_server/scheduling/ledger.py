@@ -30,6 +30,8 @@ _KEPT = {
     "generator": "pixels, prompts",
     "knowledge": "results",
     "memory": "sighting",
+    "hearing": "",
+    "voice": "",
 }
 """What stays after the turn with those that bytes are handed to, by their names: the caches of docs/architecture.md."""
 _PIXELS = "pixels"

@@ -379,7 +379,7 @@ class Session:
         if self._stopping:
             raise Stopping
         if self._stays_here:
-            raise NotLocal(" and ".join(self._resources.asking.elsewhere))
+            raise NotLocal(" and ".join(self._resources.asking.answers_elsewhere))
         try:
             self._turns.ask(ask, message_id)
         except InvalidInput as error:
@@ -390,7 +390,7 @@ class Session:
     @property
     def _stays_here(self) -> bool:
         """Whether nothing can be answered, since what it takes is elsewhere."""
-        return self.privacy is Privacy.LOCAL_ONLY and bool(self._resources.asking.elsewhere)
+        return self.privacy is Privacy.LOCAL_ONLY and bool(self._resources.asking.answers_elsewhere)
 
     def _forget(self) -> Forgotten:
         """Forget what was sent and said, as far as it is the session's."""

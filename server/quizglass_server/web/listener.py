@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quizglass_server.config.options import WebOptions
+from quizglass_server.roles.speech import HEARING, VOICE
 from quizglass_server.rpc.connect import connect_methods
 from quizglass_server.rpc.requests.reader import as_json
 from quizglass_server.rpc.server import RpcServer, Services
@@ -15,6 +16,7 @@ from quizglass_server.web.http.gate import Gate, Route
 from quizglass_server.web.http.origins import Origins
 from quizglass_server.web.http.server import WebServer
 from quizglass_server.web.page import page_routes
+from quizglass_server.web.speech.api import SpeechApi
 
 
 async def open_listener(services: Services, rpc: RpcServer, options: WebOptions) -> WebServer:
@@ -45,7 +47,9 @@ def _routes(services: Services, rpc: RpcServer) -> dict[str, Route]:
         tuple(each.policy for each in services.assistant.policy_statuses if each.servable),
         f"{manifest.name} {manifest.version}",
         as_json(rpc.limits.of("Ask").most_bytes),
+        services.models[HEARING],
     )
+    speech = SpeechApi(services.models[HEARING], services.models[VOICE], rpc.guard.running, rpc.asking.pictures)
     large = LargeAnswers()
     methods = {
         method.path: Route(
@@ -57,4 +61,4 @@ def _routes(services: Services, rpc: RpcServer) -> dict[str, Route]:
         )
         for method in connect_methods(rpc.served, rpc.limits, settings.message_s)
     }
-    return {**page_routes(manifest.name), **health_routes(rpc.ready), **chat.routes(), **methods}
+    return {**page_routes(manifest.name), **health_routes(rpc.ready), **chat.routes(), **speech.routes(), **methods}

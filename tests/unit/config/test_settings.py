@@ -25,6 +25,7 @@ UNSET = {
     "engine_cache",
     "generator",
     "generator_token_file",
+    "hearing",
     "knowledge_token_file",
     "llama_server",
     "memory_directory",
@@ -37,6 +38,7 @@ UNSET = {
     "tls_key",
     "tokens",
     "web_port",
+    "voice",
 }
 
 NEEDED = {"bundle": "b", "knowledge": "k"}

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from http import HTTPStatus
 from typing import Any
 
 from quizglass_server.assistant.asking import Asking, TurnRequest
-from quizglass_server.errors import InvalidInput, QuizglassError, reported
+from quizglass_server.errors import InvalidInput, QuizglassError, needed, reported
 from quizglass_server.network.login import current_login
 from quizglass_server.observe import metrics
-from quizglass_server.rpc.transport.status import http_status
+from quizglass_server.roles.speech import Hearing
 from quizglass_server.web.chat.completion import Completion
 from quizglass_server.web.chat.reading import ChatReader
 from quizglass_server.web.chat.request import DEFAULT_MODEL, Chat
-from quizglass_server.web.http.asgi import Receive, Scope, Send, body_of, header, respond_json, while_connected
-from quizglass_server.web.http.bodies import TurnedAway
+from quizglass_server.web.http.asgi import Receive, Scope, Send, respond_json, while_connected
+from quizglass_server.web.http.bodies import uncompressed
 from quizglass_server.web.http.gate import Route
+from quizglass_server.web.http.problems import problem, respond_problem
+from quizglass_server.web.speech.sounds import decoded, heard
 
 _STREAM = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
-_USUAL_WAIT_S = 1.0
-"""After which to try again what is not there for now, where nobody knows when it will be."""
-_KINDS = {HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_error"}
 
 
 class ChatApi:
@@ -38,6 +35,7 @@ class ChatApi:
         policies: that can be asked for, the default first.
         bundle: name and version of the models.
         most_bytes: of a body.
+        hearing: recognises speech; None: nothing does.
     """
 
     def __init__(
@@ -47,8 +45,10 @@ class ChatApi:
         policies: tuple[str, ...],
         bundle: str,
         most_bytes: int,
+        hearing: Hearing | None = None,
     ) -> None:
         self._asking = asking
+        self._hearing = hearing
         self._running = running
         self._bundle = bundle
         self._most_bytes = most_bytes
@@ -71,10 +71,7 @@ class ChatApi:
         Raises:
             TurnedAway: its body is compressed.
         """
-        if (encoding := header(scope, b"content-encoding")) not in (None, "identity"):
-            told = f"a body with the content encoding {encoding[:40]!r} is not taken; send it as it is"
-            raise TurnedAway(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, told, ((b"accept-encoding", b"identity"),))
-        bodies = [await body_of(receive)]  # the turn does not hold it
+        bodies = [await uncompressed(scope, receive)]  # the turn does not hold it
         sending, places = _Sending(send), dict[str, str]()
         try:
             with self._running("chat"):
@@ -87,7 +84,7 @@ class ChatApi:
             await sending.problem(known, places)
 
     async def _answer(self, chat: Chat, sending: _Sending) -> None:
-        chat = await self._reader.with_grammar(chat)
+        chat = await self._reader.with_grammar(await self._heard(chat))
         asking, question = self._asking, chat.question
         policy, budget = asking.policy(question.policy), asking.budget(question.budget)
         asked = TurnRequest(replace(asking.turn(question), answer_grammar=chat.answer_grammar), policy, budget)
@@ -103,6 +100,25 @@ class ChatApi:
             await sending.end(*completion.last_chunks())
         else:
             await sending.whole(completion.whole())
+
+    async def _heard(self, chat: Chat) -> Chat:
+        """A chat with what is said in it in words.
+
+        Raises:
+            InvalidInput: nothing is said in it, and nothing was written.
+            RoleMissing: nothing recognises speech here.
+        """
+        if not chat.spoken:
+            return chat
+        hearing = needed(self._hearing, "hearing", chat.spoken[0].place)
+        texts = [
+            (await heard(hearing, decoded(sound.data, sound.place), "", sound.place)).text for sound in chat.spoken
+        ]
+        words = " ".join(filter(None, texts))
+        question = "\n".join(filter(None, (chat.question.question, words)))
+        if not question:
+            raise InvalidInput(chat.spoken[0].place, "no words are heard in it")
+        return replace(chat, question=replace(chat.question, question=question), spoken=(), heard=words)
 
 
 class _Sending:
@@ -131,34 +147,15 @@ class _Sending:
 
     async def problem(self, error: QuizglassError, places: Mapping[str, str]) -> None:
         """Say what went wrong, in a stream that has begun as its last event."""
-        content = {"error": _error(error, places)}
-        if self.begun:
-            await self.piece(content)
-            await self._send({"type": "http.response.body", "body": b""})
+        if not self.begun:
+            await respond_problem(self._send, error, places)
             return
-        missing = content["error"]["code"] == "model_not_found"
-        status = 404 if missing else http_status(error)
-        wait = error.retry_after_s
-        if wait is None and status == HTTPStatus.SERVICE_UNAVAILABLE:
-            wait = _USUAL_WAIT_S
-        headers = [] if wait is None else [(b"retry-after", str(math.ceil(wait)).encode())]
-        await respond_json(self._send, status, content, headers)
+        await self.piece(problem(error, places))
+        await self._send({"type": "http.response.body", "body": b""})
 
 
 def _event(content: Mapping[str, Any]) -> bytes:
     return f"data: {json.dumps(content, ensure_ascii=False)}\n\n".encode()
-
-
-def _error(error: QuizglassError, places: Mapping[str, str]) -> dict[str, Any]:
-    """An error in OpenAI's form; its `param` is a place in the body."""
-    message, param, code, status = error.message, None, error.code.lower(), http_status(error)
-    if isinstance(error, InvalidInput):
-        param = places.get(error.field, error.field)
-        message = f"{param}: {error.description}"
-        code = "model_not_found" if error.field == "policy" else code
-    server = status >= HTTPStatus.INTERNAL_SERVER_ERROR
-    kind = _KINDS.get(HTTPStatus(status), "server_error" if server else "invalid_request_error")
-    return {"message": message, "type": kind, "param": param, "code": code}
 
 
 def _says(content: Mapping[str, Any]) -> Any:

@@ -172,6 +172,7 @@ class Completion:
             "abstain_reason": done.abstain_reason or None,
             "skipped": [{"step": each.step, "reason": each.reason} for each in done.skipped],
             "ignored": list(self._chat.ignored),
+            **({"heard": self._chat.heard} if self._chat.heard else {}),
         }
 
     def _checked(self) -> dict[str, Any] | None:

@@ -80,6 +80,16 @@ class _Body(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class ChatSound:
+    """Speech of a question."""
+
+    data: str
+    """A WAV file in base64."""
+    place: str
+    """Where in the body it is."""
+
+
+@dataclass(frozen=True, slots=True)
 class Chat:
     """What a body asks."""
 
@@ -96,6 +106,10 @@ class Chat:
     """Where in the body a field of the question came from."""
     answer_grammar: str = ""
     """Grammar of the answers that the schema allows, once it was worked out."""
+    spoken: tuple[ChatSound, ...] = ()
+    """Speech of the question, until it was heard."""
+    heard: str = ""
+    """What was heard in it."""
 
 
 def read_chat(body: bytes, most_history: int, pictures: PictureCache) -> Chat:
@@ -135,6 +149,7 @@ def read_chat(body: bytes, most_history: int, pictures: PictureCache) -> Chat:
         told.stream_options is not None and told.stream_options.include_usage,
         (*ignored, *dialogue.ignored),
         places,
+        spoken=dialogue.spoken(),
     )
 
 
@@ -189,6 +204,8 @@ class _Dialogue:
     _picture: tuple[str, str] | None = None
     """URL of the latest picture, and its place."""
     _asked: list[str] = field(default_factory=list)
+    _spoken: list[ChatSound] = field(default_factory=list)
+    """Speech of the latest question."""
     _place: str = ""
     _places: list[tuple[str, str]] = field(default_factory=list)
     """Where question and answer of each exchange came from."""
@@ -221,7 +238,11 @@ class _Dialogue:
         """
         if not self._asked:
             raise InvalidInput("messages", "the last message has to be the user's")
-        return "\n".join(self._asked), self._place
+        return "\n".join(filter(None, self._asked)), self._place
+
+    def spoken(self) -> tuple[ChatSound, ...]:
+        """The speech that belongs to the question."""
+        return tuple(self._spoken)
 
     def pictured(self, pictures: PictureCache) -> ChatPicture | None:
         """The picture that the question is about, if there is one.
@@ -248,9 +269,12 @@ class _Dialogue:
         if not self._asked:
             self.ignored.append(f"{place} (assistant, before any question)")
             return
-        self.exchanges.append(Exchange("\n".join(self._asked), answer))
-        self._places.append((self._place, f"{place}.content"))
-        self._asked = []
+        asked = "\n".join(filter(None, self._asked))
+        if asked or not self._spoken:
+            self.exchanges.append(Exchange(asked, answer))
+            self._places.append((self._place, f"{place}.content"))
+        self.ignored += [sound.place for sound in self._spoken]  # it was heard when it was asked
+        self._asked, self._spoken = [], []
 
     def _read(self, content: Any, place: str, *, pictures: bool = True) -> str:
         """The text of a message; its picture becomes the dialogue's."""
@@ -274,6 +298,10 @@ class _Dialogue:
                     check_picture_url(*self._picture)
                     if more.get("detail") not in (None, "auto"):
                         self.ignored.append(f"{here}.image_url.detail")
+                case {"type": "input_audio", "input_audio": {"data": str(data), **more}} if pictures:
+                    if more.get("format") != "wav":
+                        raise InvalidInput(f"{here}.input_audio.format", "has to be wav, the only kind that is taken")
+                    self._spoken.append(ChatSound(data, f"{here}.input_audio.data"))
                 case _:
                     told = f"a part of type {str(part.get('type'))[:40]!r} is not taken here, or is not whole"
                     raise InvalidInput(here, told)

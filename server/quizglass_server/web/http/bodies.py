@@ -6,10 +6,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 
 from quizglass_server.scheduling.clients import current_client
 from quizglass_server.scheduling.memory import trim_soon
-from quizglass_server.web.http.asgi import Headers, Message, Receive
+from quizglass_server.web.http.asgi import Headers, Message, Receive, Scope, body_of, header
 
 _TRIM_BYTES, _TRIM_AFTER_S = 64 * 1024 * 1024, 5.0
 
@@ -155,3 +156,16 @@ class Body:
 
 def _too_much() -> TurnedAway:
     return TurnedAway(503, "too much is coming in at once; try again later")
+
+
+async def uncompressed(scope: Scope, receive: Receive) -> bytes:
+    """The whole body of a request.
+
+    Raises:
+        TurnedAway: it is compressed, so that its size says nothing of what comes out of it.
+        Gone: it will never be whole.
+    """
+    if (encoding := header(scope, b"content-encoding")) not in (None, "identity"):
+        told = f"a body with the content encoding {encoding[:40]!r} is not taken; send it as it is"
+        raise TurnedAway(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, told, ((b"accept-encoding", b"identity"),))
+    return await body_of(receive)

@@ -14,12 +14,22 @@ from contextlib import suppress
 from pathlib import Path
 
 _PREFIX = "quizglass-llama-"
+_MEMORY = Path("/dev/shm")  # noqa: S108 - what is made there is this user's alone
+"""Where Linux keeps files in memory."""
 
 
-def new_folder() -> tuple[Path, int]:
-    """A folder, and the descriptor that locks it until it is closed. Raises OSError."""
+def new_folder(*, in_memory: bool = False) -> tuple[Path, int]:
+    """A folder, and the descriptor that locks it until it is closed.
+
+    Args:
+        in_memory: whether its files are to be on no disk, where the system has such a place.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    place = _MEMORY if in_memory and os.access(_MEMORY, os.W_OK | os.X_OK) else None
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
         lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -31,7 +41,7 @@ def new_folder() -> tuple[Path, int]:
 
 def sweep() -> None:
     """Remove folders of this user's whose server is gone."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    for folder in (*Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"), *_MEMORY.glob(f"{_PREFIX}*")):
         with suppress(OSError):
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():
                 continue
