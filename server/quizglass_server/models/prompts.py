@@ -31,6 +31,8 @@ _SLOT = re.compile(f"( ?){_OPEN}(\\d+){_CLOSE}")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ue000-\uf8ff]")
 GENERAL_PROMPTS = Path(__file__).parents[1] / "prompts"
 """Folder of templates for general models, in ChatML: one for every task of every policy, named as the task."""
+_SHORT = 400
+"""Characters of data that is encoded sooner than Python's lock could be handed over and got back."""
 MOST_ENTRIES = 6
 """Most entries whose pictures one prompt shows beside the wearer's (CogPlanner shows three to six)."""
 _PICTURES = frozenset({"image", "images"})
@@ -292,9 +294,14 @@ class PromptTokenizer:
             elif segment.kind is SegmentKind.TEXT:
                 ids.extend(self._text_ids(segment.text))
             else:
-                # The way for batches lets other threads have Python's lock meanwhile.
-                ids.extend(self._quoted.encode_batch_fast([segment.text], add_special_tokens=False)[0].ids)
+                ids.extend(self._data_ids(segment.text))
         return ids
+
+    def _data_ids(self, text: str) -> Sequence[int]:
+        if len(text) <= _SHORT:
+            return list(self._quoted.encode(text, add_special_tokens=False).ids)
+        # The way for batches lets other threads have Python's lock meanwhile.
+        return list(self._quoted.encode_batch_fast([text], add_special_tokens=False)[0].ids)
 
     def _encode_text(self, text: str) -> tuple[int, ...]:
         return tuple(self._trusted.encode(text, add_special_tokens=False).ids)

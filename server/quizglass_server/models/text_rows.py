@@ -14,6 +14,9 @@ from quizglass_server.engines.onnx.providers import InputRange
 from quizglass_server.errors import BundleError
 from quizglass_server.models.batching import MAX_BATCH
 
+_SHORT = 400
+"""Characters of a text that is encoded sooner than Python's lock could be handed over and got back, which the way for
+batches does."""
 TYPES = "token_type_ids"
 """The input that BERT has and most others lack."""
 
@@ -51,7 +54,11 @@ class TextTokenizer:
 
     def rows(self, texts: Sequence[str | tuple[str, str]]) -> list[TextRow]:
         """One row a text or pair; what is too long is cut at its end, of a pair the longer text first."""
-        return [TextRow(encoding.ids, encoding.type_ids) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
+        if len(texts) == 1 and isinstance(text := texts[0], str) and len(text) <= _SHORT:
+            encodings = [self._tokenizer.encode(text)]
+        else:
+            encodings = self._tokenizer.encode_batch_fast(list(texts))
+        return [TextRow(encoding.ids, encoding.type_ids) for encoding in encodings]
 
 
 class TokenCounter:

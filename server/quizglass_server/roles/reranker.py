@@ -25,6 +25,8 @@ from quizglass_server.models.scorers import TextScorer, scorer_prompt
 from quizglass_server.models.shared_prompts import PartResult, PromptPart, SharingScorer, before_data
 from quizglass_server.models.text_rows import TextRow, TextTokenizer, padded, text_ranges
 
+_FEW = 3
+"""Passages for which one run more would take longer than the beginning that it spares them."""
 RELEVANT = "yes"
 """The label for a passage that answers the query."""
 
@@ -109,11 +111,14 @@ class OnnxReranker:
     async def score(self, query: str, passages: Sequence[str]) -> list[float]:
         """Probability of "yes" for each passage, in order; a long passage is cut at its end.
 
-        What the prompts begin with, up to the passage, is run once. The rows are tokenised meanwhile, in two halves:
-        the first runs while the second is tokenised.
+        A few run as they are, together. Of more, what the prompts begin with, up to the passage, is run once; the rows
+        are tokenised meanwhile, in two halves: the first runs while the second is tokenised.
         """
         if not passages:
             return []
+        if len(passages) <= _FEW:
+            whole = partial(self._whole, query, passages)
+            return self._relevance(await self._scorer.batcher.run(whole))
         beginning: list[int] = []
         first = self._scorer.batcher.submit(lambda: self._first(query, passages[0], beginning))
         middle = (len(passages) + 1) // 2
@@ -132,6 +137,9 @@ class OnnxReranker:
             for future in futures:
                 future.cancel()
         return self._relevance(results)
+
+    def _whole(self, query: str, passages: Sequence[str]) -> list[PromptPart]:
+        return [PromptPart(ids) for ids in self._encoded(query, passages)]
 
     def _relevance(self, results: Sequence[PartResult]) -> list[float]:
         probabilities = self._spec.probabilities(np.stack([result.logits for result in results]), self._scorer.name)

@@ -31,8 +31,9 @@ _HELD_SHARE = 4
 """One quarter of the total, at most, waits to be admitted though it is taken already, as by messages that have come."""
 _TRIM_BYTES, _TRIM_EVERY_S = 64 * _MIB, 2.0
 """How much must have been given back, and how often at most the allocator is asked to give it to the system."""
-_MMAP_THRESHOLD, _LARGE_BLOCK = -3, _MIB
-"""M_MMAP_THRESHOLD of mallopt(3), and its value in bytes."""
+_MMAP_THRESHOLD, _LARGE_BLOCK = -3, 16 * _MIB
+"""M_MMAP_THRESHOLD of mallopt(3), and its value in bytes: the pictures and tensors of every turn are smaller, and would
+cost a page fault for each of their pages if they came from the system anew."""
 ELBOW_BYTES = 24 * _MIB
 """Address space that a turn may need beside what is admitted: stacks of threads, the engines' own scratch."""
 
