@@ -212,6 +212,10 @@ class GivenGenerator:
         """As the generator does."""
         await self._generator.prepare(picture, known)
 
+    async def read_ahead(self, request: GenerationRequest) -> None:
+        """As the generator does."""
+        await self._generator.read_ahead(request)
+
     async def choose(self, request: GenerationRequest, labels: Sequence[str]) -> list[float]:
         """The record's label, after the generator chose a letter."""
         label = self.decision(request.task, request.values)

@@ -79,6 +79,7 @@ class ScriptedTools:
         tags: what a classifier says of the picture.
         unsure: texts whose tokens are not certain.
         guessed: texts that are not remembered surely.
+        words: whether the picture has printed words that were left unread.
         scripts: by task, one value a call.
     """
 
@@ -98,6 +99,7 @@ class ScriptedTools:
         searches_text: bool = True,
         named: tuple[str, ...] = (),
         tags: tuple[str, ...] = (),
+        words: bool = False,
         **scripts: Scripts,
     ) -> None:
         self.reads_entries = reads_entries
@@ -105,6 +107,7 @@ class ScriptedTools:
         self.searches_text = searches_text
         self.named = named
         self._tags = tags
+        self._words = words
         self._pictures, self._texts = pictures, texts
         self._found, self._question = found, question
         self._fitting = rounds
@@ -211,6 +214,16 @@ class ScriptedTools:
 
     async def tags(self) -> tuple[str, ...]:
         return self._tags
+
+    async def read_words(self) -> bool:
+        if not self._words:
+            return False
+        self._words = False
+        await self._next("read_words", "", self.start(), {})
+        return True
+
+    def expect_answer(self, state: State) -> None:
+        """Nothing is read ahead."""
 
     async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
         name = _limited([entry.title for entry in entries], limit)

@@ -163,6 +163,9 @@ class Models(table.Models):
         self.prepared_with = known
         await self._enter("prepare", picture.sha256)
 
+    async def read_ahead(self, request: GenerationRequest) -> None:
+        await self._enter("read ahead", request)
+
     async def forget(self) -> None:
         await self._enter("forget", None)
 

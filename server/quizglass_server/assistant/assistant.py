@@ -249,7 +249,8 @@ class Assistant:
     async def _answered(
         self, turn: Turn, intent: Intent, policy: Policy, runner: StepRunner, journal: Journal
     ) -> Draft:
-        async with Toolbox(turn, runner, self._resources, journal, (ANSWER, *policy.tasks)) as tools:
+        tasks, later = (ANSWER, *policy.tasks), getattr(policy, "words_later", False)
+        async with Toolbox(turn, runner, self._resources, journal, tasks, words_later=later) as tools:
             direct = await answer_by_entry(intent, tools) if IMAGE_ENCODER.name in policy.needs else None
             return await tools.settled(direct or await tools.judge(await policy.answer(tools)))
 

@@ -8,12 +8,13 @@ Most questions take one lookup or two, which a planner chooses in one pass; roun
 a pass or two each. Here turns begin as the planning agent's. Once text was searched for, CogPlanner's decider says in
 one pass whether anything is missing. Where it says so, or the answer is "I don't know", rounds follow, from what the
 picture showed: a query that asks for three things at once has brought passages about all and none, and reformulating
-is easier without them.
+is easier without them. Printed words are read as the planning agent has them read.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from quizglass.values import Plan
 from quizglass_server.domain.state import Draft, State
@@ -34,6 +35,7 @@ class Adaptive:
     likes = liked(needs, "tagger")
     tasks = ("rewrite", "reformulate")
     ending = ("generate",)
+    words_later = True
 
     async def answer(self, tools: Tools) -> Draft:
         """Follow the plan, then go on in rounds while something is missing."""
@@ -46,12 +48,19 @@ class Adaptive:
         state = await look_up(plan, tools.start(), tools, further=True)
         looked_up = plan.searches_image or bool(state.seen) or tools.guessed(state.queries)
         searched = bool(state.queries)
+        if searched:
+            tools.expect_answer(state)  # most of the time nothing is missing
         missing = searched and await act(state, tools) is not Action.NONE
         if missing:
             state, searches = await _in_rounds(state, tools, looked_up=looked_up)
             looked_up, searched = searches.looked_up, searches.searched
         return await answer_or_look_again(
-            state, tools, looked_up=looked_up, searched=searched, then=None if missing else further
+            state,
+            tools,
+            looked_up=looked_up,
+            searched=searched,
+            then=None if missing else further,
+            anew=partial(self.answer, tools),
         )
 
 

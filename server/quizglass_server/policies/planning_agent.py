@@ -8,6 +8,9 @@ One decision per question, made by a fine-tuned vision-language model before any
     D (c4)  both       ─ image search ─ k_i ─ rewrite q, k_i ─ q_g
                           ─ text search ─ k_t ──────────────────────►  M(y | q, k_i, k_t)
 
+Printed words are read first only where the question may be about them. For any other they are read where nothing was
+recognised, or a name or the answer is a guess; where there are any, it goes on, or begins anew, with them.
+
 Under A, B and C "I don't know" is not told: what the plan left out is looked up first, and the question answered again.
 So it is under A and B where the answer is less sure than the bundle asks of what is told from memory. And C becomes D
 where the name in q_g, which is from memory then, is less sure than that.
@@ -16,6 +19,7 @@ where the name in q_g, which is from memory then, is less sure than that.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from quizglass.values import Plan
 from quizglass_server.domain.state import Draft, State
@@ -56,6 +60,7 @@ class PlanningAgent:
         self.needs = (*(("planner",) if tuned else ()), "generator", *SEARCHES)
         self.likes = liked(self.needs, "tagger")
         self.tasks = (*(() if tuned else (by,)), "rewrite", *tasks)
+        self.words_later = answerer is None
 
     async def answer(self, tools: Tools) -> Draft:
         """Decide, then follow the plan."""
@@ -67,7 +72,9 @@ class PlanningAgent:
             return await tools.answer(state)
         searched = bool(state.queries)
         looked_up = plan.searches_image or bool(state.seen) or tools.guessed(state.queries)
-        return await answer_or_look_again(state, tools, looked_up=looked_up, searched=searched)
+        return await answer_or_look_again(
+            state, tools, looked_up=looked_up, searched=searched, anew=partial(self.answer, tools)
+        )
 
 
 async def look_up(plan: Plan, state: State, tools: Tools, *, further: bool = False) -> State:
@@ -84,6 +91,8 @@ async def look_up(plan: Plan, state: State, tools: Tools, *, further: bool = Fal
     searches_text = plan.searches_text
     if plan.searches_image:
         state = state.having(await tools.search_image())
+        if not state.seen:
+            await tools.read_words()
         searches_text = searches_text or (further and not state.seen and bool(await tools.tags()))
     elif searches_text and further:
         return await by_known_name(state, tools)

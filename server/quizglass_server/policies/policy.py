@@ -27,7 +27,11 @@ def liked(needs: Sequence[str], *more: str) -> tuple[str, ...]:
 
 
 class Policy(Protocol):
-    """A published system that runs a turn with the verbs of `Tools`."""
+    """A published system that runs a turn with the verbs of `Tools`.
+
+    One with a true attribute `words_later` has the picture's printed words read first only where the question may be
+    about them, and asks for them itself elsewhere (`Tools.read_words`).
+    """
 
     @property
     def name(self) -> str:

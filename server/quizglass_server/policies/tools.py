@@ -105,6 +105,10 @@ class Tools(Protocol):
         """
         ...
 
+    def expect_answer(self, state: State) -> None:
+        """Say what the answer is likely to be written from: its prompt is read beside what is done meanwhile."""
+        ...
+
     async def answer(self, state: State, task: str = "answer", **also: Note) -> Draft:
         """Complete such a prompt and stream it to the wearer as the answer, at most until the budget ends.
 
@@ -162,6 +166,15 @@ class Tools(Protocol):
         """What the tagger says that the picture may show, likeliest first.
 
         None where the bundle has no tagger, or no label is likely enough.
+        """
+        ...
+
+    async def read_words(self) -> bool:
+        """Read the picture's printed words, where they were left unread: of a policy whose `words_later` is true, asked
+        what does not seem to be about words.
+
+        Returns:
+            Whether there are any, which prompts show from now on; false where they were read before.
         """
         ...
 

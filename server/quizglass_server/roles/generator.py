@@ -131,6 +131,10 @@ class Generator(Protocol):
         """
         ...
 
+    async def read_ahead(self, request: GenerationRequest) -> None:
+        """Read a prompt that is likely to be completed soon, behind all other work; cancelling drops it."""
+        ...
+
     async def forget(self) -> None:
         """Keep nothing of the prompts and pictures so far, whoever's they were, in memory or in files."""
         ...
@@ -392,6 +396,15 @@ class LlamaGenerator:
                 await client.prefill(prompt[:length], BACKGROUND)
         except (QuizglassError, PromptError) as error:
             logger.debug("a picture could not be prepared: %s", error)
+
+    async def read_ahead(self, request: GenerationRequest) -> None:
+        """Bring a whole prompt into the engine; cancelling drops it. Work for a guess, as `prepare`."""
+        try:
+            prompt = await self._prompt(request)
+            client = await self._process.client()
+            await client.prefill(prompt, BACKGROUND)
+        except (QuizglassError, PromptError) as error:
+            logger.debug("a prompt could not be read ahead: %s", error)
 
     async def forget(self) -> None:
         """Keep nothing of the prompts and pictures so far, in memory or in files. Raises EngineFailed."""

@@ -10,6 +10,8 @@ from quizglass_server.models.prompts import clean
 from quizglass_server.roles.domain_router import DomainRouter
 from quizglass_server.roles.reader import Reader
 from quizglass_server.roles.tagger import Tagger
+from quizglass_server.steps.language.appearance import asks_looks
+from quizglass_server.steps.language.phrases import asks_by_its_names
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import texts, weighed
 
@@ -20,6 +22,32 @@ _READING = re.compile(
     r"|sign|label|caption|handwriting)\b",
     re.IGNORECASE,
 )
+
+
+_WRITTEN = re.compile(
+    r"\b(?:price|prices|cost|costs|how much|pay|paid|fare|discount|sale"
+    r"|opens?|opening|closes?|closing|hours|until when|timetable|depart\w*|arriv\w*|delayed"
+    r"|phone|telephone|number plate|licen[sc]e plate|plate|e-?mail|website|web site|url|address|code|password"
+    r"|brand|author|titles?|published|publisher|newspaper|headline|chapter|page"
+    r"|platform|gate|stop|station|street|road|exit|route|line|bus|tram|flight|destination|direction|directions|way to"
+    r"|speed limit|allowed|forbidden|prohibited|permitted|warning|warns?"
+    r"|ingredients?|contains?|calories|allergens?|gluten|sugar|dose|dosage|expir\w*|best before|use by"
+    r"|menu|dishes|soup of the day|screen|display|message|error|note|notice|poster|receipt|ticket|bill|form|button"
+    r"|translate|translation|language|mean|means|called|slogan|motto|quote|dedicated)\b",
+    re.IGNORECASE,
+)
+"""What is asked about that tends to stand on signs, labels, screens, spines and papers."""
+
+
+def may_ask_for_words(question: str) -> bool:
+    """Whether printed words may matter to a question, so that they are looked for before it is answered."""
+    return asks_to_read(question) or _WRITTEN.search(question) is not None
+
+
+def words_may_tell(question: str) -> bool:
+    """Whether printed words may tell what a question wants that does not ask for them, where the picture is not looked
+    up: not of looks, nor of what it names itself."""
+    return not (asks_looks(question) or asks_by_its_names(question))
 
 
 def asks_to_read(question: str) -> bool:

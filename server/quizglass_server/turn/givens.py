@@ -12,7 +12,7 @@ from quizglass_server.domain.turns import Evidence, Picture, Turn
 from quizglass_server.models.prompts import Value
 from quizglass_server.roles.tagger import TAGGER
 from quizglass_server.steps.prompt_values import prompt_values
-from quizglass_server.steps.read import asks_to_read, domain_of, find_words, read_words, tags_of
+from quizglass_server.steps.read import asks_to_read, domain_of, find_words, may_ask_for_words, read_words, tags_of
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.resources import Resources, WordsRead, once
 from quizglass_server.turn.runner import StepRunner
@@ -31,10 +31,18 @@ class Givens:
         resources: has the words and tags of pictures seen before, and what fills roles.
         journal: takes the words as evidence.
         while_reading: called when words begin to be read, which takes a while.
+        words_later: whether words are left unread until `read`, unless they are known or asked about.
     """
 
     def __init__(
-        self, turn: Turn, runner: StepRunner, resources: Resources, journal: Journal, while_reading: Callable[[], None]
+        self,
+        turn: Turn,
+        runner: StepRunner,
+        resources: Resources,
+        journal: Journal,
+        while_reading: Callable[[], None],
+        *,
+        words_later: bool = False,
     ) -> None:
         self._turn = turn
         self._runner = runner
@@ -43,8 +51,10 @@ class Givens:
         self._while_reading = while_reading
         self._asked_to_read = asks_to_read(turn.question)
         self._judged = asyncio.Event()
-        self._words = runner.begin(self._read())
-        self._words.add_done_callback(lambda _: self._judged.set())
+        self._words: asyncio.Task[str] | None = None
+        known = turn.picture is not None and resources.words.get(turn.picture.key) is not None
+        if known or not words_later or may_ask_for_words(turn.question):
+            self._reading()
         self._routed = turn.picture is not None and resources.filling(domain_of.role) is not None
         self._domain: asyncio.Task[str] | None = None
         self._tags: asyncio.Task[tuple[str, ...]] | None = None
@@ -71,7 +81,7 @@ class Givens:
         picture = self._turn.picture
         if picture is None or self._asked_to_read or self._resources.filling(find_words.role) is None:
             return None
-        if self._words.done() or self._resources.words.get(picture.key) is not None:
+        if self._words is None or self._words.done() or self._resources.words.get(picture.key) is not None:
             return None
         naming, tagging = self._naming(state, names), self._tagging(names)
         return prompt_values(self._turn, "", await _given(naming, ""), state, also, await _given(tagging, ()))
@@ -91,13 +101,17 @@ class Givens:
             self._tags = self._runner.begin(self._tag())
         return self._tags
 
+    def routes(self, names: Container[str]) -> bool:
+        """Whether a prompt that names these values shows the question's domain."""
+        return self._routed and "domain" in names
+
     def _tagging(self, names: Container[str]) -> asyncio.Task[tuple[str, ...]] | None:
         """The task that finds the tags, if the prompt shows them."""
         return self.begin_tagging() if TAGS in names else None
 
     def _naming(self, state: State, names: Container[str]) -> asyncio.Task[str] | None:
         """The task that finds the domain; None where no prompt shows it, or the policy has said it."""
-        if not self._routed or "domain" not in names or "domain" in state.notes:
+        if not self.routes(names) or "domain" in state.notes:
             return None
         self._domain = self._domain or self._runner.begin(self._name_domain())
         return self._domain
@@ -105,16 +119,38 @@ class Givens:
     async def ahead(self) -> dict[str, Value]:
         """Values of prompts that are the same for every question, but for one about printed words."""
         tags = list(await self.tags()) if self.shows_tags else []
-        known: dict[str, Value] = {"words": await self.words(), "tags": tags}
+        known: dict[str, Value] = {"words": await self.read(), "tags": tags}
         return known if self._routed else {**known, "domain": ""}
 
     async def words(self) -> str:
-        """Words in the picture, once they are read; empty when there are none or they could not be read."""
-        return await asyncio.shield(self._words)
+        """Words in the picture, once they are read; empty when there are none, or they are not to be read so far."""
+        return "" if self._words is None else await asyncio.shield(self._words)
+
+    async def read(self) -> str:
+        """The same, read now if they were not so far."""
+        return await asyncio.shield(self._reading())
+
+    @property
+    def unread(self) -> bool:
+        """Whether words are left unread so far."""
+        return self._words is None
+
+    @property
+    def reads(self) -> bool:
+        """Whether words are being read."""
+        return self._words is not None and not self._words.done()
 
     async def judged(self) -> None:
         """Wait until it is known whether words are read, which they may be from then on."""
-        await self._judged.wait()
+        if self._words is not None:
+            await self._judged.wait()
+
+    def _reading(self) -> asyncio.Task[str]:
+        """The task that reads."""
+        if self._words is None:
+            self._words = self._runner.begin(self._read())
+            self._words.add_done_callback(lambda _: self._judged.set())
+        return self._words
 
     async def tags(self) -> tuple[str, ...]:
         """What the picture is likely to show, likeliest first; none where nothing is likely."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,6 +37,7 @@ from quizglass_server.steps.lookup.matching import evidence_odds
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.qualifiers import whole_sentence
 from quizglass_server.steps.quoting import chosen, compare, joined, may_answer, rested_on, sentences_of, weigh
+from quizglass_server.steps.read import words_may_tell
 from quizglass_server.steps.verify import Support, judged, verify
 from quizglass_server.turn.branches import in_branches, in_rounds
 from quizglass_server.turn.givens import TAGS, Givens
@@ -71,6 +73,7 @@ class Toolbox:
         resources: what turns share.
         journal: takes events, evidence and skipped steps.
         tasks: what the policy may have the generator write.
+        words_later: whether printed words are left unread until `read_words`, unless the question may be about them.
     """
 
     def __init__(
@@ -80,6 +83,8 @@ class Toolbox:
         resources: Resources,
         journal: Journal,
         tasks: Sequence[str] = (ANSWER, REWRITE),
+        *,
+        words_later: bool = False,
     ) -> None:
         self._turn = turn
         self._runner = runner
@@ -88,9 +93,10 @@ class Toolbox:
         self._tasks = tasks
         self._lookups = Lookups(turn, runner, resources, journal, self._look)
         self._looks_ahead = False
+        self._reading_ahead: asyncio.Task[None] | None = None
         self._verified = False
         self._last_round = 0
-        self._givens = Givens(turn, runner, resources, journal, self._while_reading)
+        self._givens = Givens(turn, runner, resources, journal, self._while_reading, words_later=words_later)
         self._requests = Requests(turn, resources.models[GENERATOR], self._givens, self._lookups)
         self._rewriting = Rewriting(turn.question, runner, self._requests, resources.tuning)
 
@@ -139,6 +145,19 @@ class Toolbox:
         """Choose one of a closed set, by the decider of that name or else by the generator's prompt."""
         self._look_ahead()
         self._verified = self._verified or by == VERIFIER
+        label, weighed, decided_by = await self._decided(labels, state, by, also)
+        if label is Plan.NONE or label is Plan.TEXT:
+            words = self._givens.unread and words_may_tell(self._turn.question)
+            if words and await self.read_words():
+                label, weighed, decided_by = await self._decided(labels, state, by, also)
+        label, decided_by = (otherwise, "fixed") if label is None else (label, decided_by)
+        self._tell_decision(by, label, decided_by, weighed)
+        return label
+
+    async def _decided(
+        self, labels: type[Label], state: State, by: str, also: Mapping[str, Note]
+    ) -> tuple[Label | None, Sequence[tuple[str, float]], str]:
+        """The label, None where there is no time to decide; what each was given, and what decided."""
         name = "plan" if labels is Plan else by
         decider = self._resources.models.deciders.get(by)
         if decider is None:
@@ -153,22 +172,20 @@ class Toolbox:
                 return self._runner.run_on(decider, step, shown, values, labels)
 
             weighed = await self._weighed(decider, ask, state, also)
-        label, decided_by = otherwise, "fixed"
-        if weighed is not None:
-            tuning = self._resources.tuning
-            matched = 0.0
-            if by == VERIFIER:
-                evidence = (*state.seen, *state.found)
-                matched = evidence_odds(state.question, evidence, self._journal.evidence, tuning)
-            chosen = selected(weighed) if by in SELECTING else likeliest(weighed, tuning, _p_min(also), matched)
-            label = labels(planned(weighed, tuning.none_accept) if labels is Plan else chosen)
-            decided_by = "prompt" if decider is None else by
-        self._tell_decision(by, label, decided_by, weighed or ())
-        return label
+        if weighed is None:
+            return None, (), ""
+        tuning, matched = self._resources.tuning, 0.0
+        if by == VERIFIER:
+            evidence = (*state.seen, *state.found)
+            matched = evidence_odds(state.question, evidence, self._journal.evidence, tuning)
+        chosen = selected(weighed) if by in SELECTING else likeliest(weighed, tuning, _p_min(also), matched)
+        label = labels(planned(weighed, tuning.none_accept) if labels is Plan else chosen)
+        return label, weighed, "prompt" if decider is None else by
 
     async def write(self, task: str, state: State, **also: Note) -> Draft:
         """Complete a prompt, telling nobody; empty when there is no time for it."""
         self._look_ahead()
+        self._expect_other(task)
         answers = task in ANSWERS
         request = await self._requests.to(task, state, also, answers=answers)
         return replace(await self._written(request, answers=answers), shown=state.shown)
@@ -221,6 +238,7 @@ class Toolbox:
 
     async def _listed(self, task: str, state: State, also: Mapping[str, Note]) -> list[str] | None:
         """The lines of a completion, told as they are; None when there is no time for it."""
+        self._expect_other(task)
         request = replace(await self._requests.to(task, state, also), constraint=LIST)
         draft = await self._runner.run(write.named(task), request)
         if draft is None:
@@ -370,6 +388,10 @@ class Toolbox:
     async def tags(self) -> tuple[str, ...]:
         """What a classifier says that the picture may show; none without one."""
         return await self._givens.tags()
+
+    async def read_words(self) -> bool:
+        """Read the picture's printed words where they were left unread; whether there are any."""
+        return self._givens.unread and bool(await self._givens.read())
 
     async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
         """What entries that were found by picture tell of a query; the generator is to be shown all of it."""
@@ -523,8 +545,29 @@ class Toolbox:
             self._runner.begin(self._prepare(generator, self._turn.picture))
 
     async def _prepare(self, generator: Generator, picture: Picture) -> None:
+        """Have the generator read the picture, and the question behind it where no words may come between them, nor a
+        domain that is not found out for other prompts."""
         await self._givens.judged()
-        await generator.prepare(picture)
+        if self._givens.reads or self._givens.routes(self._requests.names(ANSWER)):
+            await generator.prepare(picture)
+        else:
+            await self._read_ahead(generator, self.start())
+
+    def expect_answer(self, state: State) -> None:
+        """Have the generator read the answer's prompt beside what is done meanwhile, when it has nothing else to do."""
+        generator = self._resources.models[GENERATOR]
+        if generator is not None:
+            self._reading_ahead = self._runner.begin(self._read_ahead(generator, state))
+
+    async def _read_ahead(self, generator: Generator, state: State) -> None:
+        request = await self._requests.to(ANSWER, state, {}, answers=True)
+        if self._untold(request) is None:
+            await generator.read_ahead(request)
+
+    def _expect_other(self, task: str) -> None:
+        """What was expected is not what follows."""
+        if task != ANSWER and self._reading_ahead is not None:
+            self._reading_ahead.cancel()
 
     def _while_reading(self) -> None:
         if self._looks_ahead:

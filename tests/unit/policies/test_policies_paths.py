@@ -213,7 +213,8 @@ async def test_an_expensive_embedding_waits_for_the_plan() -> None:
 async def test_the_generator_looks_at_the_picture_while_the_plan_is_made(policy: str) -> None:
     world = World()
     await world.ask(policy=policy)
-    assert world.models.calls.of("prepare") == [picture().sha256]
+    (ahead,) = world.models.calls.of("read ahead")
+    assert [shown.sha256 for shown in ahead.pictures] == [picture().sha256]
     assert len(world.models.calls.of("answer")) == 1
 
 
@@ -230,28 +231,28 @@ async def test_the_generator_looks_at_the_picture_while_that_is_looked_up(policy
     world = World()
     await world.ask(policy=policy)
     roles = [role for role, _ in world.models.calls.made]
-    assert roles.count("prepare") == 1
-    assert roles.index("prepare") < roles.index("answer")
+    assert roles.count("read ahead") == 1
+    assert roles.index("read ahead") < roles.index("answer")
 
 
 @pytest.mark.parametrize("policy", ["none", "text"])
 async def test_a_policy_that_asks_the_generator_first_has_nothing_to_prepare(policy: str) -> None:
     world = World()
     await world.ask(policy=policy)
-    assert world.models.calls.of("prepare") == []
+    assert world.models.calls.of("prepare") == world.models.calls.of("read ahead") == []
 
 
 async def test_without_a_picture_there_is_nothing_to_prepare() -> None:
     world = World()
     await world.ask(turn(shown=False))
-    assert world.models.calls.of("prepare") == []
+    assert world.models.calls.of("prepare") == world.models.calls.of("read ahead") == []
 
 
 async def test_preparing_holds_nothing_up_and_ends_with_the_turn() -> None:
     world = World()
-    world.models.before["prepare"] = asyncio.Event().wait
+    world.models.before["read ahead"] = asyncio.Event().wait
     assert done(await world.ask()).answer == "45 crowns"
-    assert world.models.cancelled == ["prepare"]
+    assert world.models.cancelled == ["read ahead"]
 
 
 async def test_several_views_are_embedded_in_one_batch_and_only_those_that_are_missing() -> None:

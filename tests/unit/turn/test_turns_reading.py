@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from quizglass.values import EvidenceFound, PlanMade, Region, StepEnded, TurnEvent
+from quizglass.values import EvidenceFound, Plan, PlanMade, Region, StepEnded, TurnEvent
 from quizglass_server.errors import EngineFailed
 from quizglass_server.scheduling.budget import Budget
-from quizglass_server.steps.read import asks_to_read
+from quizglass_server.steps.language.appearance import asks_looks
+from quizglass_server.steps.read import asks_to_read, words_may_tell
 from tests.support.turn_fakes import World, done, turn
 
 
@@ -194,7 +195,94 @@ async def test_the_generator_looks_at_the_picture_when_the_gate_is_through_with_
     world.models.before |= {"gate": judged.wait, "planner": asking}
     running = asyncio.create_task(world.ask(turn("How much does this cost?")))
     await asked.wait()
-    assert world.models.calls.of("prepare") == []
+    assert world.models.calls.of("read ahead") == []
     judged.set()
     await running
-    assert len(world.models.calls.of("prepare")) == 1
+    assert len(world.models.calls.of("read ahead")) == 1
+
+
+async def test_words_are_left_unread_where_a_question_is_not_about_them_and_the_answer_is_sure() -> None:
+    world = World()
+    world.models.lines = ["Velmora"]
+    world.models.decision = Plan.NONE
+    events = await world.ask(turn("Which shape is it?"))
+    assert not {"gate", "read"} & stages(events)
+    assert done(events).answer == "45 crowns"
+
+
+async def test_words_are_read_and_the_question_planned_anew_before_not_knowing_is_told() -> None:
+    world = World()
+    world.models.lines = ["Velmora"]
+    world.models.decision = Plan.NONE
+    world.models.answer = ["I don't know"]
+    events = await world.ask(turn("Which shape is it?"))
+    assert world.models.calls.of("planner") == ["", "Velmora"]
+    first, *later = world.models.calls.of("answer")
+    assert (first.values["words"], {request.values["words"] for request in later}) == ("", {"Velmora"})
+    assert sum(item.text == "Velmora" for event in events if isinstance(event, EvidenceFound) for item in event.items)
+
+
+async def test_words_are_read_where_nothing_is_recognised() -> None:
+    world = World()
+    world.models.lines = ["Velmora"]
+    world.resources.knowledge.entries.clear()
+    await world.ask(turn("Which shape is it?"))
+    assert [request.values["words"] for request in world.models.calls.of("rewrite")] == ["Velmora"]
+
+
+async def test_words_that_are_known_are_shown_whatever_is_asked() -> None:
+    world = World()
+    world.models.lines = ["Velmora"]
+    await world.ask(turn("What does the sign say?"))
+    await world.ask(turn("Which shape is it?"))
+    assert world.models.calls.of("planner") == ["Velmora", "Velmora"]
+
+
+@pytest.mark.parametrize("policy", ["both", "omnisearch"])
+async def test_a_policy_that_does_not_ask_for_words_has_them_read_at_once(policy: str) -> None:
+    world = World()
+    world.models.lines = ["Velmora"]
+    await world.ask(turn("Which shape is it?"), policy)
+    assert world.models.calls.of("reader")
+
+
+@pytest.mark.parametrize(
+    ("plan", "question", "read"),
+    [
+        (Plan.NONE, "Can I park here?", True),
+        (Plan.TEXT, "Which floor is the dentist on?", True),
+        (Plan.BOTH, "Who designed this?", False),  # it was recognised
+        (Plan.NONE, "What colour is it?", False),
+        (Plan.NONE, "How many things are there?", False),
+        (Plan.TEXT, "Who made the Velmora?", False),
+    ],
+)
+async def test_what_may_stand_in_the_picture_is_read_unless_that_is_looked_up(
+    plan: Plan, question: str, read: bool
+) -> None:
+    world = World()
+    world.models.lines, world.models.decision = ["Velmora"], plan
+    events = await world.ask(turn(question))
+    assert ("read" in stages(events)) is read
+    assert world.models.calls.of("planner") == (["", "Velmora"] if read else [""])
+    assert sum(isinstance(event, PlanMade) for event in events) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "looks"),
+    [
+        ("What colour is the sign?", True),
+        ("How many people are there?", True),
+        ("What is on the left?", True),
+        ("What kind of animal is this?", True),
+        ("Is it left, right or in the middle?", True),
+        ("What is the man holding?", True),
+        ("How many calories are in it?", False),
+        ("Where is the exit?", False),
+        ("Which animals have to stay outside?", False),
+        ("What is this?", False),
+    ],
+)
+def test_questions_about_looks_are_told_from_those_that_words_may_tell(question: str, looks: bool) -> None:
+    assert asks_looks(question) is looks
+    assert words_may_tell(question) is not looks

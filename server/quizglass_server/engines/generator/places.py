@@ -2,8 +2,8 @@
 
 llama-server itself takes requests in the order in which they come. Here a turn waits for a slot behind those that are
 ahead or due earlier, and work for a guess until no turn is being served; what could not be answered in time is refused
-before it is sent. A request gets the slot that holds the beginning of its prompt, and else the one that was used least
-recently, so that what is kept of other pictures stays.
+before it is sent. A request gets the slot that holds the beginning of its prompt, also one where a guess has it read
+right now, and else the one that was used least recently, so that what is kept of other pictures stays.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
 from itertools import count
 from math import inf
+from operator import itemgetter
 from time import monotonic
 
 from quizglass_server.engines.generator.prompt import Part, PicturePart, TextPart, Urgency
@@ -58,6 +58,9 @@ class Slot:
         return length
 
 
+_Order = tuple[bool, bool, float, int]
+
+
 @dataclass(slots=True)
 class _Waiting:
     prompt: Sequence[Part]
@@ -76,7 +79,7 @@ class ServerPlaces:
     def __init__(self, slots: int, queue: int) -> None:
         self.slots = tuple(Slot(number) for number in range(slots))
         self._queue = queue
-        self._waiting: list[tuple[tuple[bool, bool, float, int], _Waiting]] = []
+        self._waiting: list[tuple[_Order, _Waiting]] = []
         self._numbers = count(1)
         self._usual_s = 0.0
 
@@ -123,7 +126,7 @@ class ServerPlaces:
         ahead = sum(not each.slot.done() for _, each in self._waiting)
         waiting = _Waiting(prompt, urgency.background, asyncio.get_running_loop().create_future())
         order = (urgency.background, not urgency.ahead, deadline, next(self._numbers))
-        heappush(self._waiting, (order, waiting))
+        self._waiting.append((order, waiting))
         self._hand_on()
         if not waiting.slot.done() and ahead >= self._queue:
             waiting.slot.cancel()
@@ -146,14 +149,25 @@ class ServerPlaces:
 
     def _hand_on(self) -> None:
         """Give free slots to those that wait, in their order."""
-        while self._waiting:
-            _, first = self._waiting[0]
-            if not first.slot.done():
-                free = [slot for slot in self.slots if not slot.busy]
-                if not free or (first.background and any(slot.turn for slot in self.slots)):
-                    return
-                self._hand(first, free)
-            heappop(self._waiting)
+        left: list[tuple[_Order, _Waiting]] = []
+        for order, waiting in sorted(self._waiting, key=itemgetter(0)):
+            if waiting.slot.done():
+                continue
+            free = [slot for slot in self.slots if not slot.busy]
+            vain = not free or (waiting.background and any(slot.turn for slot in self.slots))
+            if vain or self._is_being_read(waiting, free):
+                left.append((order, waiting))
+            else:
+                self._hand(waiting, free)
+        self._waiting = left
+
+    def _is_being_read(self, waiting: _Waiting, free: Sequence[Slot]) -> bool:
+        """Whether a guess has the picture of a turn's prompt read at this moment, in a slot that is free soon."""
+        if waiting.background:
+            return False
+        begun = [slot.shared(waiting.prompt) for slot in self.slots if slot.busy and not slot.turn]
+        most = max(begun, default=0)
+        return most >= _PICTURE and most > max(slot.shared(waiting.prompt) for slot in free)
 
     def _hand(self, waiting: _Waiting, free: Sequence[Slot]) -> None:
         prompt = waiting.prompt

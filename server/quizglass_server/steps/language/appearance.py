@@ -49,6 +49,22 @@ _COLOURS = re.compile(
 )
 
 
+_THING = r"(?:things?|objects?|items?|animals?|birds?|plants?|flowers?|trees?|fruits?|vegetables?|vehicles?|shapes?)"
+_LOOKS = re.compile(
+    r"\bcolou?rs?\b"
+    rf"|\bhow many (?:\w+ )?(?:{_THING}|people|persons?|men|women|children|kids|faces)\b"
+    r"|\b(?:what|which) shape\b|\bshaped?\b"
+    rf"|\b(?:what|which) (?:(?:sort|kind|type) of )?{_THING} (?:is|are|do|can|stands?)\b"
+    rf"|\b(?:what|which) {_SIDE}?\s?side\b|\b(?:left|right), (?:right|left|middle)\b"
+    rf"|\bwhat(?: is|'s| are| do (?:I|you|we) see| can (?:I|you|we) see|can be seen)"
+    rf" (?:on|at|in|to) the {_SIDE}(?:[- ]hand)?(?: side)?[?.! ]*$"
+    r"|\b(?:indoors or outdoors|outdoors or indoors|inside or outside)\b"
+    r"|\b(?:is|are) (?:he|she|they|the (?:man|woman|boy|girl|person|child|dog|cat|people)) (?:\w+ing)\b"
+    r"|\b(?:he|she|they|the (?:man|woman|boy|girl|person|child|dog|cat|people)) (?:doing|wearing|holding)\b",
+    re.IGNORECASE,
+)
+
+
 _SPELLINGS = {"gray": "grey", "golden": "gold"}
 _HUES = frozenset(
     """beige black blue brown crimson cyan gold golden gray green grey indigo magenta maroon olive orange pink purple
@@ -84,6 +100,11 @@ def asks_colour(question: str) -> bool:
 def tells_colour(text: str) -> bool:
     """Whether a text has a word for a colour, or for something like one."""
     return _COLOURS.search(text) is not None
+
+
+def asks_looks(question: str) -> bool:
+    """Whether it asks how something looks, where it is, or how many there are: what no words say that are in view."""
+    return asks_what_is_seen(question) or asks_colour(question) or _LOOKS.search(question) is not None
 
 
 def asks_what_is_seen(question: str) -> bool:

@@ -73,6 +73,9 @@ class Generator:
     async def prepare(self, picture: Picture, known: Values | None = None) -> None:
         pass
 
+    async def read_ahead(self, request: GenerationRequest) -> None:
+        pass
+
 
 @pytest.fixture(scope="module")
 def world() -> World:

@@ -147,3 +147,27 @@ async def test_what_slots_hold_is_written_and_read_back_without_pixels() -> None
     for damaged in ("", "1", "[1]", '{"a": 1}', '[[0, "ab", [1, 2, 3]]]'):
         with pytest.raises(ValueError, match=r"."):
             read_slots(damaged)
+
+
+async def test_a_turn_gets_the_slot_in_which_its_picture_is_being_read_for_a_guess() -> None:
+    places, prompt = ServerPlaces(2, 64), [picture(1), *PROMPT]
+    async with places.taken_by([picture(1)], BACKGROUND) as reading:
+        asking = asyncio.ensure_future(_taken(places, prompt))
+        async with asyncio.timeout(5), places.taken_by([picture(2), *PROMPT], TURN) as other:
+            assert other.number != reading.number  # which has another picture, and waits for nothing
+        await asyncio.sleep(0)
+        assert not asking.done()
+    assert await asking == reading.number
+
+
+async def test_a_turn_waits_for_no_guess_about_another_picture_or_about_words_alone() -> None:
+    for begun in ([picture(1)], PROMPT):
+        places = ServerPlaces(2, 64)
+        async with places.taken_by(begun, BACKGROUND) as reading, asyncio.timeout(5):
+            assert await _taken(places, [picture(2), *PROMPT]) != reading.number
+
+
+async def _taken(places: ServerPlaces, prompt: Sequence[Part]) -> int:
+    """The number of the slot that a turn gets."""
+    async with places.taken_by(prompt, TURN) as slot:
+        return slot.number
