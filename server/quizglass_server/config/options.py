@@ -207,6 +207,9 @@ class WebOptions(Options):
     """Origins under which the port is reached or whose pages may ask it, https://glasses.example, with commas between
     them. This machine's own names need none, and with `tls_cert` none that the certificate has. Each that is added is
     trusted with everything the server knows."""
+    all_policies: bool = False
+    """List every policy that the bundle can serve in /v1/models. By default those that an application needs: the
+    server's default, adaptive, planning-agent, both, none and quote. Each can be asked for either way."""
 
 
 @dataclass(frozen=True, kw_only=True)

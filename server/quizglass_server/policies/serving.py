@@ -29,6 +29,9 @@ decide goes before one that always looks up, and looking up more before less. `p
 the planning agent's paper an untuned model decides worse than looking up always is. `quote` comes last, for bundles
 without a generator, and first where the bundle says that its answers are quotes."""
 
+FOR_APPLICATIONS = ("adaptive", "planning-agent", "both", "none", QUOTE)
+"""Which policies an application chooses among; the others are published systems and what they are compared with."""
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyStatus:

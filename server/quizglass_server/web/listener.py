@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quizglass_server.config.options import WebOptions
+from quizglass_server.policies.serving import FOR_APPLICATIONS
 from quizglass_server.roles.speech import HEARING, VOICE
 from quizglass_server.rpc.connect import connect_methods
 from quizglass_server.rpc.requests.reader import as_json
@@ -27,7 +28,7 @@ async def open_listener(services: Services, rpc: RpcServer, options: WebOptions)
     """
     settings = services.settings
     gate = Gate(
-        _routes(services, rpc),
+        _routes(services, rpc, options),
         Origins(options.web_host, options.web_origins),
         Bodies(settings.message_bytes, settings.message_s),
         services.network.logins,
@@ -39,12 +40,14 @@ async def open_listener(services: Services, rpc: RpcServer, options: WebOptions)
     return web
 
 
-def _routes(services: Services, rpc: RpcServer) -> dict[str, Route]:
+def _routes(services: Services, rpc: RpcServer, options: WebOptions) -> dict[str, Route]:
     settings, manifest = services.settings, services.bundle.manifest
+    policies = tuple(each.policy for each in services.assistant.policy_statuses if each.servable)
     chat = ChatApi(
         rpc.asking,
         rpc.guard.running,
-        tuple(each.policy for each in services.assistant.policy_statuses if each.servable),
+        policies,
+        policies if options.all_policies else {*policies[:1], *FOR_APPLICATIONS},
         f"{manifest.name} {manifest.version}",
         as_json(rpc.limits.of("Ask").most_bytes),
         services.models[HEARING],

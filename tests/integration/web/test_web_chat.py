@@ -15,12 +15,13 @@ import pytest
 from quizglass import values
 from quizglass_server import errors
 from quizglass_server.domain import turns as domain
+from quizglass_server.policies.serving import PolicyStatus
 from quizglass_server.schemas.conversion import schema_grammar
 from quizglass_server.web.chat import reading, request
 from tests.support.engines.gbnf import Gbnf
 from tests.support.gate import Gate
-from tests.support.rpc_fakes import EVENTS, HeldScript, png
-from tests.support.web import CHAT, JSON, Wire, ask
+from tests.support.rpc_fakes import EVENTS, Assistant, HeldScript, png
+from tests.support.web import CHAT, JSON, Wire, ask, web_serving
 
 SCHEMA = {"type": "object", "properties": {"price": {"type": "integer"}}, "required": ["price"]}
 
@@ -307,6 +308,19 @@ async def test_the_models_are_the_policies_that_can_be_served(client):
     assert (await client.models.retrieve("none")).owned_by == "quizglass"
     with pytest.raises(openai.NotFoundError):
         await client.models.retrieve("draft-first")
+
+
+@pytest.mark.parametrize(("everything", "listed"), [(False, ["quizglass", "omnisearch", "both"]), (True, None)])
+async def test_policies_of_papers_are_listed_where_all_are_wanted(tmp_path, everything, listed):
+    assistant = Assistant()
+    names = ("omnisearch", "both", "qa-dragon")
+    assistant.policy_statuses = tuple(PolicyStatus(name, ()) for name in names)
+    async with (
+        web_serving(tmp_path, assistant, all_policies=everything) as served,
+        openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key="none is needed", max_retries=0) as client,
+    ):
+        assert [model.id async for model in client.models.list()] == (listed or ["quizglass", *names])
+        assert (await client.models.retrieve("qa-dragon")).id == "qa-dragon"
 
 
 async def test_an_unknown_model_is_not_found(client):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -33,6 +33,7 @@ class ChatApi:
         asking: checks questions and runs their turns.
         running: counts what runs, and refuses what must not.
         policies: that can be asked for, the default first.
+        listed: those of them that the list of models shows.
         bundle: name and version of the models.
         most_bytes: of a body.
         hearing: recognises speech; None: nothing does.
@@ -43,6 +44,7 @@ class ChatApi:
         asking: Asking,
         running: Callable[[str], AbstractContextManager[None]],
         policies: tuple[str, ...],
+        listed: Collection[str],
         bundle: str,
         most_bytes: int,
         hearing: Hearing | None = None,
@@ -55,10 +57,11 @@ class ChatApi:
         self._reader = ChatReader(asking.max_history, asking.pictures)
         about = {"object": "model", "created": int(time.time()), "owned_by": "quizglass"}
         self._models = {name: {"id": name, **about} for name in (DEFAULT_MODEL, *policies)}
+        self._listed = (DEFAULT_MODEL, *(name for name in policies if name in listed))
 
     def routes(self) -> dict[str, Route]:
         """What answers requests, by path."""
-        models = {"object": "list", "data": list(self._models.values())}
+        models = {"object": "list", "data": [self._models[name] for name in self._listed]}
         return {
             "/v1/chat/completions": Route(self.complete, ("POST",), self._most_bytes),
             "/v1/models": Route(_says(models), ("GET",)),
