@@ -38,7 +38,7 @@ TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 
 .PHONY: help fuzz demo demo-world llama everyday everyday-test models-test serve doctor test test-all test-lab python-tests clients clients-needs clients-packages \
 	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
-	wheels client client-typescript client-java generated-check starter bundle \
+	docs wheels client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-languages bench-latency bench-engine bench-export bench-knowledge \
 	bench-hostile bench-imports bench-session bench-everyday bench-own bench-recipes clean
 
@@ -181,6 +181,14 @@ client: $(VENV)/.dev ## Regenerate the checked-in blocking client from the async
 
 client-typescript: $(TYPESCRIPT_PACKAGES) ## Build the TypeScript client: clients/typescript/dist
 	cd clients/typescript && npm run --silent build
+
+docs: $(VENV)/.docs ## Build the documentation as a site that needs no server: build/docs/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	@echo "Installing MkDocs"
+	$(BIN)/python -m pip install --quiet -e '.[docs]'
+	@touch $@
 
 wheels: $(VENV)/.dev ## Build the wheels of client, server and exporter: dist/
 	.ci/wheels dist $(BIN)/python
