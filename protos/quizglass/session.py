@@ -129,6 +129,34 @@ class Cause(StrEnum):
     CANCEL = "cancel"
     UNREAD = "unread"
     STOPPING = "stopping"
+    SPEECH = "speech"
+
+
+class Codec(StrEnum):
+    """How sound is written."""
+
+    UNKNOWN = ""
+    """As PCM16."""
+    PCM16 = "pcm16"
+    OPUS = "opus"
+
+
+class SpeechState(StrEnum):
+    """How far a spoken question is."""
+
+    UNKNOWN = ""
+    LISTENING = "listening"
+    VOICE = "voice"
+    ENDED = "ended"
+
+
+class Command(StrEnum):
+    """What a wearer's words want at once, without a turn."""
+
+    NONE = ""
+    STOP = "stop"
+    LOUDER = "louder"
+    QUIETER = "quieter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +177,8 @@ class OutputProfile:
     """Seconds without a word of the answer before `lead_in` is said; 0: never."""
     lead_in: str = ""
     """Empty: the server's own words."""
+    aloud: bool = False
+    """Whether segments come as sound, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +311,50 @@ class Forget:
     """Forgets what was sent and said."""
 
 
+@dataclass(frozen=True, slots=True)
+class SpeechStart:
+    """Begins a question that is spoken."""
+
+    id: str
+    rate_hz: int = 0
+    """0: 16,000."""
+    channels: int = 0
+    """0: 1."""
+    codec: Codec = Codec.UNKNOWN
+    ends_by_silence: bool = False
+    overlap: Overlap = Overlap.UNKNOWN
+    request: Question | None = None
+    """What goes with the question, whose words are heard."""
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Playing:
+    """Which sound of an answer was heard while a piece was recorded."""
+
+    ask_id: str
+    at: float = 0.0
+    """Seconds of the answer's sound that were played when the piece began."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechAudio:
+    """A piece of the sound of a speech."""
+
+    id: str
+    seq: int
+    data: bytes
+    playing: Playing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechEnd:
+    """The wearer has spoken."""
+
+    id: str
+    parts: int
+
+
 ClientSaid = (
     Open
     | FrameBegin
@@ -294,6 +368,9 @@ ClientSaid = (
     | Ping
     | Close
     | Forget
+    | SpeechStart
+    | SpeechAudio
+    | SpeechEnd
 )
 
 
@@ -324,6 +401,10 @@ class SessionLimits:
     """How long a question waits for frames that are missing."""
     useful_picture_side: int = 0
     """Pixels beyond which a larger side of a picture brings nothing; 0: not said."""
+    max_speech: float = 0.0
+    """Of one spoken question; 0: the server hears nothing."""
+    speaks: bool = False
+    """Whether the server has a voice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,6 +569,10 @@ class PostureLimits:
     ping: float
     answer_words: int = 0
     """0: any number."""
+    answer_rate_hz: int = 0
+    """Most samples a second of answers' sound; 0: any number."""
+    push_to_talk: bool = False
+    """Whether the client should not keep its microphone open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -521,6 +606,57 @@ class Forgotten:
     kept: tuple[Kept, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class SpeechStatus:
+    """What the session has of a speech."""
+
+    id: str
+    state: SpeechState
+    next_seq: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechTranscript:
+    """What was heard of a speech."""
+
+    ask_id: str
+    text: str
+    final: bool = False
+    language: str = ""
+    probability: float | None = None
+    command: Command = Command.NONE
+
+    @property
+    def asks(self) -> bool:
+        """Whether it is a question, whose turn follows."""
+        return self.final and bool(self.text) and self.command is Command.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerAudio:
+    """A piece of an answer's sound, 16-bit PCM."""
+
+    ask_id: str
+    segment: int
+    rate_hz: int
+    channels: int
+    data: bytes
+    last: bool = False
+    """Of its segment."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSpoken:
+    """No more sound comes of an answer."""
+
+    ask_id: str
+    whole: bool
+    heard: str = ""
+    unheard: str = ""
+    reason: str = ""
+    """Why it is not whole."""
+
+
 ServerSaid = (
     Opened
     | FrameStatus
@@ -533,4 +669,8 @@ ServerSaid = (
     | Pong
     | PostureChange
     | Forgotten
+    | SpeechStatus
+    | SpeechTranscript
+    | AnswerAudio
+    | AnswerSpoken
 )

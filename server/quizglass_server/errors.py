@@ -13,6 +13,7 @@ Nothing here knows gRPC: `rpc/transport/status.py` maps each class to a status, 
     │   └── SessionUnknown      a session is not open (any more)
     ├── Superseded              a newer link has taken a session over
     ├── TurnRunning             a question is not to wait, and another one runs
+    ├── SpeechRunning           a spoken question begins before the one before has ended
     ├── Stopping                the server takes nothing new, since it stops
     ├── RoleMissing             the bundle has no model for what was asked
     ├── MemoryOff               the server remembers nothing
@@ -152,6 +153,17 @@ class TurnRunning(QuizglassError):
 
     def __init__(self, running: str) -> None:
         super().__init__("another question of this session is running", ask_id=running)
+
+
+class SpeechRunning(QuizglassError):
+    """A spoken question begins, and another one of its session has not ended."""
+
+    code = "SPEECH_RUNNING"
+
+    def __init__(self, running: str) -> None:
+        super().__init__(
+            "another spoken question of this session is listened to; end or cancel that one first", ask_id=running
+        )
 
 
 class Stopping(QuizglassError):

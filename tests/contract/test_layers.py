@@ -76,7 +76,10 @@ LAYERS = {
     ),
     "session.output": "domain errors",
     "session.dialogue": "config domain errors steady_clock steps.language steps.lookup",
-    "session": "assistant coaching config domain errors observe scheduling session.dialogue session.output turn",
+    "session.voice": "domain errors roles scheduling session.output",
+    "session": (
+        "assistant coaching config domain errors observe scheduling session.dialogue session.output session.voice turn"
+    ),
     "doctor": (
         "bundle config decoding descriptors domain engines.generator.checks engines.generator.process "
         "engines.generator.remote engines.onnx errors knowledge knowledge.content network policies roles scheduling "
@@ -86,7 +89,7 @@ LAYERS = {
     "rpc.transport": "config errors network observe rpc.requests scheduling",
     "rpc": (
         "assistant bundle coaching config decoding descriptors domain errors knowledge knowledge.content memory "
-        "network roles rpc.requests rpc.transport scheduling session session.dialogue"
+        "network roles rpc.requests rpc.transport scheduling session session.dialogue session.voice"
     ),
     "web.http": "config errors network observe rpc.transport scheduling",
     "web.speech": "decoding domain errors observe roles web.http",

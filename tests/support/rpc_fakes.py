@@ -308,13 +308,13 @@ async def serve_stage(stage: AnyStage) -> AsyncIterator[AnyStage]:
 
 
 @contextmanager
-def serving_on_a_thread(folder: Path, **settings: Any) -> Iterator[Stage]:
+def serving_on_a_thread(folder: Path, *, kind: type[AnyStage] = Stage, **settings: Any) -> Iterator[AnyStage]:  # type: ignore[assignment]
     """A server on an event loop of its own, for clients that block. What it fails with is raised, at its end too."""
-    started: Future[tuple[Stage, Callable[[], object]]] = Future()
+    started: Future[tuple[AnyStage, Callable[[], object]]] = Future()
 
     async def serve() -> None:
         end, loop = asyncio.Event(), asyncio.get_running_loop()
-        async with serving(folder, **settings) as stage:
+        async with serve_stage(kind(folder, **settings)) as stage:
             started.set_result((stage, lambda: loop.call_soon_threadsafe(end.set)))
             await end.wait()
 

@@ -48,7 +48,7 @@ class SendResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class ClientMessage(_message.Message):
-    __slots__ = ("id", "open", "frame_begin", "frame_part", "frame_drop", "ask", "cancel", "playback", "device_state", "ack", "ping", "close", "forget")
+    __slots__ = ("id", "open", "frame_begin", "frame_part", "frame_drop", "ask", "cancel", "playback", "device_state", "ack", "ping", "close", "forget", "speech_start", "audio", "speech_end")
     ID_FIELD_NUMBER: _ClassVar[int]
     OPEN_FIELD_NUMBER: _ClassVar[int]
     FRAME_BEGIN_FIELD_NUMBER: _ClassVar[int]
@@ -62,6 +62,9 @@ class ClientMessage(_message.Message):
     PING_FIELD_NUMBER: _ClassVar[int]
     CLOSE_FIELD_NUMBER: _ClassVar[int]
     FORGET_FIELD_NUMBER: _ClassVar[int]
+    SPEECH_START_FIELD_NUMBER: _ClassVar[int]
+    AUDIO_FIELD_NUMBER: _ClassVar[int]
+    SPEECH_END_FIELD_NUMBER: _ClassVar[int]
     id: int
     open: Open
     frame_begin: FrameBegin
@@ -75,10 +78,13 @@ class ClientMessage(_message.Message):
     ping: Ping
     close: Close
     forget: Forget
-    def __init__(self, id: _Optional[int] = ..., open: _Optional[_Union[Open, _Mapping]] = ..., frame_begin: _Optional[_Union[FrameBegin, _Mapping]] = ..., frame_part: _Optional[_Union[FramePart, _Mapping]] = ..., frame_drop: _Optional[_Union[FrameDrop, _Mapping]] = ..., ask: _Optional[_Union[SessionAsk, _Mapping]] = ..., cancel: _Optional[_Union[CancelAsk, _Mapping]] = ..., playback: _Optional[_Union[Playback, _Mapping]] = ..., device_state: _Optional[_Union[DeviceState, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., forget: _Optional[_Union[Forget, _Mapping]] = ...) -> None: ...
+    speech_start: SpeechStart
+    audio: SpeechAudio
+    speech_end: SpeechEnd
+    def __init__(self, id: _Optional[int] = ..., open: _Optional[_Union[Open, _Mapping]] = ..., frame_begin: _Optional[_Union[FrameBegin, _Mapping]] = ..., frame_part: _Optional[_Union[FramePart, _Mapping]] = ..., frame_drop: _Optional[_Union[FrameDrop, _Mapping]] = ..., ask: _Optional[_Union[SessionAsk, _Mapping]] = ..., cancel: _Optional[_Union[CancelAsk, _Mapping]] = ..., playback: _Optional[_Union[Playback, _Mapping]] = ..., device_state: _Optional[_Union[DeviceState, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., forget: _Optional[_Union[Forget, _Mapping]] = ..., speech_start: _Optional[_Union[SpeechStart, _Mapping]] = ..., audio: _Optional[_Union[SpeechAudio, _Mapping]] = ..., speech_end: _Optional[_Union[SpeechEnd, _Mapping]] = ...) -> None: ...
 
 class ServerMessage(_message.Message):
-    __slots__ = ("seq", "state", "opened", "frame_status", "need_frame", "turn", "progress", "interrupted", "notice", "go_away", "pong", "posture", "forgotten")
+    __slots__ = ("seq", "state", "opened", "frame_status", "need_frame", "turn", "progress", "interrupted", "notice", "go_away", "pong", "posture", "forgotten", "speech_status", "transcript", "speech", "spoken")
     SEQ_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     OPENED_FIELD_NUMBER: _ClassVar[int]
@@ -92,6 +98,10 @@ class ServerMessage(_message.Message):
     PONG_FIELD_NUMBER: _ClassVar[int]
     POSTURE_FIELD_NUMBER: _ClassVar[int]
     FORGOTTEN_FIELD_NUMBER: _ClassVar[int]
+    SPEECH_STATUS_FIELD_NUMBER: _ClassVar[int]
+    TRANSCRIPT_FIELD_NUMBER: _ClassVar[int]
+    SPEECH_FIELD_NUMBER: _ClassVar[int]
+    SPOKEN_FIELD_NUMBER: _ClassVar[int]
     seq: int
     state: bytes
     opened: Opened
@@ -105,7 +115,11 @@ class ServerMessage(_message.Message):
     pong: Pong
     posture: PostureChange
     forgotten: Forgotten
-    def __init__(self, seq: _Optional[int] = ..., state: _Optional[bytes] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., frame_status: _Optional[_Union[FrameStatus, _Mapping]] = ..., need_frame: _Optional[_Union[NeedFrame, _Mapping]] = ..., turn: _Optional[_Union[TurnUpdate, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., interrupted: _Optional[_Union[Interrupted, _Mapping]] = ..., notice: _Optional[_Union[Notice, _Mapping]] = ..., go_away: _Optional[_Union[GoAway, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., posture: _Optional[_Union[PostureChange, _Mapping]] = ..., forgotten: _Optional[_Union[Forgotten, _Mapping]] = ...) -> None: ...
+    speech_status: SpeechStatus
+    transcript: SpeechTranscript
+    speech: AnswerAudio
+    spoken: AnswerSpoken
+    def __init__(self, seq: _Optional[int] = ..., state: _Optional[bytes] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., frame_status: _Optional[_Union[FrameStatus, _Mapping]] = ..., need_frame: _Optional[_Union[NeedFrame, _Mapping]] = ..., turn: _Optional[_Union[TurnUpdate, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., interrupted: _Optional[_Union[Interrupted, _Mapping]] = ..., notice: _Optional[_Union[Notice, _Mapping]] = ..., go_away: _Optional[_Union[GoAway, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., posture: _Optional[_Union[PostureChange, _Mapping]] = ..., forgotten: _Optional[_Union[Forgotten, _Mapping]] = ..., speech_status: _Optional[_Union[SpeechStatus, _Mapping]] = ..., transcript: _Optional[_Union[SpeechTranscript, _Mapping]] = ..., speech: _Optional[_Union[AnswerAudio, _Mapping]] = ..., spoken: _Optional[_Union[AnswerSpoken, _Mapping]] = ...) -> None: ...
 
 class Open(_message.Message):
     __slots__ = ("holder", "session_id", "last_seq", "state", "output", "privacy")
@@ -130,7 +144,7 @@ class Open(_message.Message):
     def __init__(self, holder: _Optional[bytes] = ..., session_id: _Optional[str] = ..., last_seq: _Optional[int] = ..., state: _Optional[bytes] = ..., output: _Optional[_Union[OutputProfile, _Mapping]] = ..., privacy: _Optional[_Union[Open.Privacy, str]] = ...) -> None: ...
 
 class OutputProfile(_message.Message):
-    __slots__ = ("max_segment_chars", "max_words", "max_lines", "max_columns", "markup", "speech", "lead_in_after_us", "lead_in")
+    __slots__ = ("max_segment_chars", "max_words", "max_lines", "max_columns", "markup", "speech", "lead_in_after_us", "lead_in", "aloud")
     class Markup(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         MARKUP_UNSPECIFIED: _ClassVar[OutputProfile.Markup]
@@ -151,6 +165,7 @@ class OutputProfile(_message.Message):
     SPEECH_FIELD_NUMBER: _ClassVar[int]
     LEAD_IN_AFTER_US_FIELD_NUMBER: _ClassVar[int]
     LEAD_IN_FIELD_NUMBER: _ClassVar[int]
+    ALOUD_FIELD_NUMBER: _ClassVar[int]
     max_segment_chars: int
     max_words: int
     max_lines: int
@@ -159,7 +174,8 @@ class OutputProfile(_message.Message):
     speech: OutputProfile.Speech
     lead_in_after_us: int
     lead_in: str
-    def __init__(self, max_segment_chars: _Optional[int] = ..., max_words: _Optional[int] = ..., max_lines: _Optional[int] = ..., max_columns: _Optional[int] = ..., markup: _Optional[_Union[OutputProfile.Markup, str]] = ..., speech: _Optional[_Union[OutputProfile.Speech, str]] = ..., lead_in_after_us: _Optional[int] = ..., lead_in: _Optional[str] = ...) -> None: ...
+    aloud: bool
+    def __init__(self, max_segment_chars: _Optional[int] = ..., max_words: _Optional[int] = ..., max_lines: _Optional[int] = ..., max_columns: _Optional[int] = ..., markup: _Optional[_Union[OutputProfile.Markup, str]] = ..., speech: _Optional[_Union[OutputProfile.Speech, str]] = ..., lead_in_after_us: _Optional[int] = ..., lead_in: _Optional[str] = ..., aloud: _Optional[bool] = ...) -> None: ...
 
 class Opened(_message.Message):
     __slots__ = ("session_id", "stream", "restored", "restored_reason", "limits", "open_asks")
@@ -188,7 +204,7 @@ class Opened(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., stream: _Optional[int] = ..., restored: _Optional[_Union[Opened.Restored, str]] = ..., restored_reason: _Optional[str] = ..., limits: _Optional[_Union[SessionLimits, _Mapping]] = ..., open_asks: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class SessionLimits(_message.Message):
-    __slots__ = ("max_part_bytes", "max_frame_bytes", "max_frames_bytes", "max_frames", "max_pins", "max_queued_asks", "unacknowledged_bytes", "unacknowledged_us", "away_us", "ping_us", "progress_us", "frame_wait_us", "useful_picture_side")
+    __slots__ = ("max_part_bytes", "max_frame_bytes", "max_frames_bytes", "max_frames", "max_pins", "max_queued_asks", "unacknowledged_bytes", "unacknowledged_us", "away_us", "ping_us", "progress_us", "frame_wait_us", "useful_picture_side", "max_speech_us", "speaks")
     MAX_PART_BYTES_FIELD_NUMBER: _ClassVar[int]
     MAX_FRAME_BYTES_FIELD_NUMBER: _ClassVar[int]
     MAX_FRAMES_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -202,6 +218,8 @@ class SessionLimits(_message.Message):
     PROGRESS_US_FIELD_NUMBER: _ClassVar[int]
     FRAME_WAIT_US_FIELD_NUMBER: _ClassVar[int]
     USEFUL_PICTURE_SIDE_FIELD_NUMBER: _ClassVar[int]
+    MAX_SPEECH_US_FIELD_NUMBER: _ClassVar[int]
+    SPEAKS_FIELD_NUMBER: _ClassVar[int]
     max_part_bytes: int
     max_frame_bytes: int
     max_frames_bytes: int
@@ -215,7 +233,9 @@ class SessionLimits(_message.Message):
     progress_us: int
     frame_wait_us: int
     useful_picture_side: int
-    def __init__(self, max_part_bytes: _Optional[int] = ..., max_frame_bytes: _Optional[int] = ..., max_frames_bytes: _Optional[int] = ..., max_frames: _Optional[int] = ..., max_pins: _Optional[int] = ..., max_queued_asks: _Optional[int] = ..., unacknowledged_bytes: _Optional[int] = ..., unacknowledged_us: _Optional[int] = ..., away_us: _Optional[int] = ..., ping_us: _Optional[int] = ..., progress_us: _Optional[int] = ..., frame_wait_us: _Optional[int] = ..., useful_picture_side: _Optional[int] = ...) -> None: ...
+    max_speech_us: int
+    speaks: bool
+    def __init__(self, max_part_bytes: _Optional[int] = ..., max_frame_bytes: _Optional[int] = ..., max_frames_bytes: _Optional[int] = ..., max_frames: _Optional[int] = ..., max_pins: _Optional[int] = ..., max_queued_asks: _Optional[int] = ..., unacknowledged_bytes: _Optional[int] = ..., unacknowledged_us: _Optional[int] = ..., away_us: _Optional[int] = ..., ping_us: _Optional[int] = ..., progress_us: _Optional[int] = ..., frame_wait_us: _Optional[int] = ..., useful_picture_side: _Optional[int] = ..., max_speech_us: _Optional[int] = ..., speaks: _Optional[bool] = ...) -> None: ...
 
 class FrameBegin(_message.Message):
     __slots__ = ("sha256", "size", "mime", "age_us", "role", "parent_sha256", "region", "pinned")
@@ -412,16 +432,20 @@ class PostureChange(_message.Message):
     def __init__(self, posture: _Optional[_Union[PostureChange.Posture, str]] = ..., reason: _Optional[str] = ..., limits: _Optional[_Union[PostureLimits, _Mapping]] = ...) -> None: ...
 
 class PostureLimits(_message.Message):
-    __slots__ = ("frame_side", "look_ahead", "ping_us", "answer_words")
+    __slots__ = ("frame_side", "look_ahead", "ping_us", "answer_words", "answer_rate_hz", "push_to_talk")
     FRAME_SIDE_FIELD_NUMBER: _ClassVar[int]
     LOOK_AHEAD_FIELD_NUMBER: _ClassVar[int]
     PING_US_FIELD_NUMBER: _ClassVar[int]
     ANSWER_WORDS_FIELD_NUMBER: _ClassVar[int]
+    ANSWER_RATE_HZ_FIELD_NUMBER: _ClassVar[int]
+    PUSH_TO_TALK_FIELD_NUMBER: _ClassVar[int]
     frame_side: int
     look_ahead: bool
     ping_us: int
     answer_words: int
-    def __init__(self, frame_side: _Optional[int] = ..., look_ahead: _Optional[bool] = ..., ping_us: _Optional[int] = ..., answer_words: _Optional[int] = ...) -> None: ...
+    answer_rate_hz: int
+    push_to_talk: bool
+    def __init__(self, frame_side: _Optional[int] = ..., look_ahead: _Optional[bool] = ..., ping_us: _Optional[int] = ..., answer_words: _Optional[int] = ..., answer_rate_hz: _Optional[int] = ..., push_to_talk: _Optional[bool] = ...) -> None: ...
 
 class Ack(_message.Message):
     __slots__ = ("seq",)
@@ -528,11 +552,13 @@ class Interrupted(_message.Message):
         CAUSE_CANCEL: _ClassVar[Interrupted.Cause]
         CAUSE_UNREAD: _ClassVar[Interrupted.Cause]
         CAUSE_STOPPING: _ClassVar[Interrupted.Cause]
+        CAUSE_SPEECH: _ClassVar[Interrupted.Cause]
     CAUSE_UNSPECIFIED: Interrupted.Cause
     CAUSE_ASK: Interrupted.Cause
     CAUSE_CANCEL: Interrupted.Cause
     CAUSE_UNREAD: Interrupted.Cause
     CAUSE_STOPPING: Interrupted.Cause
+    CAUSE_SPEECH: Interrupted.Cause
     ASK_ID_FIELD_NUMBER: _ClassVar[int]
     CAUSE_FIELD_NUMBER: _ClassVar[int]
     BY_ASK_ID_FIELD_NUMBER: _ClassVar[int]
@@ -591,3 +617,135 @@ class Pong(_message.Message):
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
     payload: bytes
     def __init__(self, payload: _Optional[bytes] = ...) -> None: ...
+
+class SpeechStart(_message.Message):
+    __slots__ = ("id", "rate_hz", "channels", "codec", "ends_by_silence", "overlap", "request", "language")
+    class Codec(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        CODEC_UNSPECIFIED: _ClassVar[SpeechStart.Codec]
+        CODEC_PCM16: _ClassVar[SpeechStart.Codec]
+        CODEC_OPUS: _ClassVar[SpeechStart.Codec]
+    CODEC_UNSPECIFIED: SpeechStart.Codec
+    CODEC_PCM16: SpeechStart.Codec
+    CODEC_OPUS: SpeechStart.Codec
+    ID_FIELD_NUMBER: _ClassVar[int]
+    RATE_HZ_FIELD_NUMBER: _ClassVar[int]
+    CHANNELS_FIELD_NUMBER: _ClassVar[int]
+    CODEC_FIELD_NUMBER: _ClassVar[int]
+    ENDS_BY_SILENCE_FIELD_NUMBER: _ClassVar[int]
+    OVERLAP_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    rate_hz: int
+    channels: int
+    codec: SpeechStart.Codec
+    ends_by_silence: bool
+    overlap: SessionAsk.Overlap
+    request: _assistant_pb2.AskRequest
+    language: str
+    def __init__(self, id: _Optional[str] = ..., rate_hz: _Optional[int] = ..., channels: _Optional[int] = ..., codec: _Optional[_Union[SpeechStart.Codec, str]] = ..., ends_by_silence: _Optional[bool] = ..., overlap: _Optional[_Union[SessionAsk.Overlap, str]] = ..., request: _Optional[_Union[_assistant_pb2.AskRequest, _Mapping]] = ..., language: _Optional[str] = ...) -> None: ...
+
+class SpeechAudio(_message.Message):
+    __slots__ = ("id", "seq", "data", "playing")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    PLAYING_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    seq: int
+    data: bytes
+    playing: Playing
+    def __init__(self, id: _Optional[str] = ..., seq: _Optional[int] = ..., data: _Optional[bytes] = ..., playing: _Optional[_Union[Playing, _Mapping]] = ...) -> None: ...
+
+class Playing(_message.Message):
+    __slots__ = ("ask_id", "at_us")
+    ASK_ID_FIELD_NUMBER: _ClassVar[int]
+    AT_US_FIELD_NUMBER: _ClassVar[int]
+    ask_id: str
+    at_us: int
+    def __init__(self, ask_id: _Optional[str] = ..., at_us: _Optional[int] = ...) -> None: ...
+
+class SpeechEnd(_message.Message):
+    __slots__ = ("id", "parts")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    parts: int
+    def __init__(self, id: _Optional[str] = ..., parts: _Optional[int] = ...) -> None: ...
+
+class SpeechStatus(_message.Message):
+    __slots__ = ("id", "state", "next_seq")
+    class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        STATE_UNSPECIFIED: _ClassVar[SpeechStatus.State]
+        STATE_LISTENING: _ClassVar[SpeechStatus.State]
+        STATE_VOICE: _ClassVar[SpeechStatus.State]
+        STATE_ENDED: _ClassVar[SpeechStatus.State]
+    STATE_UNSPECIFIED: SpeechStatus.State
+    STATE_LISTENING: SpeechStatus.State
+    STATE_VOICE: SpeechStatus.State
+    STATE_ENDED: SpeechStatus.State
+    ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    NEXT_SEQ_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    state: SpeechStatus.State
+    next_seq: int
+    def __init__(self, id: _Optional[str] = ..., state: _Optional[_Union[SpeechStatus.State, str]] = ..., next_seq: _Optional[int] = ...) -> None: ...
+
+class SpeechTranscript(_message.Message):
+    __slots__ = ("ask_id", "text", "final", "language", "probability", "command")
+    class Command(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        COMMAND_UNSPECIFIED: _ClassVar[SpeechTranscript.Command]
+        COMMAND_STOP: _ClassVar[SpeechTranscript.Command]
+        COMMAND_LOUDER: _ClassVar[SpeechTranscript.Command]
+        COMMAND_QUIETER: _ClassVar[SpeechTranscript.Command]
+    COMMAND_UNSPECIFIED: SpeechTranscript.Command
+    COMMAND_STOP: SpeechTranscript.Command
+    COMMAND_LOUDER: SpeechTranscript.Command
+    COMMAND_QUIETER: SpeechTranscript.Command
+    ASK_ID_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    FINAL_FIELD_NUMBER: _ClassVar[int]
+    LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    COMMAND_FIELD_NUMBER: _ClassVar[int]
+    ask_id: str
+    text: str
+    final: bool
+    language: str
+    probability: float
+    command: SpeechTranscript.Command
+    def __init__(self, ask_id: _Optional[str] = ..., text: _Optional[str] = ..., final: _Optional[bool] = ..., language: _Optional[str] = ..., probability: _Optional[float] = ..., command: _Optional[_Union[SpeechTranscript.Command, str]] = ...) -> None: ...
+
+class AnswerAudio(_message.Message):
+    __slots__ = ("ask_id", "segment", "rate_hz", "channels", "data", "last")
+    ASK_ID_FIELD_NUMBER: _ClassVar[int]
+    SEGMENT_FIELD_NUMBER: _ClassVar[int]
+    RATE_HZ_FIELD_NUMBER: _ClassVar[int]
+    CHANNELS_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    ask_id: str
+    segment: int
+    rate_hz: int
+    channels: int
+    data: bytes
+    last: bool
+    def __init__(self, ask_id: _Optional[str] = ..., segment: _Optional[int] = ..., rate_hz: _Optional[int] = ..., channels: _Optional[int] = ..., data: _Optional[bytes] = ..., last: _Optional[bool] = ...) -> None: ...
+
+class AnswerSpoken(_message.Message):
+    __slots__ = ("ask_id", "whole", "heard", "unheard", "reason")
+    ASK_ID_FIELD_NUMBER: _ClassVar[int]
+    WHOLE_FIELD_NUMBER: _ClassVar[int]
+    HEARD_FIELD_NUMBER: _ClassVar[int]
+    UNHEARD_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    ask_id: str
+    whole: bool
+    heard: str
+    unheard: str
+    reason: str
+    def __init__(self, ask_id: _Optional[str] = ..., whole: _Optional[bool] = ..., heard: _Optional[str] = ..., unheard: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...

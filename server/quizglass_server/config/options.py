@@ -359,6 +359,12 @@ class LinkOptions(Options):
     """Frames that one session pins, which nothing but itself makes go. More can hold memory for longer."""
     session_queue: Annotated[int, Ge(0), Le(64)] = 4
     """Questions that wait behind the one that a session runs, where their client wants that."""
+    session_speech_s: Annotated[float, Ge(1), Le(600)] = 30.0
+    """Seconds of one spoken question; silence before its first word does not count. Longer takes more memory and time
+    of the recogniser."""
+    max_speeches: Annotated[int, Ge(1), Le(10_000)] = 64
+    """Spoken questions, open microphones among them, that are listened to at once, of which no address gets all. Each
+    takes a few hundredths of a core while sound comes."""
     frame_wait_s: Seconds = 10.0
     """Seconds that a question waits for a frame it names and the session lacks. Longer suits slow links."""
     look_ahead: bool = True

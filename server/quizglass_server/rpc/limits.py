@@ -67,6 +67,7 @@ def count_limits(max_history: int) -> CountLimits:
     pictures = {
         "Frame.encoded",
         "FramePart.data",
+        "SpeechAudio.data",
         "Entry.pictures",
         "SearchEntriesRequest.picture",
         "SearchEntriesRequest.more_pictures",

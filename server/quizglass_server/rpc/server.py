@@ -42,6 +42,7 @@ from quizglass_server.domain.sound import SPEECH_ROLES
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.memory import SightingMemory
 from quizglass_server.network.network import Network
+from quizglass_server.roles.speech import HEARING, VOICE
 from quizglass_server.rpc.assistant import AssistantServicer
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.health import Health
@@ -66,6 +67,10 @@ from quizglass_server.session.dialogue.token import DialogueSealer
 from quizglass_server.session.directory import SessionDirectory, session_limits
 from quizglass_server.session.frames import FramePool
 from quizglass_server.session.session import SessionResources
+from quizglass_server.session.voice.aloud import Mouth
+from quizglass_server.session.voice.endpoint import MakeDetector, SileroDetector
+from quizglass_server.session.voice.pool import SpeechPool
+from quizglass_server.session.voice.speeches import Ears
 
 if TYPE_CHECKING:
     from quizglass_server.roles.load import LoadedModels  # would load every engine
@@ -97,6 +102,8 @@ class Services:
     sealer: DialogueSealer
     memory: SightingMemory | None = None
     """None: nothing is remembered."""
+    detector: MakeDetector = SileroDetector
+    """Makes what finds voices in sound."""
     network: Network = field(default_factory=lambda: Network(NetworkOptions()))
     """Who may connect, and how; by default anyone, in clear."""
 
@@ -233,11 +240,18 @@ def _asking(services: Services, frames: FrameStore, look_ahead: LookAhead | None
 
 def _sessions(services: Services, asking: Asking, look_ahead: LookAhead | None) -> SessionDirectory:
     settings = services.settings
-    limits = session_limits(settings, settings.max_frame_bytes, _useful_side(services))
+    hearing, voice = services.models[HEARING], services.models[VOICE]
+    limits = session_limits(
+        settings, settings.max_frame_bytes, _useful_side(services), hears=hearing is not None, speaks=voice is not None
+    )
     pool = FramePool(settings.all_frames_bytes)
     coach = None if settings.coaching == "off" else CaptureCoach(FAULTS if settings.coaching == "all" else SURE)
     closer = Closer(services.assistant, limits.useful_picture_side)
-    resources = SessionResources(asking, look_ahead, pool, services.sealer, WIRE, limits, coach, closer)
+    away = services.models.elsewhere
+    speeches = SpeechPool(settings.max_speeches, settings.session_speech_s, services.detector)
+    ears = Ears(hearing, speeches, HEARING.name in away)
+    mouth = Mouth(voice, VOICE.name in away)
+    resources = SessionResources(asking, look_ahead, pool, services.sealer, WIRE, limits, coach, closer, ears, mouth)
     return SessionDirectory(resources, settings.max_sessions)
 
 

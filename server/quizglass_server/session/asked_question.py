@@ -37,6 +37,8 @@ class AskedQuestion:
     """Seconds of its budget that went into seeing whether its frame is too small."""
     unseen: bool = False
     """Whether a sharper part was asked for and did not come."""
+    spoken: bool = False
+    """Whether it was heard, and not written."""
     over: bool = False
     task: asyncio.Task[None] | None = None
     before: frozenset[asyncio.Task[None]] = frozenset()

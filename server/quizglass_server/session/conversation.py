@@ -41,6 +41,11 @@ class Said:
         self._heard = max(self._heard or (0, 0), (segment, code_point))
 
     @property
+    def told(self) -> bool:
+        """Whether the client has told how much was heard."""
+        return self._heard is not None
+
+    @property
     def heard(self) -> str:
         """What counts as heard of the answer."""
         if self._heard is None:
@@ -117,6 +122,12 @@ class Conversation:
         """The rest of the last answer, which was not heard; empty when it was."""
         dialogue = self.dialogue
         return dialogue[-1].unheard if dialogue else ""
+
+    @property
+    def last(self) -> Spoken | None:
+        """The last exchange that has an answer; None: there is none."""
+        answered = (each for each in reversed(self.dialogue) if each.answer or each.unheard)
+        return next(answered, None)
 
     def gone_on(self) -> Spoken:
         """What the last exchange leaves once the rest of its answer is said: what that is about counts as heard."""

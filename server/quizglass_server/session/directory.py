@@ -36,7 +36,14 @@ PING_S = 6.0
 PROGRESS_S = 2.0
 
 
-def session_limits(options: LinkOptions, max_frame_bytes: int, useful_picture_side: int = 0) -> SessionLimits:
+def session_limits(
+    options: LinkOptions,
+    max_frame_bytes: int,
+    useful_picture_side: int = 0,
+    *,
+    hears: bool = False,
+    speaks: bool = False,
+) -> SessionLimits:
     """The limits that sessions tell their clients."""
     return SessionLimits(
         max_part_bytes=MAX_PART_BYTES,
@@ -52,6 +59,8 @@ def session_limits(options: LinkOptions, max_frame_bytes: int, useful_picture_si
         progress=PROGRESS_S,
         frame_wait=options.frame_wait_s,
         useful_picture_side=useful_picture_side,
+        max_speech=options.session_speech_s if hears else 0.0,
+        speaks=speaks,
     )
 
 

@@ -21,6 +21,8 @@ _SIDES = (1.0, 0.75, 0.5)
 _PINGS = (1.0, 2.0, 4.0)
 """Intervals of pings, as multiples of the usual one."""
 _WORDS = (0, 60, 30)
+_SOUND_HZ = (0, 16_000, 8_000)
+"""Most samples a second of answers' sound; 0: any number."""
 
 
 class DevicePosture:
@@ -109,4 +111,5 @@ class DevicePosture:
     def _limits(self) -> PostureLimits:
         at, usual = self._level, self._usual
         side = round(usual.useful_picture_side * _SIDES[at])
-        return PostureLimits(side, self._look_ahead and not at, usual.ping * _PINGS[at], _WORDS[at])
+        look_ahead, ping = self._look_ahead and not at, usual.ping * _PINGS[at]
+        return PostureLimits(side, look_ahead, ping, _WORDS[at], _SOUND_HZ[at], push_to_talk=at > 1)

@@ -12,7 +12,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from quizglass.session import (
     Ack,
@@ -44,6 +44,9 @@ from quizglass.session import (
     ServerSaid,
     SessionAsk,
     SessionLimits,
+    SpeechAudio,
+    SpeechEnd,
+    SpeechStart,
     TurnUpdate,
 )
 from quizglass.values import Done
@@ -64,6 +67,8 @@ from quizglass_server.errors import (
     reported,
 )
 from quizglass_server.observe import metrics
+from quizglass_server.scheduling.clients import Client
+from quizglass_server.scheduling.ledger import ByteLedger
 from quizglass_server.scheduling.places import Place
 from quizglass_server.session.conversation import Conversation
 from quizglass_server.session.dialogue.following import Dialogue
@@ -75,6 +80,9 @@ from quizglass_server.session.log import MessageLog
 from quizglass_server.session.posture import DevicePosture
 from quizglass_server.session.question_frames import QuestionFrames
 from quizglass_server.session.turns import Turns
+from quizglass_server.session.voice.aloud import Mouth
+from quizglass_server.session.voice.sound import SessionSound
+from quizglass_server.session.voice.speeches import Ears
 
 logger = logging.getLogger(__name__)
 
@@ -111,6 +119,10 @@ class SessionResources:
     """Judges how frames were taken; None: nobody does."""
     closer: Closer | None = None
     """Says where a thumbnail shows too little; None: nobody asks for sharper parts."""
+    ears: Ears = field(default_factory=Ears)
+    """Hear spoken questions."""
+    mouth: Mouth = field(default_factory=Mouth)
+    """Says answers."""
 
 
 class Session:
@@ -166,6 +178,8 @@ class Session:
         )
         queue = limits.max_queued_asks
         self._turns = Turns(resources.asking, self._frames, self._conversation, self, queue=queue, output=output)
+        self._linked = asyncio.Event()
+        self._sound = SessionSound(resources.ears, resources.mouth, self, self._turns, self._conversation.of, output)
 
     # What whoever has a link does.
 
@@ -194,7 +208,8 @@ class Session:
         self._away = None
         self._log.acknowledge(after)
         link = self._link = SessionLink(self._links, self._log, after, self._resources.wire.encode)
-        opened = Opened(self.id, link.number, restored, reason, self._resources.limits, self._turns.open_asks)
+        self._linked.set()
+        opened = Opened(self.id, link.number, restored, reason, self._resources.limits, self.open_asks)
         link.tell(opened, self.state)
         self._changed_state = False
         self._mark_place()
@@ -206,8 +221,9 @@ class Session:
         link.finish()  # nobody waits any more until it has written something
         if self._link is link and not self._ended:
             self._link = None
+            self._linked.clear()
             self._mark_place()
-            if self._stopping and not self._turns.open_asks:
+            if self._stopping and not self.open_asks:
                 self.end()
                 return
             self._away = asyncio.get_running_loop().call_later(self._resources.limits.away, self.end)
@@ -261,6 +277,7 @@ class Session:
         if self._ended:
             return
         self._ended = True
+        self._sound.stop()
         self._turns.stop()
         self._preparation.end()
         self._shelf.clear()
@@ -280,6 +297,7 @@ class Session:
 
     def cut_short(self) -> None:
         """End the session as the server stops now: running questions are interrupted, and told so."""
+        self._sound.cancel(Cause.STOPPING)
         self._turns.interrupt(Cause.STOPPING)
         self.end()
 
@@ -294,6 +312,7 @@ class Session:
         """Send a message, under the next number."""
         if self._ended:
             return
+        said = self._sound.before(said)
         if isinstance(said, Interrupted) or (isinstance(said, TurnUpdate) and isinstance(said.event, Done)):
             self._changed_state = True
         state, self._changed_state = self.state if self._changed_state else b"", False
@@ -305,16 +324,65 @@ class Session:
         if self._log.full and self._turns.open_asks:
             # Of each question that is open; none is afterwards.
             self._turns.interrupt(Cause.UNREAD)
+        self._sound.after(said)
 
-    def failed(self, ask_id: str, message_id: int, error: Exception) -> None:
+    def failed(self, ask_id: str, message_id: int, error: Exception, message: str = "ask") -> None:
         """Tell that a question failed; what was said of its answer by then is part of the dialogue."""
         self._changed_state = True
-        self.emit(self._notice(error, message_id, "ask", ask_id=ask_id, turn_over=True))
+        self.emit(self._notice(error, message_id, message, ask_id=ask_id, turn_over=True))
+
+    def silence(self, ask_id: str) -> None:
+        """Say no more of an answer, which is about to be interrupted."""
+        self._sound.silence(ask_id)
 
     def settled(self) -> None:
         """Note that a question is over."""
         self._mark_place()
         self._leave_when_idle()
+
+    # What its sound does: see `sound.SoundHost`.
+
+    @property
+    def client(self) -> Client:
+        """Whose session it is."""
+        return self.place.client
+
+    @property
+    def stays_here(self) -> bool:
+        """Whether nothing of it may leave this machine."""
+        return self.privacy is Privacy.LOCAL_ONLY
+
+    @property
+    def open_asks(self) -> tuple[str, ...]:
+        """Names of the questions that are listened to, run or wait."""
+        return (*self._turns.open_asks, *self._sound.open)
+
+    def check_asked(self) -> None:
+        """Raise why no question is taken now."""
+        if self._stopping:
+            raise Stopping
+        if self._unanswerable:
+            raise NotLocal(" and ".join(self._resources.asking.answers_elsewhere))
+
+    def ask(self, ask: SessionAsk, message_id: int, ledger: ByteLedger | None = None) -> None:
+        """Ask a question."""
+        self.check_asked()
+        try:
+            self._turns.ask(ask, message_id, ledger)
+        except InvalidInput as error:
+            raise InvalidInput(f"ask.{error.field}", error.description) from None
+        self._sound.asked(ask)
+        self._begun()
+
+    async def sound_room(self) -> None:
+        """Wait until the client has all that was said, so that sound neither piles up nor delays anything else."""
+        while not self._ended:
+            if (link := self._link) is None:
+                await self._linked.wait()
+            elif link.behind:
+                await link.progressed()
+            else:
+                return
 
     # How messages are taken.
 
@@ -334,9 +402,15 @@ class Session:
                 self.emit(self._shelf.drop(sha256))
                 self._frames.arrived(sha256)
             case SessionAsk():
-                self._ask(said, message_id)
+                self.ask(said, message_id)
             case CancelAsk(ask_id=ask_id):
+                self._sound.cancel(Cause.CANCEL, only=ask_id)
                 self._turns.cancel(ask_id)
+            case SpeechStart():
+                self._sound.take(said, message_id)
+                self._begun()
+            case SpeechAudio() | SpeechEnd():
+                self._sound.take(said, message_id)
             case Playback():
                 self._played(said)
             case DeviceState():
@@ -375,26 +449,19 @@ class Session:
         if status is not None:
             self.emit(status)
 
-    def _ask(self, ask: SessionAsk, message_id: int) -> None:
-        if self._stopping:
-            raise Stopping
-        if self._stays_here:
-            raise NotLocal(" and ".join(self._resources.asking.answers_elsewhere))
-        try:
-            self._turns.ask(ask, message_id)
-        except InvalidInput as error:
-            raise InvalidInput(f"ask.{error.field}", error.description) from None
+    def _begun(self) -> None:
+        """A question begins: from now on something is said every now and then."""
         self._last_word = time.monotonic()
         self._beat()
 
     @property
-    def _stays_here(self) -> bool:
+    def _unanswerable(self) -> bool:
         """Whether nothing can be answered, since what it takes is elsewhere."""
         return self.privacy is Privacy.LOCAL_ONLY and bool(self._resources.asking.answers_elsewhere)
 
     def _forget(self) -> Forgotten:
         """Forget what was sent and said, as far as it is the session's."""
-        ended = self._turns.forget()
+        ended = self._sound.forget() + self._turns.forget()
         self._preparation.end()
         frames, names = self._shelf.clear()
         pictures = sum(map(self._resources.asking.pictures.forget, names))
@@ -424,6 +491,7 @@ class Session:
             self._settling = None
         if change is not None:
             self._turns.most_words = change.limits.answer_words
+            self._sound.keep_to(change.limits.answer_rate_hz)
             self._preparation.pause(not change.limits.look_ahead)
             self.emit(change)
         if (due := self._posture.due_in) is not None:
@@ -444,7 +512,7 @@ class Session:
         self._frames.arrived(frame.begin.sha256)
         if frame.begin.parent:
             self._frames.sharper_arrived(frame.begin.parent)
-        if not self._stays_here:
+        if not self._unanswerable:
             self._preparation.begin(frame)
 
     def _frame_gone(self, status: FrameStatus) -> None:
@@ -461,8 +529,8 @@ class Session:
 
     def _refuse(self, said: ClientSaid, message_id: int, error: Exception) -> None:
         ask_id, over = "", False
-        if isinstance(said, SessionAsk):
-            ask_id, over = said.id, said.id not in self._turns.open_asks
+        if isinstance(said, SessionAsk | SpeechStart | SpeechAudio | SpeechEnd):
+            ask_id, over = said.id, said.id not in self.open_asks
         frame = said.sha256 if isinstance(said, FrameBegin | FramePart | FrameDrop) else b""
         kind = self._resources.wire.kind(said)
         self.emit(self._notice(error, message_id, kind, ask_id=ask_id, frame=frame, turn_over=over))
@@ -489,18 +557,18 @@ class Session:
         if self._pulse is not None:
             self._pulse.cancel()
             self._pulse = None
-        if self._ended or not self._turns.open_asks or self._link is None:
+        if self._ended or not self.open_asks or self._link is None:
             return
         every = self._resources.limits.progress * 0.75
         quiet = time.monotonic() - self._last_word
-        if quiet >= every and (progress := self._turns.progress()) is not None:
+        if quiet >= every and (progress := self._turns.progress() or self._sound.progress()) is not None:
             self._link.tell(progress)
             self._last_word, quiet = time.monotonic(), 0.0
         self._pulse = asyncio.get_running_loop().call_later(every - quiet, self._beat)
 
     def _mark_place(self) -> None:
         """While no question is open, the session may make room for one of another client."""
-        if self._turns.open_asks:
+        if self.open_asks:
             self.place.busy()
         else:
             self.place.idle(self._make_room, _REST_S if self._link is not None else 0.0)
@@ -513,7 +581,7 @@ class Session:
         self.end()
 
     def _leave_when_idle(self) -> None:
-        if self._turns.open_asks:
+        if self.open_asks or self._sound.speaking:
             return
         if self._link is not None and (self._stopping or self._link.listens_only):
             self._link.finish()

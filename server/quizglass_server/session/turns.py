@@ -31,11 +31,19 @@ from quizglass_server.domain import checks
 from quizglass_server.domain.turns import Turn
 from quizglass_server.errors import InvalidInput, Overloaded, TurnRunning
 from quizglass_server.scheduling.budget import Budget
-from quizglass_server.scheduling.ledger import entered_in
+from quizglass_server.scheduling.ledger import ByteLedger, entered_in
 from quizglass_server.session.asked_question import AskedQuestion
 from quizglass_server.session.conversation import Conversation, Said
-from quizglass_server.session.dialogue.following import Dialogue, appended, follow, spoken, understood, with_picture
-from quizglass_server.session.dialogue.references import asks_to_go_on
+from quizglass_server.session.dialogue.following import (
+    Dialogue,
+    Spoken,
+    appended,
+    follow,
+    spoken,
+    understood,
+    with_picture,
+)
+from quizglass_server.session.dialogue.references import asks_to_go_on, asks_to_say_again
 from quizglass_server.session.frame_sources import SharpenedFrame, ShelfFrame
 from quizglass_server.session.output.profile import LEAD_IN, Shape
 from quizglass_server.session.question_frames import QuestionFrames
@@ -48,6 +56,8 @@ MAX_ID_CHARS = 64
 _REMEMBERED = 256
 """Most questions that are over and whose names are still known."""
 _RETRY_S = 1.0
+_UNHEARD = "?"
+"""Stands for the words of a question that has not been spoken yet."""
 
 
 class Speaker(Protocol):
@@ -63,6 +73,10 @@ class Speaker(Protocol):
 
     def settled(self) -> None:
         """Note that a question is over."""
+        ...
+
+    def silence(self, ask_id: str) -> None:
+        """Say no more of an answer, which is about to be interrupted."""
         ...
 
 
@@ -107,8 +121,26 @@ class Turns:
         """Names of the questions that run or wait."""
         return tuple(each.ask.id for each in self._all)
 
-    def ask(self, ask: SessionAsk, message_id: int) -> None:
+    def check(self, question: Question | None, overlap: Overlap) -> None:
+        """Raise what `ask` would for a question whose words are not known yet; None: nothing goes with them."""
+        question = question or Question("")
+        if question.question:
+            raise InvalidInput("request.question", "stays empty: it is heard")
+        self._sound(replace(question, question=_UNHEARD))
+        if overlap is Overlap.REFUSE and (every := self._all):
+            raise TurnRunning(every[0].ask.id)
+
+    def knows(self, ask_id: str) -> bool:
+        """Whether a question of that name was asked."""
+        return ask_id in self._asked
+
+    def ask(self, ask: SessionAsk, message_id: int, ledger: ByteLedger | None = None) -> None:
         """Take a question; taking the same one again changes nothing.
+
+        Args:
+            ask: the question.
+            message_id: of the message that brought it.
+            ledger: of one that was spoken: where its sound went.
 
         Raises:
             InvalidInput: a field is wrong, or its name was used for another question.
@@ -133,7 +165,11 @@ class Turns:
             if ask.overlap is not Overlap.QUEUE:
                 self.interrupt(Cause.ASK, by=ask.id)
         said = Said(ask.id, turn.question)
-        self._waiting.append(AskedQuestion(ask, message_id, turn, policy, said, self._segmenter()))
+        asked_question = AskedQuestion(ask, message_id, turn, policy, said, self._segmenter())
+        if ledger is not None:
+            asked_question.spoken = True
+            asked_question.ledger.include(ledger)
+        self._waiting.append(asked_question)
         self._next()
 
     def cancel(self, ask_id: str) -> None:
@@ -147,6 +183,7 @@ class Turns:
                 self._end(running)
                 said = running.said
                 said.segments, said.rest = tuple(running.segmenter.confirmed), running.segmenter.unconfirmed
+                self._speaker.silence(running.ask.id)
                 self._speaker.emit(Interrupted(running.ask.id, cause, by, said.heard, said.unheard))
         self._speaker.settled()
         self._next()
@@ -234,6 +271,11 @@ class Turns:
         if rest and asks_to_go_on(running.turn.question):
             self._go_on(running, rest)
             return
+        may_be_heard = running.spoken or not running.ask.request.frames
+        again = may_be_heard and asks_to_say_again(running.turn.question)
+        if again and (last := self._conversation.last) is not None:
+            self._say_again(running, last)
+            return
         dialogue = appended(self._conversation.dialogue, running.turn.history)
         with entered_in(running.ledger):
             source = await self._frames.source(running)
@@ -259,8 +301,18 @@ class Turns:
 
     def _go_on(self, running: AskedQuestion, rest: str) -> None:
         """Say what was written of an earlier answer and not heard."""
-        done = Done(rest, FinishReason.COMPLETE)
         running.said.spoken = self._conversation.gone_on()
+        self._say(running, rest)
+
+    def _say_again(self, running: AskedQuestion, last: Spoken) -> None:
+        """Say the last answer once more, also what was not heard of it."""
+        answer = f"{last.answer} {last.unheard}".strip()
+        running.said.spoken = replace(last, answer=answer, unheard="")
+        self._say(running, answer)
+
+    def _say(self, running: AskedQuestion, rest: str) -> None:
+        """Answer with what is known, without a lookup."""
+        done = Done(rest, FinishReason.COMPLETE, ledger=running.ledger.entries())
         self._tell(running, Accepted(running.policy, (), 0.0))
         self._tell(running, AnswerDelta(rest))
         self._tell(running, Verdict(VerdictOutcome.UNCHECKED, 0.0, 0.0))

@@ -7,17 +7,21 @@ from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
+from quizglass.session import SpeechTranscript, TurnUpdate
+from quizglass.text import plain
 from quizglass.values import Decided, Done, EvidenceFound, PlanMade, Queries, QueryRewritten
 from quizglass_client.cli import subcommands
 from quizglass_client.errors import ClientError, refuses_session
 from quizglass_client.files import read_file, write_private
+from quizglass_client.session.turns import TurnSaid
 from quizglass_client.sync import Client
 from quizglass_client.terminal.answer import AnswerView
 from quizglass_client.terminal.explain import print_timeline
 from quizglass_client.terminal.output import OK, UsageError, print_json, say, stdout
 from quizglass_client.terminal.show import TurnView
+from quizglass_client.terminal.speech import as_line, ask_by_voice
 from quizglass_client.trace.record import FORMATS, Trace
-from quizglass_client.types import Event, PictureLike
+from quizglass_client.types import AskOptions, Event, PictureLike
 
 _IN_STEPS = (PlanMade, Decided, Queries, QueryRewritten, EvidenceFound)
 """Events that tell what the steps tell as well."""
@@ -29,8 +33,12 @@ def add_command(commands: subcommands.Subcommands) -> None:
     """Declare `ask`."""
     made = commands.add("ask", ask, "ask a question about a picture")
     subcommands.file(made.add_argument("picture", metavar="PICTURE", help='JPEG, PNG, WebP or HEIC file; "-" for none'))
-    made.add_argument("question", metavar="QUESTION", nargs="+", help="quotes are needed where the shell means ? or *")
+    made.add_argument("question", metavar="QUESTION", nargs="*", help="quotes are needed where the shell means ? or *")
     subcommands.scattered(made, "question")
+    spoken = "ask what is said in that WAV file, in place of QUESTION"
+    subcommands.file(made.add_argument("--say", type=Path, metavar="FILE", help=spoken))
+    aloud = "write the answer there as sound, a WAV file"
+    subcommands.file(made.add_argument("--speak", type=Path, metavar="FILE", help=aloud))
     made.add_argument("--policy", default="", help="one that `quizglass capabilities` lists (default: the server's)")
     made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in (default: the server's)")
     subcommands.max_tokens(made)
@@ -59,7 +67,10 @@ def ask(client: Client, arguments: argparse.Namespace) -> int:
     """Ask, and show the answer as it comes; explained, the turn as it happens, and its steps once it is over."""
     _check_folder("--session", arguments.session)
     _check_trace(arguments.trace)
+    _check_speech(arguments)
     about, question = picture(arguments.picture), " ".join(arguments.question)
+    if arguments.say is not None or arguments.speak is not None:
+        return _by_voice(arguments, question, about)
     told = list[Event]()  # of a turn that is to be explained
     view = TurnView(stdout()) if arguments.explain else AnswerView(stdout(), say)
     with closing(_asked(client, arguments, question, about)) as events:
@@ -81,20 +92,45 @@ def ask(client: Client, arguments: argparse.Namespace) -> int:
     return OK
 
 
+def _by_voice(arguments: argparse.Namespace, question: str, about: PictureLike | None) -> int:
+    """Ask in a session, which carries sound."""
+    view = TurnView(stdout()) if arguments.explain else AnswerView(stdout(), say)
+
+    def tell(said: TurnSaid) -> None:
+        if arguments.json:
+            print_json(as_line(said))
+        elif isinstance(said, SpeechTranscript) and said.final:
+            say(f"heard: {plain(said.text)}")
+        elif isinstance(said, TurnUpdate) and said.event is not None:
+            view.event(Event(said.turn_id, said.seq, said.elapsed, said.event))
+
+    try:
+        ask_by_voice(arguments, question, about, _options(arguments), tell)
+    finally:
+        view.interrupt()
+    return OK
+
+
 def _asked(client: Client, arguments: argparse.Namespace, question: str, about: PictureLike | None) -> Generator[Event]:
     return client.ask(
         question,
         about,
-        history=[_exchange(text) for text in arguments.history],
-        policy=arguments.policy,
-        budget=arguments.budget,
-        max_answer_tokens=arguments.max_tokens,
         session=_kept(arguments.session),
-        session_id=arguments.session_id,
-        remember=arguments.remember,
-        recall=arguments.recall,
-        explain=_explains(arguments),
+        **_options(arguments),
     )
+
+
+def _options(arguments: argparse.Namespace) -> AskOptions:
+    return {
+        "history": [_exchange(text) for text in arguments.history],
+        "policy": arguments.policy,
+        "budget": arguments.budget,
+        "max_answer_tokens": arguments.max_tokens,
+        "session_id": arguments.session_id,
+        "remember": arguments.remember,
+        "recall": arguments.recall,
+        "explain": _explains(arguments),
+    }
 
 
 def _explains(arguments: argparse.Namespace) -> bool:
@@ -109,6 +145,16 @@ def _tell(event: Event, view: TurnView | AnswerView, arguments: argparse.Namespa
         view.event(event)
     if arguments.session is not None and isinstance(event.payload, Done):
         write_private(arguments.session, event.payload.session)  # it holds what was said
+
+
+def _check_speech(arguments: argparse.Namespace) -> None:
+    if (arguments.say is not None) == bool(arguments.question):
+        raise UsageError("give a question in words, or --say FILE with one that is spoken")
+    if (arguments.say or arguments.speak) and (arguments.session or arguments.trace):
+        raise UsageError("--session and --trace are for questions and answers in text; leave out --say and --speak")
+    if arguments.say is not None and not arguments.say.is_file():
+        raise UsageError(f"--say {arguments.say} is no file; give a WAV file")
+    _check_folder("--speak", arguments.speak)
 
 
 def _check_trace(path: Path | None) -> None:

@@ -7,11 +7,9 @@ import asyncio
 import sys
 import threading
 from contextlib import suppress
-from dataclasses import fields
 from io import TextIOWrapper
 from typing import TextIO
 
-from quizglass.convert import said_name
 from quizglass.session import (
     Forgotten,
     Interrupted,
@@ -34,8 +32,9 @@ from quizglass_client.session.turns import TurnSaid
 from quizglass_client.session.values import LinkLost, LinkRestored
 from quizglass_client.sync import Client
 from quizglass_client.terminal.answer import AnswerView
-from quizglass_client.terminal.output import FAILED, OK, UsageError, as_fields, as_json, print_json, say, stdout
+from quizglass_client.terminal.output import FAILED, OK, UsageError, print_json, say, stdout
 from quizglass_client.terminal.show import TurnView
+from quizglass_client.terminal.speech import as_line
 from quizglass_client.types import Event
 
 _COMMANDS = (
@@ -218,7 +217,7 @@ class _Talk:
 
     def _print(self, said: TurnSaid) -> None:
         if self._arguments.json:
-            print_json(_as_line(said))
+            print_json(as_line(said))
             return
         match said:
             case TurnUpdate(event=event, segments=segments):
@@ -233,14 +232,6 @@ class _Talk:
                 say("interrupted")
             case NeedFrame() | Progress():
                 pass
-
-
-def _as_line(said: TurnSaid) -> dict[str, object]:
-    """What `--json` prints: the message by its name, an event of a turn as `quizglass ask --json` has it."""
-    line = {"message": said_name(said)} | {each.name: as_json(getattr(said, each.name)) for each in fields(said)}
-    if isinstance(said, TurnUpdate) and said.event is not None:
-        line |= as_fields(Event(said.turn_id, said.seq, said.elapsed, said.event))
-    return line
 
 
 def _output(arguments: argparse.Namespace) -> OutputProfile:

@@ -8,11 +8,14 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import deque
+from collections.abc import Coroutine
 from dataclasses import fields, replace
-from typing import Unpack
+from typing import Any, Unpack
 
 from quizglass.convert import to_value
 from quizglass.session import (
+    AnswerAudio,
+    AnswerSpoken,
     CancelAsk,
     DeviceState,
     Forget,
@@ -25,6 +28,7 @@ from quizglass.session import (
     Opened,
     Overlap,
     Playback,
+    Playing,
     Pong,
     PostureChange,
     PostureLimits,
@@ -34,6 +38,9 @@ from quizglass.session import (
     ServerSaid,
     SessionAsk,
     SessionLimits,
+    SpeechStart,
+    SpeechStatus,
+    SpeechTranscript,
     TurnUpdate,
 )
 from quizglass_client import requests
@@ -45,9 +52,13 @@ from quizglass_client.session.position import SessionPosition
 from quizglass_client.session.reconnect import ReconnectingLink
 from quizglass_client.session.turns import TurnFeed, TurnSaid
 from quizglass_client.session.values import News, SessionOptions
+from quizglass_client.session.voice.audio import Recording, Spoken, recording
+from quizglass_client.session.voice.upload import SpeechUpload
 from quizglass_client.types import AskOptions, PictureLike
 
 _MOST_NEWS = 1024
+_PAUSE_S = 1.0
+"""Before listening again, where that failed."""
 _MOST_ASK_BYTES = 250 * 1024
 """Most bytes of a question: what a server takes as one message, less what goes around it."""
 
@@ -71,6 +82,9 @@ class SessionCore:
         self._device = DeviceState()
         self._posture: PostureLimits | None = None
         self._count = 0
+        self._wants_sound = options.output.aloud
+        self._recording: set[asyncio.Task[None]] = set()
+        self._playing: Playing | None = None
         self.failure: ClientError | None = None
         """Why it is over."""
 
@@ -137,6 +151,21 @@ class SessionCore:
     ) -> TurnFeed:
         """Ask a question; what is told of it comes by the feed."""
         self._check()
+        value = await self._request(question, picture, frame, overlap, **options)
+        feed = self._new_feed()
+        self._outgoing.say(SessionAsk(feed.ask_id, value, Overlap(overlap)))
+        self._link.liveness.expect()
+        return feed
+
+    async def _request(
+        self,
+        question: str,
+        picture: PictureLike | None,
+        frame: bytes,
+        overlap: str,
+        **options: Unpack[AskOptions],
+    ) -> Question:
+        """What is asked, once its picture can be named."""
         request = requests.ask(question, None, **options)
         if overlap not in {str(each) for each in Overlap}:
             raise InvalidRequest.of("overlap", f"{overlap!r} is not interrupt, queue or refuse")
@@ -148,13 +177,105 @@ class SessionCore:
         self._check()  # it may have ended meanwhile
         if name:
             request.frames.add(sha256=name)
-        value = to_value(request, Question)
+        return to_value(request, Question)
+
+    def _new_feed(self) -> TurnFeed:
         self._count += 1
-        feed = TurnFeed(f"{self._count}-{secrets.token_hex(4)}")
+        feed = TurnFeed(f"{self._count}-{secrets.token_hex(4)}", aloud=self._hears_answers)
         self._turns[feed.ask_id] = feed
-        self._outgoing.say(SessionAsk(feed.ask_id, value, Overlap(overlap)))
-        self._link.liveness.expect()
         return feed
+
+    @property
+    def _hears_answers(self) -> bool:
+        return self._wants_sound and self.limits is not None and self.limits.speaks
+
+    async def say(self, spoken: Spoken, picture: PictureLike | None, **options: Unpack[AskOptions]) -> TurnFeed:
+        """Ask a spoken question, whose sound may still be recorded; what is told of it comes by the feed."""
+        source = await self._source(spoken)
+        request = await self._request("", picture, spoken.frame, spoken.overlap, **options)
+        feed, upload = self._begin(spoken, source, request)
+
+        async def record() -> None:
+            try:
+                await self._record(source, upload, feed)
+            finally:
+                await source.let_go()
+
+        self._in_background(record())
+        return feed
+
+    async def listen(
+        self, spoken: Spoken, picture: PictureLike | None, **options: Unpack[AskOptions]
+    ) -> asyncio.Queue[TurnFeed | None]:
+        """Ask whatever is spoken, question after question; their feeds, then None."""
+        source = await self._source(spoken)
+        request = await self._request("", picture, spoken.frame, spoken.overlap, **options)
+        feeds: asyncio.Queue[TurnFeed | None] = asyncio.Queue()
+
+        async def record() -> None:
+            try:
+                while (source.back or not source.ended) and self.failure is None:
+                    feed, upload = self._begin(spoken, source, request)
+                    await self._record(source, upload, feed)
+                    await upload.finished.wait()
+                    source.back.extend(upload.left)
+                    feeds.put_nowait(feed)
+                    if feed.failed:
+                        await asyncio.sleep(_PAUSE_S)
+            finally:
+                feeds.put_nowait(None)
+                await source.let_go()
+
+        self._in_background(record())
+        return feeds
+
+    async def _source(self, spoken: Spoken) -> Recording:
+        self._check()
+        if self.limits is not None and not self.limits.max_speech:
+            told = "the server hears nothing; ask in text, or have it started with a recogniser (docs/voice.md)"
+            raise InvalidRequest.of("audio", told)
+        return await asyncio.to_thread(recording, spoken.audio, spoken.rate_hz, spoken.channels)
+
+    def _begin(self, spoken: Spoken, source: Recording, request: Question) -> tuple[TurnFeed, SpeechUpload]:
+        feed = self._new_feed()
+        start = SpeechStart(
+            feed.ask_id,
+            source.rate_hz,
+            source.channels,
+            ends_by_silence=spoken.ends_by_silence,
+            overlap=Overlap(spoken.overlap),
+            request=request,
+            language=spoken.language,
+        )
+        upload = self._outgoing.speak(start)
+        self._link.liveness.expect()
+        return feed, upload
+
+    async def _record(self, source: Recording, upload: SpeechUpload, feed: TurnFeed) -> None:
+        """Send what is recorded, until it ends, or the server has heard enough."""
+        try:
+            while not upload.over and (piece := await source.next()) is not None:
+                upload.add(piece, self._playing)
+                self._outgoing.wake()
+        except Exception as error:
+            source.ended = True
+            self._outgoing.say(CancelAsk(feed.ask_id))
+            feed.fail(ClientError(f"the sound cannot be read: {error}", reason="AUDIO"))
+            self._over(feed.ask_id)
+            return
+        upload.complete()
+        self._outgoing.wake()
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name="record")
+        self._recording.add(task)
+        task.add_done_callback(self._recording.discard)
+
+    def playing(self, feed: TurnFeed, seconds: float | None) -> None:
+        """So much of an answer's sound was played, and it goes on; None: it does not."""
+        self._playing = None if seconds is None else Playing(feed.ask_id, seconds)
+        if seconds is not None and (at := feed.sound.at(seconds)) is not None:
+            self.played(feed, *at)
 
     def cancel(self, feed: TurnFeed) -> None:
         """End a question."""
@@ -210,16 +331,21 @@ class SessionCore:
             self._posture = None
             if again:
                 self._lose(opened.restored_reason)
+            for feed in self._turns.values():
+                feed.aloud = self._wants_sound and opened.limits.speaks
         self._outgoing.again(resumed=resumed)
 
     def silence(self, limits: SessionLimits) -> Silence:
         """How long the link may say nothing now."""
-        return Silence.within(limits, self._posture, turns=bool(self._turns))
+        return Silence.within(limits, self._posture, turns=any(not feed.answered for feed in self._turns.values()))
 
     def _lose(self, reason: str) -> None:
         """Questions that were half answered cannot be taken up again in a new session."""
         for feed in list(self._turns.values()):
-            if feed.begun and not feed.over:
+            if feed.answered:
+                feed.stop_waiting_for_sound()
+                self._over(feed.ask_id)
+            elif feed.begun:
                 self._over(feed.ask_id)
                 told = f"the session could not be resumed: {reason}; ask again"
                 feed.fail(SessionLost(told, status="UNAVAILABLE", reason=reason))
@@ -236,7 +362,10 @@ class SessionCore:
                 for need in frames:
                     self._frames.need(need)
                 self._feed(said.ask_id, said)
-            case TurnUpdate() | Interrupted() | Progress():
+            case SpeechStatus():
+                self._outgoing.spoken(said)
+                self._feed(said.id, said)
+            case TurnUpdate() | Interrupted() | Progress() | SpeechTranscript() | AnswerAudio() | AnswerSpoken():
                 self._feed(said.ask_id, said)
             case Notice():
                 self._notice(said)
@@ -265,6 +394,8 @@ class SessionCore:
             feed.take(said)
             if feed.over:
                 self._over(ask_id)
+            elif feed.answered or (isinstance(said, SpeechTranscript) and said.final):
+                self._outgoing.over(ask_id)
 
     def _over(self, ask_id: str) -> None:
         self._turns.pop(ask_id, None)
@@ -277,6 +408,8 @@ class SessionCore:
             for feed in list(self._turns.values()):
                 feed.fail(error)
             self._turns.clear()
+            for task in self._recording:
+                task.cancel()
             self._frames.close()
             self._news_came.set()
 

@@ -28,9 +28,14 @@ from quizglass.session import (
     Playback,
     Role,
     SessionAsk,
+    SpeechAudio,
+    SpeechEnd,
+    SpeechStart,
+    SpeechStatus,
 )
 from quizglass.values import Region
 from quizglass_client.session.pacing import Window
+from quizglass_client.session.voice.upload import SpeechUpload
 
 _MOST_BYTES = 64 * 1024 * 1024
 """Most bytes of frames that are kept to be sent again; the oldest go first."""
@@ -59,6 +64,7 @@ class OutgoingMessages:
         self._uploads: OrderedDict[bytes, Upload] = OrderedDict()
         # In the order in which they were said: what is asked before something is forgotten goes with it.
         self._asks: OrderedDict[str, SessionAsk | Forget] = OrderedDict()
+        self._speeches: OrderedDict[str, SpeechUpload] = OrderedDict()
         self._cancelled: dict[str, CancelAsk] = {}
         self._dropped: dict[bytes, FrameDrop] = {}
         self._played: Playback | None = None
@@ -115,6 +121,22 @@ class OutgoingMessages:
         self._uploads.pop(name, None)
         self.say(FrameDrop(name))
 
+    def speak(self, start: SpeechStart) -> SpeechUpload:
+        """Begin a spoken question."""
+        upload = self._speeches[start.id] = SpeechUpload(start)
+        self.say(start)
+        return upload
+
+    def spoken(self, status: SpeechStatus) -> None:
+        """What the server has of a spoken question."""
+        if (upload := self._speeches.get(status.id)) is not None:
+            upload.status(status)
+            self._changed.set()
+
+    def wake(self) -> None:
+        """More of a spoken question was recorded."""
+        self._changed.set()
+
     def status(self, status: FrameStatus) -> None:
         """What the server has of a frame."""
         if status.state is FrameState.DROPPED:
@@ -135,6 +157,8 @@ class OutgoingMessages:
     def over(self, name: str) -> None:
         """Nothing more comes of a question."""
         self._asks.pop(name, None)
+        if (upload := self._speeches.pop(name, None)) is not None:
+            upload.finished.set()
         self._cancelled.pop(name, None)
 
     def forgotten(self) -> None:
@@ -149,7 +173,9 @@ class OutgoingMessages:
         """
         self._window = Window()
         asks = list(self._asks.values())
-        wanted = {frame.sha256 for ask in asks if isinstance(ask, SessionAsk) for frame in ask.request.frames}
+        requests = [ask.request for ask in asks if isinstance(ask, SessionAsk)]
+        requests += [speech.start.request for speech in self._speeches.values() if speech.start.request is not None]
+        wanted = {frame.sha256 for request in requests for frame in request.frames}
         begins = []
         for name, upload in self._uploads.items():
             upload.offset = None
@@ -163,7 +189,10 @@ class OutgoingMessages:
             self._played = None  # of a question that this session does not know
         # A later question is understood after what was heard, so that is said first.
         before = [said for said in (self._device, self._played) if said is not None]
-        self._waiting = deque([*begins, *before, *asks, *self._cancelled.values(), *self._dropped.values()])
+        for speech in self._speeches.values():
+            speech.again()
+        starts = [upload.start for upload in self._speeches.values()]
+        self._waiting = deque([*begins, *before, *asks, *starts, *self._cancelled.values(), *self._dropped.values()])
         self._changed.set()
 
     def pong(self, payload: bytes) -> None:
@@ -176,10 +205,15 @@ class OutgoingMessages:
         while True:
             if self._waiting:
                 return self._waiting.popleft()
-            if (part := self._part()) is not None:
+            if (part := self._sound() or self._part()) is not None:
                 return part
             self._changed.clear()
             await self._changed.wait()
+
+    def _sound(self) -> SpeechAudio | SpeechEnd | None:
+        """The next piece of what is spoken, before any of a frame: the wearer waits for its end."""
+        found = (said for upload in self._speeches.values() if (said := upload.next()) is not None)
+        return next(found, None)
 
     def _part(self) -> FramePart | None:
         """The next piece of the frame that was shown last and is not whole, if the link has room for it."""

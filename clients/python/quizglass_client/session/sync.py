@@ -11,7 +11,7 @@ from typing import Self, Unpack
 
 import grpc
 
-from quizglass.session import DeviceState, Heat, LinkQuality, OutputProfile, SessionLimits
+from quizglass.session import DeviceState, Heat, LinkQuality, OutputProfile, SessionLimits, SpeechTranscript
 from quizglass_client.access import FileName, Metadata, access_to
 from quizglass_client.channel import DEFAULT_TARGET, check_target
 from quizglass_client.errors import Cancelled, InvalidRequest
@@ -19,6 +19,7 @@ from quizglass_client.session.core import SessionCore
 from quizglass_client.session.runner import Runner
 from quizglass_client.session.turns import TurnFeed, TurnSaid
 from quizglass_client.session.values import News, SessionOptions, check_output
+from quizglass_client.session.voice.audio import AudioLike, Spoken
 from quizglass_client.types import Answer, AskOptions, PictureLike
 
 
@@ -203,6 +204,69 @@ class Session:
         finally:
             turn.cancel()
 
+    def say(
+        self,
+        audio: AudioLike,
+        picture: PictureLike | None = None,
+        *,
+        frame: bytes = b"",
+        overlap: str = "interrupt",
+        rate_hz: int = 16_000,
+        channels: int = 1,
+        ends_by_silence: bool = False,
+        language: str = "",
+        **options: Unpack[AskOptions],
+    ) -> Turn:
+        """Ask a question that is spoken; the turn that is returned gives its transcript, its events and its answer.
+
+        It returns at once: the sound is sent as it is recorded, and the server listens meanwhile. With
+        `OutputProfile(aloud=True)` the answer comes as sound, too.
+
+        Args:
+            audio: a WAV file (its name or its bytes), or pieces of 16-bit PCM as they are recorded, such as those of
+                `Microphone`. Their end is the end of the question.
+            picture: what it is about.
+            frame: name of a picture shown before, in place of `picture`.
+            overlap: what becomes of it while another question runs or is said, as for `ask`; with interrupt, that one
+                ends with the first word.
+            rate_hz: samples a second in each channel of the pieces; a WAV file says it itself.
+            channels: of the pieces.
+            ends_by_silence: whether the server ends the question, when something was said and there is silence: for a
+                microphone that stays open.
+            language: tag of what is spoken, such as "en"; empty: the server finds out.
+            options: as for `ask`.
+
+        Raises:
+            InvalidRequest: the server hears nothing, or an argument cannot be.
+            OSError: the file cannot be read.
+            ClientError: the session was given up or is not open.
+        """
+        spoken = Spoken(audio, frame, overlap, rate_hz, channels, ends_by_silence, language)
+        feed = self._runner.run(self._core.say(spoken, picture, **options))
+        return Turn(feed, self._core, self._runner)
+
+    def listen(
+        self,
+        audio: AudioLike,
+        picture: PictureLike | None = None,
+        *,
+        frame: bytes = b"",
+        overlap: str = "interrupt",
+        rate_hz: int = 16_000,
+        channels: int = 1,
+        language: str = "",
+        **options: Unpack[AskOptions],
+    ) -> Iterator[Turn]:
+        """Ask whatever is spoken into a microphone that stays open, question after question, until its pieces end.
+
+        Each turn comes when its question was spoken; the next one is listened for meanwhile. What was heard is the
+        turn's `transcript`, which is empty where that was nothing. Arguments and errors are those of `say`.
+        """
+        spoken = Spoken(audio, frame, overlap, rate_hz, channels, True, language)
+        feeds = self._runner.run(self._core.listen(spoken, picture, **options))
+        while (feed := self._runner.run(feeds.get())) is not None:
+            yield Turn(feed, self._core, self._runner)
+
     def news(self) -> Iterator[News]:
         """What happens in the session outside of its turns: links lost and restored, pictures, failures."""
         while (news := self._runner.run(self._core.next_news())) is not None:
@@ -259,11 +323,20 @@ class Turn:
             raise StopIteration
         return said
 
+    def transcript(self) -> SpeechTranscript:
+        """Wait until a spoken question is over, and return what was heard; empty: nothing was, and no answer comes.
+
+        Raises:
+            Cancelled: it was interrupted before.
+            ClientError: it cannot be understood.
+        """
+        return self._runner.run(self._feed.transcript())
+
     def answer(self) -> Answer:
         """Wait until the turn is over, and return the whole answer.
 
         Raises:
-            Cancelled: the turn was interrupted.
+            Cancelled: the turn was interrupted, or what was spoken is no question (NOTHING_HEARD, COMMAND).
             SessionLost: the session could not be resumed, and part of the turn is lost.
             ClientError: the turn has failed.
         """
@@ -283,3 +356,14 @@ class Turn:
             code_point: how many code points of that segment were said.
         """
         self._runner.call(partial(self._core.played, self._feed, segment, code_point))
+
+    def playing(self, seconds: float | None) -> None:
+        """Tell the server how much of the answer's sound was played, while it is being played.
+
+        From then on the microphone's sound is sent with that, so that the answer is not taken for the wearer; and the
+        dialogue goes on from what was heard.
+
+        Args:
+            seconds: of the answer's sound, from its beginning; None: it is played no more.
+        """
+        self._runner.call(partial(self._core.playing, self._feed, seconds))

@@ -22,6 +22,7 @@ STATUS: dict[type[errors.QuizglassError], grpc.StatusCode] = {
     errors.SessionUnknown: grpc.StatusCode.NOT_FOUND,
     errors.Superseded: grpc.StatusCode.ABORTED,
     errors.TurnRunning: grpc.StatusCode.FAILED_PRECONDITION,
+    errors.SpeechRunning: grpc.StatusCode.FAILED_PRECONDITION,
     errors.Stopping: grpc.StatusCode.UNAVAILABLE,
     errors.RoleMissing: grpc.StatusCode.FAILED_PRECONDITION,
     errors.MemoryOff: grpc.StatusCode.FAILED_PRECONDITION,

@@ -36,6 +36,13 @@ _GO_ON = re.compile(
     r"(?:,? please)?",
     re.IGNORECASE,
 )
+_AGAIN = re.compile(
+    r"(?:(?:please|sorry|pardon|excuse me|what)[,. ]*)?(?:can you |could you )?"
+    r"(?:(?:say|repeat|tell me) (?:that|it|this)(?: again| once more)?|say again|repeat(?: please)?|come again"
+    r"|(?:once more|again)|what was that(?: again)?|what did you (?:just )?say|i did(?:n['’]t| not) (?:hear|catch|get) "
+    r"(?:that|you|it))(?:,? please)?|pardon(?: me)?",
+    re.IGNORECASE,
+)
 _OPPOSITE = {"left": "right", "right": "left"}
 
 
@@ -69,6 +76,11 @@ def asks_for_other(question: str) -> bool:
 def asks_to_go_on(question: str) -> bool:
     """Whether a question wants the rest of an answer that was not heard to its end: "Go on."."""
     return _GO_ON.fullmatch(question.strip(" .!?")) is not None
+
+
+def asks_to_say_again(question: str) -> bool:
+    """Whether a question wants the last answer once more: "Say that again.", "What was that?"."""
+    return _AGAIN.fullmatch(question.strip(" .!?")) is not None or question.strip().lower() == "sorry?"
 
 
 def says_again(question: str, earlier: str) -> bool:

@@ -9,8 +9,9 @@ import pytest
 
 from quizglass.session import Notice, Progress, TurnUpdate
 from quizglass.values import AnswerDelta
-from quizglass_client.cli.chat import _as_line, _Talk
+from quizglass_client.cli.chat import _Talk
 from quizglass_client.cli.command import parser
+from quizglass_client.terminal.speech import as_line
 from quizglass_server.errors import EngineLost
 from tests.support.rpc_fakes import png, serving_on_a_thread
 
@@ -33,10 +34,10 @@ async def test_chat_tells_of_failures_that_are_of_no_question(capsys):
 
 
 def test_chat_as_json_names_its_messages_and_their_events():
-    line = _as_line(TurnUpdate("1", "t", 2, 0.5, AnswerDelta("45", round=1)))
+    line = as_line(TurnUpdate("1", "t", 2, 0.5, AnswerDelta("45", round=1)))
     assert (line["message"], line["event"], line["text"]) == ("turn", "answer_delta", "45")
     assert (line["ask_id"], line["seq"], line["round"], line["segments"]) == ("1", 2, 1, [])
-    assert _as_line(Progress("1", "plan", 1.0)) == {
+    assert as_line(Progress("1", "plan", 1.0)) == {
         **{"message": "progress", "ask_id": "1", "stage": "plan"},
         **{"elapsed": 1.0, "left": 0.0},
     }

@@ -1526,22 +1526,23 @@ export const KnowledgeCapabilitySchema: GenMessage<KnowledgeCapability> = /*@__P
 export type RoleCapability = Message<"quizglass.v1.RoleCapability"> & {
   /**
    * Role: "planner", "tool_router", "domain_router", "coarse_reranker", "reranker", "verifier", "detector",
-   * "image_encoder", "text_encoder", "generator", "reader", "tagger", and "deciders.NAME" of each further decider.
+   * "image_encoder", "text_encoder", "generator", "reader", "tagger", "hearing", "voice", and "deciders.NAME" of each further
+   * decider.
    *
    * @generated from field: string role = 1;
    */
   role: string;
 
   /**
-   * Engine: "onnx", "llama", "openai" (a server that speaks OpenAI's API), "rapidocr" or "numpy".
+   * Engine: "onnx", "llama", "openai" (a server that speaks OpenAI's API), "rapidocr", "numpy" or "wyoming" (a server of speech).
    *
    * @generated from field: string engine = 2;
    */
   engine: string;
 
   /**
-   * What the engine runs it on: "cpu", "cuda", "tensorrt", "tensorrt-engine" (built ahead of time), "gpu" for llama, or
-   * "elsewhere" for a generator behind a network address.
+   * What the engine runs it on: "cpu", "cuda", "tensorrt", "tensorrt-engine" (built ahead of time), "gpu" for llama,
+   * "process" for speech on this machine, or "elsewhere" for a generator or speech behind a network address.
    *
    * @generated from field: string executor = 3;
    */
@@ -1562,7 +1563,8 @@ export type RoleCapability = Message<"quizglass.v1.RoleCapability"> & {
   seesPictures: boolean;
 
   /**
-   * Why it is slower than it could be on this machine, or can do less, and what to do about it; empty when it is not.
+   * Why it is slower than it could be on this machine, can do less, or is not ready, and what to do about it; empty when it
+   * is not.
    *
    * @generated from field: string notice = 6;
    */

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quizglass/v1/session.proto.
  */
 export const file_quizglass_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("ChpxdWl6Z2xhc3MvdjEvc2Vzc2lvbi5wcm90bxIMcXVpemdsYXNzLnYxIjEKDUF0dGFjaFJlcXVlc3QSIAoEb3BlbhgBIAEoCzISLnF1aXpnbGFzcy52MS5PcGVuInAKC1NlbmRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSDgoGc3RyZWFtGAIgASgDEi0KCG1lc3NhZ2VzGAMgAygLMhsucXVpemdsYXNzLnYxLkNsaWVudE1lc3NhZ2USDgoGaG9sZGVyGAQgASgMIg4KDFNlbmRSZXNwb25zZSKmBAoNQ2xpZW50TWVzc2FnZRIKCgJpZBgBIAEoAxIiCgRvcGVuGAIgASgLMhIucXVpemdsYXNzLnYxLk9wZW5IABIvCgtmcmFtZV9iZWdpbhgDIAEoCzIYLnF1aXpnbGFzcy52MS5GcmFtZUJlZ2luSAASLQoKZnJhbWVfcGFydBgEIAEoCzIXLnF1aXpnbGFzcy52MS5GcmFtZVBhcnRIABItCgpmcmFtZV9kcm9wGAUgASgLMhcucXVpemdsYXNzLnYxLkZyYW1lRHJvcEgAEicKA2FzaxgGIAEoCzIYLnF1aXpnbGFzcy52MS5TZXNzaW9uQXNrSAASKQoGY2FuY2VsGAcgASgLMhcucXVpemdsYXNzLnYxLkNhbmNlbEFza0gAEioKCHBsYXliYWNrGAggASgLMhYucXVpemdsYXNzLnYxLlBsYXliYWNrSAASMQoMZGV2aWNlX3N0YXRlGAkgASgLMhkucXVpemdsYXNzLnYxLkRldmljZVN0YXRlSAASIAoDYWNrGAogASgLMhEucXVpemdsYXNzLnYxLkFja0gAEiIKBHBpbmcYCyABKAsyEi5xdWl6Z2xhc3MudjEuUGluZ0gAEiQKBWNsb3NlGAwgASgLMhMucXVpemdsYXNzLnYxLkNsb3NlSAASJgoGZm9yZ2V0GA0gASgLMhQucXVpemdsYXNzLnYxLkZvcmdldEgAQgkKB21lc3NhZ2VKBAgOEBQioQQKDVNlcnZlck1lc3NhZ2USCwoDc2VxGAEgASgDEg0KBXN0YXRlGAIgASgMEiYKBm9wZW5lZBgDIAEoCzIULnF1aXpnbGFzcy52MS5PcGVuZWRIABIxCgxmcmFtZV9zdGF0dXMYBCABKAsyGS5xdWl6Z2xhc3MudjEuRnJhbWVTdGF0dXNIABItCgpuZWVkX2ZyYW1lGAUgASgLMhcucXVpemdsYXNzLnYxLk5lZWRGcmFtZUgAEigKBHR1cm4YBiABKAsyGC5xdWl6Z2xhc3MudjEuVHVyblVwZGF0ZUgAEioKCHByb2dyZXNzGAcgASgLMhYucXVpemdsYXNzLnYxLlByb2dyZXNzSAASMAoLaW50ZXJydXB0ZWQYCCABKAsyGS5xdWl6Z2xhc3MudjEuSW50ZXJydXB0ZWRIABImCgZub3RpY2UYCSABKAsyFC5xdWl6Z2xhc3MudjEuTm90aWNlSAASJwoHZ29fYXdheRgKIAEoCzIULnF1aXpnbGFzcy52MS5Hb0F3YXlIABIiCgRwb25nGAsgASgLMhIucXVpemdsYXNzLnYxLlBvbmdIABIuCgdwb3N0dXJlGAwgASgLMhsucXVpemdsYXNzLnYxLlBvc3R1cmVDaGFuZ2VIABIsCglmb3Jnb3R0ZW4YDSABKAsyFy5xdWl6Z2xhc3MudjEuRm9yZ290dGVuSABCCQoHbWVzc2FnZUoECA4QFCLnAQoET3BlbhIOCgZob2xkZXIYASABKAwSEgoKc2Vzc2lvbl9pZBgCIAEoCRIQCghsYXN0X3NlcRgDIAEoAxINCgVzdGF0ZRgEIAEoDBIrCgZvdXRwdXQYBSABKAsyGy5xdWl6Z2xhc3MudjEuT3V0cHV0UHJvZmlsZRIrCgdwcml2YWN5GAYgASgOMhoucXVpemdsYXNzLnYxLk9wZW4uUHJpdmFjeSI6CgdQcml2YWN5EhcKE1BSSVZBQ1lfVU5TUEVDSUZJRUQQABIWChJQUklWQUNZX0xPQ0FMX09OTFkQAUoECAcQECLnAgoNT3V0cHV0UHJvZmlsZRIZChFtYXhfc2VnbWVudF9jaGFycxgBIAEoBRIRCgltYXhfd29yZHMYAiABKAUSEQoJbWF4X2xpbmVzGAMgASgFEhMKC21heF9jb2x1bW5zGAQgASgFEjIKBm1hcmt1cBgFIAEoDjIiLnF1aXpnbGFzcy52MS5PdXRwdXRQcm9maWxlLk1hcmt1cBIyCgZzcGVlY2gYBiABKA4yIi5xdWl6Z2xhc3MudjEuT3V0cHV0UHJvZmlsZS5TcGVlY2gSGAoQbGVhZF9pbl9hZnRlcl91cxgHIAEoAxIPCgdsZWFkX2luGAggASgJIjEKBk1hcmt1cBIWChJNQVJLVVBfVU5TUEVDSUZJRUQQABIPCgtNQVJLVVBfTk9ORRABIjQKBlNwZWVjaBIWChJTUEVFQ0hfVU5TUEVDSUZJRUQQABISCg5TUEVFQ0hfRU5HTElTSBABSgQICRAKIpgCCgZPcGVuZWQSEgoKc2Vzc2lvbl9pZBgBIAEoCRIOCgZzdHJlYW0YAiABKAMSLwoIcmVzdG9yZWQYAyABKA4yHS5xdWl6Z2xhc3MudjEuT3BlbmVkLlJlc3RvcmVkEhcKD3Jlc3RvcmVkX3JlYXNvbhgEIAEoCRIrCgZsaW1pdHMYBSABKAsyGy5xdWl6Z2xhc3MudjEuU2Vzc2lvbkxpbWl0cxIRCglvcGVuX2Fza3MYBiADKAkiYAoIUmVzdG9yZWQSGAoUUkVTVE9SRURfVU5TUEVDSUZJRUQQABIQCgxSRVNUT1JFRF9BTEwQARIVChFSRVNUT1JFRF9ESUFMT0dVRRACEhEKDVJFU1RPUkVEX05PTkUQAyK9AgoNU2Vzc2lvbkxpbWl0cxIWCg5tYXhfcGFydF9ieXRlcxgBIAEoBRIXCg9tYXhfZnJhbWVfYnl0ZXMYAiABKAMSGAoQbWF4X2ZyYW1lc19ieXRlcxgDIAEoAxISCgptYXhfZnJhbWVzGAQgASgFEhAKCG1heF9waW5zGAUgASgFEhcKD21heF9xdWV1ZWRfYXNrcxgGIAEoBRIcChR1bmFja25vd2xlZGdlZF9ieXRlcxgHIAEoAxIZChF1bmFja25vd2xlZGdlZF91cxgIIAEoAxIPCgdhd2F5X3VzGAkgASgDEg8KB3BpbmdfdXMYCiABKAMSEwoLcHJvZ3Jlc3NfdXMYCyABKAMSFQoNZnJhbWVfd2FpdF91cxgMIAEoAxIbChN1c2VmdWxfcGljdHVyZV9zaWRlGA0gASgFIpICCgpGcmFtZUJlZ2luEg4KBnNoYTI1NhgBIAEoDBIMCgRzaXplGAIgASgDEgwKBG1pbWUYAyABKAkSDgoGYWdlX3VzGAQgASgDEisKBHJvbGUYBSABKA4yHS5xdWl6Z2xhc3MudjEuRnJhbWVCZWdpbi5Sb2xlEhUKDXBhcmVudF9zaGEyNTYYBiABKAwSJAoGcmVnaW9uGAcgASgLMhQucXVpemdsYXNzLnYxLlJlZ2lvbhIOCgZwaW5uZWQYCCABKAgiTgoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASEgoOUk9MRV9USFVNQk5BSUwQARINCglST0xFX0ZVTEwQAhINCglST0xFX0NST1AQAyJJCglGcmFtZVBhcnQSDgoGc2hhMjU2GAEgASgMEg4KBm9mZnNldBgCIAEoAxIMCgRkYXRhGAMgASgMEg4KBmNyYzMyYxgEIAEoByIbCglGcmFtZURyb3ASDgoGc2hhMjU2GAEgASgMIq4CCgtGcmFtZVN0YXR1cxIOCgZzaGEyNTYYASABKAwSLgoFc3RhdGUYAiABKA4yHy5xdWl6Z2xhc3MudjEuRnJhbWVTdGF0dXMuU3RhdGUSDgoGb2Zmc2V0GAMgASgDEg4KBnBpbm5lZBgEIAEoCBIpCgVmYXVsdBgFIAEoDjIaLnF1aXpnbGFzcy52MS5DYXB0dXJlRmF1bHQSDgoGYWR2aWNlGAYgASgJEisKB2NhcHR1cmUYByADKAsyGi5xdWl6Z2xhc3MudjEuQ2FwdHVyZVNjb3JlIlEKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASDgoKU1RBVEVfSEVMRBABEg4KClNUQVRFX1NFTkQQAhIRCg1TVEFURV9EUk9QUEVEEANKBAgIEAoiSAoMQ2FwdHVyZVNjb3JlEikKBWZhdWx0GAEgASgOMhoucXVpemdsYXNzLnYxLkNhcHR1cmVGYXVsdBINCgVzY29yZRgCIAEoAiJVCglOZWVkRnJhbWUSDgoGYXNrX2lkGAEgASgJEicKBmZyYW1lcxgCIAMoCzIXLnF1aXpnbGFzcy52MS5GcmFtZU5lZWQSDwoHd2FpdF91cxgDIAEoAyJlCglGcmFtZU5lZWQSDgoGc2hhMjU2GAEgASgMEg4KBm9mZnNldBgCIAEoAxIkCgZyZWdpb24YAyABKAsyFC5xdWl6Z2xhc3MudjEuUmVnaW9uEhIKCmxlYXN0X3NpZGUYBCABKAUi2AEKClNlc3Npb25Bc2sSCgoCaWQYASABKAkSMQoHb3ZlcmxhcBgCIAEoDjIgLnF1aXpnbGFzcy52MS5TZXNzaW9uQXNrLk92ZXJsYXASKQoHcmVxdWVzdBgDIAEoCzIYLnF1aXpnbGFzcy52MS5Bc2tSZXF1ZXN0ImAKB092ZXJsYXASFwoTT1ZFUkxBUF9VTlNQRUNJRklFRBAAEhUKEU9WRVJMQVBfSU5URVJSVVBUEAESEQoNT1ZFUkxBUF9RVUVVRRACEhIKDk9WRVJMQVBfUkVGVVNFEAMiGwoJQ2FuY2VsQXNrEg4KBmFza19pZBgBIAEoCSI/CghQbGF5YmFjaxIOCgZhc2tfaWQYASABKAkSDwoHc2VnbWVudBgCIAEoBRISCgpjb2RlX3BvaW50GAMgASgFItYCCgtEZXZpY2VTdGF0ZRIcCg9iYXR0ZXJ5X3BlcmNlbnQYASABKAVIAIgBARIVCghjaGFyZ2luZxgCIAEoCEgBiAEBEiwKBGhlYXQYAyABKA4yHi5xdWl6Z2xhc3MudjEuRGV2aWNlU3RhdGUuSGVhdBIsCgRsaW5rGAQgASgOMh4ucXVpemdsYXNzLnYxLkRldmljZVN0YXRlLkxpbmsiSgoESGVhdBIUChBIRUFUX1VOU1BFQ0lGSUVEEAASDwoLSEVBVF9OT1JNQUwQARINCglIRUFUX1dBUk0QAhIMCghIRUFUX0hPVBADIkkKBExpbmsSFAoQTElOS19VTlNQRUNJRklFRBAAEg0KCUxJTktfR09PRBABEg0KCUxJTktfRkFJUhACEg0KCUxJTktfUE9PUhADQhIKEF9iYXR0ZXJ5X3BlcmNlbnRCCwoJX2NoYXJnaW5nIuUBCg1Qb3N0dXJlQ2hhbmdlEjQKB3Bvc3R1cmUYASABKA4yIy5xdWl6Z2xhc3MudjEuUG9zdHVyZUNoYW5nZS5Qb3N0dXJlEg4KBnJlYXNvbhgCIAEoCRIrCgZsaW1pdHMYAyABKAsyGy5xdWl6Z2xhc3MudjEuUG9zdHVyZUxpbWl0cyJhCgdQb3N0dXJlEhcKE1BPU1RVUkVfVU5TUEVDSUZJRUQQABISCg5QT1NUVVJFX05PUk1BTBABEhQKEFBPU1RVUkVfQ09OU0VSVkUQAhITCg9QT1NUVVJFX1JFU0VSVkUQAyJeCg1Qb3N0dXJlTGltaXRzEhIKCmZyYW1lX3NpZGUYASABKAUSEgoKbG9va19haGVhZBgCIAEoCBIPCgdwaW5nX3VzGAMgASgDEhQKDGFuc3dlcl93b3JkcxgEIAEoBSISCgNBY2sSCwoDc2VxGAEgASgDIhcKBFBpbmcSDwoHcGF5bG9hZBgBIAEoDCIHCgVDbG9zZSIICgZGb3JnZXQihgEKCUZvcmdvdHRlbhIOCgZmcmFtZXMYASABKAUSEwoLZnJhbWVfYnl0ZXMYAiABKAMSEAoIcGljdHVyZXMYAyABKAUSEQoJZXhjaGFuZ2VzGAQgASgFEg0KBWVuZGVkGAUgASgFEiAKBGtlcHQYBiADKAsyEi5xdWl6Z2xhc3MudjEuS2VwdCImCgRLZXB0EgwKBHdoYXQYASABKAkSEAoIdW50aWxfdXMYAiABKAMiqgEKClR1cm5VcGRhdGUSDgoGYXNrX2lkGAEgASgJEigKBWV2ZW50GAIgASgLMhkucXVpemdsYXNzLnYxLkFza1Jlc3BvbnNlEicKCHNlZ21lbnRzGAMgAygLMhUucXVpemdsYXNzLnYxLlNlZ21lbnQSKQoFZmF1bHQYBCABKA4yGi5xdWl6Z2xhc3MudjEuQ2FwdHVyZUZhdWx0Eg4KBmFkdmljZRgFIAEoCSLcAQoHU2VnbWVudBINCgVpbmRleBgBIAEoBRIqCgVzdGF0ZRgCIAEoDjIbLnF1aXpnbGFzcy52MS5TZWdtZW50LlN0YXRlEgwKBHRleHQYAyABKAkSDQoFbGluZXMYBCADKAkSDwoHbGVhZF9pbhgFIAEoCBINCgVkb3VidBgGIAEoCCJZCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEg8KC1NUQVRFX0RSQUZUEAESEwoPU1RBVEVfQ09ORklSTUVEEAISEwoPU1RBVEVfUkVUUkFDVEVEEAMiTgoIUHJvZ3Jlc3MSDgoGYXNrX2lkGAEgASgJEg0KBXN0YWdlGAIgASgJEhIKCmVsYXBzZWRfdXMYAyABKAMSDwoHbGVmdF91cxgEIAEoAyLnAQoLSW50ZXJydXB0ZWQSDgoGYXNrX2lkGAEgASgJEi4KBWNhdXNlGAIgASgOMh8ucXVpemdsYXNzLnYxLkludGVycnVwdGVkLkNhdXNlEhEKCWJ5X2Fza19pZBgDIAEoCRINCgVoZWFyZBgEIAEoCRIPCgd1bmhlYXJkGAUgASgJImUKBUNhdXNlEhUKEUNBVVNFX1VOU1BFQ0lGSUVEEAASDQoJQ0FVU0VfQVNLEAESEAoMQ0FVU0VfQ0FOQ0VMEAISEAoMQ0FVU0VfVU5SRUFEEAMSEgoOQ0FVU0VfU1RPUFBJTkcQBCKiAgoGTm90aWNlEhIKCm1lc3NhZ2VfaWQYASABKAMSDwoHbWVzc2FnZRgCIAEoCRIOCgZhc2tfaWQYAyABKAkSFAoMZnJhbWVfc2hhMjU2GAQgASgMEg4KBnN0YXR1cxgFIAEoBRIOCgZyZWFzb24YBiABKAkSDAoEdGV4dBgHIAEoCRINCgVmaWVsZBgIIAEoCRI0CghtZXRhZGF0YRgJIAMoCzIiLnF1aXpnbGFzcy52MS5Ob3RpY2UuTWV0YWRhdGFFbnRyeRIWCg5yZXRyeV9hZnRlcl91cxgKIAEoAxIRCgl0dXJuX292ZXIYCyABKAgaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIikKBkdvQXdheRIPCgdsZWZ0X3VzGAEgASgDEg4KBnJlYXNvbhgCIAEoCSIXCgRQb25nEg8KB3BheWxvYWQYASABKAwqyQEKDENhcHR1cmVGYXVsdBIdChlDQVBUVVJFX0ZBVUxUX1VOU1BFQ0lGSUVEEAASFgoSQ0FQVFVSRV9GQVVMVF9CTFVSEAESFgoSQ0FQVFVSRV9GQVVMVF9EQVJLEAISFgoSQ0FQVFVSRV9GQVVMVF9USUxUEAMSHAoYQ0FQVFVSRV9GQVVMVF9UUlVOQ0FUSU9OEAQSGwoXQ0FQVFVSRV9GQVVMVF9PQ0NMVVNJT04QBRIXChNDQVBUVVJFX0ZBVUxUX05PSVNFEAYy3wEKDlNlc3Npb25TZXJ2aWNlEkgKCENvbnZlcnNlEhsucXVpemdsYXNzLnYxLkNsaWVudE1lc3NhZ2UaGy5xdWl6Z2xhc3MudjEuU2VydmVyTWVzc2FnZSgBMAESRAoGQXR0YWNoEhsucXVpemdsYXNzLnYxLkF0dGFjaFJlcXVlc3QaGy5xdWl6Z2xhc3MudjEuU2VydmVyTWVzc2FnZTABEj0KBFNlbmQSGS5xdWl6Z2xhc3MudjEuU2VuZFJlcXVlc3QaGi5xdWl6Z2xhc3MudjEuU2VuZFJlc3BvbnNlQh4KDHF1aXpnbGFzcy52MUIMU2Vzc2lvblByb3RvUAFiBnByb3RvMw", [file_quizglass_v1_assistant]);
+  fileDesc("ChpxdWl6Z2xhc3MvdjEvc2Vzc2lvbi5wcm90bxIMcXVpemdsYXNzLnYxIjEKDUF0dGFjaFJlcXVlc3QSIAoEb3BlbhgBIAEoCzISLnF1aXpnbGFzcy52MS5PcGVuInAKC1NlbmRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSDgoGc3RyZWFtGAIgASgDEi0KCG1lc3NhZ2VzGAMgAygLMhsucXVpemdsYXNzLnYxLkNsaWVudE1lc3NhZ2USDgoGaG9sZGVyGAQgASgMIg4KDFNlbmRSZXNwb25zZSK0BQoNQ2xpZW50TWVzc2FnZRIKCgJpZBgBIAEoAxIiCgRvcGVuGAIgASgLMhIucXVpemdsYXNzLnYxLk9wZW5IABIvCgtmcmFtZV9iZWdpbhgDIAEoCzIYLnF1aXpnbGFzcy52MS5GcmFtZUJlZ2luSAASLQoKZnJhbWVfcGFydBgEIAEoCzIXLnF1aXpnbGFzcy52MS5GcmFtZVBhcnRIABItCgpmcmFtZV9kcm9wGAUgASgLMhcucXVpemdsYXNzLnYxLkZyYW1lRHJvcEgAEicKA2FzaxgGIAEoCzIYLnF1aXpnbGFzcy52MS5TZXNzaW9uQXNrSAASKQoGY2FuY2VsGAcgASgLMhcucXVpemdsYXNzLnYxLkNhbmNlbEFza0gAEioKCHBsYXliYWNrGAggASgLMhYucXVpemdsYXNzLnYxLlBsYXliYWNrSAASMQoMZGV2aWNlX3N0YXRlGAkgASgLMhkucXVpemdsYXNzLnYxLkRldmljZVN0YXRlSAASIAoDYWNrGAogASgLMhEucXVpemdsYXNzLnYxLkFja0gAEiIKBHBpbmcYCyABKAsyEi5xdWl6Z2xhc3MudjEuUGluZ0gAEiQKBWNsb3NlGAwgASgLMhMucXVpemdsYXNzLnYxLkNsb3NlSAASJgoGZm9yZ2V0GA0gASgLMhQucXVpemdsYXNzLnYxLkZvcmdldEgAEjEKDHNwZWVjaF9zdGFydBgUIAEoCzIZLnF1aXpnbGFzcy52MS5TcGVlY2hTdGFydEgAEioKBWF1ZGlvGBUgASgLMhkucXVpemdsYXNzLnYxLlNwZWVjaEF1ZGlvSAASLQoKc3BlZWNoX2VuZBgWIAEoCzIXLnF1aXpnbGFzcy52MS5TcGVlY2hFbmRIAEIJCgdtZXNzYWdlSgQIDhAUIucFCg1TZXJ2ZXJNZXNzYWdlEgsKA3NlcRgBIAEoAxINCgVzdGF0ZRgCIAEoDBImCgZvcGVuZWQYAyABKAsyFC5xdWl6Z2xhc3MudjEuT3BlbmVkSAASMQoMZnJhbWVfc3RhdHVzGAQgASgLMhkucXVpemdsYXNzLnYxLkZyYW1lU3RhdHVzSAASLQoKbmVlZF9mcmFtZRgFIAEoCzIXLnF1aXpnbGFzcy52MS5OZWVkRnJhbWVIABIoCgR0dXJuGAYgASgLMhgucXVpemdsYXNzLnYxLlR1cm5VcGRhdGVIABIqCghwcm9ncmVzcxgHIAEoCzIWLnF1aXpnbGFzcy52MS5Qcm9ncmVzc0gAEjAKC2ludGVycnVwdGVkGAggASgLMhkucXVpemdsYXNzLnYxLkludGVycnVwdGVkSAASJgoGbm90aWNlGAkgASgLMhQucXVpemdsYXNzLnYxLk5vdGljZUgAEicKB2dvX2F3YXkYCiABKAsyFC5xdWl6Z2xhc3MudjEuR29Bd2F5SAASIgoEcG9uZxgLIAEoCzISLnF1aXpnbGFzcy52MS5Qb25nSAASLgoHcG9zdHVyZRgMIAEoCzIbLnF1aXpnbGFzcy52MS5Qb3N0dXJlQ2hhbmdlSAASLAoJZm9yZ290dGVuGA0gASgLMhcucXVpemdsYXNzLnYxLkZvcmdvdHRlbkgAEjMKDXNwZWVjaF9zdGF0dXMYFCABKAsyGi5xdWl6Z2xhc3MudjEuU3BlZWNoU3RhdHVzSAASNAoKdHJhbnNjcmlwdBgVIAEoCzIeLnF1aXpnbGFzcy52MS5TcGVlY2hUcmFuc2NyaXB0SAASKwoGc3BlZWNoGBYgASgLMhkucXVpemdsYXNzLnYxLkFuc3dlckF1ZGlvSAASLAoGc3Bva2VuGBcgASgLMhoucXVpemdsYXNzLnYxLkFuc3dlclNwb2tlbkgAQgkKB21lc3NhZ2VKBAgOEBQi5wEKBE9wZW4SDgoGaG9sZGVyGAEgASgMEhIKCnNlc3Npb25faWQYAiABKAkSEAoIbGFzdF9zZXEYAyABKAMSDQoFc3RhdGUYBCABKAwSKwoGb3V0cHV0GAUgASgLMhsucXVpemdsYXNzLnYxLk91dHB1dFByb2ZpbGUSKwoHcHJpdmFjeRgGIAEoDjIaLnF1aXpnbGFzcy52MS5PcGVuLlByaXZhY3kiOgoHUHJpdmFjeRIXChNQUklWQUNZX1VOU1BFQ0lGSUVEEAASFgoSUFJJVkFDWV9MT0NBTF9PTkxZEAFKBAgHEBAi9gIKDU91dHB1dFByb2ZpbGUSGQoRbWF4X3NlZ21lbnRfY2hhcnMYASABKAUSEQoJbWF4X3dvcmRzGAIgASgFEhEKCW1heF9saW5lcxgDIAEoBRITCgttYXhfY29sdW1ucxgEIAEoBRIyCgZtYXJrdXAYBSABKA4yIi5xdWl6Z2xhc3MudjEuT3V0cHV0UHJvZmlsZS5NYXJrdXASMgoGc3BlZWNoGAYgASgOMiIucXVpemdsYXNzLnYxLk91dHB1dFByb2ZpbGUuU3BlZWNoEhgKEGxlYWRfaW5fYWZ0ZXJfdXMYByABKAMSDwoHbGVhZF9pbhgIIAEoCRINCgVhbG91ZBgKIAEoCCIxCgZNYXJrdXASFgoSTUFSS1VQX1VOU1BFQ0lGSUVEEAASDwoLTUFSS1VQX05PTkUQASI0CgZTcGVlY2gSFgoSU1BFRUNIX1VOU1BFQ0lGSUVEEAASEgoOU1BFRUNIX0VOR0xJU0gQAUoECAkQCiKYAgoGT3BlbmVkEhIKCnNlc3Npb25faWQYASABKAkSDgoGc3RyZWFtGAIgASgDEi8KCHJlc3RvcmVkGAMgASgOMh0ucXVpemdsYXNzLnYxLk9wZW5lZC5SZXN0b3JlZBIXCg9yZXN0b3JlZF9yZWFzb24YBCABKAkSKwoGbGltaXRzGAUgASgLMhsucXVpemdsYXNzLnYxLlNlc3Npb25MaW1pdHMSEQoJb3Blbl9hc2tzGAYgAygJImAKCFJlc3RvcmVkEhgKFFJFU1RPUkVEX1VOU1BFQ0lGSUVEEAASEAoMUkVTVE9SRURfQUxMEAESFQoRUkVTVE9SRURfRElBTE9HVUUQAhIRCg1SRVNUT1JFRF9OT05FEAMi5AIKDVNlc3Npb25MaW1pdHMSFgoObWF4X3BhcnRfYnl0ZXMYASABKAUSFwoPbWF4X2ZyYW1lX2J5dGVzGAIgASgDEhgKEG1heF9mcmFtZXNfYnl0ZXMYAyABKAMSEgoKbWF4X2ZyYW1lcxgEIAEoBRIQCghtYXhfcGlucxgFIAEoBRIXCg9tYXhfcXVldWVkX2Fza3MYBiABKAUSHAoUdW5hY2tub3dsZWRnZWRfYnl0ZXMYByABKAMSGQoRdW5hY2tub3dsZWRnZWRfdXMYCCABKAMSDwoHYXdheV91cxgJIAEoAxIPCgdwaW5nX3VzGAogASgDEhMKC3Byb2dyZXNzX3VzGAsgASgDEhUKDWZyYW1lX3dhaXRfdXMYDCABKAMSGwoTdXNlZnVsX3BpY3R1cmVfc2lkZRgNIAEoBRIVCg1tYXhfc3BlZWNoX3VzGA4gASgDEg4KBnNwZWFrcxgPIAEoCCKSAgoKRnJhbWVCZWdpbhIOCgZzaGEyNTYYASABKAwSDAoEc2l6ZRgCIAEoAxIMCgRtaW1lGAMgASgJEg4KBmFnZV91cxgEIAEoAxIrCgRyb2xlGAUgASgOMh0ucXVpemdsYXNzLnYxLkZyYW1lQmVnaW4uUm9sZRIVCg1wYXJlbnRfc2hhMjU2GAYgASgMEiQKBnJlZ2lvbhgHIAEoCzIULnF1aXpnbGFzcy52MS5SZWdpb24SDgoGcGlubmVkGAggASgIIk4KBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEhIKDlJPTEVfVEhVTUJOQUlMEAESDQoJUk9MRV9GVUxMEAISDQoJUk9MRV9DUk9QEAMiSQoJRnJhbWVQYXJ0Eg4KBnNoYTI1NhgBIAEoDBIOCgZvZmZzZXQYAiABKAMSDAoEZGF0YRgDIAEoDBIOCgZjcmMzMmMYBCABKAciGwoJRnJhbWVEcm9wEg4KBnNoYTI1NhgBIAEoDCKuAgoLRnJhbWVTdGF0dXMSDgoGc2hhMjU2GAEgASgMEi4KBXN0YXRlGAIgASgOMh8ucXVpemdsYXNzLnYxLkZyYW1lU3RhdHVzLlN0YXRlEg4KBm9mZnNldBgDIAEoAxIOCgZwaW5uZWQYBCABKAgSKQoFZmF1bHQYBSABKA4yGi5xdWl6Z2xhc3MudjEuQ2FwdHVyZUZhdWx0Eg4KBmFkdmljZRgGIAEoCRIrCgdjYXB0dXJlGAcgAygLMhoucXVpemdsYXNzLnYxLkNhcHR1cmVTY29yZSJRCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEg4KClNUQVRFX0hFTEQQARIOCgpTVEFURV9TRU5EEAISEQoNU1RBVEVfRFJPUFBFRBADSgQICBAKIkgKDENhcHR1cmVTY29yZRIpCgVmYXVsdBgBIAEoDjIaLnF1aXpnbGFzcy52MS5DYXB0dXJlRmF1bHQSDQoFc2NvcmUYAiABKAIiVQoJTmVlZEZyYW1lEg4KBmFza19pZBgBIAEoCRInCgZmcmFtZXMYAiADKAsyFy5xdWl6Z2xhc3MudjEuRnJhbWVOZWVkEg8KB3dhaXRfdXMYAyABKAMiZQoJRnJhbWVOZWVkEg4KBnNoYTI1NhgBIAEoDBIOCgZvZmZzZXQYAiABKAMSJAoGcmVnaW9uGAMgASgLMhQucXVpemdsYXNzLnYxLlJlZ2lvbhISCgpsZWFzdF9zaWRlGAQgASgFItgBCgpTZXNzaW9uQXNrEgoKAmlkGAEgASgJEjEKB292ZXJsYXAYAiABKA4yIC5xdWl6Z2xhc3MudjEuU2Vzc2lvbkFzay5PdmVybGFwEikKB3JlcXVlc3QYAyABKAsyGC5xdWl6Z2xhc3MudjEuQXNrUmVxdWVzdCJgCgdPdmVybGFwEhcKE09WRVJMQVBfVU5TUEVDSUZJRUQQABIVChFPVkVSTEFQX0lOVEVSUlVQVBABEhEKDU9WRVJMQVBfUVVFVUUQAhISCg5PVkVSTEFQX1JFRlVTRRADIhsKCUNhbmNlbEFzaxIOCgZhc2tfaWQYASABKAkiPwoIUGxheWJhY2sSDgoGYXNrX2lkGAEgASgJEg8KB3NlZ21lbnQYAiABKAUSEgoKY29kZV9wb2ludBgDIAEoBSLWAgoLRGV2aWNlU3RhdGUSHAoPYmF0dGVyeV9wZXJjZW50GAEgASgFSACIAQESFQoIY2hhcmdpbmcYAiABKAhIAYgBARIsCgRoZWF0GAMgASgOMh4ucXVpemdsYXNzLnYxLkRldmljZVN0YXRlLkhlYXQSLAoEbGluaxgEIAEoDjIeLnF1aXpnbGFzcy52MS5EZXZpY2VTdGF0ZS5MaW5rIkoKBEhlYXQSFAoQSEVBVF9VTlNQRUNJRklFRBAAEg8KC0hFQVRfTk9STUFMEAESDQoJSEVBVF9XQVJNEAISDAoISEVBVF9IT1QQAyJJCgRMaW5rEhQKEExJTktfVU5TUEVDSUZJRUQQABINCglMSU5LX0dPT0QQARINCglMSU5LX0ZBSVIQAhINCglMSU5LX1BPT1IQA0ISChBfYmF0dGVyeV9wZXJjZW50QgsKCV9jaGFyZ2luZyLlAQoNUG9zdHVyZUNoYW5nZRI0Cgdwb3N0dXJlGAEgASgOMiMucXVpemdsYXNzLnYxLlBvc3R1cmVDaGFuZ2UuUG9zdHVyZRIOCgZyZWFzb24YAiABKAkSKwoGbGltaXRzGAMgASgLMhsucXVpemdsYXNzLnYxLlBvc3R1cmVMaW1pdHMiYQoHUG9zdHVyZRIXChNQT1NUVVJFX1VOU1BFQ0lGSUVEEAASEgoOUE9TVFVSRV9OT1JNQUwQARIUChBQT1NUVVJFX0NPTlNFUlZFEAISEwoPUE9TVFVSRV9SRVNFUlZFEAMijAEKDVBvc3R1cmVMaW1pdHMSEgoKZnJhbWVfc2lkZRgBIAEoBRISCgpsb29rX2FoZWFkGAIgASgIEg8KB3BpbmdfdXMYAyABKAMSFAoMYW5zd2VyX3dvcmRzGAQgASgFEhYKDmFuc3dlcl9yYXRlX2h6GAUgASgFEhQKDHB1c2hfdG9fdGFsaxgGIAEoCCISCgNBY2sSCwoDc2VxGAEgASgDIhcKBFBpbmcSDwoHcGF5bG9hZBgBIAEoDCIHCgVDbG9zZSIICgZGb3JnZXQihgEKCUZvcmdvdHRlbhIOCgZmcmFtZXMYASABKAUSEwoLZnJhbWVfYnl0ZXMYAiABKAMSEAoIcGljdHVyZXMYAyABKAUSEQoJZXhjaGFuZ2VzGAQgASgFEg0KBWVuZGVkGAUgASgFEiAKBGtlcHQYBiADKAsyEi5xdWl6Z2xhc3MudjEuS2VwdCImCgRLZXB0EgwKBHdoYXQYASABKAkSEAoIdW50aWxfdXMYAiABKAMiqgEKClR1cm5VcGRhdGUSDgoGYXNrX2lkGAEgASgJEigKBWV2ZW50GAIgASgLMhkucXVpemdsYXNzLnYxLkFza1Jlc3BvbnNlEicKCHNlZ21lbnRzGAMgAygLMhUucXVpemdsYXNzLnYxLlNlZ21lbnQSKQoFZmF1bHQYBCABKA4yGi5xdWl6Z2xhc3MudjEuQ2FwdHVyZUZhdWx0Eg4KBmFkdmljZRgFIAEoCSLcAQoHU2VnbWVudBINCgVpbmRleBgBIAEoBRIqCgVzdGF0ZRgCIAEoDjIbLnF1aXpnbGFzcy52MS5TZWdtZW50LlN0YXRlEgwKBHRleHQYAyABKAkSDQoFbGluZXMYBCADKAkSDwoHbGVhZF9pbhgFIAEoCBINCgVkb3VidBgGIAEoCCJZCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEg8KC1NUQVRFX0RSQUZUEAESEwoPU1RBVEVfQ09ORklSTUVEEAISEwoPU1RBVEVfUkVUUkFDVEVEEAMiTgoIUHJvZ3Jlc3MSDgoGYXNrX2lkGAEgASgJEg0KBXN0YWdlGAIgASgJEhIKCmVsYXBzZWRfdXMYAyABKAMSDwoHbGVmdF91cxgEIAEoAyL5AQoLSW50ZXJydXB0ZWQSDgoGYXNrX2lkGAEgASgJEi4KBWNhdXNlGAIgASgOMh8ucXVpemdsYXNzLnYxLkludGVycnVwdGVkLkNhdXNlEhEKCWJ5X2Fza19pZBgDIAEoCRINCgVoZWFyZBgEIAEoCRIPCgd1bmhlYXJkGAUgASgJIncKBUNhdXNlEhUKEUNBVVNFX1VOU1BFQ0lGSUVEEAASDQoJQ0FVU0VfQVNLEAESEAoMQ0FVU0VfQ0FOQ0VMEAISEAoMQ0FVU0VfVU5SRUFEEAMSEgoOQ0FVU0VfU1RPUFBJTkcQBBIQCgxDQVVTRV9TUEVFQ0gQBSKiAgoGTm90aWNlEhIKCm1lc3NhZ2VfaWQYASABKAMSDwoHbWVzc2FnZRgCIAEoCRIOCgZhc2tfaWQYAyABKAkSFAoMZnJhbWVfc2hhMjU2GAQgASgMEg4KBnN0YXR1cxgFIAEoBRIOCgZyZWFzb24YBiABKAkSDAoEdGV4dBgHIAEoCRINCgVmaWVsZBgIIAEoCRI0CghtZXRhZGF0YRgJIAMoCzIiLnF1aXpnbGFzcy52MS5Ob3RpY2UuTWV0YWRhdGFFbnRyeRIWCg5yZXRyeV9hZnRlcl91cxgKIAEoAxIRCgl0dXJuX292ZXIYCyABKAgaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIikKBkdvQXdheRIPCgdsZWZ0X3VzGAEgASgDEg4KBnJlYXNvbhgCIAEoCSIXCgRQb25nEg8KB3BheWxvYWQYASABKAwitgIKC1NwZWVjaFN0YXJ0EgoKAmlkGAEgASgJEg8KB3JhdGVfaHoYAiABKAUSEAoIY2hhbm5lbHMYAyABKAUSLgoFY29kZWMYBCABKA4yHy5xdWl6Z2xhc3MudjEuU3BlZWNoU3RhcnQuQ29kZWMSFwoPZW5kc19ieV9zaWxlbmNlGAUgASgIEjEKB292ZXJsYXAYBiABKA4yIC5xdWl6Z2xhc3MudjEuU2Vzc2lvbkFzay5PdmVybGFwEikKB3JlcXVlc3QYByABKAsyGC5xdWl6Z2xhc3MudjEuQXNrUmVxdWVzdBIQCghsYW5ndWFnZRgIIAEoCSI/CgVDb2RlYxIVChFDT0RFQ19VTlNQRUNJRklFRBAAEg8KC0NPREVDX1BDTTE2EAESDgoKQ09ERUNfT1BVUxACIlwKC1NwZWVjaEF1ZGlvEgoKAmlkGAEgASgJEgsKA3NlcRgCIAEoAxIMCgRkYXRhGAMgASgMEiYKB3BsYXlpbmcYBCABKAsyFS5xdWl6Z2xhc3MudjEuUGxheWluZyIoCgdQbGF5aW5nEg4KBmFza19pZBgBIAEoCRINCgVhdF91cxgCIAEoAyImCglTcGVlY2hFbmQSCgoCaWQYASABKAkSDQoFcGFydHMYAiABKAMitAEKDFNwZWVjaFN0YXR1cxIKCgJpZBgBIAEoCRIvCgVzdGF0ZRgCIAEoDjIgLnF1aXpnbGFzcy52MS5TcGVlY2hTdGF0dXMuU3RhdGUSEAoIbmV4dF9zZXEYAyABKAMiVQoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABITCg9TVEFURV9MSVNURU5JTkcQARIPCgtTVEFURV9WT0lDRRACEg8KC1NUQVRFX0VOREVEEAMikwIKEFNwZWVjaFRyYW5zY3JpcHQSDgoGYXNrX2lkGAEgASgJEgwKBHRleHQYAiABKAkSDQoFZmluYWwYAyABKAgSEAoIbGFuZ3VhZ2UYBCABKAkSGAoLcHJvYmFiaWxpdHkYBSABKAJIAIgBARI3Cgdjb21tYW5kGAYgASgOMiYucXVpemdsYXNzLnYxLlNwZWVjaFRyYW5zY3JpcHQuQ29tbWFuZCJdCgdDb21tYW5kEhcKE0NPTU1BTkRfVU5TUEVDSUZJRUQQABIQCgxDT01NQU5EX1NUT1AQARISCg5DT01NQU5EX0xPVURFUhACEhMKD0NPTU1BTkRfUVVJRVRFUhADQg4KDF9wcm9iYWJpbGl0eSJtCgtBbnN3ZXJBdWRpbxIOCgZhc2tfaWQYASABKAkSDwoHc2VnbWVudBgCIAEoBRIPCgdyYXRlX2h6GAMgASgFEhAKCGNoYW5uZWxzGAQgASgFEgwKBGRhdGEYBSABKAwSDAoEbGFzdBgGIAEoCCJdCgxBbnN3ZXJTcG9rZW4SDgoGYXNrX2lkGAEgASgJEg0KBXdob2xlGAIgASgIEg0KBWhlYXJkGAMgASgJEg8KB3VuaGVhcmQYBCABKAkSDgoGcmVhc29uGAUgASgJKskBCgxDYXB0dXJlRmF1bHQSHQoZQ0FQVFVSRV9GQVVMVF9VTlNQRUNJRklFRBAAEhYKEkNBUFRVUkVfRkFVTFRfQkxVUhABEhYKEkNBUFRVUkVfRkFVTFRfREFSSxACEhYKEkNBUFRVUkVfRkFVTFRfVElMVBADEhwKGENBUFRVUkVfRkFVTFRfVFJVTkNBVElPThAEEhsKF0NBUFRVUkVfRkFVTFRfT0NDTFVTSU9OEAUSFwoTQ0FQVFVSRV9GQVVMVF9OT0lTRRAGMt8BCg5TZXNzaW9uU2VydmljZRJICghDb252ZXJzZRIbLnF1aXpnbGFzcy52MS5DbGllbnRNZXNzYWdlGhsucXVpemdsYXNzLnYxLlNlcnZlck1lc3NhZ2UoATABEkQKBkF0dGFjaBIbLnF1aXpnbGFzcy52MS5BdHRhY2hSZXF1ZXN0GhsucXVpemdsYXNzLnYxLlNlcnZlck1lc3NhZ2UwARI9CgRTZW5kEhkucXVpemdsYXNzLnYxLlNlbmRSZXF1ZXN0GhoucXVpemdsYXNzLnYxLlNlbmRSZXNwb25zZUIeCgxxdWl6Z2xhc3MudjFCDFNlc3Npb25Qcm90b1ABYgZwcm90bzM", [file_quizglass_v1_assistant]);
 
 /**
  * Begins the direction from the server.
@@ -209,6 +209,30 @@ export type ClientMessage = Message<"quizglass.v1.ClientMessage"> & {
      */
     value: Forget;
     case: "forget";
+  } | {
+    /**
+     * Begin a question that is spoken.
+     *
+     * @generated from field: quizglass.v1.SpeechStart speech_start = 20;
+     */
+    value: SpeechStart;
+    case: "speechStart";
+  } | {
+    /**
+     * A piece of its sound.
+     *
+     * @generated from field: quizglass.v1.SpeechAudio audio = 21;
+     */
+    value: SpeechAudio;
+    case: "audio";
+  } | {
+    /**
+     * It has been spoken.
+     *
+     * @generated from field: quizglass.v1.SpeechEnd speech_end = 22;
+     */
+    value: SpeechEnd;
+    case: "speechEnd";
   } | { case: undefined; value?: undefined };
 };
 
@@ -336,6 +360,38 @@ export type ServerMessage = Message<"quizglass.v1.ServerMessage"> & {
      */
     value: Forgotten;
     case: "forgotten";
+  } | {
+    /**
+     * What the session has of a spoken question.
+     *
+     * @generated from field: quizglass.v1.SpeechStatus speech_status = 20;
+     */
+    value: SpeechStatus;
+    case: "speechStatus";
+  } | {
+    /**
+     * What was heard.
+     *
+     * @generated from field: quizglass.v1.SpeechTranscript transcript = 21;
+     */
+    value: SpeechTranscript;
+    case: "transcript";
+  } | {
+    /**
+     * A piece of an answer's sound.
+     *
+     * @generated from field: quizglass.v1.AnswerAudio speech = 22;
+     */
+    value: AnswerAudio;
+    case: "speech";
+  } | {
+    /**
+     * No more sound comes of an answer.
+     *
+     * @generated from field: quizglass.v1.AnswerSpoken spoken = 23;
+     */
+    value: AnswerSpoken;
+    case: "spoken";
   } | { case: undefined; value?: undefined };
 };
 
@@ -497,6 +553,14 @@ export type OutputProfile = Message<"quizglass.v1.OutputProfile"> & {
    * @generated from field: string lead_in = 8;
    */
   leadIn: string;
+
+  /**
+   * Whether confirmed segments come as sound, too (`speech`), where the server has a voice. Numbers, units and citations are
+   * spoken as people say them, whatever `speech` says of the text. Default: as text alone.
+   *
+   * @generated from field: bool aloud = 10;
+   */
+  aloud: boolean;
 };
 
 /**
@@ -759,6 +823,20 @@ export type SessionLimits = Message<"quizglass.v1.SessionLimits"> & {
    * @generated from field: int32 useful_picture_side = 13;
    */
   usefulPictureSide: number;
+
+  /**
+   * Longest spoken question, in microseconds; silence before its first word does not count. 0: this server hears nothing.
+   *
+   * @generated from field: int64 max_speech_us = 14;
+   */
+  maxSpeechUs: bigint;
+
+  /**
+   * Whether this server has a voice, for `OutputProfile.aloud`.
+   *
+   * @generated from field: bool speaks = 15;
+   */
+  speaks: boolean;
 };
 
 /**
@@ -1529,6 +1607,20 @@ export type PostureLimits = Message<"quizglass.v1.PostureLimits"> & {
    * @generated from field: int32 answer_words = 4;
    */
   answerWords: number;
+
+  /**
+   * Most samples a second of answers' sound, which the server keeps to. 0: any number.
+   *
+   * @generated from field: int32 answer_rate_hz = 5;
+   */
+  answerRateHz: number;
+
+  /**
+   * Whether the client should not keep its microphone open, and wait for a button to be pressed.
+   *
+   * @generated from field: bool push_to_talk = 6;
+   */
+  pushToTalk: boolean;
 };
 
 /**
@@ -1915,7 +2007,7 @@ export type Interrupted = Message<"quizglass.v1.Interrupted"> & {
   cause: Interrupted_Cause;
 
   /**
-   * With CAUSE_ASK: `SessionAsk.id` of the new question.
+   * With CAUSE_ASK and CAUSE_SPEECH: `SessionAsk.id` of the new question, or `SpeechStart.id`.
    *
    * @generated from field: string by_ask_id = 3;
    */
@@ -1983,6 +2075,13 @@ export enum Interrupted_Cause {
    * @generated from enum value: CAUSE_STOPPING = 4;
    */
   STOPPING = 4,
+
+  /**
+   * The wearer, who spoke: `by_ask_id` is the name of the speech.
+   *
+   * @generated from enum value: CAUSE_SPEECH = 5;
+   */
+  SPEECH = 5,
 }
 
 /**
@@ -2131,6 +2230,495 @@ export type Pong = Message<"quizglass.v1.Pong"> & {
  */
 export const PongSchema: GenMessage<Pong> = /*@__PURE__*/
   messageDesc(file_quizglass_v1_session, 34);
+
+/**
+ * Begins a question that is spoken. Answered by `speech_status` LISTENING, which says which piece of its sound comes next; saying
+ * it again, also on another link, asks for the same again. When it is over a final `transcript` comes, and then the turn of
+ * that question as if it had been asked by `ask` under the same name. Sound is kept nowhere: it is let go with the final
+ * transcript.
+ *
+ * @generated from message quizglass.v1.SpeechStart
+ */
+export type SpeechStart = Message<"quizglass.v1.SpeechStart"> & {
+  /**
+   * Name of the speech and of the question that comes of it, as `SessionAsk.id`. `cancel` ends either by it.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Samples a second in each channel, 8,000 to 48,000. 0 (default): 16,000.
+   *
+   * @generated from field: int32 rate_hz = 2;
+   */
+  rateHz: number;
+
+  /**
+   * 1 or 2. 0 (default): 1.
+   *
+   * @generated from field: int32 channels = 3;
+   */
+  channels: number;
+
+  /**
+   * How the sound is written. Default: PCM16.
+   *
+   * @generated from field: quizglass.v1.SpeechStart.Codec codec = 4;
+   */
+  codec: SpeechStart_Codec;
+
+  /**
+   * Whether the server ends it, when the wearer has said something and is silent. Until the first word it may last as long as it
+   * likes. What comes after its end belongs to the next speech. Default: the client ends it (push to talk).
+   *
+   * @generated from field: bool ends_by_silence = 5;
+   */
+  endsBySilence: boolean;
+
+  /**
+   * What becomes of it while another question runs or is said. Default: that one is interrupted, at the wearer's first word,
+   * or here if the client ends the speech.
+   *
+   * @generated from field: quizglass.v1.SessionAsk.Overlap overlap = 6;
+   */
+  overlap: SessionAsk_Overlap;
+
+  /**
+   * What goes with the question: frames, policy, budget and more, as in `SessionAsk.request`. Its `question` stays empty: it is
+   * heard. Default: nothing.
+   *
+   * @generated from field: quizglass.v1.AskRequest request = 7;
+   */
+  request?: AskRequest | undefined;
+
+  /**
+   * BCP 47 tag of what is spoken, such as "en". Empty (default): the recogniser finds out.
+   *
+   * @generated from field: string language = 8;
+   */
+  language: string;
+};
+
+/**
+ * Describes the message quizglass.v1.SpeechStart.
+ * Use `create(SpeechStartSchema)` to create a new message.
+ */
+export const SpeechStartSchema: GenMessage<SpeechStart> = /*@__PURE__*/
+  messageDesc(file_quizglass_v1_session, 35);
+
+/**
+ * How sound is written.
+ *
+ * @generated from enum quizglass.v1.SpeechStart.Codec
+ */
+export enum SpeechStart_Codec {
+  /**
+   * As PCM16.
+   *
+   * @generated from enum value: CODEC_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Signed 16-bit integers, little-endian, channels side by side.
+   *
+   * @generated from enum value: CODEC_PCM16 = 1;
+   */
+  PCM16 = 1,
+
+  /**
+   * Opus (RFC 6716); each `SpeechAudio.data` is one packet.
+   *
+   * @generated from enum value: CODEC_OPUS = 2;
+   */
+  OPUS = 2,
+}
+
+/**
+ * Describes the enum quizglass.v1.SpeechStart.Codec.
+ */
+export const SpeechStart_CodecSchema: GenEnum<SpeechStart_Codec> = /*@__PURE__*/
+  enumDesc(file_quizglass_v1_session, 35, 0);
+
+/**
+ * A piece of the sound of a speech. Pieces come in order; 20 to 100 ms suit a microphone.
+ *
+ * @generated from message quizglass.v1.SpeechAudio
+ */
+export type SpeechAudio = Message<"quizglass.v1.SpeechAudio"> & {
+  /**
+   * `SpeechStart.id`.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Number of the piece in its speech: 0, 1, 2, ... One that is there already is left alone; one that leaves a gap is refused.
+   *
+   * @generated from field: int64 seq = 2;
+   */
+  seq: bigint;
+
+  /**
+   * The sound: whole samples of all channels, or one packet of Opus; 1 to 32,768 bytes.
+   *
+   * @generated from field: bytes data = 3;
+   */
+  data: Uint8Array;
+
+  /**
+   * What the device was playing when the piece was recorded, so that an answer is not taken for the wearer. Not set: nothing.
+   *
+   * @generated from field: quizglass.v1.Playing playing = 4;
+   */
+  playing?: Playing | undefined;
+};
+
+/**
+ * Describes the message quizglass.v1.SpeechAudio.
+ * Use `create(SpeechAudioSchema)` to create a new message.
+ */
+export const SpeechAudioSchema: GenMessage<SpeechAudio> = /*@__PURE__*/
+  messageDesc(file_quizglass_v1_session, 36);
+
+/**
+ * Which sound of an answer is heard.
+ *
+ * @generated from message quizglass.v1.Playing
+ */
+export type Playing = Message<"quizglass.v1.Playing"> & {
+  /**
+   * `SessionAsk.id` of the question.
+   *
+   * @generated from field: string ask_id = 1;
+   */
+  askId: string;
+
+  /**
+   * Microseconds of the answer's sound, counted over all its pieces, that were played when the recorded piece began.
+   *
+   * @generated from field: int64 at_us = 2;
+   */
+  atUs: bigint;
+};
+
+/**
+ * Describes the message quizglass.v1.Playing.
+ * Use `create(PlayingSchema)` to create a new message.
+ */
+export const PlayingSchema: GenMessage<Playing> = /*@__PURE__*/
+  messageDesc(file_quizglass_v1_session, 37);
+
+/**
+ * The wearer has spoken: the button was let go.
+ *
+ * @generated from message quizglass.v1.SpeechEnd
+ */
+export type SpeechEnd = Message<"quizglass.v1.SpeechEnd"> & {
+  /**
+   * `SpeechStart.id`.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * How many pieces there are. An end that comes before all of them is refused.
+   *
+   * @generated from field: int64 parts = 2;
+   */
+  parts: bigint;
+};
+
+/**
+ * Describes the message quizglass.v1.SpeechEnd.
+ * Use `create(SpeechEndSchema)` to create a new message.
+ */
+export const SpeechEndSchema: GenMessage<SpeechEnd> = /*@__PURE__*/
+  messageDesc(file_quizglass_v1_session, 38);
+
+/**
+ * What the session has of a speech.
+ *
+ * @generated from message quizglass.v1.SpeechStatus
+ */
+export type SpeechStatus = Message<"quizglass.v1.SpeechStatus"> & {
+  /**
+   * `SpeechStart.id`.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * How far it is.
+   *
+   * @generated from field: quizglass.v1.SpeechStatus.State state = 2;
+   */
+  state: SpeechStatus_State;
+
+  /**
+   * First piece that is not there, or not of this speech any more.
+   *
+   * @generated from field: int64 next_seq = 3;
+   */
+  nextSeq: bigint;
+};
+
+/**
+ * Describes the message quizglass.v1.SpeechStatus.
+ * Use `create(SpeechStatusSchema)` to create a new message.
+ */
+export const SpeechStatusSchema: GenMessage<SpeechStatus> = /*@__PURE__*/
+  messageDesc(file_quizglass_v1_session, 39);
+
+/**
+ * How far it is.
+ *
+ * @generated from enum quizglass.v1.SpeechStatus.State
+ */
+export enum SpeechStatus_State {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It is listened to: `next_seq` is the piece that comes next.
+   *
+   * @generated from enum value: STATE_LISTENING = 1;
+   */
+  LISTENING = 1,
+
+  /**
+   * The wearer's first word was heard.
+   *
+   * @generated from enum value: STATE_VOICE = 2;
+   */
+  VOICE = 2,
+
+  /**
+   * It has ended before the piece `next_seq`, by the client or by silence. Its transcript follows.
+   *
+   * @generated from enum value: STATE_ENDED = 3;
+   */
+  ENDED = 3,
+}
+
+/**
+ * Describes the enum quizglass.v1.SpeechStatus.State.
+ */
+export const SpeechStatus_StateSchema: GenEnum<SpeechStatus_State> = /*@__PURE__*/
+  enumDesc(file_quizglass_v1_session, 39, 0);
+
+/**
+ * What was heard of a speech.
+ *
+ * @generated from message quizglass.v1.SpeechTranscript
+ */
+export type SpeechTranscript = Message<"quizglass.v1.SpeechTranscript"> & {
+  /**
+   * `SpeechStart.id`.
+   *
+   * @generated from field: string ask_id = 1;
+   */
+  askId: string;
+
+  /**
+   * All that was heard so far. Final and empty: nothing was said, and no turn follows.
+   *
+   * @generated from field: string text = 2;
+   */
+  text: string;
+
+  /**
+   * Whether it does not change any more.
+   *
+   * @generated from field: bool final = 3;
+   */
+  final: boolean;
+
+  /**
+   * BCP 47 tag of the language, where the recogniser says it.
+   *
+   * @generated from field: string language = 4;
+   */
+  language: string;
+
+  /**
+   * That the words are right, 0 to 1, where the recogniser says it.
+   *
+   * @generated from field: optional float probability = 5;
+   */
+  probability?: number | undefined;
+
+  /**
+   * With `final`: what is to be done at once. No turn follows then.
+   *
+   * @generated from field: quizglass.v1.SpeechTranscript.Command command = 6;
+   */
+  command: SpeechTranscript_Command;
+};
+
+/**
+ * Describes the message quizglass.v1.SpeechTranscript.
+ * Use `create(SpeechTranscriptSchema)` to create a new message.
+ */
+export const SpeechTranscriptSchema: GenMessage<SpeechTranscript> = /*@__PURE__*/
+  messageDesc(file_quizglass_v1_session, 40);
+
+/**
+ * What is to be done at once, without a turn.
+ *
+ * @generated from enum quizglass.v1.SpeechTranscript.Command
+ */
+export enum SpeechTranscript_Command {
+  /**
+   * Nothing: it is a question, whose turn follows, or nothing was said.
+   *
+   * @generated from enum value: COMMAND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * "Stop": be quiet. What ran has been interrupted.
+   *
+   * @generated from enum value: COMMAND_STOP = 1;
+   */
+  STOP = 1,
+
+  /**
+   * "Louder".
+   *
+   * @generated from enum value: COMMAND_LOUDER = 2;
+   */
+  LOUDER = 2,
+
+  /**
+   * "Quieter".
+   *
+   * @generated from enum value: COMMAND_QUIETER = 3;
+   */
+  QUIETER = 3,
+}
+
+/**
+ * Describes the enum quizglass.v1.SpeechTranscript.Command.
+ */
+export const SpeechTranscript_CommandSchema: GenEnum<SpeechTranscript_Command> = /*@__PURE__*/
+  enumDesc(file_quizglass_v1_session, 40, 0);
+
+/**
+ * A piece of an answer's sound: 16-bit PCM. With `OutputProfile.aloud`, for each confirmed segment, in order. A client says by
+ * `playback` how much was heard.
+ *
+ * @generated from message quizglass.v1.AnswerAudio
+ */
+export type AnswerAudio = Message<"quizglass.v1.AnswerAudio"> & {
+  /**
+   * `SessionAsk.id` of the question.
+   *
+   * @generated from field: string ask_id = 1;
+   */
+  askId: string;
+
+  /**
+   * `Segment.index` of the segment that it says.
+   *
+   * @generated from field: int32 segment = 2;
+   */
+  segment: number;
+
+  /**
+   * Samples a second in each channel.
+   *
+   * @generated from field: int32 rate_hz = 3;
+   */
+  rateHz: number;
+
+  /**
+   * Channels.
+   *
+   * @generated from field: int32 channels = 4;
+   */
+  channels: number;
+
+  /**
+   * Signed 16-bit integers, little-endian, channels side by side. Empty with `last` where nothing more is to be heard.
+   *
+   * @generated from field: bytes data = 5;
+   */
+  data: Uint8Array;
+
+  /**
+   * Whether it is the last piece of its segment.
+   *
+   * @generated from field: bool last = 6;
+   */
+  last: boolean;
+};
+
+/**
+ * Describes the message quizglass.v1.AnswerAudio.
+ * Use `create(AnswerAudioSchema)` to create a new message.
+ */
+export const AnswerAudioSchema: GenMessage<AnswerAudio> = /*@__PURE__*/
+  messageDesc(file_quizglass_v1_session, 41);
+
+/**
+ * No more sound comes of an answer. Comes once for each turn of a session that was opened with `OutputProfile.aloud` on a
+ * server that speaks, after `done` or `interrupted`; not after a `notice` with `turn_over`.
+ *
+ * @generated from message quizglass.v1.AnswerSpoken
+ */
+export type AnswerSpoken = Message<"quizglass.v1.AnswerSpoken"> & {
+  /**
+   * `SessionAsk.id` of the question.
+   *
+   * @generated from field: string ask_id = 1;
+   */
+  askId: string;
+
+  /**
+   * Whether all of it was sent as sound. Otherwise the client stops playing.
+   *
+   * @generated from field: bool whole = 2;
+   */
+  whole: boolean;
+
+  /**
+   * What counts as heard of the answer, as far as `playback` has told. Where it told nothing: what was sent as sound.
+   *
+   * @generated from field: string heard = 3;
+   */
+  heard: string;
+
+  /**
+   * The rest of the answer.
+   *
+   * @generated from field: string unheard = 4;
+   */
+  unheard: string;
+
+  /**
+   * Why it is not whole: "SPEECH" (the wearer spoke), "ASK" (a question was asked), "CANCEL", "STOPPING"; or the reason of an
+   * error of the voice, "ENGINE_LOST". Empty: it is.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message quizglass.v1.AnswerSpoken.
+ * Use `create(AnswerSpokenSchema)` to create a new message.
+ */
+export const AnswerSpokenSchema: GenMessage<AnswerSpoken> = /*@__PURE__*/
+  messageDesc(file_quizglass_v1_session, 42);
 
 /**
  * What is wrong with a picture as it was taken.

@@ -1,0 +1,125 @@
+"""Where the sound of a spoken question comes from: a WAV file, its bytes, or pieces as they are recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import wave
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from quizglass_client.errors import InvalidRequest
+
+AudioLike = str | Path | bytes | Iterable[bytes] | AsyncIterable[bytes]
+"""A WAV file, its bytes, or pieces of 16-bit PCM as they come."""
+_PIECE_S = 0.1
+_MOST_BYTES = 32 * 1024
+_SAMPLE_BYTES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What is spoken, and what becomes of it; as the arguments of `AsyncSession.say`."""
+
+    audio: AudioLike
+    frame: bytes = b""
+    overlap: str = "interrupt"
+    rate_hz: int = 16_000
+    channels: int = 1
+    ends_by_silence: bool = False
+    language: str = ""
+
+
+@dataclass(slots=True)
+class Recording:
+    """Sound in pieces: 16-bit PCM, little-endian, channels side by side."""
+
+    rate_hz: int
+    channels: int
+    pieces: AsyncIterator[bytes]
+    ended: bool = False
+    """Whether no more pieces come."""
+    back: deque[bytes] = field(default_factory=deque)
+    """Pieces that were read and belong to what is spoken next."""
+
+    async def next(self) -> bytes | None:
+        """The next piece; None: there are no more."""
+        if self.back:
+            return self.back.popleft()
+        piece = await anext(self.pieces, None)
+        self.ended = piece is None
+        return piece
+
+    async def let_go(self) -> None:
+        """Let go of what gives pieces."""
+        close = getattr(self.pieces, "aclose", None)
+        if close is not None:
+            with suppress(RuntimeError):  # it is being read
+                await close()
+
+
+def recording(audio: AudioLike, rate_hz: int, channels: int) -> Recording:
+    """The pieces of a sound.
+
+    Args:
+        audio: what to read.
+        rate_hz: samples a second in each channel of pieces; a WAV file says it itself.
+        channels: of pieces.
+
+    Raises:
+        InvalidRequest: it is no WAV file of 16-bit PCM, or no sound at all.
+        OSError: the file cannot be read.
+    """
+    if isinstance(audio, str | Path):
+        return _of_wav(Path(audio).read_bytes(), str(audio))
+    if isinstance(audio, bytes):
+        return _of_wav(audio, "audio")
+    frame = _SAMPLE_BYTES * channels
+    if isinstance(audio, AsyncIterable):
+        return Recording(rate_hz, channels, _small(audio, frame))
+    if isinstance(audio, Iterable):
+        return Recording(rate_hz, channels, _small(_on_thread(iter(audio)), frame))
+    raise InvalidRequest.of("audio", f"{type(audio).__name__} is no WAV file and gives no pieces of sound")
+
+
+def _of_wav(data: bytes, name: str) -> Recording:
+    try:
+        with wave.open(io.BytesIO(data)) as file:
+            rate, channels, width = file.getframerate(), file.getnchannels(), file.getsampwidth()
+            samples = file.readframes(file.getnframes())
+    except (wave.Error, EOFError) as error:
+        told = f"{name} is no WAV file of 16-bit PCM: {error}; ffmpeg -i FILE -ar 16000 -ac 1 OUT.wav makes one"
+        raise InvalidRequest.of("audio", told) from None
+    if width != _SAMPLE_BYTES:
+        told = f"{name} has samples of {8 * width} bits; ffmpeg -i FILE -ar 16000 -ac 1 OUT.wav makes them 16"
+        raise InvalidRequest.of("audio", told)
+    frame = _SAMPLE_BYTES * channels
+    size = min(round(_PIECE_S * rate), _MOST_BYTES // frame) * frame
+    return Recording(rate, channels, _each(samples[at : at + size] for at in range(0, len(samples), size)))
+
+
+async def _each(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
+
+
+async def _on_thread(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Pieces of an iterator that may wait for each."""
+    while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+        yield piece
+
+
+async def _small(pieces: AsyncIterable[bytes], frame: int) -> AsyncIterator[bytes]:
+    """The same sound in pieces of whole samples that a server takes as one message."""
+    rest, most = b"", _MOST_BYTES // frame * frame
+    async for piece in pieces:
+        rest += piece
+        whole = len(rest) // frame * frame
+        for at in range(0, whole, most):
+            yield rest[at : min(at + most, whole)]
+        rest = rest[whole:]
+    if rest:
+        yield rest  # half a sample: the server says what is wrong with it

@@ -1,0 +1,142 @@
+"""This machine's microphone and loudspeaker, by `sounddevice`, an extra (`microphone`)."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from quizglass.session import AnswerAudio
+from quizglass_client.errors import InvalidRequest
+
+_PIECE_S = 0.04
+_MOST_PIECES = 250
+"""Ten seconds of sound that nobody fetches; what is older goes."""
+
+
+def _sounddevice() -> Any:
+    try:
+        import sounddevice
+    except (ImportError, OSError) as error:  # the package, or PortAudio below it
+        told = f"{error}; in the clone: pip install '.[microphone]', and PortAudio (Debian: libportaudio2)"
+        raise InvalidRequest.of("audio", told) from None
+    return sounddevice
+
+
+class Microphone:
+    """Pieces of what is said, from entering it until it is left; `rate_hz` samples a second, one channel.
+
+    Args:
+        rate_hz: samples a second.
+        device: name or number of it; None: the system's own.
+
+    Raises:
+        InvalidRequest: there is none, or `sounddevice` is not installed.
+    """
+
+    def __init__(self, rate_hz: int = 16_000, device: str | int | None = None) -> None:
+        self.rate_hz = rate_hz
+        self._pieces: queue.Queue[bytes | None] = queue.Queue()
+        library = _sounddevice()
+        try:
+            self._stream = library.RawInputStream(
+                samplerate=rate_hz,
+                blocksize=round(_PIECE_S * rate_hz),
+                device=device,
+                channels=1,
+                dtype="int16",
+                callback=self._came,
+            )
+        except (library.PortAudioError, ValueError) as error:
+            raise InvalidRequest.of("audio", f"no microphone can be opened: {error}") from None
+
+    def _came(self, data: Any, *_: object) -> None:
+        if self._pieces.qsize() >= _MOST_PIECES:
+            self._pieces.get_nowait()
+        self._pieces.put_nowait(bytes(data))
+
+    def __enter__(self) -> Microphone:
+        self._stream.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Record no more: the pieces end."""
+        self._stream.stop()
+        self._stream.close()
+        self._pieces.put_nowait(None)
+
+    def __iter__(self) -> Iterator[bytes]:
+        while (piece := self._pieces.get()) is not None:
+            yield piece
+
+
+class Loudspeaker:
+    """Plays the sound of answers, one at a time.
+
+    Raises:
+        InvalidRequest: `sounddevice` is not installed.
+    """
+
+    def __init__(self, device: str | int | None = None) -> None:
+        self._library = _sounddevice()
+        self._device = device
+        self._lock = threading.Lock()
+        self._waiting = b""
+        self._played = 0
+        self._stream: Any = None
+        self._kind = (0, 0)
+        self.volume = 1.0
+        """0 to 1, times what the sound is."""
+
+    def play(self, audio: AnswerAudio) -> None:
+        """Play more of the answer.
+
+        Raises:
+            InvalidRequest: there is no loudspeaker.
+        """
+        if not audio.data:
+            return
+        if self._kind != (audio.rate_hz, audio.channels):
+            self._open(audio.rate_hz, audio.channels)
+        with self._lock:
+            self._waiting += audio.data
+
+    @property
+    def seconds(self) -> float | None:
+        """Of the answer that were played; None: nothing of it is left to be played."""
+        rate, channels = self._kind
+        with self._lock:
+            return self._played / (2 * rate * channels) if self._waiting and rate else None
+
+    def stop(self) -> None:
+        """Be quiet at once, and begin anew with the next sound."""
+        with self._lock:
+            self._waiting, self._played = b"", 0
+
+    def close(self) -> None:
+        """Let go of the device."""
+        if self._stream is not None:
+            self._stream.stop()
+            self._stream.close()
+
+    def _open(self, rate_hz: int, channels: int) -> None:
+        self.close()
+        self._kind = rate_hz, channels
+        try:
+            self._stream = self._library.RawOutputStream(
+                samplerate=rate_hz, device=self._device, channels=channels, dtype="int16", callback=self._wanted
+            )
+            self._stream.start()
+        except (self._library.PortAudioError, ValueError) as error:
+            raise InvalidRequest.of("audio", f"no loudspeaker can be opened: {error}") from None
+
+    def _wanted(self, out: Any, *_: object) -> None:
+        size = len(out)
+        with self._lock:
+            data, self._waiting = self._waiting[:size], self._waiting[size:]
+            self._played += len(data)
+        out[:] = data.ljust(size, b"\0")

@@ -1,0 +1,245 @@
+"""One spoken question, from its first piece of sound to its transcript."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from time import monotonic
+from typing import Protocol
+
+from quizglass.session import SpeechAudio, SpeechStart, SpeechState, SpeechStatus
+from quizglass_server.domain import checks
+from quizglass_server.domain.sound import Transcript
+from quizglass_server.errors import InvalidInput, Overloaded, Unfinished
+from quizglass_server.roles.speech import Hearing
+from quizglass_server.scheduling.ledger import ByteLedger
+from quizglass_server.scheduling.places import Place
+from quizglass_server.session.voice.endpoint import Endpointer
+from quizglass_server.session.voice.intake import HEARD, MAX_PIECE_BYTES, intake
+from quizglass_server.session.voice.pool import SpeechPool
+
+IDLE_S = 30.0
+"""A speech of which nothing comes for so long is given up."""
+_BEFORE_S = 0.5
+"""Sound before the first word that is heard with it, where the server waits for that."""
+_TIMES_LIVE = 1.5
+"""Seconds of sound that a microphone gives in a second, at most, with what its clock is wrong by."""
+_BEGINS_PUSHED = 2
+"""Windows that are a word where a button is held: the wearer means to speak."""
+_RETRY_S = 1.0
+
+
+class SpeechListener(Protocol):
+    """Is told how a speech goes on."""
+
+    def voice(self, speech: Speech) -> None:
+        """The first word was heard."""
+        ...
+
+    def partly(self, speech: Speech, transcript: Transcript) -> None:
+        """So much was understood so far."""
+        ...
+
+    def ended(self, speech: Speech) -> None:
+        """Nothing more of it is taken."""
+        ...
+
+
+class Speech:
+    """One spoken question.
+
+    Args:
+        start: what its client announced; its name is sound.
+        message_id: of that message.
+        hearing: makes text of it.
+        pool: bounds it.
+        place: that it takes there.
+        listener: is told.
+
+    Raises:
+        InvalidInput: its sound is of a kind that is not taken.
+    """
+
+    def __init__(
+        self,
+        start: SpeechStart,
+        message_id: int,
+        hearing: Hearing,
+        pool: SpeechPool,
+        place: Place,
+        listener: SpeechListener,
+    ) -> None:
+        self.start, self.message_id, self.place = start, message_id, place
+        self.ledger = ByteLedger()
+        self.task: asyncio.Task[None] | None = None
+        self.over = False
+        """Whether nothing more is told of it."""
+        self.end_seq: int | None = None
+        """Pieces that it has; None: it has not ended."""
+        self._hearing, self._pool, self._listener = hearing, pool, listener
+        self._intake = intake(start)
+        self._frame_bytes = 2 * (start.channels or 1)
+        self._bytes_per_second = self._frame_bytes * (start.rate_hz or HEARD.rate_hz)
+        begins = {} if start.ends_by_silence else {"begins": _BEGINS_PUSHED}
+        self._endpoint = Endpointer(pool.detector(), **begins)
+        self._came = asyncio.Event()
+        self._waiting: deque[bytes] = deque()
+        self._began = monotonic()
+        self._next_seq = 0
+        self._taken = 0
+        """Pieces that were looked at."""
+        self._bytes = 0
+        """Of sound, as it came."""
+        self._voiced_s = 0.0
+        """Seconds since the first word."""
+
+    @property
+    def id(self) -> str:
+        """Its name."""
+        return self.start.id
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since it began."""
+        return monotonic() - self._began
+
+    @property
+    def status(self) -> SpeechStatus:
+        """How far it is."""
+        if self.end_seq is not None:
+            return SpeechStatus(self.id, SpeechState.ENDED, self.end_seq)
+        return SpeechStatus(self.id, SpeechState.LISTENING, self._next_seq)
+
+    def missing_before(self, seq: int) -> bool:
+        """Whether pieces before that number have not come."""
+        return seq > self._next_seq
+
+    def take(self, audio: SpeechAudio) -> None:
+        """Take a piece, which leaves no gap; one that is there already is left alone.
+
+        Raises:
+            InvalidInput: it is no sound of the announced kind, or too much.
+            Overloaded: it came faster than anybody speaks.
+        """
+        if audio.seq < self._next_seq or self.end_seq is not None:
+            return
+        size = len(audio.data)
+        checks.within(size, 1, MAX_PIECE_BYTES, "data")
+        if size % self._frame_bytes:
+            channels = self.start.channels or 1
+            raise InvalidInput("data", f"{size} bytes are no whole samples of 16 bits in {channels} channel(s)")
+        self._check_length(size)
+        self._pool.take(self.place.client.address, size / self._bytes_per_second)
+        self._bytes += size
+        self._next_seq += 1
+        self._waiting.append(audio.data)
+        self._came.set()
+
+    def end(self, parts: int) -> None:
+        """The client has sent all of it: so many pieces.
+
+        Raises:
+            InvalidInput: another number came.
+        """
+        if self.end_seq is None:
+            if parts != self._next_seq:
+                raise InvalidInput("parts", f"{parts} is not the number of pieces that came, which is {self._next_seq}")
+            self._end(parts)
+            self._came.set()
+
+    async def heard(self) -> Transcript:
+        """What was said, once it is over; empty where nothing was.
+
+        Raises:
+            InvalidInput: its sound is none of the announced kind.
+            Unfinished: nothing more of it comes.
+            QuizglassError: the recogniser fails.
+        """
+        final = Transcript("", final=True)
+        async with aclosing(self._sound()) as sound:
+            before = await self._first_words(sound)
+            if self._endpoint.spoke:
+                heard = self._hearing.transcribe(_joined(before, sound), HEARD, self.start.language)
+                async with aclosing(heard) as transcripts:
+                    async for transcript in transcripts:
+                        if transcript.final:
+                            final = transcript
+                        else:
+                            self._listener.partly(self, transcript)
+        self._waiting.clear()
+        return final
+
+    def _check_length(self, size: int) -> None:
+        """Refuse more than a question can have, before it is kept."""
+        longest, seconds = self._pool.longest_s, (self._bytes + size) / self._bytes_per_second
+        if not self.start.ends_by_silence:
+            if seconds > longest:
+                raise InvalidInput("data", f"a spoken question has at most {longest:g} seconds, and this one more")
+        elif seconds > longest + _TIMES_LIVE * self.elapsed:
+            raise Overloaded("sound came faster than a microphone gives it", _RETRY_S)
+
+    async def _first_words(self, sound: AsyncIterator[bytes]) -> list[bytes]:
+        """Sound up to the first word, as much of it as is heard with that; all of it where a button is held."""
+        before: deque[bytes] = deque()
+        kept = 0
+        async for piece in sound:
+            before.append(piece)
+            kept += len(piece)
+            if self._endpoint.spoke:
+                self._listener.voice(self)
+                break
+            while self.start.ends_by_silence and kept - len(before[0]) > _BEFORE_S * HEARD.bytes_per_second:
+                kept -= len(before.popleft())
+        return list(before)
+
+    async def _sound(self) -> AsyncGenerator[bytes, None]:
+        """The sound, as recognisers take it, until the speech has ended."""
+        while True:
+            if self._waiting:
+                # On another thread: the detector takes a tenth of a millisecond for each thirtieth of a second.
+                sound = await asyncio.to_thread(self._looked_at, self._waiting.popleft())
+                self._taken += 1
+                if sound:
+                    yield sound
+                if self.end_seq is None and self.start.ends_by_silence and self._finished:
+                    self._end(self._taken)
+                    return
+            elif self.end_seq is not None:
+                if rest := self._intake.end():
+                    yield rest
+                return
+            else:
+                await self._more()
+
+    async def _more(self) -> None:
+        self._came.clear()
+        try:
+            async with asyncio.timeout(IDLE_S):
+                await self._came.wait()
+        except TimeoutError:
+            raise Unfinished(IDLE_S, "audio, or speech_end") from None
+
+    def _looked_at(self, data: bytes) -> bytes:
+        sound = self._intake.take(data)
+        self._endpoint.take(sound)
+        self.ledger.add("hearing", len(sound))
+        if self._endpoint.spoke:
+            self._voiced_s += HEARD.seconds(len(sound))
+        return sound
+
+    @property
+    def _finished(self) -> bool:
+        return self._endpoint.over or self._voiced_s >= self._pool.longest_s
+
+    def _end(self, seq: int) -> None:
+        self.end_seq = seq
+        self._listener.ended(self)
+
+
+async def _joined(before: list[bytes], sound: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    while before:
+        yield before.pop(0)
+    async for piece in sound:
+        yield piece

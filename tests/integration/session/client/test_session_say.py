@@ -1,0 +1,214 @@
+"""Questions that are spoken, with the Python client, over real sockets and links that break."""
+
+import asyncio
+import json
+import random
+import wave
+from contextlib import AsyncExitStack
+
+import pytest
+
+from bench.session.cutting_proxy import Cut, cutting_proxy
+from quizglass.session import AnswerAudio, AnswerSpoken, Segment, SegmentState, SpeechTranscript
+from quizglass_client import AsyncSession, Cancelled, InvalidRequest, Session
+from quizglass_client.cli import main
+from quizglass_client.session.voice.playback import AnswerSound
+from tests.support.rpc_fakes import png, serving, serving_on_a_thread
+from tests.support.sessions.conformance import LIVELY
+from tests.support.sessions.session_links import text, words
+from tests.support.sessions.speech import ALOUD, SpeechStage, hearing_and_speaking, silence, tone, wav
+
+
+@pytest.fixture
+async def stage(tmp_path):
+    async with hearing_and_speaking(tmp_path) as stage:
+        yield stage
+
+
+async def test_a_file_is_heard_and_answered(stage, tmp_path):
+    path = tmp_path / "question.wav"
+    path.write_bytes(wav(tone(1.0, rate_hz=48_000, channels=2), rate_hz=48_000, channels=2))
+    async with AsyncSession(stage.target) as session:
+        turn = await session.say(path, png(), max_answer_tokens=5)
+        assert (await turn.transcript()).text == "What is this?"
+        assert (await turn.answer()).text == "45 crowns"
+    (asked,) = stage.assistant.turns
+    assert (asked.max_answer_tokens, asked.picture.width) == (5, 64)
+
+
+async def test_an_answer_comes_aloud_until_it_is_said(stage):
+    stage.assistant.script = words(3)
+    async with AsyncSession(stage.target, output=ALOUD) as session:
+        turn = await session.say(wav(tone(1.0)))
+        told = [said async for said in turn]
+        assert isinstance(told[-1], AnswerSpoken)
+        sound = b"".join(said.data for said in told if isinstance(said, AnswerAudio))
+        assert sound == tone(0.3, rate_hz=22_050) * 3
+        asked = await session.ask("Again?")
+        assert isinstance([said async for said in asked][-1], AnswerSpoken)
+
+
+async def test_pieces_are_sent_as_they_are_recorded(stage):
+    recorded: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    async def microphone():
+        while (piece := await recorded.get()) is not None:
+            yield piece
+
+    async with AsyncSession(stage.target) as session:
+        turn = await session.say(microphone())
+        for at in range(0, 32_000, 999):
+            recorded.put_nowait(tone(1.0)[at : at + 999])
+        recorded.put_nowait(None)
+        assert (await turn.answer()).text == "45 crowns"
+    assert stage.hearing.heard == [tone(1.0)]
+
+
+async def test_an_open_microphone_asks_question_after_question(stage):
+    stage.hearing.texts = ["First?", "Second?", "Third?"]
+    spoken = silence(0.8) + tone(0.6) + silence(1.2)
+
+    def microphone():
+        for at in range(0, 3 * len(spoken), 1280):
+            yield (spoken * 3)[at : at + 1280]
+
+    heard, answers = [], []
+    async with AsyncSession(stage.target) as session:
+        async for turn in session.listen(microphone(), overlap="queue"):
+            transcript = await turn.transcript()
+            if transcript.asks:
+                heard.append(transcript.text)
+                answers.append((await turn.answer()).text)
+    assert heard == ["First?", "Second?", "Third?"]
+    assert answers == ["45 crowns"] * 3
+
+
+async def test_cuts_drawn_by_seed_lose_and_repeat_nothing_of_either_sound(stage, monkeypatch):
+    for name, seconds in LIVELY.items():
+        monkeypatch.setattr(f"quizglass_server.session.{name}", seconds)
+    draw = random.Random(3)
+    stage.hearing.texts = [f"Question {at}?" for at in range(20)]
+    stage.assistant.script = words(4)
+    async with cutting_proxy(stage.rpc.port) as proxy, AsyncExitStack() as stack:
+        for _ in range(40):
+            proxy.cut_after(draw.randrange(4_000, 90_000), draw.choice([Cut.FIN, Cut.RST]))
+        session = await stack.enter_async_context(AsyncSession(proxy.target, output=ALOUD))
+        for at in range(20):
+            turn = await session.say(wav(tone(0.5 + at / 20)))
+            told = [said async for said in turn]
+            assert (await turn.transcript()).text == f"Question {at}?"
+            assert (await turn.answer()).text == text(4)
+            assert told[-1] == AnswerSpoken(turn.id, True, text(4))
+            sound = b"".join(said.data for said in told if isinstance(said, AnswerAudio))
+            assert sound == tone(0.3, rate_hz=22_050) * 4
+        assert sum(proxy.cuts.values()) >= 30
+    assert stage.hearing.heard == [tone(0.5 + at / 20) for at in range(20)]
+    assert [turn.question for turn in stage.assistant.turns] == stage.hearing.texts
+
+
+@pytest.mark.parametrize(("heard", "reason"), [("", "NOTHING_HEARD"), ("Stop.", "COMMAND")])
+async def test_what_is_no_question_has_no_answer(stage, heard, reason):
+    stage.hearing.texts = [heard]
+    async with AsyncSession(stage.target) as session:
+        turn = await session.say(wav(tone(0.5)))
+        with pytest.raises(Cancelled) as failed:
+            await turn.answer()
+        assert failed.value.reason == reason
+        assert isinstance([said async for said in turn][-1], SpeechTranscript)
+
+
+@pytest.mark.parametrize("audio", [b"no wave file", wav(bytes(6), width=3), 7])
+async def test_what_is_no_sound_is_refused(stage, audio):
+    async with AsyncSession(stage.target) as session:
+        with pytest.raises(InvalidRequest) as refused:
+            await session.say(audio)
+        assert refused.value.field == "audio"
+
+
+async def test_a_server_that_hears_nothing_is_told_of_before_anything_is_sent(tmp_path):
+    async with serving(tmp_path) as stage, AsyncSession(stage.target) as session:
+        with pytest.raises(InvalidRequest):
+            await session.say(wav(tone(0.5)))
+
+
+async def test_a_microphone_that_fails_ends_the_question(stage):
+    def microphone():
+        yield tone(0.1)
+        raise OSError("unplugged")
+
+    async with AsyncSession(stage.target) as session:
+        turn = await session.say(microphone())
+        with pytest.raises(Exception, match="unplugged"):
+            await turn.answer()
+        assert (await session.answer("Still?")).text == "45 crowns"
+
+
+async def test_what_was_played_is_told_as_words(stage):
+    stage.assistant.script = words(3)
+    async with AsyncSession(stage.target, output=ALOUD) as session:
+        turn = await session.ask("What?")
+        told = [said async for said in turn]
+        await turn.playing(0.45)
+        await turn.playing(None)
+        again = await session.ask("Go on.")
+        assert (await again.answer()).text == "1. w2."
+    assert isinstance(told[-1], AnswerSpoken)
+
+
+def test_seconds_of_sound_are_places_in_the_text():
+    sound = AnswerSound()
+    assert sound.at(1.0) is None
+    for index, said in enumerate(("abcd", "efgh")):
+        sound.written(Segment(index, SegmentState.CONFIRMED, said))
+        sound.take(AnswerAudio("a", index, 8_000, 1, bytes(16_000)))
+        sound.take(AnswerAudio("a", index, 8_000, 1, b"", last=True))
+    assert [sound.at(seconds) for seconds in (-1, 0, 0.5, 1.0, 1.25, 2.0, 9.0)] == [
+        (0, 0),
+        (0, 0),
+        (0, 2),
+        (1, 0),
+        (1, 1),
+        (1, 4),
+        (1, 4),
+    ]
+    assert sound.seconds == 2.0
+
+
+def test_a_program_that_waits_speaks_too(tmp_path):
+    with serving_on_a_thread(tmp_path, kind=SpeechStage) as stage, Session(stage.target, output=ALOUD) as session:
+        turn = session.say(wav(tone(0.5)))
+        assert turn.transcript().text == "What is this?"
+        assert any(isinstance(said, AnswerAudio) for said in turn)
+        assert turn.answer().text == "45 crowns"
+
+
+def test_the_command_hears_a_file_and_writes_another(tmp_path, capsys):
+    question, answer, photo = tmp_path / "question.wav", tmp_path / "answer.wav", tmp_path / "photo.png"
+    question.write_bytes(wav(tone(1.0)))
+    photo.write_bytes(png())
+    with serving_on_a_thread(tmp_path, kind=SpeechStage) as stage:
+        words_ = ["--server", stage.target, "ask", str(photo), "--say", str(question), "--speak", str(answer)]
+        assert main(words_) == 0
+        out, err = capsys.readouterr()
+        assert (out, err) == ("45 crowns\n", "quizglass: heard: What is this?\n")
+        assert main([*words_, "--json"]) == 0
+        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {line["message"] for line in lines} >= {"speech_status", "transcript", "turn", "speech", "spoken"}
+    with wave.open(str(answer)) as file:
+        assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (22_050, 1, 2)
+        assert file.getnframes() == 22_050 * len("forty-five crowns") // 10
+
+
+@pytest.mark.parametrize(
+    "words_",
+    [
+        ["-"],
+        ["-", "What?", "--say", "q.wav"],
+        ["-", "--say", "missing.wav"],
+        ["-", "What?", "--speak", "missing/a.wav"],
+        ["-", "What?", "--speak", "a.wav", "--trace", "t.html"],
+    ],
+)
+def test_the_command_says_what_it_cannot_do(words_, capsys):
+    assert main(["ask", *words_]) == 2
+    assert capsys.readouterr().err
