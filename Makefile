@@ -27,6 +27,7 @@ COUNT ?= 1000
 SESSION ?=
 POLICIES ?=
 DEMO ?=
+VOICE ?=
 EVERYDAY ?=
 RECIPES ?=
 BENCH ?=
@@ -36,7 +37,7 @@ CLIENTS ?= yes
 WEB_PACKAGES := tests/browser/node_modules/.package-lock.json
 TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 
-.PHONY: help fuzz demo demo-world llama everyday everyday-test models-test serve doctor test test-all test-lab python-tests clients clients-needs clients-packages \
+.PHONY: help fuzz demo voice demo-world llama everyday everyday-test models-test serve doctor test test-all test-lab python-tests clients clients-needs clients-packages \
 	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
 	docs wheels client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-languages bench-latency bench-engine bench-export bench-knowledge \
@@ -86,6 +87,11 @@ $(VENV)/.dev: $(VENV)/.llama
 
 demo: $(VENV)/.server ## Real photographs and notes: fetch, build, serve, ask twelve questions; no PyTorch, no llama.cpp
 	$(BIN)/python -m clients.demo.demo $(DEMO)
+
+# The programs that hear and speak are installed into an environment of their own, below work/demo/speech.
+voice: $(VENV)/.server ## Ask three questions by voice and hear the answers: fetch Whisper and Piper, serve, speak
+	$(BIN)/python -c 'import wyoming' 2>/dev/null || $(BIN)/python -m pip install --quiet -e './server[onnx,web,voice]'
+	$(BIN)/python -m clients.demo.voice $(VOICE)
 
 demo-world: $(VENV)/.generator ## The same on the starter bundle and its drawn world, by every kind of policy
 	PYTHONPATH=lab $(BIN)/python -m quizglass_lab.demo.world --bundle $(STARTER)/bundle

@@ -77,7 +77,7 @@ def _run(args: argparse.Namespace, console: Console) -> int:
         LocalServer(bundle, knowledge, flags=_ports(stay), log=log) as server,
     ):
         tell(f"Importing {notes}: a photograph, and a text of the same name beside it")
-        _import(server.target, notes)
+        import_folder(server.target, notes)
         outcomes = _ask_all(server.target, pictures, console, quiet=args.json)
         right = sum(outcome.right for outcome in outcomes)
         seconds = time.monotonic() - began
@@ -102,7 +102,7 @@ def _ports(stay: bool) -> list[str]:
     return ["--port", str(PORT), "--web-port", str(WEB_PORT)] if stay else ["--web-port", "0"]
 
 
-def _import(target: str, folder: Path) -> None:
+def import_folder(target: str, folder: Path) -> None:
     """Import a folder with the command that a user would type.
 
     Raises:
