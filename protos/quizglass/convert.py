@@ -174,6 +174,7 @@ def capabilities_value(message: assistant_pb2.GetCapabilitiesResponse) -> values
             each.name: tuple(each.without) for each in message.policy_capabilities if each.servable and each.without
         },
         languages=tuple(message.languages),
+        may=tuple(message.may),
     )
 
 

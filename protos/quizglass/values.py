@@ -568,3 +568,5 @@ class Capabilities:
     """Policies that are served without roles that they would use, and which these are."""
     languages: tuple[str, ...] = ()
     """Primary tags of BCP 47 of those that questions are answered in; "*": any; empty: the server does not say."""
+    may: tuple[str, ...] = ()
+    """What the token that came with the call allows; empty where none is needed."""

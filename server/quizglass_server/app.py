@@ -21,14 +21,14 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
-from quizglass_server import __version__, descriptors
+from quizglass_server import __version__, containment, descriptors
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.bundle.files import Bundle, completed
 from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.directories import check_directories
 from quizglass_server.config.listening import check_can_listen
 from quizglass_server.config.logs import set_level
-from quizglass_server.config.options import OPERATIONS_PACKAGES, WEB_PACKAGES, PictureLimits
+from quizglass_server.config.options import OPERATIONS_PACKAGES, WEB_PACKAGES, BundleOptions, PictureLimits
 from quizglass_server.config.settings import Settings
 from quizglass_server.config.sources import suggestion
 from quizglass_server.decoding.decoder import PictureDecoder
@@ -51,6 +51,7 @@ from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.memory import WorkMemory, return_large_blocks
+from quizglass_server.service_manager import ServiceManager
 from quizglass_server.session.dialogue.keys import keys_of
 from quizglass_server.session.dialogue.token import DialogueSealer
 from quizglass_server.steps.tuning import Tuning
@@ -177,7 +178,7 @@ async def _assembled(settings: Settings, stack: AsyncExitStack, drain: Drain) ->
     """What requests are answered with; `stack` closes it, the last opened first."""
     elsewhere = await _elsewhere(settings, stack)
     given = given_servers(elsewhere.facts) if elsewhere is not None else await asyncio.to_thread(given_files, settings)
-    bundle = completed(None if settings.bundle is None else await _whole(settings.bundle), given)
+    bundle = completed(None if settings.bundle is None else await _whole(settings), given)
     logger.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
     _check_policies(settings.default_policy, bundle)
     await _check_stores(settings)
@@ -225,17 +226,19 @@ async def _elsewhere(settings: Settings, stack: AsyncExitStack) -> RemoteGenerat
     return elsewhere
 
 
-async def _whole(directory: Path) -> Bundle:
+async def _whole(options: BundleOptions) -> Bundle:
     """Load a bundle and verify all of it.
 
     It is hashed on a daemon thread: a server that is told to stop meanwhile does not wait for that.
     """
     future: Future[Bundle] = Future()
     future.set_running_or_notify_cancel()
+    directory = options.bundle
+    assert directory is not None
 
     def load() -> None:
         try:
-            future.set_result(Bundle.load(directory))
+            future.set_result(Bundle.load(directory, signers=options.require_signature))
         except BaseException as error:
             future.set_exception(error)
 
@@ -261,6 +264,7 @@ async def serve(
         CancelledError: ended without waiting.
         QuizglassError: as `running`.
     """
+    manager = ServiceManager()
     _count_descriptors()
     return_large_blocks()
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -278,7 +282,9 @@ async def serve(
         loop.add_signal_handler(signal.SIGHUP, lambda: _reload(server, read_again))
         _log_serving(server)
         announce(_about(server))
+        manager.ready(f"serving {server.services.bundle.manifest.name} on {server.address}")
         await stop.told.wait()
+        manager.stopping("running turns may finish")
         # Whoever asks for health learns that other servers are to be called, while this one still takes calls.
         stop.drain.reach(DrainStep.WITHDRAWN, withdraw_s=settings.withdraw_s)
         await server.rpc.withdraw()
@@ -375,6 +381,7 @@ def _about(server: Running) -> dict[str, Any]:
         "bundle": f"{services.bundle.manifest.name} {services.bundle.manifest.version}",
         "entries": services.knowledge.count(),
         "version": __version__,
+        "contained": ", ".join(containment.offered()),
     }
 
 

@@ -224,7 +224,7 @@ def _is_path(field: FieldInfo) -> bool:
 
 
 def _is_file(name: str) -> bool:
-    return name.endswith(("_file", "_cert", "_key", "_ca", "tokens", "audit_log"))
+    return name.endswith(("_file", "_cert", "_key", "_ca", "tokens", "audit_log", "require_signature"))
 
 
 def _metavar(name: str, field: FieldInfo) -> str:

@@ -216,12 +216,18 @@ class NotLocal(QuizglassError):
 
 
 class Unauthenticated(QuizglassError):
-    """No valid token came with the call; `why` is MISSING, MALFORMED, UNKNOWN, EXPIRED or REVOKED."""
+    """No valid token came with the call; `why` is MISSING, MALFORMED, UNKNOWN, EXPIRED or REVOKED. Or no valid code for
+    a token; it is CODE then."""
 
     code = "UNAUTHENTICATED"
 
-    def __init__(self, message: str, why: str) -> None:
-        super().__init__(f"{message}; send `authorization: Bearer TOKEN` with one that the operator gave you", why=why)
+    def __init__(
+        self,
+        message: str,
+        why: str,
+        remedy: str = "send `authorization: Bearer TOKEN` with one that the operator gave you",
+    ) -> None:
+        super().__init__(f"{message}; {remedy}", why=why)
 
 
 class NotPermitted(QuizglassError):

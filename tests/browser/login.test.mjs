@@ -56,6 +56,44 @@ test("the page asks for a token, and answers once it has one, with the camera", 
   await page.context().close();
 });
 
+test("whoever logs out leaves nothing behind", async () => {
+  const page = await opened();
+  assert.equal(await page.isVisible("#log-out"), false);
+  await logIn(page, token);
+  await page.waitForSelector("#log-out:not([hidden])");
+  await page.click("#log-out");
+  await page.waitForSelector("#login:not([hidden])");
+  assert.equal(await page.evaluate(() => sessionStorage.length + localStorage.length), 0);
+  assert.equal(await page.isVisible("#log-out"), false);
+  await page.context().close();
+});
+
+test("an operator pairs a phone, which stays logged in until it logs out", async () => {
+  const page = await opened();
+  await logIn(page, token);
+  await page.click("#pair-box summary");
+  await page.fill("#pair-name", "phone");
+  await page.click("#pair-make");
+  await page.waitForSelector("#pair-code:not([hidden])");
+  await page.waitForFunction(() => document.querySelector("#qr").naturalWidth > 100);
+  const link = await page.inputValue("#pair-link");
+  const context = await chrome.newContext({ ignoreHTTPSErrors: true });
+  const phone = await context.newPage();
+  await phone.goto(link);
+  await phone.waitForSelector("#log-out:not([hidden])");
+  assert.equal(new URL(phone.url()).hash, "");
+  assert.equal(await phone.isVisible("#pair-box"), false);
+  const later = await context.newPage();
+  await later.goto(served.url.replace("localhost", new URL(link).hostname));
+  await later.waitForSelector("#log-out:not([hidden])");
+  const again = await (await chrome.newContext({ ignoreHTTPSErrors: true })).newPage();
+  await again.goto(link);
+  await again.waitForFunction(() => /not paired: the code is not valid/.test(document.querySelector("#login-why").textContent));
+  await context.close();
+  await again.context().close();
+  await page.context().close();
+});
+
 test("another tab has to log in by itself", async () => {
   const page = await opened();
   assert.equal(await page.evaluate(() => sessionStorage.length + localStorage.length), 0);

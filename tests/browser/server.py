@@ -83,7 +83,7 @@ async def answered(turn: domain.Turn, policy: str, budget: Budget) -> AsyncGener
 def protected(folder: Path) -> dict[str, Any]:
     """Settings of a server with a certificate and a token, which is printed."""
     shown = certificate(folder)
-    text, token = made("page", [Permission.ASK], None)
+    text, token = made("page", [Permission.ASK, Permission.OPERATE], None)
     TokenFile(folder / "tokens").add(token)
     say(token=text)
     return {"tls_cert": shown.path, "tls_key": shown.key, "tokens": folder / "tokens"}

@@ -17,10 +17,12 @@ PACKAGES = {
 }
 LAYERS = {
     "errors": "",
+    "containment": "",
     "hashes": "",
     "languages": "",
     "offline": "",
     "parent_death": "",
+    "service_manager": "",
     "steady_clock": "",
     "template_sandbox": "",
     "schemas": "",
@@ -30,15 +32,15 @@ LAYERS = {
     "config": "errors",
     "scheduling": "errors",
     "network": "config errors observe scheduling",
-    "markup": "errors parent_death",
-    "decoding": "config domain errors observe parent_death scheduling",
+    "markup": "containment errors parent_death",
+    "decoding": "config containment domain errors observe parent_death scheduling",
     "engines": "observe",
     "engines.onnx": "errors hashes scheduling",
     "engines.generator": "errors hashes scheduling",
     "engines.generator.checks": "engines.generator errors scheduling",
     "engines.generator.remote": "config engines engines.generator errors scheduling",
     "engines.generator.process": (
-        "config descriptors engines.generator engines.generator.checks errors observe parent_death"
+        "config containment descriptors engines.generator engines.generator.checks errors observe parent_death"
     ),
     "engines.wyoming": ("config domain engines.generator engines.generator.process errors scheduling"),
     "models": "domain engines engines.onnx errors scheduling template_sandbox",
@@ -81,7 +83,7 @@ LAYERS = {
         "assistant coaching config domain errors observe scheduling session.dialogue session.output session.voice turn"
     ),
     "doctor": (
-        "bundle config decoding descriptors domain engines.generator.checks engines.generator.process "
+        "bundle config containment decoding descriptors domain engines.generator.checks engines.generator.process "
         "engines.generator.remote engines.onnx errors knowledge knowledge.content network policies roles scheduling "
         "session.dialogue"
     ),
@@ -98,8 +100,8 @@ LAYERS = {
     ),
     "web": "config network observe policies roles rpc rpc.requests web.chat web.http web.speech",
     "app": (
-        "assistant bundle config decoding descriptors engines.generator.remote errors knowledge languages memory "
-        "network observe policies roles rpc scheduling session.dialogue steps turn web"
+        "assistant bundle config containment decoding descriptors engines.generator.remote errors knowledge languages "
+        "memory network observe policies roles rpc scheduling service_manager session.dialogue steps turn web"
     ),
     "cli": "app config doctor errors network",
     "__main__": "cli",

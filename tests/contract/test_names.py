@@ -33,7 +33,14 @@ def test_no_public_class_name_stands_for_two_things_in_a_package(package: str) -
 
 def test_tests_stand_in_rooms_that_exist() -> None:
     server = PACKAGES["server"]
-    others = {"bench", "client", "export", "protos", "server"}  # server: the whole of it, from its command line
+    others = {
+        "bench",
+        "client",
+        "deploy",
+        "export",
+        "protos",
+        "server",
+    }  # server: the whole of it, from its command line
     rooms = others | {path.name for path in server.iterdir() if path.is_dir()}
     for kind in ("unit", "integration"):
         folders = {path.name for path in (ROOT / "tests" / kind).iterdir() if any(path.rglob("*.py"))}

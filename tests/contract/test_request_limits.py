@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 
-from quizglass.v1 import assistant_pb2, knowledge_pb2, memory_pb2, session_pb2
+from quizglass.v1 import assistant_pb2, knowledge_pb2, memory_pb2, pairing_pb2, session_pb2
 from quizglass_server.config.settings import Settings
 from quizglass_server.rpc.limits import count_limits, request_limits
 from quizglass_server.scheduling.memory import WorkMemory
 
 METHODS = [
     method
-    for module in (assistant_pb2, knowledge_pb2, memory_pb2, session_pb2)
+    for module in (assistant_pb2, knowledge_pb2, memory_pb2, pairing_pb2, session_pb2)
     for service in module.DESCRIPTOR.services_by_name.values()
     for method in service.methods
 ]

@@ -1,4 +1,4 @@
-"""The subcommands `inspect`, `verify`, `diff`, `add-role` and `repack` of quizglass-export."""
+"""The subcommands `inspect`, `verify`, `diff`, `add-role`, `repack` and `sign` of quizglass-export."""
 
 from __future__ import annotations
 
@@ -47,6 +47,9 @@ def add_commands(commands: Any) -> None:
         metavar="KEY=VALUE",
         help="a setting of the manifest, such as version=2 or thresholds.image_accept=0.4",
     )
+    sign = _command(commands, "sign", "sign a bundle, for servers that require it (--require-signature)", run_sign)
+    sign.add_argument("bundle", type=Path)
+    sign.add_argument("--key", type=Path, required=True, help="private key of Ed25519, PEM without a password")
     for parser in (add, repack):
         parser.add_argument("--out", type=Path, required=True, help="the new bundle's directory")
         parser.add_argument("--replace", action="store_true", help="replace an existing directory")
@@ -176,6 +179,20 @@ def run_diff(args: argparse.Namespace) -> int:
         for name, lines in found["texts"].items():
             console.print(name, *lines, sep="\n", markup=False, highlight=False)
     return 0 if found["equal"] else 1
+
+
+@_reporting
+def run_sign(args: argparse.Namespace) -> int:
+    """Sign a bundle. Returns 0, or 2 when it is damaged or the key is none."""
+    from quizglass_server.bundle.files import Bundle
+    from quizglass_server.bundle.signature import SIGNATURE, sign
+
+    bundle = Bundle.load(args.bundle)
+    sign(bundle.root, args.key)
+    if args.json:
+        return _print_json({"bundle": str(args.bundle), "digest": bundle.digest, "signature": SIGNATURE})
+    tell(f"{args.bundle / SIGNATURE}: signs {bundle.manifest.name} {bundle.manifest.version}, digest {bundle.digest}")
+    return 0
 
 
 @_reporting

@@ -378,7 +378,7 @@ class GetCapabilitiesRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetCapabilitiesResponse(_message.Message):
-    __slots__ = ("server_version", "bundle", "policies", "roles", "limits", "entries", "useful_picture_side", "memory", "knowledge", "policy_capabilities", "languages")
+    __slots__ = ("server_version", "bundle", "policies", "roles", "limits", "entries", "useful_picture_side", "memory", "knowledge", "policy_capabilities", "languages", "may")
     SERVER_VERSION_FIELD_NUMBER: _ClassVar[int]
     BUNDLE_FIELD_NUMBER: _ClassVar[int]
     POLICIES_FIELD_NUMBER: _ClassVar[int]
@@ -390,6 +390,7 @@ class GetCapabilitiesResponse(_message.Message):
     KNOWLEDGE_FIELD_NUMBER: _ClassVar[int]
     POLICY_CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
     LANGUAGES_FIELD_NUMBER: _ClassVar[int]
+    MAY_FIELD_NUMBER: _ClassVar[int]
     server_version: str
     bundle: str
     policies: _containers.RepeatedScalarFieldContainer[str]
@@ -401,7 +402,8 @@ class GetCapabilitiesResponse(_message.Message):
     knowledge: KnowledgeCapability
     policy_capabilities: _containers.RepeatedCompositeFieldContainer[PolicyCapability]
     languages: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, server_version: _Optional[str] = ..., bundle: _Optional[str] = ..., policies: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[_Union[RoleCapability, _Mapping]]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., entries: _Optional[int] = ..., useful_picture_side: _Optional[int] = ..., memory: _Optional[bool] = ..., knowledge: _Optional[_Union[KnowledgeCapability, _Mapping]] = ..., policy_capabilities: _Optional[_Iterable[_Union[PolicyCapability, _Mapping]]] = ..., languages: _Optional[_Iterable[str]] = ...) -> None: ...
+    may: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, server_version: _Optional[str] = ..., bundle: _Optional[str] = ..., policies: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[_Union[RoleCapability, _Mapping]]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., entries: _Optional[int] = ..., useful_picture_side: _Optional[int] = ..., memory: _Optional[bool] = ..., knowledge: _Optional[_Union[KnowledgeCapability, _Mapping]] = ..., policy_capabilities: _Optional[_Iterable[_Union[PolicyCapability, _Mapping]]] = ..., languages: _Optional[_Iterable[str]] = ..., may: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class PolicyCapability(_message.Message):
     __slots__ = ("name", "servable", "missing", "without")

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from quizglass_server import __version__
 from quizglass_server.bundle.manifest import Manifest
+from quizglass_server.bundle.signature import SIGNATURE, check_signature
 from quizglass_server.errors import BundleError
 from quizglass_server.hashes import file_sha256
 from quizglass_server.models.fields import MANIFEST
@@ -59,21 +60,25 @@ class Bundle:
     given: Mapping[str, Path] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, root: Path, *, hashes: bool = True) -> Bundle:
+    def load(cls, root: Path, *, hashes: bool = True, signers: Path | None = None) -> Bundle:
         """Read and verify a bundle.
 
         Args:
             root: the bundle's directory.
             hashes: whether to compare every file's SHA-256; sizes, links and unlisted files are always checked.
+            signers: file of public keys, one of which has to have signed it; None: it need not be signed.
 
         Raises:
-            BundleError: anything is missing, extra, linked, changed, or not as the format says.
+            BundleError: anything is missing, extra, linked, changed, not signed, or not as the format says.
+            SettingsError: `signers` has no key.
         """
         root = root.absolute()
         try:
             if not root.is_dir():
                 raise BundleError(f"bundle {root}: not a directory; give the directory that holds {MANIFEST}")
             content = _read_manifest(root)
+            if signers is not None:
+                check_signature(root, content, signers)
             bundle = cls(root=root, manifest=_parse(content), digest=hashlib.sha256(content).hexdigest())
             bundle._check_references()
             bundle._check_files(hashes)
@@ -130,7 +135,7 @@ class Bundle:
     def _check_files(self, hashes: bool) -> None:
         listed = self.manifest.files
         for name in _walk(self.root):
-            if name != MANIFEST and name not in listed:
+            if name not in (MANIFEST, SIGNATURE) and name not in listed:
                 raise BundleError(f"{name}: not in {MANIFEST}; remove it, a bundle holds listed files only")
         for name, expected in listed.items():
             path = self.path(name)

@@ -46,6 +46,9 @@ class BundleOptions(Options):
     bundle: Path | None
     """Directory with the models, prompts and manifest. Required, unless a generator is given. Every file is hashed at
     the start: a damaged bundle never serves, at the price of reading it once."""
+    require_signature: Path | None = None
+    """File of public keys of Ed25519, PEM: a bundle that none of them has signed (quizglass-export sign) does not
+    serve. Without one, bundles need no signature. Needs the extra tls."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -101,6 +101,7 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
 
     @field_validator(
         "bundle",
+        "require_signature",
         "generator",
         "projector",
         "generator_token_file",

@@ -2,7 +2,8 @@
 
 Its standard input is one end of a socket on which each message is a request with the encoded file's descriptor, and
 each answer has the pixels' descriptor or a reason. It decodes one file at a time, under limits of memory and processor
-time that the request brings: what goes beyond them ends here. It ends with the server, however that ends.
+time that the request brings: what goes beyond them ends here. It can open no socket, write no file and start nothing
+(`containment`). It ends with the server, however that ends.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from PIL import Image, ImageCms
 from quizglass.picture_files.errors import BadPicture, OutOfMemory
 from quizglass.picture_files.header import FORMATS, read_header
 from quizglass.picture_files.rgb import Decoded, checked, decode
+from quizglass_server.containment import contain
 from quizglass_server.decoding.messages import ANSWER, DONE, MEMORY, MOST_WORDS, REFUSED, REQUEST
 from quizglass_server.parent_death import die_with_parent
 
@@ -41,6 +43,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (_DESCRIPTORS, _DESCRIPTORS))
     _warm_up()
+    contain()
     with socket.socket(fileno=0) as link:
         while True:
             request, files, *_ = socket.recv_fds(link, REQUEST.size, 1)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from quizglass_server.containment import offered
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.engines.generator.checks.machine import cpu_features
 from quizglass_server.scheduling.cgroup import cgroup_values
@@ -39,6 +40,8 @@ _BUSY = 0.5
 _FREE_DISK = 1 << 30
 _DESCRIPTORS = 1024
 _GIB = 1 << 30
+_PARTS = 3
+"""Of Linux that contain a process: no_new_privs, Landlock, seccomp."""
 
 
 def processor(flags: frozenset[str], architecture: str) -> Finding:
@@ -135,12 +138,26 @@ def descriptors() -> Finding:
     return Finding("descriptors", Status.OK, f"{soft}, up to {hard}", "", values)
 
 
+def contained() -> Finding:
+    """What holds the processes that read what strangers sent."""
+    parts = offered()
+    values = {"parts": list(parts)}
+    if len(parts) == _PARTS:
+        text = (
+            f"by {', '.join(parts)}: the generator and the decoders reach no network, write nothing and start nothing"
+        )
+        return Finding("containment", Status.OK, text, "", values)
+    remedy = "take Linux 5.13 or later with Landlock switched on (lsm=landlock,...), and a container that permits it"
+    return Finding("containment", Status.SLOW, f"in part: {', '.join(parts) or 'by nothing'}", remedy, values)
+
+
 def looked_at(needed_bytes: int, work_bytes: int = 0) -> Iterator[Finding]:
     """This machine, for models of so many bytes and requests that may take so many."""
     yield processor(frozenset(cpu_features()), platform.machine())
     yield from cores(os.getloadavg()[0], usable_cores(), os.cpu_count() or 1, _cpufreq("scaling_governor"))
     yield memory(_available(), needed_bytes, _limit(), work_bytes)
     yield descriptors()
+    yield contained()
 
 
 def _drives_itself() -> bool:

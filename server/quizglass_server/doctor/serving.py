@@ -160,7 +160,9 @@ def bundle_of(settings: Settings, elsewhere: RemoteGenerators | None = None) -> 
         given = given_files(settings) if elsewhere is None else given_servers(elsewhere.facts)
         if given is None and settings.bundle is None:
             return Finding("bundle", Status.UNKNOWN, "there is none, and no generator was found"), None
-        bundle = completed(None if settings.bundle is None else Bundle.load(settings.bundle), given)
+        bundle = completed(
+            None if settings.bundle is None else Bundle.load(settings.bundle, signers=settings.require_signature), given
+        )
     except (BundleError, SettingsError) as error:
         text, _, remedy = error.message.partition("; ")
         return Finding("bundle", Status.WRONG, text, remedy or "copy or build it again"), None

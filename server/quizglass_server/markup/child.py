@@ -14,6 +14,7 @@ import signal
 import sys
 from typing import Any
 
+from quizglass_server.containment import contain
 from quizglass_server.markup.blocks import Block, blocks
 from quizglass_server.parent_death import die_with_parent
 
@@ -32,6 +33,8 @@ def main(us_a_character: float) -> None:
     """Convert until the input ends, or nothing has come for a minute."""
     die_with_parent(os.getppid())
     _bound()
+    blocks("", "markdown")  # what it loads late is loaded
+    contain()
     sys.stdout.buffer.write(READY)
     sys.stdout.buffer.flush()
     while select.select([sys.stdin], [], [], _IDLE_S)[0] and (line := sys.stdin.buffer.readline()):

@@ -23,6 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from quizglass_server.errors import SettingsError
 from quizglass_server.network.files import replace_file
+from quizglass_server.network.pairing import own_addresses
 
 AUTHORITY, AUTHORITY_KEY = "authority.pem", "authority.key"
 CERTIFICATE, KEY = "server.pem", "server.key"
@@ -82,10 +83,7 @@ def _own_names() -> Iterator[str]:
     with suppress(OSError):
         for _, _, _, _, address in socket.getaddrinfo(host, None):
             yield str(address[0]).partition("%")[0]
-    for family, anywhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
-        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as outward:
-            outward.connect((anywhere, 9))
-            yield outward.getsockname()[0]
+    yield from own_addresses()
 
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address

@@ -15,7 +15,7 @@ from typing import Any
 import shtab
 
 from quizglass.text import plain
-from quizglass_server.config.options import TLS_PACKAGES
+from quizglass_server.config.options import TLS_PACKAGES, AddressOptions
 from quizglass_server.config.settings import Sources
 from quizglass_server.config.sources import CONFIG_VARIABLE, PREFIX, file_values
 from quizglass_server.errors import SettingsError
@@ -50,7 +50,7 @@ def run(given: argparse.Namespace) -> int:
     Raises:
         SettingsError: something that was given is wrong, or a file cannot be used.
     """
-    action: dict[str, Any] = {"init": _init, "add": _add, "list": _list, "revoke": _revoke}
+    action: dict[str, Any] = {"init": _init, "add": _add, "pair": _pair, "list": _list, "revoke": _revoke}
     action[given.action](given)
     return 0
 
@@ -76,10 +76,24 @@ def _add_tokens(actions: Any) -> None:
     add.add_argument("name", metavar="NAME", help="whom or what it is for; stands in the log")
     add.add_argument("--may", required=True, metavar="LIST", help=f"what it allows, with commas between: {names}")
     add.add_argument("--expires", metavar="TIME", default=None, help="after so long: 12h, 90d, 8w, 1y [default: never]")
+    pair = actions.add_parser(
+        "pair",
+        help="make a code for which a device gets its token, and print it as a QR code",
+        description="A device that scans the QR code, opens the link or runs `quizglass pair LINK` within ten minutes "
+        "gets a token, once. Give the server's own --tls-cert, --port and --web-port, or its --config.",
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+    )
+    pair.add_argument("name", metavar="NAME", help="what it is for; stands in the log")
+    pair.add_argument("--may", required=True, metavar="LIST", help=f"what it allows, with commas between: {names}")
+    pair.add_argument("--expires", metavar="TIME", default=None, help="of the token, after so long [default: never]")
+    pair.add_argument("--address", metavar="HOST", default="", help="by which the device reaches this machine")
+    for flag, value in (("--tls-cert", "FILE"), ("--host", "TEXT"), ("--port", "N"), ("--web-port", "N")):
+        pair.add_argument(flag, metavar=value, help="of the server")
     every = actions.add_parser("list", help="show them, without what is secret", argument_default=argparse.SUPPRESS)
     revoke = actions.add_parser("revoke", help="make them invalid at once", argument_default=argparse.SUPPRESS)
     revoke.add_argument("name", metavar="NAME", help="all of a name, or the one of an id")
-    for each in (add, every, revoke):
+    for each in (add, pair, every, revoke):
         file = each.add_argument(f"--{SETTING}", metavar="FILE", help=f"file that has them ({_VARIABLE})")
         file.complete = shtab.FILE
         each.add_argument("--config", type=Path, metavar="FILE", help="TOML file of settings that names it")
@@ -112,6 +126,39 @@ def _add(given: argparse.Namespace) -> None:
     print(text)
 
 
+def _pair(given: argparse.Namespace) -> None:
+    from quizglass_server.network import pairing  # its QR codes take some milliseconds to load
+
+    code, record = pairing.offered(given.name, _permissions(given.may), _expiry(given.expires))
+    usual = AddressOptions()
+    host = given.address or _setting(given, "host") or usual.host
+    port, web_port = _port(given, "port") or usual.port, _port(given, "web_port")
+    link = pairing.PublicAddress(host, port, web_port, _chain(given)).link(code)
+    TokenFile(_path(given)).offer(record)
+    if sys.stderr.isatty():
+        sys.stderr.write(pairing.qr_text(link))
+    until = record.expires.astimezone()
+    _warn(f"{record.name} may {', '.join(sorted(record.may))}; until {until:%H:%M} its code is {code}, or scan or open")
+    print(link)
+
+
+def _port(given: argparse.Namespace, name: str) -> int | None:
+    text = _setting(given, name)
+    if text and not (text.isdecimal() and 0 < int(text) < 1 << 16):
+        raise SettingsError(
+            f"{name}: {text[:80]!r} is no port that devices can be sent to; give the one of the ready line"
+        )
+    return int(text) if text else None
+
+
+def _chain(given: argparse.Namespace) -> bytes | None:
+    certificate = _setting(given, "tls_cert")
+    try:
+        return Path(certificate).read_bytes() if certificate else None
+    except OSError as error:
+        raise SettingsError(f"tls_cert: {certificate}: {error.strerror or error}") from error
+
+
 def _list(given: argparse.Namespace) -> None:
     for each in load_tokens(_path(given)).every:
         _say(_described(each))
@@ -123,15 +170,20 @@ def _revoke(given: argparse.Namespace) -> None:
 
 
 def _path(given: argparse.Namespace) -> Path:
-    """The file: as the server finds it, by flag, variable or file of settings."""
-    named = getattr(given, SETTING, None) or os.environ.get(_VARIABLE)
-    if named:
-        return Path(named)
-    config = getattr(given, "config", None) or os.environ.get(CONFIG_VARIABLE)
-    named = file_values(Path(config), Sources).get(SETTING) if config else None
-    if not isinstance(named, str) or not named:
+    """The file of tokens."""
+    named = _setting(given, SETTING)
+    if not named:
         raise SettingsError(f"{SETTING}: required; give --{SETTING}, {_VARIABLE} or {SETTING} in the file of settings")
     return Path(named)
+
+
+def _setting(given: argparse.Namespace, name: str) -> str:
+    """A setting as the server finds it, by flag, variable or file of settings; empty: it is not given."""
+    named = getattr(given, name, None) or os.environ.get(f"{PREFIX}{name.upper()}")
+    if named:
+        return str(named)
+    config = getattr(given, "config", None) or os.environ.get(CONFIG_VARIABLE)
+    return str((file_values(Path(config), Sources) if config else {}).get(name) or "")
 
 
 def _permissions(given: str) -> Sequence[Permission]:

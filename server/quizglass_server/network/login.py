@@ -28,6 +28,10 @@ class Login:
     """The caller of the current work. Without a token, where none is needed, it has no name and may do everything."""
 
     name = ""
+    may: frozenset[Permission] = frozenset()
+    """What its token allows; of one without, nothing is known."""
+    expires: datetime | None = None
+    """When its token does."""
 
     def check(self) -> None:
         """See that the caller is still welcome. Raises Unauthenticated: its token was revoked, or its time is over."""
@@ -39,6 +43,8 @@ class Login:
 class _TokenLogin(Login):
     def __init__(self, token: AccessToken, logins: Logins) -> None:
         self.name = token.name
+        self.may = token.may
+        self.expires = token.expires
         self._token = token
         self._logins = logins
 
@@ -98,13 +104,17 @@ class Logins:
         try:
             token = _token(authorization, self.tokens)
         except Unauthenticated as refusal:
-            self._failures.count(current_client().address, refusal)
+            self.failed(refusal)
             raise
         if needs.isdisjoint(token.may):
             refused = {"caller": token.name, "client": current_client().address, "needs": sorted(needs)}
             logger.warning("a call that its token does not allow is refused", **refused, audit=True)
             raise NotPermitted(token.name, needs)
         return _TokenLogin(token, self)
+
+    def failed(self, refusal: Unauthenticated) -> None:
+        """Count a failure of the current client's address. Raises Overloaded: there were too many."""
+        self._failures.count(current_client().address, refusal)
 
     def check(self, token: AccessToken) -> None:
         """See that a token is still valid. Raises Unauthenticated."""

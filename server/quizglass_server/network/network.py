@@ -12,7 +12,8 @@ from quizglass_server.config.options import NetworkOptions
 from quizglass_server.errors import SettingsError
 from quizglass_server.network.certificates import ServerTls
 from quizglass_server.network.login import Logins
-from quizglass_server.network.tokens import Tokens, load_tokens
+from quizglass_server.network.pairing import Pairings, PublicAddress
+from quizglass_server.network.tokens import TokenFile, Tokens, load_tokens
 from quizglass_server.observe import metrics
 
 LOOK_S = 1.0
@@ -36,6 +37,10 @@ class Network:
         self.tls = None if options.tls_cert is None else ServerTls(options)
         """None: connections are not encrypted."""
         self.logins = Logins(None if options.tokens is None else load_tokens(options.tokens))
+        file = None if options.tokens is None else TokenFile(options.tokens)
+        self.pairings = Pairings(file, self.logins, self._reload_tokens)
+        self.place: PublicAddress | None = None
+        """Where clients find the server, once it listens."""
         self._seen = self._marks()
         self._hurry = asyncio.Event()
         if self.tls is not None:

@@ -19,7 +19,7 @@ class Permission(StrEnum):
     MEMORY = "memory"
     """Have turns remembered, and search, recall and erase what was."""
     OPERATE = "operate"
-    """Compact stores, see how large they are, and watch the server: its metrics and settings."""
+    """Compact stores, see how large they are, pair devices, and watch the server: its metrics and settings."""
 
 
 Needs = frozenset[Permission] | None
@@ -50,6 +50,9 @@ TABLE: Mapping[str, Needs] = {
     # Nothing is erased from the files before that.
     "/quizglass.v1.MemoryService/CompactMemory": _MEMORY | _OPERATE,
     "/quizglass.v1.MemoryService/GetMemoryStats": _MEMORY | _OPERATE,
+    "/quizglass.v1.PairingService/CreatePairing": _OPERATE,
+    # Whoever has no token yet shows a code instead.
+    "/quizglass.v1.PairingService/RedeemPairing": _PUBLIC,
     "/grpc.health.v1.Health/*": _PUBLIC,
     "/grpc.reflection.v1alpha.ServerReflection/*": _ANY,
     "/v1/chat/completions": _ASK,

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from quizglass_server.assistant.asking import MAX_EXCHANGE_CHARS, MAX_FRAMES
 from quizglass_server.config.settings import Settings
 from quizglass_server.knowledge.content import validation as entry
+from quizglass_server.network.permissions import Permission
 from quizglass_server.rpc import knowledge, session
 from quizglass_server.rpc.requests.reader import Aside, Bound, Limits
 from quizglass_server.rpc.requests.shape import CountLimits
@@ -62,6 +63,7 @@ def count_limits(max_history: int) -> CountLimits:
         "EntryFilter.sources": knowledge.MAX_FILTERED,
         "EntryFilter.languages": knowledge.MAX_FILTERED,
         "SearchEntriesRequest.more_pictures": knowledge.MAX_MORE_PICTURES,
+        "CreatePairingRequest.may": len(Permission),
         "SendRequest.messages": session.MAX_MESSAGES,
     }
     pictures = {

@@ -21,6 +21,8 @@ from quizglass.v1 import (
     knowledge_pb2_grpc,
     memory_pb2,
     memory_pb2_grpc,
+    pairing_pb2,
+    pairing_pb2_grpc,
     session_pb2,
     session_pb2_grpc,
 )
@@ -41,7 +43,9 @@ from quizglass_server.descriptors import ConnectionRoom, connection_room
 from quizglass_server.domain.sound import SPEECH_ROLES
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.memory import SightingMemory
+from quizglass_server.network.login import current_login
 from quizglass_server.network.network import Network
+from quizglass_server.network.pairing import PublicAddress
 from quizglass_server.roles.speech import HEARING, VOICE
 from quizglass_server.rpc.assistant import AssistantServicer
 from quizglass_server.rpc.frames import FrameStore
@@ -49,6 +53,7 @@ from quizglass_server.rpc.health import Health
 from quizglass_server.rpc.knowledge import KnowledgeServicer
 from quizglass_server.rpc.limits import MAX_MESSAGE_BYTES, request_limits
 from quizglass_server.rpc.memory import MemoryServicer
+from quizglass_server.rpc.pairing import PairingServicer
 from quizglass_server.rpc.requests.reader import Limits
 from quizglass_server.rpc.session import WIRE, SessionServicer
 from quizglass_server.rpc.transport.callers import Callers
@@ -192,6 +197,7 @@ async def start_rpc(services: Services) -> RpcServer:
     reflection.enable_server_reflection(names, server, described(names))
     told = Health(status, [each.service.full_name for each in served], services.models, services.knowledge)
     port = sockets.port = listeners.port = _bind(server, settings.host, settings.port, services.network)
+    services.network.place = PublicAddress(settings.host, port)
     watching = asyncio.create_task(connections.watch(), name="watch over connections")
     shown = (port, guard, asking, sessions, served, limits, proxies, room.web)
     rpc = RpcServer(*shown, server, told, look_ahead, watching)
@@ -214,11 +220,13 @@ def _served(
     knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames, guard)
     memory = MemoryServicer(services.memory, services.assistant, frames, guard)
     session = SessionServicer(sessions, guard)
+    pairing = PairingServicer(services.network, guard)
     return (
         _put(server, assistant_pb2, assistant_pb2_grpc, assistant),
         _put(server, knowledge_pb2, knowledge_pb2_grpc, knowledge),
         _put(server, memory_pb2, memory_pb2_grpc, memory),
         _put(server, session_pb2, session_pb2_grpc, session),
+        _put(server, pairing_pb2, pairing_pb2_grpc, pairing),
     )
 
 
@@ -334,5 +342,6 @@ def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
         useful_picture_side=_useful_side(services),
         memory=services.memory is not None,
         languages=services.bundle.manifest.languages,
+        may=sorted(current_login().may),
         knowledge=assistant_pb2.KnowledgeCapability(backend=services.knowledge.backend, ready=services.knowledge.ready),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from quizglass_server.config.options import WebOptions
 from quizglass_server.policies.serving import FOR_APPLICATIONS
 from quizglass_server.roles.speech import HEARING, VOICE
@@ -37,6 +39,8 @@ async def open_listener(services: Services, rpc: RpcServer, options: WebOptions)
     context = None if tls is None else lambda: tls.current.context
     web = WebServer(gate, options.web_host, options.web_port or 0, rpc.web_connections, rpc.proxies, context)
     await web.start()
+    if services.network.place is not None:
+        services.network.place = replace(services.network.place, web_port=web.port)
     return web
 
 

@@ -69,7 +69,7 @@ async def status_of(channel, path, text):
     return code, packed
 
 
-METHODS = [path for path in TABLE if path.startswith("/quizglass.")]
+METHODS = [path for path in TABLE if path.startswith("/quizglass.") and needs(path) is not None]
 PUBLIC_PATHS = ["/", "/main.js", "/style.css", "/icon.svg", "/health", "/ready"]
 
 

@@ -31,6 +31,7 @@ UNSET = {
     "memory_directory",
     "operations_port",
     "projector",
+    "require_signature",
     "session_key_file",
     "state_directory",
     "tls_cert",

@@ -92,6 +92,7 @@ def parser() -> argparse.ArgumentParser:
     _add_knowledge(commands.group("knowledge", "add, list, delete and search what the server can look up"))
     memory.add_commands(commands.group("memory", "search and forget what the server has seen"))
     about.add_commands(commands)
+    connecting.add_command(commands)
     return top
 
 

@@ -24,7 +24,7 @@ from quizglass_server.scheduling.places import Places
 
 Result = TypeVar("Result")
 _GOING_ON: set[asyncio.Task[Any]] = set()
-_CHANGES = frozenset({"AddEntries", "DeleteEntry", "CompactEntries", "ForgetMemory", "CompactMemory"})
+_CHANGES = frozenset({"AddEntries", "DeleteEntry", "CompactEntries", "ForgetMemory", "CompactMemory", "CreatePairing"})
 logger = logging.getLogger(__name__)
 Context = grpc.aio.ServicerContext[Any, Any]
 

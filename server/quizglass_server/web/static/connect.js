@@ -6,16 +6,26 @@ export const UNAUTHENTICATED = "unauthenticated";
 const HEADERS = { "Connect-Protocol-Version": "1" };
 const KEPT = "quizglass-token";
 
-/** The token of whoever uses the page, for as long as its tab is open; the server may need none. */
+/** The token of whoever uses the page; the server may need none. One that was typed is kept until the tab is closed, one
+ * that a pairing gave to this device until somebody logs out. */
 export const login = {
   /** Called with what the server says when it asks for a token. @type {(told: string) => void} */
   wanted: () => {},
   /** @returns {string} */
   get token() {
-    return sessionStorage.getItem(KEPT) ?? "";
+    return sessionStorage.getItem(KEPT) ?? localStorage.getItem(KEPT) ?? "";
   },
   set token(token) {
     sessionStorage.setItem(KEPT, token);
+  },
+  /** Keep the token of a pairing. @param {string} token */
+  keep(token) {
+    login.end();
+    localStorage.setItem(KEPT, token);
+  },
+  /** Forget all tokens. */
+  end() {
+    for (const kept of [sessionStorage, localStorage]) kept.removeItem(KEPT);
   },
   /** Whether a token may be sent from here: not over a network in clear. */
   get possible() {

@@ -2,6 +2,7 @@
 
 import { CallError, call, login, stream } from "./connect.js";
 import { listenForNotes } from "./note.js";
+import { listenForPairing, redeem } from "./pairing.js";
 import { base64, cameraTrouble, closeCamera, fitting, noCamera, openCamera, snapped } from "./picture.js";
 import { Session } from "./session.js";
 import { Turn } from "./turn.js";
@@ -46,6 +47,8 @@ const page = {
   unwanted: false,
   /** Attempts to open the link that failed since it was open. */
   failed: 0,
+  /** Why this device could not be paired, if that was tried. */
+  unpaired: "",
   /** Whether the server has said what it can do. */
   known: false,
   /** Longest side that the models make use of, in pixels. */
@@ -154,7 +157,7 @@ function connect() {
 
 /** The server asks for a token. @param {string} told why */
 function askToken(told) {
-  const why = login.token ? told.replace(/;.*/, "") : "This server asks for a token.";
+  const why = page.unpaired || (login.token ? told.replace(/;.*/, "") : "This server asks for a token.");
   const clear = "This page is not encrypted, so that a token would be read by others: open it over https://.";
   byId("login-why").textContent = login.possible ? why : clear;
   byId("token-line").hidden = !login.possible;
@@ -168,12 +171,20 @@ function askToken(told) {
 /** @param {Event} event */
 function logIn(event) {
   event.preventDefault();
+  page.unpaired = "";
   login.token = byId("token").value.trim();
   byId("token").value = "";
   byId("login").hidden = true;
   page.failed = 0;
   page.link?.hurry();
   loadCapabilities().catch(() => {}); // it is asked for again, or the link says what is wrong
+}
+
+/** Forget the login, and all that the page shows. */
+function logOut() {
+  page.link?.close();
+  login.end();
+  location.reload();
 }
 
 /** @param {boolean} open @param {boolean} resumed @param {string} why it is not */
@@ -369,6 +380,8 @@ async function loadCapabilities() {
   const can = await call("AssistantService/GetCapabilities", {});
   page.side = can.usefulPictureSide ?? page.side;
   page.known = true;
+  byId("log-out").hidden = !login.token;
+  byId("pair-box").hidden = !(can.may ?? []).includes("operate");
   const notes = Number(can.entries ?? 0);
   byId("about").textContent = notes
     ? `Answers come from your picture and ${notes.toLocaleString("en")} ${notes === 1 ? "note" : "notes"}.`
@@ -386,6 +399,8 @@ async function loadCapabilities() {
 function listen() {
   byId("ask").addEventListener("submit", ask);
   byId("login").addEventListener("submit", logIn);
+  byId("log-out").addEventListener("click", logOut);
+  window.addEventListener("hashchange", () => new URLSearchParams(location.hash.slice(1)).has("code") && location.reload());
   byId("stop").addEventListener("click", () => page.running?.abort());
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
@@ -436,8 +451,10 @@ function chosen(file) {
   choose(file, `Your file ${file.name}`, []);
 }
 
+page.unpaired = await redeem();
 login.wanted = askToken;
 listen();
+listenForPairing();
 listenForNotes(
   () => page.picture,
   () => loadCapabilities().catch(() => {}), // the link says what is wrong

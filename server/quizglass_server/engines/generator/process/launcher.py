@@ -260,7 +260,7 @@ class Launcher:
         command = [*self.program.command, *options.flags(folder / "slots", host, port, repack=self._repack)]
         try:
             with self._reserve.spent():
-                process = await spawn(command, environment(key), folder)
+                process = await spawn(command, environment(key), folder, "tcp" if key else "unix")
         except BaseException:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             os.close(lock)

@@ -20,6 +20,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from quizglass_server.containment import Listens
+
 DESCRIPTORS = 8
 """Most that `spawn` has open at once, with some for the connections to the child."""
 _LINE_BYTES = 1 << 16
@@ -77,13 +79,16 @@ class Child:
             raise OSError(errno.EAGAIN, "no more threads") from error
 
 
-async def spawn(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> Child:
-    """Start a process in a session of its own, that ends with this one.
+async def spawn(
+    command: Sequence[str], environment: Mapping[str, str], folder: Path, listens: Listens = "unix"
+) -> Child:
+    """Start a process in a session of its own, contained, that ends with this one.
 
     Args:
         command: the program's file and its arguments.
         environment: its variables.
-        folder: its working directory.
+        folder: its working directory, the one that it may write to.
+        listens: what it takes connections on.
 
     Raises:
         OSError: it cannot be started; nothing is left open.
@@ -96,7 +101,7 @@ async def spawn(command: Sequence[str], environment: Mapping[str, str], folder: 
         undo.callback(ours.close)
         with theirs:
             process = subprocess.Popen(  # noqa: S603, ASYNC220 - returns as soon as the child executes
-                [*_STARTED, str(parent), *command],
+                [*_STARTED, str(parent), listens, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=theirs.fileno(),
                 stderr=theirs.fileno(),

@@ -1,11 +1,15 @@
-"""Becomes another program that ends with the server: `python -m …started PARENT PROGRAM ARGUMENT…`.
+"""Becomes another program that ends with the server, contained: `python -m …started PARENT LISTENS PROGRAM ARGUMENT…`.
 
-llama-server does not look after its parent. The system's promise to end a process with its parent outlives an exec.
+llama-server does not look after its parent. The system's promise to end a process with its parent outlives an exec, and
+so does containment. LISTENS is "unix" or "tcp".
 """
 
 import os
 import sys
+from pathlib import Path
+from typing import Any
 
+from quizglass_server.containment import contain
 from quizglass_server.parent_death import die_with_parent
 
 _NICE = 5
@@ -13,12 +17,14 @@ _NICE = 5
 
 
 def main() -> None:
-    """Promise, give way, and become the program."""
-    parent, *command = sys.argv[1:]
+    """Promise, give way, be contained, and become the program."""
+    listens: Any
+    parent, listens, *command = sys.argv[1:]
     if int(parent):
         die_with_parent(int(parent))
     os.nice(_NICE)
     try:
+        contain(Path(command[0]), listens)
         os.execv(command[0], command)  # noqa: S606 - what the server's own launcher names
     except OSError as error:
         print(f"E cannot execute {command[0]}: {error.strerror}", file=sys.stderr)

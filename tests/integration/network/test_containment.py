@@ -1,0 +1,142 @@
+"""What a contained process can do, tried by one: sockets, files, programs. And the processes that are contained."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from quizglass_server import containment
+from quizglass_server.decoding.process import DecoderProcess
+from quizglass_server.markup.converter import Converter
+from tests.support.processes import children
+from tests.support.rpc_fakes import png
+
+TRIES = """
+import json, os, socket, subprocess, sys, threading
+from pathlib import Path
+from quizglass_server.containment import contain
+
+outside = Path(sys.argv[1])
+open_before = os.fdopen(int(sys.argv[2]), "w")
+SETUP
+
+def tried(what):
+    try:
+        what()
+    except OSError as error:
+        return error.strerror
+    return "done"
+
+def thread():
+    began = threading.Thread(target=lambda: None); began.start(); began.join()
+
+def unix():
+    with socket.socket(socket.AF_UNIX) as own:
+        own.bind("own"); own.listen()
+
+print(json.dumps({
+    "network": tried(lambda: socket.create_connection(("127.0.0.1", 9))),
+    "datagram": tried(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)),
+    "packet": tried(lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)),
+    "unix datagram": tried(lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)),
+    "peer": tried(lambda: socket.socket(socket.AF_UNIX).connect(str(outside / "peer"))),
+    "own socket": tried(unix),
+    "write": tried(lambda: (outside / "new").write_text("x")),
+    "change": tried(lambda: (outside / "there").write_text("x")),
+    "remove": tried(lambda: (outside / "there").unlink()),
+    "rename": tried(lambda: (outside / "there").rename(outside / "gone")),
+    "folder": tried(lambda: (outside / "folder").mkdir()),
+    "here": tried(lambda: Path("here").write_text("x")),
+    "start": tried(lambda: subprocess.run(["/bin/true"])),
+    "fork": tried(lambda: os.fork() or os._exit(0)),
+    "read": tried(Path(sys.argv[0]).read_text),
+    "open before": tried(lambda: (open_before.write("x"), open_before.flush())),
+    "thread": tried(thread),
+}), flush=True)
+print(tried(lambda: os.execv("/bin/echo", ["echo", "done"])))
+"""
+NOT_PERMITTED, DENIED = "Operation not permitted", "Permission denied"
+
+
+@pytest.fixture
+def tried(tmp_path):
+    """What a process can do that contains itself, in words: `setup` is how."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "there").write_text("kept")
+    (tmp_path / "inside").mkdir()
+
+    def run(setup, *program):
+        script = tmp_path / "tries.py"
+        script.write_text(TRIES.replace("SETUP", setup))
+        with socket.socket(socket.AF_UNIX) as peer, (tmp_path / "open").open("w") as before:
+            peer.bind(str(tmp_path / "outside" / "peer"))
+            peer.listen()
+            command = [*program, sys.executable, str(script), str(tmp_path / "outside"), str(before.fileno())]
+            how = {"cwd": tmp_path / "inside", "pass_fds": [before.fileno()], "timeout": 60, "check": True}
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, **how)
+        found, executed = done.stdout.splitlines()
+        return {**json.loads(found), "execute": executed}
+
+    return run
+
+
+@pytest.mark.skipif(len(containment.offered()) < 3, reason="this system does not offer all three parts")
+def test_a_contained_process_reaches_no_network_writes_nothing_and_starts_nothing(tried, tmp_path):
+    found = tried("contain()")
+    allowed = {"read", "open before", "thread"}
+    assert {name for name, came in found.items() if came == "done"} == allowed, found
+    assert set(found.values()) == {"done", NOT_PERMITTED, DENIED}
+    assert (tmp_path / "outside" / "there").read_text() == "kept"
+
+
+def test_the_same_process_may_do_all_that_uncontained(tried):
+    """Else the test above would show nothing."""
+    refused = {name for name, came in tried("").items() if came != "done"}
+    assert refused == {"network", "rename"}  # nothing listens there, and what was to be renamed is removed by then
+
+
+@pytest.mark.skipif(len(containment.offered()) < 3, reason="this system does not offer all three parts")
+def test_a_generator_has_its_own_socket_and_folder_alone(tried):
+    """As llama-server is started: contained before it becomes the program."""
+    started = (sys.executable, "-P", "-m", "quizglass_server.engines.generator.process.started", str(os.getpid()))
+    found = tried("", *started, "unix")
+    allowed = {"own socket", "here", "read", "open before", "thread"}
+    assert {name for name, came in found.items() if came == "done"} == allowed, found
+
+
+async def test_a_decoder_is_contained_and_decodes(tmp_path):
+    decoder = DecoderProcess()
+    try:
+        pixels = await decoder.decode(png(), 64 << 20)
+        assert len(pixels.mapped) == 3 * pixels.width * pixels.height
+        state = status(decoder.pid)
+    finally:
+        decoder.end()
+    assert state["NoNewPrivs"] == "1"
+    if "seccomp" in containment.offered():
+        assert state["Seccomp"] == "2"
+
+
+async def test_the_converter_of_markup_is_contained_and_converts():
+    converter = Converter()
+    try:
+        (block,) = await converter.blocks("# Aloe\n\nWater it.", "markdown")
+        assert (block.headings, block.text) == (("Aloe",), "Water it.")
+        (child,) = (each for each in children(os.getpid()) if "markup.child" in command(each))
+        state = status(child)
+    finally:
+        converter.close()
+    assert state["NoNewPrivs"] == "1"
+
+
+def status(pid):
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
+def command(pid):
+    return Path(f"/proc/{pid}/cmdline").read_text()
