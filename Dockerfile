@@ -3,7 +3,8 @@
 #   docker build --target gpu --tag quizglass:gpu .      (unverified on hardware: see docs/operations.md)
 #   docker run --read-only --tmpfs /tmp -p 127.0.0.1:50061:50061 \
 #     -v $PWD/models/starter/bundle:/bundle:ro -v quizglass-knowledge:/knowledge quizglass
-# with `--gpus all` for the second one.
+# with `--gpus all` for the second one. `make image` builds the CPU's without Docker, on a Debian of its own as BASE.
+ARG BASE=python:3.11.13-slim-bookworm
 
 FROM nvidia/cuda:12.9.1-cudnn-devel-ubuntu24.04 AS build-gpu
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
@@ -42,25 +43,28 @@ EXPOSE 50061
 HEALTHCHECK --interval=10s --timeout=3s --start-period=300s --retries=3 CMD ["quizglass", "health"]
 ENTRYPOINT ["quizglass-server", "--bundle", "/bundle", "--knowledge", "/knowledge", "--host", "0.0.0.0"]
 
-FROM python:3.11.13-slim-bookworm AS build-cpu
+FROM ${BASE} AS build-cpu
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+# llama.cpp for generators: "compiled" here, or "none" for bundles that have none.
+ARG LLAMA=compiled
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends build-essential cmake ninja-build git \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
-RUN python -m venv /opt/quizglass && /opt/quizglass/bin/pip install --no-cache-dir pip==26.3
-# llama.cpp for every CPU of this architecture, not only for that of the machine that builds the image.
+RUN python3 -m venv /opt/quizglass && /opt/quizglass/bin/pip install --no-cache-dir pip==26.3
+# For every CPU of this architecture, not only for that of the machine that builds the image.
 COPY server/pyproject.toml ./server/
 COPY server/native ./server/native
-RUN /opt/quizglass/bin/python server/native/wheel.py --install --cache /tmp/wheels
+RUN [ "$LLAMA" = none ] || /opt/quizglass/bin/python server/native/wheel.py --install --cache /tmp/wheels
 COPY pyproject.toml README.md LICENSE ./
 COPY protos ./protos
 COPY server ./server
 COPY clients/python ./clients/python
-RUN /opt/quizglass/bin/pip install --no-cache-dir '.[onnx,llama,tls,web]'
+RUN extras=onnx,tls,web; [ "$LLAMA" = none ] || extras+=,llama; \
+    /opt/quizglass/bin/pip install --no-cache-dir ".[$extras]"
 
-FROM python:3.11.13-slim-bookworm AS cpu
+FROM ${BASE} AS cpu
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends libgomp1 libglib2.0-0 libgl1 \

@@ -26,8 +26,9 @@ def _stage(name: str) -> list[str]:
 
 
 def test_base_images_are_pinned_to_a_patch_version() -> None:
+    base = dict(argument.split("=") for argument in _arguments("ARG"))["BASE"]
     for image in _arguments("FROM"):
-        name, _, stage = image.partition(" AS ")
+        name, _, stage = image.replace("${BASE}", base).partition(" AS ")
         assert any(re.fullmatch(pattern, name) for pattern in PINNED), image
         assert stage
 
