@@ -47,9 +47,11 @@ FROM ${BASE} AS build-cpu
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 # llama.cpp for generators: "compiled" here, or "none" for bundles that have none.
 ARG LLAMA=compiled
+# What a BASE that is no image of python needs besides.
+ARG PYTHON_PACKAGES=
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends build-essential cmake ninja-build git \
+    && apt-get install --yes --no-install-recommends build-essential cmake ninja-build git $PYTHON_PACKAGES \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 RUN python3 -m venv /opt/quizglass && /opt/quizglass/bin/pip install --no-cache-dir pip==26.3
@@ -61,14 +63,18 @@ COPY pyproject.toml README.md LICENSE ./
 COPY protos ./protos
 COPY server ./server
 COPY clients/python ./clients/python
-RUN extras=onnx,tls,web; [ "$LLAMA" = none ] || extras+=,llama; \
+RUN extras=onnx,tls,web; [ "$LLAMA" = none ] || extras="$extras,llama"; \
     /opt/quizglass/bin/pip install --no-cache-dir ".[$extras]"
+# Symbols for debuggers, and packages' own tests, are a seventh of it.
+RUN find /opt/quizglass -name '*.so*' -type f -exec strip --strip-unneeded {} + \
+    && find /opt/quizglass -type d -name tests -prune -exec rm -r {} + \
+    && /opt/quizglass/bin/pip uninstall --yes --quiet setuptools pip
 
 FROM ${BASE} AS cpu
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends libgomp1 libglib2.0-0 libgl1 \
-    && rm -rf /var/lib/apt/lists/* \
+    && apt-get install --yes --no-install-recommends libgomp1 \
+    && apt-get clean && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --create-home --shell /usr/sbin/nologin quizglass \
     && install --directory --owner quizglass --group quizglass /knowledge
 COPY --from=build-cpu /opt/quizglass /opt/quizglass

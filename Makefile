@@ -33,6 +33,7 @@ RECIPES ?=
 BENCH ?=
 OWN ?=
 FUZZ ?=
+IMAGE_LLAMA ?= compiled
 CLIENTS ?= yes
 WEB_PACKAGES := tests/browser/node_modules/.package-lock.json
 TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
@@ -41,7 +42,7 @@ TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
 	docs wheels client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-languages bench-latency bench-engine bench-export bench-knowledge \
-	bench-hostile bench-imports bench-session bench-everyday bench-own bench-recipes clean
+	image image-check bench-hostile bench-imports bench-session bench-everyday bench-own bench-recipes clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -113,6 +114,12 @@ fuzz: $(VENV)/.dev ## Requests that nobody would send, ten minutes an entry (dow
 
 serve: $(VENV)/.generator ## Serve the starter bundle on 127.0.0.1:50061, for browsers on http://127.0.0.1:50062
 	$(BIN)/quizglass-server --bundle $(STARTER)/bundle --knowledge .run/knowledge --web-port 50062
+
+image: ## Build the container image without Docker (root, buildah, debootstrap; IMAGE_LLAMA=none: without llama.cpp)
+	LLAMA=$(IMAGE_LLAMA) deploy/image/build.sh
+
+image-check: ## Start that image as it says, with the demo's bundle (make demo), and ask it a question
+	deploy/image/check.sh
 
 doctor: $(VENV)/.server ## What this machine can do, what is slow or wrong on it, and what to do about it
 	$(BIN)/quizglass-server doctor --bundle $(firstword $(wildcard work/demo/quotes) $(STARTER)/bundle) --knowledge .run/knowledge

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bundle=$(realpath "${1:-work/demo/quotes}")
-export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=${STORAGE_DRIVER:-vfs}
+export BUILDAH_ISOLATION=chroot
 container=$(buildah from localhost/quizglass)
 scratch=$(mktemp --directory)
 finish() {

@@ -78,7 +78,7 @@ def contain(program: Path | None = None, listens: Listens = "") -> None:
 
     Args:
         program: that it is about to become; None: it executes nothing, and neither does it start processes. Where that
-            is a script, it may: which programs it takes is not known.
+            is a script, it starts what it likes, and writes where this user may: what it needs is not known.
         listens: what it takes connections on, if it does; it makes none by itself. On a Unix socket it has no other
             network. It may write in its working directory then, and to the devices of a card.
 
@@ -89,8 +89,8 @@ def contain(program: Path | None = None, listens: Listens = "") -> None:
         return
     script = program is not None and program.open("rb").read(2) == b"#!"
     _checked(_LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
-    if version := _landlock_version():
-        _landlock(version, None if script else program, any_program=script, writes=_written() if listens else ())
+    if not script and (version := _landlock_version()):
+        _landlock(version, program, _written() if listens else ())
     if _filters():
         _seccomp(_filter(_left_out(program, listens, script=script), unix=listens == "unix"))
 
@@ -127,10 +127,9 @@ def _landlock_version() -> int:
     return max(0, _call(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_RULESET_VERSION)))
 
 
-def _landlock(version: int, program: Path | None, writes: Iterable[Path], *, any_program: bool) -> None:
+def _landlock(version: int, program: Path | None, writes: Iterable[Path]) -> None:
     changes = _WRITE_FILE | _CHANGES | sum(bits for since, bits in _SINCE.items() if version >= since)
-    handled = changes | (0 if any_program else _EXECUTE)
-    attributes = struct.pack("=QQQ", handled, 0, _SCOPES if version >= _SCOPED else 0)
+    attributes = struct.pack("=QQQ", changes | _EXECUTE, 0, _SCOPES if version >= _SCOPED else 0)
     size = len(attributes) if version >= _SCOPED else struct.calcsize("=Q")
     ruleset = _checked(_call(_CREATE_RULESET, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0)), "landlock")
     try:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import shlex
 import signal
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -12,13 +15,14 @@ from hashlib import sha256
 from pathlib import Path
 
 from quizglass_server.engines.generator.process.options import ProcessOptions
+from quizglass_server.engines.generator.process.programs import Origin, Program
 from quizglass_server.engines.generator.process.supervisor import GeneratorProcess
 from quizglass_server.engines.generator.process.watch import WatchOptions
 from quizglass_server.engines.generator.prompt import Finished, Part, PicturePart, Piece, TextPart
 from tests.support.bundles.tiny_models import HEIGHT, WIDTH, write_generator
 
 PROMPT: list[Part] = [TextPart("<|im_start|>", trusted=True), TextPart("Tell me a long story", trusted=False)]
-FAKE = Path(__file__).with_name("fake_llama_server.py")
+_FAKE = Path(__file__).with_name("fake_llama_server.py")
 CONTEXT = 8192
 LONG = 8000
 """Tokens: long enough that a test can act before the answer is complete, even when steps take microseconds."""
@@ -81,3 +85,12 @@ async def until(process: GeneratorProcess, ready: bool) -> None:
         while process.ready is not ready:
             await changed.wait()
             changed.clear()
+
+
+def fake_program(mode: str, folder: Path) -> Program:
+    """A llama-server that behaves as `mode` says, and notes its starts in a file of the folder: a script, which may."""
+    script = folder / f"fake-{re.sub(r'[^a-z]+', '-', mode.lower())}"
+    command = shlex.join((sys.executable, str(_FAKE), mode, str(folder / "starts")))
+    script.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+    script.chmod(0o755)
+    return Program(Origin.NAMED, (str(script),))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from quizglass_server.engines.generator.process.options import ProcessOptions
-from quizglass_server.engines.generator.process.programs import Origin, Program
 from quizglass_server.engines.generator.process.supervisor import GeneratorProcess
 from quizglass_server.errors import EngineFailed
-from tests.support.engines.generator_process import FAKE, PATIENCE_S, kill, started, texts, until
+from tests.support.engines.generator_process import PATIENCE_S, fake_program, kill, started, texts, until
 
 Faulty = Callable[[str], ProcessOptions]
 Starts = Callable[[], list[str]]
@@ -32,8 +30,7 @@ def faulty(options: ProcessOptions, tmp_path: Path) -> Faulty:
     """Options of a process that is faulty in a given way."""
 
     def made(mode: str) -> ProcessOptions:
-        command = (sys.executable, str(FAKE), mode, str(tmp_path / "starts"))
-        return replace(options, program=Program(Origin.NAMED, command))
+        return replace(options, program=fake_program(mode, tmp_path))
 
     return made
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,12 +22,12 @@ from quizglass_server.engines.generator.prompt import Finished, Piece, PromptRef
 from quizglass_server.errors import BudgetExceeded, BundleError, EngineFailed, EngineLost, Overloaded
 from tests.support.bundles.tiny_models import write_generator
 from tests.support.engines.generator_process import (
-    FAKE,
     LONG,
     PATIENCE_S,
     PROMPT,
     complete,
     drain,
+    fake_program,
     kill,
     started,
     texts,
@@ -206,8 +205,7 @@ async def test_more_requests_than_may_wait_are_refused_and_the_others_answered(o
 
 def fake(options: ProcessOptions, mode: str, folder: Path, **changed: Any) -> ProcessOptions:
     """Options of a llama-server that misbehaves."""
-    command = (sys.executable, str(FAKE), mode, str(folder / "starts"))
-    return replace(options, program=Program(Origin.NAMED, command), **changed)
+    return replace(options, program=fake_program(mode, folder), **changed)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +240,8 @@ async def test_what_is_no_answer_has_a_name_and_the_process_serves_on(
 async def test_a_server_that_does_not_start_says_why(
     options: ProcessOptions, tmp_path: Path, mode: str, error: type[Exception], says: str
 ) -> None:
-    process = GeneratorProcess(fake(options, mode, tmp_path, load_timeout_s=1.0))
+    patience_s = 1.0 if mode == "silent" else PATIENCE_S
+    process = GeneratorProcess(fake(options, mode, tmp_path, load_timeout_s=patience_s))
     with pytest.raises(error, match=says):
         await process.start()
     assert not process.ready

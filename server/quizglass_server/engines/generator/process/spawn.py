@@ -79,16 +79,14 @@ class Child:
             raise OSError(errno.EAGAIN, "no more threads") from error
 
 
-async def spawn(
-    command: Sequence[str], environment: Mapping[str, str], folder: Path, listens: Listens = "unix"
-) -> Child:
-    """Start a process in a session of its own, contained, that ends with this one.
+async def spawn(command: Sequence[str], environment: Mapping[str, str], folder: Path, contained: Listens = "") -> Child:
+    """Start a process in a session of its own, that ends with this one.
 
     Args:
         command: the program's file and its arguments.
         environment: its variables.
-        folder: its working directory, the one that it may write to.
-        listens: what it takes connections on.
+        folder: its working directory; if it is contained, the one that it may write to.
+        contained: what it takes connections on, if it is contained; empty: it is not.
 
     Raises:
         OSError: it cannot be started; nothing is left open.
@@ -101,7 +99,7 @@ async def spawn(
         undo.callback(ours.close)
         with theirs:
             process = subprocess.Popen(  # noqa: S603, ASYNC220 - returns as soon as the child executes
-                [*_STARTED, str(parent), listens, *command],
+                [*_STARTED, str(parent), contained, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=theirs.fileno(),
                 stderr=theirs.fileno(),

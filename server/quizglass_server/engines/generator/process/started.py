@@ -1,7 +1,7 @@
 """Becomes another program that ends with the server, contained: `python -m …started PARENT LISTENS PROGRAM ARGUMENT…`.
 
 llama-server does not look after its parent. The system's promise to end a process with its parent outlives an exec, and
-so does containment. LISTENS is "unix" or "tcp".
+so does containment. LISTENS is "unix" or "tcp", or empty where the program is not contained.
 """
 
 import os
@@ -24,7 +24,8 @@ def main() -> None:
         die_with_parent(int(parent))
     os.nice(_NICE)
     try:
-        contain(Path(command[0]), listens)
+        if listens:
+            contain(Path(command[0]), listens)
         os.execv(command[0], command)  # noqa: S606 - what the server's own launcher names
     except OSError as error:
         print(f"E cannot execute {command[0]}: {error.strerror}", file=sys.stderr)
