@@ -181,7 +181,7 @@ def bars() -> str:
         reached = sum(row["ok"] is True for row in rows)
         count = f"{reached} of {len(rows)}" if found else f"`make bench-{name}` measures it"
         lines.append((f"[{name}](docs/{page})", about, count))
-    return table(("benchmark", "of what", "bars reached"), lines)
+    return table(("benchmark", "what it measures", "bars reached"), lines)
 
 
 def shares(key: str, first: str) -> str:

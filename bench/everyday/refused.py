@@ -32,7 +32,7 @@ def refused(setup: Setup) -> Part:
     sets = {
         "facts of the sample knowledge": [*_of_facts(setup)],
         "pocketworld, told by texts": [each.text for each in drawn if each.family not in _SEEN],
-        "pocketworld, colours of what is named": [each.text for each in drawn if each.family == "colour-named"],
+        "pocketworld, colours of named things": [each.text for each in drawn if each.family == "colour-named"],
     }
     asked = [each.text for each in drawn if each.family in _SEEN]
     pictured = {

@@ -71,7 +71,7 @@ def shares(tagged: Sequence[Tagged], least: float) -> list[Row]:
     rows = [_share(f"tags: things with a label of probability {least:g} or more", len(named), len(tagged))]
     if named:  # of a few things it may be sure of none
         most = max(len(each.tags) for each in named)
-        for which, first in (("the first label", 1), ("a label that is told", most)):
+        for which, first in (("the first label", 1), ("any label that is used", most)):
             hits = sum(each.matches(first) for each in named)
             rows.append(_share(f"tags: {which} shares a word with the caption", hits, len(named)))
     return rows

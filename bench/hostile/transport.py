@@ -34,13 +34,13 @@ async def run(setup: Setup) -> Part:
     part = Part()
     large, many = setup.count(30, 4), setup.count(40, 4)
     attacks: dict[str, Attack] = {
-        "24 turns that nobody reads": _unread(24),
+        "24 unread turns": _unread(24),
         f"48 questions of {large} MiB of unknown fields": _stuffed(48, large * _MIB),
         f"{many} messages of {large + 1} MiB, {large} sent": _unfinished(many, large * _MIB),
         "8 imports that send nothing": _idle(8, _ADD),
         "300 calls that send nothing": _idle(300, _ASK),
         "bytes that are no message": _garbage(16),
-        "64 pages of entries that nobody reads": _unread_pages(64),
+        "64 unread pages of entries": _unread_pages(64),
     }
     async with victim(setup, ["--message-s", f"{_MESSAGE_S}"]) as served:
         for name, attack in attacks.items():

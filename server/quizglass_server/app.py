@@ -92,7 +92,7 @@ class Running:
     web_port: int | None = None
     """None: nothing is served over HTTP."""
     operations_port: int | None = None
-    """None: nobody can watch."""
+    """None: no operations port."""
     stop: Stop = field(default_factory=Stop)
 
     @property
@@ -229,7 +229,7 @@ async def _elsewhere(settings: Settings, stack: AsyncExitStack) -> RemoteGenerat
 async def _whole(options: BundleOptions) -> Bundle:
     """Load a bundle and verify all of it.
 
-    It is hashed on a daemon thread: a server that is told to stop meanwhile does not wait for that.
+    It is hashed on a daemon thread: a server that is stopped meanwhile does not wait for that.
     """
     future: Future[Bundle] = Future()
     future.set_running_or_notify_cancel()

@@ -20,7 +20,7 @@ Nothing here knows gRPC: `rpc/transport/status.py` maps each class to a status, 
     ├── NotLocal                what was asked for would leave the machine, and must not
     ├── Unauthenticated         no valid token came with the call
     ├── NotPermitted            the token does not allow it
-    ├── FilterFailed            the operator's filter of frames failed, so nobody sees the frame
+    ├── FilterFailed            the operator's filter of frames failed; the frame is not used
     ├── Overloaded              no room; try again after a delay
     ├── BudgetExceeded          the time ran out before anything could be answered
     ├── Unfinished              a message did not come, or not whole, in time
@@ -31,7 +31,7 @@ Nothing here knows gRPC: `rpc/transport/status.py` maps each class to a status, 
     │   └── KnowledgeLost       it is on another machine and does not answer
     ├── NotSupported            this server's knowledge backend cannot do it
     ├── BundleError             a bundle is damaged or incomplete
-    ├── Unexpected              a failure that nobody foresaw
+    ├── Unexpected              an unexpected failure
     └── SettingsError           a setting is unknown or wrong
         └── SettingMissing      one that must be given is not
 """
@@ -323,7 +323,7 @@ class KnowledgeLost(KnowledgeFailed):
 class CopiesLeft(KnowledgeFailed):
     """The store was compacted, but copies of it from before lie beside it, which may hold what was deleted.
 
-    It stays so until somebody removes them.
+    It stays so until they are removed.
     """
 
     code = "COPIES_LEFT"
@@ -357,7 +357,7 @@ class SettingMissing(SettingsError):
 
 
 class Unexpected(QuizglassError):
-    """A failure that nobody foresaw."""
+    """An unexpected failure."""
 
     code = "UNEXPECTED"
 
@@ -366,10 +366,10 @@ class Unexpected(QuizglassError):
 
 
 def reported(error: Exception, rpc: str) -> QuizglassError:
-    """A failure as clients are told of it; what is not for them goes to the log.
+    """A failure as clients see it; the rest goes to the log.
 
     Args:
-        error: of one that nobody foresaw, clients get an id by which the log has it, and nothing of its text.
+        error: of an unexpected one, clients get an id by which the log has it, and nothing of its text.
         rpc: what was called.
     """
     if not isinstance(error, QuizglassError):

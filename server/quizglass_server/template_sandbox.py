@@ -63,7 +63,7 @@ class BoundedTemplate:
 
 
 class _Work:
-    """What is left of what one rendering may do."""
+    """The rest of one rendering's allowance."""
 
     def __init__(self) -> None:
         self._left = MOST_WORK

@@ -253,7 +253,7 @@ class Asking:
         is done twice.
 
         Args:
-            picture: SHA-256 of what it is about.
+            picture: SHA-256 of its picture.
             work: finds it out.
             budget: the question's time, of which waiting for the permit takes its part.
             most_s: seconds that the work may take.

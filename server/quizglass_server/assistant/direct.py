@@ -33,7 +33,7 @@ def small_talk(intent: Intent) -> Draft | None:
 
 
 async def answer_by_entry(intent: Intent, tools: Tools) -> Draft | None:
-    """The name of what the picture shows, or what its entry begins with.
+    """The name of the thing in the picture, or the beginning of its entry.
 
     Returns:
         None where the question asks for a fact, or nothing is recognised and a generator may say what it sees.

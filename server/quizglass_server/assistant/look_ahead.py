@@ -1,4 +1,4 @@
-"""Work on pictures that nobody has asked about yet: what any question about them begins with.
+"""Speculative work on pictures before a question arrives: what any question about them begins with.
 
 One picture at a time, the newest of each owner, and only while no turn runs: a turn about another picture ends it, one
 about the same picture waits for the step under way instead of doing it twice.
@@ -51,7 +51,7 @@ class LookAhead:
         Args:
             owner: who may ask about it.
             picture: what is looked at.
-            ledger: counts what is handed over for that; None: nobody does.
+            ledger: counts the bytes handed over; None: they are not counted.
         """
         self._waiting.pop(owner, None)
         self._waiting[owner] = picture, ledger or ByteLedger()
@@ -59,7 +59,7 @@ class LookAhead:
             self._worker = asyncio.create_task(self._work(), name="look ahead")
 
     def remove(self, owner: object, picture: bytes = b"") -> None:
-        """Stop work on an owner's pictures: nobody will ask about them.
+        """Stop work on an owner's pictures: no question will follow.
 
         Args:
             owner: who would have asked.
@@ -75,7 +75,7 @@ class LookAhead:
         """Let a turn begin; where it is about the picture that is being looked at, wait for the step under way.
 
         Args:
-            picture: SHA-256 of what the turn is about; empty: nothing.
+            picture: SHA-256 of the turn's picture; empty: none.
         """
         self._waiting = {owner: each for owner, each in self._waiting.items() if each[0].sha256 != picture}
         job = self._current

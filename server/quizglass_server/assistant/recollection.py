@@ -76,7 +76,7 @@ def remember(turn: Turn, done: Done | None, resources: Resources, journal: Journ
 
 
 def note_remembered(turn: Turn, done: Done, resources: Resources, journal: Journal) -> None:
-    """Count what `remember` is about to hand to the memory, since the turn's end is told before."""
+    """Count what `remember` is about to hand to the memory, since the turn's end is sent first."""
     if turn.picture is not None and resources.memory is not None:
         texts = (turn.question, "" if done.abstain_reason else done.answer, *recognised(journal.evidence))
         handed("memory", turn.picture.pixels.nbytes + text_size(*texts))
@@ -123,7 +123,7 @@ def _told_recall(sightings: list[SightingHit] | None, turn: Turn, _: Resources) 
 
 @step("recall", role="memory", optional=True, told=_told_recall)
 async def _last_seen(memory: VisualMemory, turn: Turn, resources: Resources) -> list[SightingHit]:
-    """The last sighting of what the picture shows, or of what the question names; none, or one."""
+    """The last sighting of the thing in the picture, or of the one that the question names; none, or one."""
     if turn.picture is not None:
         look = partial(_vectors, resources, turn.picture)
         hit = await last_seen(memory, look, turn.question, resources.tuning)

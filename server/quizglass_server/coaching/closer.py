@@ -49,11 +49,11 @@ class Boxes(Protocol):
         ...
 
     async def lines_in(self, picture: Picture, part: Region) -> list[Region]:
-        """Boxes of the lines of words in a part; none where nobody can tell."""
+        """Boxes of the lines of words in a part; none if unknown."""
         ...
 
     async def things_in(self, picture: Picture, question: str) -> list[Region]:
-        """Squares with some room around what a question is about, likeliest first; none where nobody can tell."""
+        """Squares with some margin around the subject of a question, likeliest first; none if unknown."""
         ...
 
 
@@ -89,7 +89,7 @@ class Closer:
         try:
             part = await self._words(picture) or await self._small_thing(picture, question)
         except QuizglassError as error:
-            logger.debug("nobody could say whether a thumbnail is too small: %s", error.message)
+            logger.debug("cannot tell whether a thumbnail is too small: %s", error.message)
             return None
         return None if part is None else self._affordable(part, picture)
 

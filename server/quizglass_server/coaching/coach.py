@@ -32,7 +32,7 @@ FAULTS = (
 )
 """The faults, in the order of the layer's outputs."""
 SURE = (CaptureFault.BLUR,)
-"""What is told by default: clean photographs are not called that (docs/session.md)."""
+"""Reported by default: clean photographs do not trigger it (docs/session.md)."""
 ADVICE = {
     CaptureFault.BLUR: "hold still",
     CaptureFault.DARK: "more light",
@@ -41,7 +41,7 @@ ADVICE = {
     CaptureFault.NOISE: "more light",
 }
 _SIDES = ("move left", "move right", "move up", "move down")
-"""Of what reaches beyond the left, right, upper and lower border."""
+"""For subjects that reach beyond the left, right, upper and lower border."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,9 @@ def _brightness(light: Values) -> Values:
 
 
 def _grain(light: Values, slope: Values) -> Values:
-    """Immerkaer's estimate of noise (Fast Noise Variance Estimation, 1996), of all and of what is flat."""
+    """Immerkaer's estimate of noise (Fast Noise Variance Estimation, 1996), of the whole picture and of its flat
+    areas.
+    """
     response = np.abs(_thinned(_plain(cv2.filter2D(light, cv2.CV_32F, _IMMERKAER))))
     slope = _thinned(slope)
     low, middle = _percentiles(response, (25, 50))

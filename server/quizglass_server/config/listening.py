@@ -23,7 +23,7 @@ def refusal(host: str, port: int) -> Refusal | None:
             with socket.socket(family, kind, protocol) as trial:
                 trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 trial.bind(address)
-                trial.listen()  # two sockets can be bound to a port that nobody listens on yet
+                trial.listen()  # two sockets can be bound to a port without a listener
                 return None
         except OSError as error:
             refused = error
@@ -42,9 +42,9 @@ def check_can_listen(host: str, port: int, setting: str = "port") -> None:
 
 
 def cannot_listen(why: Refusal | None, host: str, port: int, setting: str = "port") -> SettingsError:
-    """What is told where an address cannot be listened on: which setting is wrong, why, and what to do about it.
+    """The error for an address that cannot be listened on: which setting is wrong, why, and what to do about it.
 
-    It is no address of this machine, or a port that is in use or that this user may not take; None: nobody says why.
+    It is no address of this machine, or a port that is in use or that this user may not take; None: unknown.
     """
     told = getattr(why, "strerror", None) or ("it is no name of a host" if isinstance(why, ValueError) else why)
     because = f" ({told})" if told else ""

@@ -315,7 +315,7 @@ class TurnOptions(Options):
     """Seconds for which a stopping server still takes calls, while health and readiness say that it is not
     ready. Give it as long as whoever spreads calls over several servers takes to look at that; 0 suits one alone."""
     grace_s: Seconds = 10.0
-    """Seconds that running turns get to finish once the server is told to stop. Longer loses fewer answers and restarts
+    """Seconds that running turns get to finish once the server is stopping. Longer loses fewer answers and restarts
     later."""
 
 
@@ -346,7 +346,7 @@ class LinkOptions(Options):
     then. Longer bridges longer walks through dead spots; shorter frees frames and engines sooner."""
     session_unacknowledged_bytes: Annotated[int, Ge(16 << 10), Le(64 << 20)] = 256 << 10
     """Bytes of messages that a session keeps for a client that has not acknowledged them. More survives longer answers
-    without a link; a turn that goes beyond while nobody reads is cancelled."""
+    without a link; a turn that exceeds this while no client reads is cancelled."""
     session_unacknowledged_s: Seconds = 120.0
     """Seconds that they are kept once they were sent. Longer lets a client that seldom acknowledges resume from further
     back; shorter takes less memory."""
@@ -372,9 +372,9 @@ class LinkOptions(Options):
     """Seconds that a question waits for a frame it names and the session lacks. Longer suits slow links."""
     look_ahead: bool = True
     """Whether a frame is decoded, embedded, read and looked at by the generator as soon as it is whole, before there is
-    a question. Faster answers, for work that is in vain where nobody asks; it gives way to every turn."""
+    a question. Faster answers, for work that is wasted if no question follows; it gives way to every turn."""
     coaching: Literal["off", "blur", "all"] = "blur"
-    """What clients are told of a frame as it was taken: that it is blurred, or also that it is dark, tilted, cut,
+    """Hints to clients about how a frame was taken: that it is blurred, or also that it is dark, tilted, cut,
     covered or noisy, of which tilt is hardly ever seen in photographs. Costs a few milliseconds a frame."""
     keepalive_s: Seconds = 60.0
     """Seconds without a word after which the server asks a connection with calls under way whether it is still there.
@@ -403,7 +403,7 @@ class ClientOptions(Options):
     """Seconds that a client may take to send a message, and may pause between two entries of an import. Longer suits
     slow links and slow sources; shorter frees the places of clients that stopped midway."""
     message_bytes: Annotated[int, Ge(256 << 10)] = 256 << 20
-    """Bytes of requests that are not whole yet, over all clients; and as many of responses that nobody has read yet.
+    """Bytes of requests that are not whole yet, over all clients; and as many of unread responses.
     Beyond, clients of the address that holds most are cut off. More admits more large uploads at once; less protects a
     small machine's memory."""
 

@@ -7,7 +7,7 @@ worker         the process in which that happens, under limits of its own; impor
                `parent_death`
 messages       what crosses between the two processes
 process        starts one, gives it pictures, ends it
-decoder        who is decoded where and when, and what a client is told
+decoder        which picture is decoded where and when, and the client's answer
 filtering      the operator's filter of frames, before anything else sees them
 picture_cache  decodes each content once, and keeps the most recent pictures
 """

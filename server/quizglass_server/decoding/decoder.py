@@ -1,9 +1,9 @@
-"""Decides which process decodes a picture and when, and what a client is told that has to wait.
+"""Decides which process decodes a picture and when, and how a client that has to wait is answered.
 
 Small JPEGs are decoded where they arrive: that takes less than handing them over. All others go to one of two
 processes: one for what is quickly done, so that ordinary pictures never wait for giant ones, and one, which yields to
-everything else on the machine, for the rest, one at a time and those that are done soonest first. What nobody waits for
-any more is ended with its process.
+everything else on the machine, for the rest, one at a time and those that are done soonest first. What is no longer
+awaited is ended with its process.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _NICENESS = 10
 _MOST_WAITING = 16
 """Pictures of requests with a deadline that wait for one process."""
 _PATIENCE_S = 0.1
-"""How long a picture that nobody waits for may go on: starting another process takes as long."""
+"""How long an abandoned decoding may go on: starting another process takes as long."""
 _HASHED_HERE = 256 * 1024
 _RETRY_S = 1.0
 _REFUSAL_S = 0.25
-"""Until a refusal for want of room is told: each picture of a client that asks again at once has to be received."""
+"""Delay of a refusal for want of room: each picture of a client that asks again at once has to be received."""
 _SCAN = b"\xff\xda"
 logger = logging.getLogger(__name__)
 

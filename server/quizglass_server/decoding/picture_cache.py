@@ -106,7 +106,7 @@ class PictureCache:
         return await self._result(begun)
 
     async def _result(self, decoding: _Decoding) -> Picture:
-        """What a decoding comes to; when nobody waits for it any more, it ends."""
+        """A shared decoding; it is cancelled when its last waiter leaves."""
         decoding.waiting += 1
         try:
             return await asyncio.shield(decoding.task)

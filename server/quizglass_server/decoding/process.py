@@ -29,7 +29,7 @@ class Lost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Pixels:
-    """A decoded picture in memory of its own, which the system gets back when nobody refers to it any more."""
+    """A decoded picture in memory of its own, freed with the last reference to it."""
 
     width: int
     height: int

@@ -33,7 +33,7 @@ _FEATURES = {
     "sve": "SVE",
     "sve2": "SVE2",
 }
-"""The kernel's name of what llama.cpp and ONNX Runtime make use of, and the usual one."""
+"""The kernel's name of the CPU feature that llama.cpp and ONNX Runtime use, and the usual one."""
 _NEEDED = ("avx2", "fma", "f16c")
 _BUSY = 0.5
 """Processes that want a core, for each core, from which answers are slowed down."""

@@ -23,7 +23,9 @@ _MADE_BY = {VectorKind.CHUNKS: ("passages", TEXT_ENCODER.name), VectorKind.PICTU
 
 
 def store(directory: Path, name: str) -> Finding:
-    """Whether a directory can be written, nobody has it open, and what is in it is sound as far as a start looks."""
+    """Whether a directory can be written, no process has it open, and what is in it is sound as far as a start
+    looks.
+    """
     place = machine.disk(directory, name)
     if place.status is Status.WRONG:
         return place

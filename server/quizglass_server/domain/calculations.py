@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A number as it was written, and in a comparison the name of what has it."""
+    """A number as it was written, and in a comparison the name of its subject."""
 
     number: str
     name: str = ""

@@ -21,7 +21,7 @@ Vector = NDArray[np.float32]
 
 
 def owned(content: bytes, owner: str) -> bytes:
-    """A hash of content as the key of what is kept for one owner: 32 bytes; the hash itself without an owner."""
+    """A hash of content as the key of data kept for one owner: 32 bytes; the hash itself without an owner."""
     return sha256(owner.encode() + b"\0" + content).digest() if owner else content
 
 
@@ -87,7 +87,7 @@ class Turn:
     other_than: tuple[str, ...] = ()
     """Texts that name things which the question is not about ("the other one")."""
     explain: bool = False
-    """Whether every step is told to the client, with what it was given and what it returned."""
+    """Whether the client gets every step, with its inputs and results."""
     answer_grammar: str = ""
     """Grammar (GBNF) that the answer has to follow; empty: it is plain text."""
 

@@ -48,7 +48,7 @@ from quizglass_server.steady_clock import SteadyClock
 
 logger = logging.getLogger(__name__)
 
-_TIDY_S = 15.0  # how often expired entries are looked for when nobody asks, and a pause after which nobody writes
+_TIDY_S = 15.0  # interval of sweeps for expired entries, and the pause after which the store counts as idle
 _KEEP_TIME_S = 3600.0  # how often the time by which entries expire is written, should the server be killed
 _ANSWERS, _ANSWER_BYTES = 256, 32 << 20  # kept of searches that may be asked again, until something is written
 _ANY = SearchOptions()
@@ -339,7 +339,7 @@ class KnowledgeBase:
             await self._store.write(DatabaseWriter.keep_time)
 
     async def _tidy(self) -> None:
-        """Delete what has expired though nobody asks, and merge what is new when nobody writes."""
+        """Delete expired entries periodically, and merge new vectors when the store is idle."""
         while True:
             before = self._changes
             await asyncio.sleep(_TIDY_S)

@@ -31,7 +31,7 @@ class EntryPictures:
         self._kept: LRUCache[bytes, Picture] = LRUCache(KEPT_BYTES, lambda picture: picture.pixels.nbytes)
 
     def let_go(self, size: int) -> None:
-        """Keep so many bytes less of what was decoded."""
+        """Keep so many bytes fewer of decoded pictures."""
         while self._kept and size > 0:
             _, oldest = self._kept.popitem()
             size -= oldest.pixels.nbytes

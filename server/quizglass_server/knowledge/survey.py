@@ -25,7 +25,7 @@ _INTERRUPTED = "a store whose repair was interrupted, which the next start undoe
 
 @dataclass(frozen=True, slots=True)
 class StoreSurvey:
-    """A store that nobody has open and that is sound, as far as a start looks."""
+    """A store that no process has open and that is sound, as far as a start checks."""
 
     entries: int
     """How many it holds; 0 where that is not known before it was `mended`."""

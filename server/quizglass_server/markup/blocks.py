@@ -272,7 +272,7 @@ def _named(cell: str, column: str) -> str:
 
 
 def _parts(node: LexborNode, depth: int) -> Iterator[str]:
-    """Texts of what is directly below."""
+    """Texts of the direct children."""
     for child in node.iter(include_text=True):
         words = " ".join(child.text(deep=False).split()) if child.tag == "-text" else _words(child, depth)
         if words:

@@ -57,7 +57,7 @@ class Converter:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._converted, text, text_format)
 
     def close(self) -> None:
-        """End the process, whatever text it has: whoever still waits for one is told. Blocks."""
+        """End the process, whatever text it has; waiters get an error. Blocks."""
         self._closed = True
         if (process := self._process) is not None:
             process.kill()
@@ -117,7 +117,7 @@ class Converter:
         return process
 
     def _end(self) -> int | None:
-        """End the process, which is told nothing any more; its exit status, None if there was none."""
+        """End the process; returns its exit status, None if there was none."""
         process, self._process = self._process, None
         if process is None:
             return None

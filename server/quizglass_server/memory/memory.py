@@ -37,7 +37,7 @@ AS_GOOD = 0.2
 _TIDY_S = 3600.0  # how often what has expired is removed from the files, which rebuilds the indexes
 _FIRST_LOOK = 64  # sightings that a search by picture looks at before it looks further
 _MAKE_ROOM = 16  # a sixteenth of the sightings goes when the bytes are too many
-_OTHERS = 0o077  # permissions that nobody but the owner needs
+_OTHERS = 0o077  # permissions of group and others
 _PATIENCE_S = 5.0  # for what waits to be written when the server stops
 
 
@@ -73,7 +73,7 @@ class SightingMemory:
     ) -> SightingMemory:
         """Open a directory, made for this user alone if need be, and forget what is older than the options allow.
 
-        `busy` tells whether somebody is being served, whom writing should not slow down.
+        `busy` is true while turns are running, which writing should not slow down.
 
         Raises:
             KnowledgeLocked: another server has it open; the message names the directory.
@@ -238,7 +238,7 @@ class SightingMemory:
             logger.info("sightings forgotten for want of room", extra={"audit": True, "count": gone})
 
     async def _tidy(self) -> None:
-        """Compact soon after something was told to be forgotten, and now and then after something has expired."""
+        """Compact soon after a deletion, and now and then after an expiry."""
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_TIDY_S):

@@ -25,7 +25,7 @@ class SightingQueue:
     def __init__(self, write: Callable[[Seen], Awaitable[None]], busy: Callable[[], bool]) -> None:
         """Write with `write`, in the order in which sightings came; needs a running event loop.
 
-        While somebody is being served (`busy`) it rests before each, the less the more wait.
+        While turns are running (`busy`) it rests before each, the less the more wait.
         """
         self._write = write
         self._busy = busy

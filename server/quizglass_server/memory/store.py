@@ -56,7 +56,7 @@ class SightingStore(KnowledgeBase):
         return len(change.gone), change.sequence
 
     async def empty_log(self) -> None:
-        """Leave no page of what was deleted in the database or its log.
+        """Leave no deleted page in the database or its log.
 
         Raises:
             KnowledgeFailed: the log is being read; a later compaction does it.

@@ -28,7 +28,7 @@ def _inside(name: str) -> str:
 
 
 class _File(str):
-    """How a name of a file is told from other texts once it is checked."""
+    """Marks a text as the name of a file, once it is checked."""
 
     __slots__ = ()
 

@@ -57,7 +57,7 @@ class PictureFitter:
         self._making: dict[_Key, tuple[Lock, int]] = {}
 
     def fit(self, picture: Picture, size: Size, *, keep: bool = True) -> RGB:
-        """The picture in `size`, which is not to be written to; without `keep` nobody is going to ask for it again."""
+        """The picture in `size`, which is not to be written to; without `keep` it is not needed again."""
         return self.fitted(picture, size, keep=keep).pixels
 
     def kept(self, picture: Picture, size: Size) -> FittedPicture | None:
@@ -79,7 +79,7 @@ class PictureFitter:
 
     @contextmanager
     def _alone_with(self, key: _Key) -> Iterator[None]:
-        """Nobody else makes this picture in this size meanwhile; others may be made."""
+        """Lock for making this picture in this size; others may be made meanwhile."""
         with self._lock:
             lock, users = self._making.get(key, (Lock(), 0))
             self._making[key] = lock, users + 1

@@ -24,7 +24,7 @@ from quizglass_server.scheduling.priority import Priority, current_priority
 Sized = TypeVar("Sized")
 Row = TypeVar("Row")
 Read = Callable[[NDArray[np.float32], int, str], Sequence[Row]]
-"""Makes a row for each picture of what a model gave: the values, of how many pictures, and the model's name."""
+"""Makes a row for each picture from a model's output: the values, of how many pictures, and the model's name."""
 SAME_SHAPE = log(1.05)
 """Sizes that distort a picture by no more than this beyond the best count as equally good."""
 
@@ -71,7 +71,7 @@ class PictureGraphs(Generic[Row]):
 
     Args:
         sized: every size of its pictures and the name of its graph.
-        output: name of what the graphs give.
+        output: name of the graphs' output.
         read: makes rows of it.
         loading: the bundle's files, and what runs them.
 

@@ -20,7 +20,7 @@ Asked = TypeVar("Asked")
 
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot make one of a given type
 class RoleKey(Generic[Asked]):
-    """A role by its name in manifests, with the type of what may fill it: what `Models` are asked by."""
+    """A role by its name in manifests, with the type that may fill it: the key of `Models`."""
 
     name: str
 

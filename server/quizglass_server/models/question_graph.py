@@ -22,7 +22,7 @@ from quizglass_server.models.vision_inputs import channels
 
 Result = TypeVar("Result")
 Read = Callable[[NDArray[np.float32], int, str], Sequence[Result]]
-"""Makes results of what a model gave: the values, of how many rows, and the model's name, for errors."""
+"""Makes results from a model's output: the values, of how many rows, and the model's name, for errors."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -30,7 +30,7 @@ class PromptPart:
     ids: list[int]
     """At least one token."""
     past: States | None = None
-    """Keys and values of what comes before it."""
+    """Keys and values of the tokens before it."""
     keep: bool = False
     """Whether its own keys and values are wanted."""
 

@@ -23,7 +23,7 @@ MODEL = Path(__file__).with_name("wordgate.onnx")
 SMALL_PICTURE, SMALL_SIDE, LARGE_SIDE = 512, 320, 736
 """Pictures up to SMALL_PICTURE pixels a side are searched for words at SMALL_SIDE, larger ones at LARGE_SIDE."""
 CELL = 8
-"""Pixels a side of what the network judges; two by two of them are judged together."""
+"""Pixels a side of the network's cells; two by two of them are judged together."""
 _CHEAP = 1 << 15
 """Pixels, as it is searched, up to which a picture is not judged: such are cut-outs of words, and soon searched."""
 _AROUND = 5

@@ -77,8 +77,8 @@ async def select(entries: Sequence[Evidence], state: State, tools: Tools, by: st
         entries: the best first; the first five count.
         state: the question.
         tools: of the turn.
-        by: name of the decision, and so of what the model is shown of the entries. Where that is pictures and texts,
-            entries with the same picture are told apart by what they say of how it looks.
+        by: name of the decision, and so of the parts of entries that the model is shown. Where that is pictures and
+            texts, entries with the same picture are distinguished by what they say of how it looks.
     """
     if not entries:
         return []
@@ -93,7 +93,7 @@ async def telling(entries: Sequence[Evidence], state: State, tools: Tools) -> St
     """The state with what to answer from: the entry that was chosen and its texts, or what a text search finds.
 
     The latter where none was chosen, or where the question rewritten does not name it, so that it is about another
-    thing; unless that brings nothing. A question that nobody rewrote, and that says "this", is about the entry.
+    thing; unless that brings nothing. A question that was not rewritten, and that says "this", is about the entry.
     """
     if not tools.searches_text or (entries and not tools.reads_entries):
         return await reading(tools.show(entries), state, tools)
@@ -152,7 +152,7 @@ async def settle(memory: Draft, evidence: Draft, state: State, tools: Tools) -> 
 
 
 def weighed(found: Sequence[Evidence], told: str) -> tuple[Evidence, ...]:
-    """The passages that stage 4 sees: those that say what was told from them, then those that fit best."""
+    """The passages that stage 4 sees: those that the answer was written from, then those that fit best."""
     return tuple(sorted(found, key=lambda passage: not mentions(passage.text, told))[:WEIGHED])
 
 

@@ -186,7 +186,7 @@ class QADragon:
         return await tools.decide(Branch, state, by="search_router", otherwise=Branch.RAG)
 
     async def _plan(self, state: State, tools: Tools) -> tuple[Plan, Plan]:
-        """What the tool router asks for of what may help, and what may help."""
+        """The tools that the tool router asks for among those that may help, and those that may help."""
         if not self._parts.tool_router:
             return self._sources, self._sources
         plan, useful = await tools.together(
@@ -264,12 +264,12 @@ class QADragon:
     ) -> tuple[Draft, AbstainReason | None] | None:
         """The same once what may help and the plan left out is looked up; None where that finds nothing, or in no time.
 
-        A text search that knew nothing of what the picture shows is made again. Where nothing at all was found, books,
+        A text search that did not know what the picture shows is made again. Where nothing at all was found, books,
         logos and plants are looked up by picture too.
 
         Args:
             plan: what was looked up.
-            useful: what may help; None: nobody asked yet, and it is asked if there is time to look it up.
+            useful: what may help; None: not asked yet; it is asked if there is time to look it up.
             state: what was found.
             tools: of the turn.
         """

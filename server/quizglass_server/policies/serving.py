@@ -24,7 +24,7 @@ CHOSEN = frozenset(
 )
 """Tasks of policies that choose one of a closed set, by what the generator gives each, where no decider does."""
 BY_PREFERENCE = ("adaptive", "planning-agent", "draft-first", "both", "image", "text", "none", QUOTE)
-"""Which policy a server takes when nobody names one: the first of these that it can serve. One that was taught to
+"""Which policy a server takes when a request names none: the first of these that it can serve. One that was taught to
 decide goes before one that always looks up, and looking up more before less. `prompt-based` is never taken unasked: in
 the planning agent's paper an untuned model decides worse than looking up always is. `quote` comes last, for bundles
 without a generator, and first where the bundle says that its answers are quotes."""

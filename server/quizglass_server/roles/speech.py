@@ -30,7 +30,7 @@ class Hearing(Protocol):
         Args:
             sound: its pieces, of any size; its end is the end of the speech.
             format: of the pieces.
-            language: BCP 47 tag of what is spoken; empty: the recogniser finds out.
+            language: BCP 47 tag of the speech; empty: the recogniser finds out.
 
         Yields:
             Partial transcripts where the recogniser gives them, then the final one, once.

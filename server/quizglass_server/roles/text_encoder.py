@@ -87,7 +87,8 @@ class OnnxTextEncoder:
             passage_prefix=spec.passage_prefix,
             max_tokens=spec.max_tokens,
         )
-        """Hash of what makes a passage's vector; a query's prefix is not stored with anything, and may change."""
+        """Hash of the parts that make a passage's vector; a query's prefix is not stored with anything, and may
+        change."""
         self._tokenizer = TextTokenizer(loading.files.path(spec.tokenizer), spec.max_tokens)
         self._counter = TokenCounter(loading.files.path(spec.tokenizer))
         signature = Signature("last_hidden_state", *text_ranges(spec.max_tokens))

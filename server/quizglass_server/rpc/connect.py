@@ -66,7 +66,7 @@ def connect_methods(served: Iterable[Served], limits: Limits, message_s: float) 
     Args:
         served: the services.
         limits: what requests may be at most, in their binary form. As JSON they are larger.
-        message_s: seconds that a client may take to send a message, for what it is told.
+        message_s: seconds that a client may take to send a message, for the error.
     """
     methods: list[ConnectMethod] = []
     for each in served:

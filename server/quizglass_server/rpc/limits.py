@@ -30,7 +30,7 @@ def request_limits(settings: Settings, check_room: Callable[[], None], work: Wor
     Args:
         settings: of the server.
         check_room: raises Overloaded when questions and searches would be refused anyway.
-        work: admits the memory of what requests become.
+        work: admits the memory of decoded requests.
     """
     dialogue, frame = _dialogue_bytes(settings), settings.max_frame_bytes
     small = Bound(_SMALL_BYTES, _SMALL_BYTES)

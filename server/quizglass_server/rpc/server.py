@@ -82,7 +82,7 @@ if TYPE_CHECKING:
 
 # A client library splits further calls over further connections, or lets them wait.
 _MAX_STREAMS = 100
-# A connection that nobody uses gives its descriptor back; clients open another one without being told.
+# An idle connection gives its descriptor back; clients open another one by themselves.
 _IDLE_MS = 10 * 60 * 1000
 _HELLO_MS = 10 * 1000
 _UNREAD_S = 30.0
@@ -134,7 +134,7 @@ class RpcServer:
     limits: Limits
     proxies: Proxies
     web_connections: int
-    """How many HTTP may have, of what descriptors there are."""
+    """How many of the descriptors HTTP may have."""
     _server: grpc.aio.Server
     _health: Health
     _look_ahead: LookAhead | None
@@ -284,7 +284,7 @@ def _options(settings: Settings, room: ConnectionRoom) -> list[tuple[str, int]]:
         ("grpc.http2.lookahead_bytes", UNASKED_BYTES),
         # Compressed messages are unpacked where it is known how much may come out.
         ("grpc.per_message_decompression", 0),
-        # It would let clients send megabytes of a message that nobody has asked for.
+        # It would let clients send megabytes of an unexpected message.
         ("grpc.http2.bdp_probe", 0),
     ]
 

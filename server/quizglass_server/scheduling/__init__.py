@@ -1,4 +1,4 @@
 """Time and room: budgets, usual costs of steps, admission, and the clock of engine time.
 
-Knows time, memory and cores, and nothing of what they are spent on.
+Knows time, memory and cores, and not their use.
 """

@@ -126,7 +126,7 @@ class Admission:
         return None if place is None or not held.outweighs(place[0], client) else place
 
     def _make_room(self, client: Client) -> None:
-        """Free a place in the full queue for a client; Overloaded where nobody gives way."""
+        """Free a place in the full queue for a client; Overloaded if none gives way."""
         place = self._giving_way(client)
         if place is None:
             raise self._overloaded()

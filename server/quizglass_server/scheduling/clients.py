@@ -1,7 +1,7 @@
 """Whom the current work is for, so that a client that asks for much takes no other client's place.
 
-It travels with the context, from where requests come in to wherever something is shared out. Clients are told apart by
-address first and by connection second: a connection costs its owner nothing, an address does.
+It travels with the context, from where requests come in to wherever something is shared out. Clients are distinguished
+by address first and by connection second: a connection costs its owner nothing, an address does.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class EngineClock:
 
 
 engine_time: ContextVar[EngineClock | None] = ContextVar("engine_time", default=None)
-"""The clock of the current stage; None where nobody measures."""
+"""The clock of the current stage; None: not measured."""
 
 
 def record_engine(us: int, tokens: int = 0, written: int = 0) -> None:

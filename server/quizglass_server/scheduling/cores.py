@@ -36,7 +36,7 @@ def share_cores(cores: int, threads: int = 0) -> CoreShares:
 
     Args:
         cores: how many there are.
-        threads: of every engine alike, when somebody has decided; 0: as above.
+        threads: of every engine alike, if configured; 0: as above.
 
     Raises:
         ValueError: a number is negative, or there are no cores.

@@ -1,4 +1,4 @@
-"""What each step usually costs, by how much there is to do, learnt from what it cost."""
+"""The usual cost of each step by its amount of work, learnt from its running times."""
 
 from __future__ import annotations
 

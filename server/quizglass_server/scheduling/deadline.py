@@ -1,7 +1,7 @@
-"""Tells engines until when somebody waits for their work.
+"""Tells engines the deadline of their work.
 
 A step runs inside `due_within`; whatever engine works on its behalf asks `deadline`, so that it can refuse what cannot
-be done in time and stop what nobody waits for any more. Nothing here ends anything by itself.
+be done in time and stop abandoned work. Nothing here ends anything by itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
 
 
 def deadline() -> float | None:
-    """`time.monotonic()` after which nobody waits for the current work; None for no limit."""
+    """`time.monotonic()` after which the current work is abandoned; None for no limit."""
     return _deadline.get()
 
 

@@ -93,7 +93,7 @@ _ledger: ContextVar[ByteLedger | None] = ContextVar("ledger", default=None)
 
 
 def current_ledger() -> ByteLedger | None:
-    """The ledger of the current work; None where nobody counts."""
+    """The ledger of the current work; None: not counted."""
     return _ledger.get()
 
 

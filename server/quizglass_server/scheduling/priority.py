@@ -13,7 +13,7 @@ from enum import Enum
 
 
 class Priority(Enum):
-    """What somebody waits for, and what can wait for all of that."""
+    """Foreground work of a request, and background work."""
 
     AHEAD = "ahead"
     """The same as TURN, for an address that has fewer turns running than another."""

@@ -26,7 +26,7 @@ class Said:
     spoken: Spoken | None = None
     """What it leaves to later questions, all of it heard; None: the turn is not over, or was ended before."""
     _heard: tuple[int, int] | None = field(default=None)
-    """Segment and code point up to which it was; None: nobody said."""
+    """Segment and code point up to which it was; None: unknown."""
 
     def played(self, segment: int, code_point: int) -> None:
         """So much was said aloud. Going back changes nothing: what was heard was heard.

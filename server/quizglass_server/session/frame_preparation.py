@@ -28,7 +28,7 @@ class FramePreparation:
         emit: tells of one that was judged.
         refuse: told of one that is no picture, by its SHA-256.
         looks: looks at pictures ahead, for all sessions; None: they wait for a question.
-        coach: judges how they were taken; None: nobody does.
+        coach: judges how they were taken; None: no coaching.
     """
 
     def __init__(

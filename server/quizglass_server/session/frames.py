@@ -53,7 +53,7 @@ class HeldFrame:
 
     @property
     def status(self) -> FrameStatus:
-        """The status of the frame, as it is told."""
+        """The status of the frame, as it is sent."""
         if self.whole:
             faults = self.fault, self.advice, self.capture
             return FrameStatus(self.begin.sha256, FrameState.HELD, 0, self.pinned, *faults)

@@ -81,7 +81,7 @@ class MessageLog:
         self._drop(lambda number, _: number <= seq)
 
     def make_room(self, written: int) -> None:
-        """Let go of what was written to a link, up to that number: the oldest beyond the bytes, and what is too old.
+        """Drop what was written to a link, up to that number: the oldest beyond the bytes, and what is too old.
 
         A client that reads and never acknowledges loses nothing but the chance to resume from there.
         """

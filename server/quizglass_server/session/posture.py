@@ -75,7 +75,7 @@ class DevicePosture:
 
     @property
     def due_in(self) -> float | None:
-        """Seconds until `settle` may return a change though nothing is told; None: it will not."""
+        """Seconds until `settle` may return a change without new input; None: it will not."""
         if self._better_since is None:
             return None
         return max(0.0, self._better_since + HOLD_S - self._now())

@@ -182,7 +182,7 @@ class Segmenter:
         return [*texts, rest] if rest else texts
 
     def _complete(self) -> list[str]:
-        """The complete pieces of what is written; they are taken out of it."""
+        """The complete pieces of the text; they are removed from it."""
         texts = []
         while (end := self._next_end()) is not None:
             texts.append(self._rest[:end])

@@ -116,9 +116,9 @@ class SessionResources:
     wire: Wire
     limits: SessionLimits
     coach: CaptureCoach | None = None
-    """Judges how frames were taken; None: nobody does."""
+    """Judges how frames were taken; None: no coaching."""
     closer: Closer | None = None
-    """Says where a thumbnail shows too little; None: nobody asks for sharper parts."""
+    """Says where a thumbnail shows too little; None: no sharper parts are requested."""
     ears: Ears = field(default_factory=Ears)
     """Hear spoken questions."""
     mouth: Mouth = field(default_factory=Mouth)
@@ -218,7 +218,7 @@ class Session:
 
     def detach(self, link: SessionLink) -> None:
         """Note that a link is gone; the session waits for another one, unless there is one already."""
-        link.finish()  # nobody waits any more until it has written something
+        link.finish()  # no waiter is left until it has written something
         if self._link is link and not self._ended:
             self._link = None
             self._linked.clear()
@@ -242,7 +242,7 @@ class Session:
         """Wait until the client has read enough messages for another one of its own to be taken.
 
         Raises:
-            Overloaded: nobody reads, as the client has no link.
+            Overloaded: the client has no link that reads.
             SessionUnknown: the session has ended.
         """
         while not self._ended and self._log.full and (link := self._link) is not None and link.behind:
@@ -259,7 +259,7 @@ class Session:
             return
         try:
             self._take(said, message_id)
-        except Exception as error:  # of one that nobody foresaw, too: the link goes on with the next message
+        except Exception as error:  # unexpected ones, too: the link goes on with the next message
             self._refuse(said, message_id, error)
         self._mark_place()
 
@@ -525,7 +525,7 @@ class Session:
         self.emit(self._notice(told, frame=sha256))
         self.emit(self._shelf.drop(sha256))
 
-    # How failures are told, and life is shown.
+    # Failures and keepalives.
 
     def _refuse(self, said: ClientSaid, message_id: int, error: Exception) -> None:
         ask_id, over = "", False

@@ -240,7 +240,7 @@ class Turns:
         running.task.add_done_callback(self._ending.discard)
 
     def _end(self, running: AskedQuestion) -> None:
-        """End a question: nothing more is told of it."""
+        """End a question: no more events follow."""
         running.over = True
         if running is self._running:
             self._running = None

@@ -58,7 +58,7 @@ def _plain(text: str) -> str:
 
 
 class Withholding:
-    """Passes on what is written, but for the bundle's words by which nothing is known: those are told to nobody.
+    """Passes on what is written, but for the bundle's words by which nothing is known: those are not sent.
 
     Args:
         words: the bundle's.
@@ -80,8 +80,8 @@ class Withholding:
             self._pass_on()
 
     def end(self, *, sure: bool = True) -> bool:
-        """Nothing more is written; returns whether the text was told. Of no text there is nothing to tell, and what its
-        writer was not sure of stays untold if nothing was told before."""
+        """Nothing more is written; returns whether the text was sent. An empty text is not sent, and what its
+        writer was not sure of is held back if nothing was sent before."""
         if sure and not self._told and self._text and not self._refuses:
             self._pass_on()
         return self._told

@@ -8,7 +8,7 @@
 | `tags` | what a tagger says that the picture shows, likeliest first; may be empty |
 | `domain` | of the question, as a domain router says; empty without one |
 | `seen`, `found` | evidence lines of picture and text searches |
-| `names` | titles of what was recognised, without what is known of it |
+| `names` | titles of the recognised things, without their texts |
 | `query` | the question as it was reformulated last, several parted by semicolons; None: it was not |
 | `queries` | the same as a list |
 | `standing` | of an `answer`, beside its `evidence`: where its words stand, see `standing` |
@@ -73,7 +73,8 @@ def unmatched(question: str, evidence: Value) -> list[str]:
     """The words of a question that stand in none of the evidence, nor a synonym or another form of them.
 
     Words that state nothing by themselves ("what", "does") are left out, and without evidence all are. What is known of
-    a grey building does not answer what a red one weighs: a small model that judges overlooks that, and is told.
+    a grey building does not answer what a red one weighs: a small model that judges overlooks that, so the prompt says
+    it.
     """
     lines = _lines(evidence)
     told = {meaning(word.key) for each in lines for word in words_of(each)}

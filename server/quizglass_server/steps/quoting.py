@@ -51,7 +51,7 @@ class NoteSentence:
 
     @property
     def titled(self) -> str:
-        """As it is weighed: with the title of what it is about."""
+        """As it is weighed: with the title of its subject."""
         return f"{self.evidence.title}: {self.text}" if self.evidence.title else self.text
 
 

@@ -37,7 +37,7 @@ class Source:
         return numbers(f"{self._title}\n{self._text}")
 
     def has(self, operand: Operand) -> bool:
-        """Whether its number stands there, and the name of what has it."""
+        """Whether its number stands there, and the name of its subject."""
         told = not operand.name or stands_in(words(operand.name), self.words)
         return told and meaning(operand.number) in self.numbers
 

@@ -9,7 +9,7 @@ from quizglass_server.models.prompts import Values
 from quizglass_server.steps.prompt_values import line
 
 LONGEST = 300
-"""Characters of a text; evidence is told of in full by an event of its own."""
+"""Characters of a text; evidence has an event of its own, with its full text."""
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:

@@ -84,8 +84,8 @@ class Thresholds(ManifestPart):
     question says what it means."""
     memory_accept: Probability | None = None
     """An answer without passages whose least probable token is less probable is told only after what was not looked up
-    is, by policies that choose what is; None: it is told as it is written. A name that only a rewriter says is a guess
-    below it."""
+    is, by policies that choose what is; None: it is streamed as it is written. A name that only a rewriter says is a
+    guess below it."""
     none_accept: Probability | None = None
     """A plan to look nothing up of a smaller probability gives way to the next likeliest; None: the likeliest plan is
     followed."""
@@ -146,9 +146,9 @@ class EvidenceLimits(ManifestPart):
     boxes: Count = 2
     """Most of a detector's boxes that are looked up, instead of the views."""
     box_step: Step = 0.0
-    """By how much cosine what a box finds goes behind what the likelier one before it does."""
+    """Cosine penalty per lower-ranked box."""
     kind_bonus: Step = 0.0
-    """By how much cosine an entry goes before others when the question names its kind."""
+    """Cosine bonus of entries whose kind the question names."""
     judged: bool = True
     """Whether the verifier judges every answer, and not those alone whose policy asks it."""
     rounds: Annotated[int, Field(ge=1, le=10)] | None = None

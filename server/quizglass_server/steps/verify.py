@@ -1,7 +1,7 @@
 """Checks an answer against the evidence it was given: deterministic, no model.
 
 The whole answer must stand in evidence that the generator was shown, or else everything that each of its clauses states
-in one sentence of it; of what was calculated, the numbers that went into it. It says where an answer comes from, and
+in one sentence of it; of a calculation, the numbers that went into it. It says where an answer comes from, and
 which sources state otherwise; it does not say which of them is true. Words printed in the picture are a weaker source
 than entries, which anybody may have written: they support nothing that an entry states otherwise, unless the question
 asks what is written.
@@ -70,7 +70,8 @@ def verify(
             support an answer but, being no search, never make one unsupported.
         calculations: what was worked out for the answer, whose results stand in it.
         question: may give numbers to calculate with, too.
-        shown: ids of what the answer itself was written from, in order. That is cited before what else the turn found;
+        shown: ids of the evidence that the answer was written from, in order. That is cited before what else the turn
+            found;
             none: it is not known.
 
     Returns:

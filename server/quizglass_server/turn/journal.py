@@ -36,7 +36,7 @@ from quizglass_server.turn.stages import noted
 _Identity = tuple[Origin, str, str]
 
 MOST_DETAILS = 24
-"""How many are told, at most, of what a step was given, and as many of what it returned."""
+"""Most inputs of a step that are reported, and most results."""
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class Journal:
 
     Args:
         emit: takes each event, in order.
-        explains: whether every step is told; if not, nothing is collected for that.
+        explains: whether every step is reported; if not, nothing is collected for that.
     """
 
     def __init__(self, emit: Callable[[TurnEvent], None], *, explains: bool = False) -> None:
@@ -62,7 +62,7 @@ class Journal:
         self._explains = explains
         self._began = perf_counter()
         self._steps: list[StepEnded] = []
-        """Steps that are told once the evidence that they found has its number."""
+        """Steps that are reported once the evidence that they found has its number."""
         self._begun = False
         self._waiting: list[Evidence] = []
         self.evidence: list[Evidence] = []
@@ -74,7 +74,7 @@ class Journal:
         """Whether a lookup was asked for, whatever came of it."""
         self._provisional: str | None = None
         self.answering = False
-        """Whether any piece of an answer was told."""
+        """Whether any piece of an answer was sent."""
         self.prompt_tokens = 0
         """Tokens that models were given to read."""
         self.written_tokens = 0
@@ -94,7 +94,7 @@ class Journal:
     def found(self, items: Sequence[Evidence]) -> list[Evidence]:
         """Number evidence ("1", "2", ... within the turn), keep it, and tell what is new.
 
-        What an earlier search found keeps its number, and is told again only when the generator is first shown it.
+        What an earlier search found keeps its number, and is sent again only when the generator is first shown it.
         """
         earlier = {_identity(item): place for place, item in enumerate(self.evidence)}
         numbered, told = [], []
@@ -167,7 +167,7 @@ class Journal:
         Args:
             span: when it ran.
             role: what did it.
-            tell: what it was given and what it brought; only called when it is told.
+            tell: its inputs and results; only called when it is reported.
             reason: why it did not finish.
         """
         if not self._explains:

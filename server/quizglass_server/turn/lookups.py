@@ -32,7 +32,7 @@ from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.runner import StepRunner
 
 CHEAP_S = 0.05
-"""Seconds; an embedding that usually takes longer is not begun before somebody asks for it."""
+"""Seconds; an embedding that usually takes longer is not begun before it is requested."""
 
 OWN_TEXTS = 8
 """Of an entry that is quoted, how many passages are looked at: all of a note, of an article those that fit best."""
@@ -54,7 +54,7 @@ class Lookups:
         runner: runs the steps.
         resources: the store, the vectors of pictures seen before, and how much is looked up.
         journal: takes the evidence.
-        look: says what is seen of what the question is about, a few words or nothing; None: nobody does.
+        look: describes the question's subject in a few words, or nothing; None: not available.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Lookups:
     async def embed_ahead(self) -> None:
         """Embed what a question is likely to look the picture up by, and keep it for the next turn.
 
-        Those are the views of one that names no place, or with a detector the boxes of what was lately asked about.
+        Those are the views of one that names no place, or with a detector the boxes of recent questions' subjects.
         """
         if self._resources.models[DETECTOR] is None:
             await self._embedding(self._pointing)
@@ -133,7 +133,7 @@ class Lookups:
         return [hits for hits in found if hits]
 
     async def _of_one(self, phrases: tuple[str, ...], tuning: Tuning) -> list[EntryHit] | None:
-        """What is found by the boxes of what is asked about, or else by views; None where there was no time."""
+        """What is found by the boxes of the question's subject, or else by views; None where there was no time."""
         picture = self._turn.picture
         sought = await self._embedding(self._pointing, phrases)
         if picture is None or not sought.vectors:
@@ -273,8 +273,8 @@ class Lookups:
     async def _embed(self, question: str, phrases: Sequence[str]) -> Sought:
         """What the question is looked up by; no vectors when there is no time for them.
 
-        Those are the boxes of what it asks about, and the views where no box is found: beside boxes, views bring what
-        nobody asked about.
+        Those are the boxes of its subject, and the views where no box is found: beside boxes, views bring what
+        was not asked about.
         """
         picture = self._turn.picture
         if picture is None:

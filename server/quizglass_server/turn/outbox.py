@@ -11,7 +11,7 @@ from dataclasses import replace
 from quizglass.values import AnswerDelta, Confirmed, Done, Provisional, TurnEvent, Withdrawn
 
 PATIENCE_S = 0.002
-"""How long an event may wait that nobody hears or reads at once."""
+"""How long an event may wait that is neither spoken nor read at once."""
 _HEARD = (AnswerDelta, Provisional, Confirmed, Withdrawn, Done)
 """What the wearer waits for."""
 Run = Callable[[Callable[[TurnEvent], None]], Coroutine[object, object, None]]
@@ -93,4 +93,4 @@ async def followed(run: Run) -> AsyncGenerator[Outbox, None]:
             work.cancel()
             await asyncio.wait({work})
         if not work.cancelled():
-            work.exception()  # seen, also when nobody asks for it
+            work.exception()  # retrieved, so that asyncio does not warn

@@ -35,8 +35,8 @@ class Requests:
         """The request to do a task, with the wearer's picture, and those of the entries seen where it shows them.
 
         With `answers` it is as long at most, and of such a form, as the question wants its answer. It is written
-        without the picture where passages tell of what the question names, and nothing says that the picture shows it:
-        a small model tells the colour of what it sees.
+        without the picture where passages are about the thing that the question names, and nothing says that the
+        picture shows it: a small model gives the colour of the thing it sees.
         """
         values = await self._givens.values(state, also, self.names(task))
         entries = self._generator is not None and self._generator.shows_entries(task)
@@ -71,7 +71,7 @@ class Requests:
 
 
 def _is_of_another_thing(state: State) -> bool:
-    """Whether passages tell of what the question asks about by name, and the picture is not known to show that."""
+    """Whether passages are about a thing that the question names, and the picture is not known to show it."""
     titles = {passage.title for passage in state.found}
     if not asks_by_name(state.question, titles):
         return False

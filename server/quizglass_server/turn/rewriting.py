@@ -49,7 +49,7 @@ class Rewriting:
         says that it knows nothing. Where the writer has a name of its own beside what an image search brought, or names
         nothing, it writes again without seeing the picture, and so has to go by that. Where it names what was spoken of
         before and the question points at what is seen ("the car"), it writes again without what was said before. Where
-        it has a name of its own still, or compares a thing with itself, it is told the name in the question.
+        it has a name of its own still, or compares a thing with itself, it gets the name in the question.
         """
         request = await self._requests.to(REWRITE, state, {})
         if not self._requests.has_more(request):

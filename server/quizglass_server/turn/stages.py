@@ -45,7 +45,7 @@ def watching(watch: StageWatch) -> Iterator[None]:
 
 @contextmanager
 def noted(stage: str) -> Iterator[None]:
-    """Note a stage for the block, where somebody watches."""
+    """Note a stage for the block, where stages are watched."""
     watch = _watch.get()
     if watch is None:
         yield

@@ -1,4 +1,4 @@
-"""Rows of several requests in one run of a model. Knows nothing of what the rows hold.
+"""Rows of several requests in one run of a model. Knows nothing about the rows' contents.
 
 No request waits for company: a run takes what has gathered while the engine was busy. On a CPU padding is pure loss, so
 rows of like length go together, up to a budget of tokens. A request that is cancelled leaves the others as they are,
@@ -114,7 +114,7 @@ class Batcher(Generic[Row, Result]):
             job.add_done_callback(self._ended)
 
     def _ended(self, job: Future[None]) -> None:
-        """A job that was dropped, or failed outside any request, must leave nobody waiting."""
+        """A job that was dropped, or failed outside any request, must leave no waiter behind."""
         error = EngineFailed("the engines are closed; the server is stopping") if job.cancelled() else job.exception()
         if error is not None:
             self._drop(error)
@@ -127,7 +127,7 @@ class Batcher(Generic[Row, Result]):
             _fail(request, error)
 
     def _serve(self, priority: Priority) -> None:
-        """Run one batch of what is this urgent, and see to it that what is left over is run."""
+        """Run one batch of this urgency, and schedule the rest."""
         self._prepare(priority)
         with self._lock:
             batch = self._take(priority)

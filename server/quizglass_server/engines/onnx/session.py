@@ -1,4 +1,4 @@
-"""One ONNX model. Knows nothing of what the tensors mean."""
+"""One ONNX model. Knows nothing about the tensors' meaning."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def chunk_entry(entry: Entry, count_tokens: CountTokens, content: Sequence[Block
     """Chunks of an entry, without its title, each once: of the text, then of whatever the text does not say.
 
     That is the caption, and each attribute as "The <key> of <title> is <value>.", a chunk each. `content` is what the
-    text consists of, where somebody has looked already.
+    text consists of, where it is known already.
     """
     if content is None:
         content = blocks(entry.text, entry.text_format)

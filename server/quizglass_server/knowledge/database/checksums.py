@@ -1,6 +1,6 @@
 """Checksums of the database: SQLite keeps none, so a flipped bit in its file would be read back as if it were data.
 
-Every row carries a digest of what it holds, compared at every read. The sums of these digests, of the ids and of the
+Every row carries a digest of its contents, compared at every read. The sums of these digests, of the ids and of the
 labels are kept in one more row (`StoreState`), so that rows which are missing, doubled or moved are seen too: a sum
 modulo 2^64 of digests does not depend on their order and is brought up to date by adding and subtracting.
 """
@@ -123,7 +123,7 @@ class StoreState:
         return StoreState(self.store, self.sequence, self.clock, self.count, dict(self.last), dict(self.sums))
 
     def save(self, connection: sqlite3.Connection) -> int:
-        """Write the row, in the transaction of what changed it; its digest."""
+        """Write the row in the transaction that changed it; returns its digest."""
         body = json.dumps(asdict(self), sort_keys=True)
         digest = row_digest([body])
         connection.execute("INSERT OR REPLACE INTO state (one, body, digest) VALUES (1, ?, ?)", (body, digest))

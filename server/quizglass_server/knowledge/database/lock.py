@@ -28,7 +28,7 @@ class DirectoryLock:
         """Take the lock.
 
         Raises:
-            KnowledgeLocked: somebody else holds it.
+            KnowledgeLocked: another process holds it.
             KnowledgeFailed: the directory cannot be written.
         """
         self._descriptors: list[int] = []
@@ -38,7 +38,7 @@ class DirectoryLock:
         except BaseException:
             self.close()
             raise
-        with suppress(OSError):  # a full disk, say: whoever comes next is told of an unknown process
+        with suppress(OSError):  # a full disk, say: the next process reports an unknown holder
             os.ftruncate(file, 0)
             os.pwrite(file, f"{os.getpid()}\n".encode("ascii"), 0)
 
@@ -87,7 +87,7 @@ def check_free(directory: Path) -> None:
     The look itself is a shared lock of an instant, so that two who look do not see each other.
 
     Raises:
-        KnowledgeLocked: somebody holds it.
+        KnowledgeLocked: another process holds it.
         KnowledgeFailed: it is another user's.
     """
     if _is_of_others(directory / _NAME):

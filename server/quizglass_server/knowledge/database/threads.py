@@ -37,7 +37,9 @@ class _Job:
 
 
 class StoreThreads:
-    """One thread that writes, in order, and a few that read. A job that has begun ends, even if nobody waits."""
+    """One thread that writes, in order, and a few that read. A job that has begun runs to its end, even without a
+    waiter.
+    """
 
     def __init__(self, path: Path, clock: Clock) -> None:
         """Open the database. Raises KnowledgeFailed."""
@@ -94,7 +96,7 @@ class StoreThreads:
 
     def _queue(self, run: Callable[[DatabaseWriter], Any], follow: Follow | None) -> Future[Any]:
         job = _Job(run, follow)
-        job.done.set_running_or_notify_cancel()  # once queued it is done, even if nobody waits
+        job.done.set_running_or_notify_cancel()  # once queued it is done, even without a waiter
         with self._open():
             self._jobs.append(job)
             self._writing.submit(self._write_together)
@@ -184,9 +186,9 @@ class Readers:
                 hand_over = functools.partial(_answer, answer, question.job(reader))
             except BaseException as error:
                 hand_over = functools.partial(_fail, answer, error)
-            with suppress(RuntimeError):  # the loop is closed: nobody waits
+            with suppress(RuntimeError):  # the loop is closed: no waiter is left
                 loop.call_soon_threadsafe(hand_over)
-            del question, answer, hand_over  # nothing of it is kept while nobody asks
+            del question, answer, hand_over  # nothing of it is kept while idle
 
 
 @dataclass(slots=True)

@@ -178,7 +178,7 @@ class DatabaseWriter:
         self._state.store, self._state.sequence, self._state.clock = state.store, state.sequence, state.clock
 
     def shrink(self) -> None:
-        """Give the pages of what was deleted back to the disk, and empty the write-ahead log. Outside of `run`."""
+        """Give deleted pages back to the disk, and empty the write-ahead log. Outside of `run`."""
         with explained(self._file):
             self._db.execute("PRAGMA incremental_vacuum").fetchall()
             busy, _, _ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

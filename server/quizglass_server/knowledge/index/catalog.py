@@ -21,7 +21,7 @@ from quizglass_server.knowledge.content.records import Filed
 from quizglass_server.knowledge.content.spacing import spaced
 
 LIBRARY = "catalog-3"
-"""Version of the tables, of the tokenizer and of what is a word (`spacing.py`)."""
+"""Version of the tables, of the tokenizer and of the definition of a word (`spacing.py`)."""
 
 _TOKENIZER = "porter unicode61 remove_diacritics 2"
 _TABLES = f"""

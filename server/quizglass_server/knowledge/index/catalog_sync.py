@@ -51,7 +51,7 @@ class CatalogSync:
         return self.catalog.size > _SMALL and self.catalog.size - living > _DEAD_SHARE * self.catalog.size
 
     def rebuild(self) -> None:
-        """Build it anew, while searches use the one before, and save: nothing of what is gone stays on the disk."""
+        """Build it anew, while searches use the one before, and save: nothing deleted stays on the disk."""
         fresh = Catalog()
         with closing(DatabaseReader(self._path)) as reader:
             catch_up(fresh, reader)

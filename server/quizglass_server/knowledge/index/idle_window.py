@@ -1,4 +1,4 @@
-"""Lets imports work while nobody searches, so that searches are not slowed down by them."""
+"""Lets imports work while no search runs, so that they do not slow searches down."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class IdleWindow:
     """Counts the searches under way. They begin and end on one event loop; any thread may wait until none is."""
 
     def __init__(self, longest_s: float = _LONGEST_S) -> None:
-        """Nobody searches yet."""
+        """No search is running yet."""
         self._longest_s = longest_s
         self._searches = 0
         self._free = threading.Event()
@@ -25,7 +25,7 @@ class IdleWindow:
 
     @property
     def busy(self) -> bool:
-        """Whether somebody searches."""
+        """Whether a search is running."""
         return self._searches > 0
 
     @contextmanager
@@ -41,7 +41,7 @@ class IdleWindow:
                 self._free.set()
 
     def between(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Yield the items, each once nobody searches, or after `longest_s` seconds if somebody always does. Blocks."""
+        """Yield the items, each once no search runs, or after `longest_s` seconds at the latest. Blocks."""
         for item in items:
             self._free.wait(self._longest_s)
             yield item

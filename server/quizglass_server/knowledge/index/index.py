@@ -139,7 +139,7 @@ class VectorIndex:
     def due(self, *, idle: bool = False) -> str:
         """What has become of the graph: "" (fine), "grow" (merge the new vectors) or "build" (make it anew).
 
-        When nobody is writing (`idle`), a few new vectors are reason enough: each makes every search slower.
+        When no write is under way (`idle`), a few new vectors are reason enough: each makes every search slower.
         """
         state = self.state
         inside = len(state.graph.labels) if state.graph else 0

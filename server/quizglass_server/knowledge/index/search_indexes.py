@@ -65,13 +65,13 @@ class SearchIndexes:
         self._catalog_sync.apply(change)
 
     def look_after(self, *, idle: bool = False) -> None:
-        """Start building and saving on the thread if any is due and none is running. `idle`: nobody is writing."""
+        """Start building and saving on the thread if any is due and none is running. `idle`: no write is under way."""
         free = self.job is None or self.job.done()
         if free and not self._stopped and self._due(idle):
             self.job = self._thread.submit(self._run, idle)
 
     def rebuild(self) -> Future[None]:
-        """Build everything anew, so that nothing of what was deleted stays in it."""
+        """Build everything anew, so that nothing deleted stays in it."""
         return self._thread.submit(self._rebuild)
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ class SearchIndexes:
         for indexer in self._indexers.values():
             indexer.rebuild()
         for kind in VectorKind:
-            if kind not in self._indexers:  # without its encoder nobody can build it, and it holds deleted vectors
+            if kind not in self._indexers:  # without its encoder it cannot be built, and it holds deleted vectors
                 Snapshot(self._path, kind.value, "", self._record).clear()
         self._catalog_sync.rebuild()
 

@@ -67,7 +67,7 @@ class Ingest:
     ) -> AddReport:
         """Prepare entries and commit them, some at a time; those that are not as documented are in the report.
 
-        While others search, it rests after each entry and commits fewer at a time: nobody should notice an import.
+        While others search, it rests after each entry and commits fewer at a time: an import should not be noticeable.
 
         Raises:
             RoleMissing: the bundle has no encoder for what an entry holds. Entries before it may have been added.

@@ -99,7 +99,7 @@ async def _pictures(store: StoreThreads, follow: Follow, encoder: ImageEncoder, 
 
 
 async def _decoded(encoded: bytes, decode: Decode) -> Picture:
-    """The picture, as soon as there is room to decode it: nobody waits for this work. Raises InvalidPicture."""
+    """The picture, as soon as there is room to decode it: this is background work. Raises InvalidPicture."""
     while True:
         try:
             return await decode(encoded, "picture")

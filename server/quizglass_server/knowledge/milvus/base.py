@@ -217,7 +217,7 @@ class MilvusKnowledge:
         return await asyncio.wrap_future(self._submit(self._reading, lambda: context.run(job)))
 
     async def _write(self, job: Callable[[], Result]) -> Result:
-        """Run a job that writes, after those before it; once begun it ends, even if nobody waits."""
+        """Run a job that writes, after those before it; once begun it runs to its end, even without a waiter."""
 
         def written() -> Result:
             try:

@@ -19,7 +19,7 @@ from quizglass_server.knowledge.milvus.link import MilvusLink
 logger = logging.getLogger(__name__)
 
 FORMAT = "1"
-"""Version of the fields below and of what `rows.py` puts into them."""
+"""Version of the fields below and of their contents (`rows.py`)."""
 ENTRIES = "entries"
 MAX_BYTES = 65_535
 """Most bytes of a text in Milvus."""

@@ -1,8 +1,8 @@
 """Entries as rows of Milvus, and the expressions that choose rows.
 
-An entry exists when its row of part 0 does: that is written last and deleted first, so that nobody sees half of an
+An entry exists when its row of part 0 does: that is written last and deleted first, so that no reader sees half of an
 entry. Its other rows carry the same `revision`; rows of other revisions are left over from writes before, or from ones
-that were interrupted, and nobody sees those either.
+that were interrupted, and no reader sees those either.
 """
 
 from __future__ import annotations

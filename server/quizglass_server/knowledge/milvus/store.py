@@ -37,7 +37,7 @@ _ROWS, _BYTES = 1_000, 8 << 20  # of one message; a Milvus proxy takes 64 MiB
 _PAGE = 100  # entries read together
 _TOGETHER = 200  # ids in one expression
 _ATTEMPTS = 5  # reads again when an entry was replaced between two of its rows
-_LEFT_OVER_S = 600  # rows of a write that was interrupted so long ago are nobody's any more
+_LEFT_OVER_S = 600  # rows of a write that was interrupted so long ago have no owner
 _HEADS = "part == 0"
 
 
@@ -57,7 +57,7 @@ class MilvusStore:
         """Add or replace entries; of two of the same id the later stays. Each is there as a whole or not at all."""
         now = int(self._clock())
         latest = {draft.entry.id: draft for draft in drafts}
-        before = self._of_entries(latest, [_HEADS], ["revision"])  # expired ones too: nobody else will sweep up theirs
+        before = self._of_entries(latest, [_HEADS], ["revision"])  # expired ones too: no other sweep will remove theirs
         heads, parts = list[Row](), list[Row]()
         vectors: dict[VectorKind, list[Row]] = {kind: [] for kind in VectorKind}
         for draft in latest.values():
@@ -166,7 +166,7 @@ class MilvusStore:
         )
 
     def _drop(self, heads: Sequence[Head]) -> None:
-        """Delete entries as they are now; one that somebody replaces meanwhile stays."""
+        """Delete entries as they are now; one that is replaced meanwhile stays."""
         revisions = [head.revision for head in heads]
         ids = [head.entry for head in heads]
         self._delete(self.collections.entries, every([of_entries(ids), _HEADS, f"revision in {revisions}"]))

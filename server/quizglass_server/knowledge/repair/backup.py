@@ -93,7 +93,9 @@ def _passing(folder: Path) -> Iterator[Path]:
 
 
 def _settle(folder: Path) -> None:
-    """Wait until the files are on the disk, which nobody else may read: not all directories of a store are private."""
+    """Wait until the files are on the disk, which no other user may read: not all directories of a store are
+    private.
+    """
     for path in [*folder.rglob("*"), folder]:
         path.chmod(path.stat().st_mode & 0o700)
         sync(path)
@@ -144,7 +146,9 @@ def _raise_if_damaged(copy: Path, source: Path) -> None:
 
 
 def _set_aside(directory: Path) -> Path | None:
-    """Keep the files of a store elsewhere. Its marker stays as well: nobody begins anew where this is interrupted."""
+    """Keep the files of a store elsewhere. Its marker stays as well: an interrupted repair is not taken for a new
+    store.
+    """
     present = [name for name in _ENTRIES if (directory / name).exists()]
     if not present:
         return None

@@ -60,7 +60,7 @@ _KEY = {"entries": "number", "chunks": "label", "pictures": "label"}
 _BEYOND = 4096  # numbers tried beyond the highest one that can be read
 _IF_UNKNOWN = 1 << 20
 _TOGETHER = 64  # entries a commit
-_NAMED = 20  # of what was lost, in the log
+_NAMED = 20  # lost rows named in the log
 _EMPTY = np.empty(0, np.float32)
 
 Spaces = dict[VectorKind, str]

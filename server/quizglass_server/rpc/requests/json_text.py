@@ -11,7 +11,7 @@ _BACKSLASH = 0x5C
 def has_at_most(most: int, raw: bytes) -> bool:
     """Whether a text in UTF-8 has at most so many strings, values and openings together, were it JSON.
 
-    Of what is no JSON it is said that it has few, or many; parsing it tells. Long strings, such as pictures, are passed
+    For malformed JSON the result is arbitrary; parsing it reports the error. Long strings, such as pictures, are passed
     over at the speed of memory.
     """
     left, at = most, 0

@@ -1,4 +1,4 @@
-"""What gRPC leaves to its users: sizes and times of messages, connections, responses that nobody reads.
+"""What gRPC leaves to its users: sizes and times of messages, connections, unread responses.
 
 Knows no service and no message of ours.
 """

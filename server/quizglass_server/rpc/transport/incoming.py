@@ -201,7 +201,9 @@ class Incoming:
                     self._slots.uncount(slot)
 
     def _bound(self, busy: dict[str, _Connection], unfinished: dict[str, int]) -> None:
-        """End the messages of the addresses and connections that have most of what is not whole, beyond what may be."""
+        """End the messages of the addresses and connections that hold most bytes of unfinished messages, beyond the
+        limit.
+        """
         total = sum(unfinished.values())
         if total <= self._most_bytes:
             return

@@ -132,7 +132,7 @@ def _about(dialogue: Dialogue) -> Dialogue:
 
 
 def _name(about: Dialogue) -> str:
-    """What it is called, where an answer was found to be about that; empty: nobody knows."""
+    """What it is called, where an answer was found to be about that; empty: unknown."""
     return next((title for each in about for title in each.entities), "")
 
 

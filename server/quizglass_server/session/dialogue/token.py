@@ -4,7 +4,7 @@
 
 The state of a wearable's session is one too, signed for another purpose and with the hash of its holder's secret.
 
-A token is signed, not encrypted: it holds what its client has said and been told. It lets nobody do what a request
+A token is signed, not encrypted: it holds what its client has said and been told. It grants no right that a request
 without one could not.
 """
 

@@ -25,7 +25,8 @@ Kind = tuple[str, int]
 def as_told(operands: Sequence[Operand], evidence: Sequence[str]) -> tuple[Operand, ...]:
     """The operands with the numbers that evidence tells of their names.
 
-    A number stays that stands in what is told of its name. Another gives way to the only number of the same kind that
+    A number that stands in the evidence about its name stays. Another gives way to the only number of the same kind
+    that
     does: of the same unit as a number that stays, or like it without one. Where there is none or more than one, or no
     number stays, nothing is changed.
 

@@ -223,7 +223,7 @@ def entails(read: Sequence[Path], stated: Sequence[tuple[Content, ...]], title: 
     Args:
         read: the sentence's paths.
         stated: the clause, of `statements`.
-        title: content words of what the evidence is about, which a sentence that says "it" leaves out.
+        title: content words of the evidence's subject, which a sentence that says "it" leaves out.
     """
     about = frozenset(content.meaning for content in title)
     return any(aligned(path, order, about) for order in stated for path in read)

@@ -1,6 +1,6 @@
-"""A question with the name of what it points at in place of the words that do: "Is this older than the Velmora?".
+"""A question with a name in place of the words that point at its subject: "Is this older than the Velmora?".
 
-English, by its words. A small model that is told the name may put the one that the question has in both places.
+English, by its words. A small model that is given the name may put the one that the question has in both places.
 """
 
 from __future__ import annotations

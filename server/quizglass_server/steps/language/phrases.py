@@ -53,7 +53,7 @@ _ENDS = frozenset(
 def phrases_of(question: str) -> list[str]:
     """What a question names with "this", "the" and the like, a few words each; "object" when it names nothing.
 
-    What is told apart by its neighbour or height keeps that: "bird right of the packet", "boat at the top". What a
+    A phrase that distinguishes by neighbour or height keeps that: "bird right of the packet", "boat at the top". What a
     thing has is left out, such as the maker in "the maker of this car", and what is called by its name where the
     question also names something by sight: "this dish or the Terbindor".
     """
@@ -114,7 +114,7 @@ def _is_had(question: str, name: str, end: int) -> bool:
 
 
 def says_what(question: str) -> bool:
-    """Whether a question says itself what it is about ("the car", "the Velmora"), and nothing of what was spoken of."""
+    """Whether a question says itself what it is about ("the car", "the Velmora"), and not an earlier subject."""
     phrases = phrases_of(question)
     return phrases != [ANYTHING] and SPOKEN_OF.search(question) is None
 

@@ -20,10 +20,10 @@ def says_this(question: str) -> bool:
 
 
 def may_point(question: str) -> bool:
-    """Whether it may say "this", "it", "he" or "her" of what it is about, and so names nothing by itself."""
+    """Whether it may say "this", "it", "he" or "her" of its subject, and so names nothing by itself."""
     return points(question) or _BEINGS.search(question) is not None
 
 
 def points(question: str) -> bool:
-    """Whether it says "this" or "it" of what it is about."""
+    """Whether it says "this" or "it" of its subject."""
     return says_this(question) or SPOKEN_OF.search(question) is not None

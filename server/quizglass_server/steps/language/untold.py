@@ -10,7 +10,7 @@ _ENDING = "'s"
 
 
 def names_untold(text: str, told: object) -> bool:
-    """Whether a text names something, behind its first word, that stands nowhere in what was told.
+    """Whether a text names something, behind its first word, that stands nowhere in the evidence.
 
     Languages that write all nouns with capitals name more than others.
 

@@ -1,7 +1,7 @@
 """Entries whose pictures match the wearer's equally well, told apart by what the generator says that it sees.
 
 A store may have one picture at two entries, or have it at the wrong one. No search by picture tells those apart; what
-the entries say of how their thing looks does, beside a few words of what is seen.
+the entries say of how their thing looks does, beside a few words about the picture.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ def match_alike(entries: Sequence[Evidence]) -> list[Evidence]:
 
 
 def by_look(entries: Sequence[Evidence], look: str) -> list[Evidence]:
-    """Entries, but of the first that match alike the ones before others that say most of what is seen.
+    """Entries, but of the first that match alike the ones before others whose texts match the picture best.
 
     Args:
         entries: what an image search brought back, the best first.
-        look: what the generator says of what is asked about, a few words: "blue building".
+        look: the generator's description of the subject, a few words: "blue building".
     """
     seen = {meaning(word.key) for word in words(look)}
     alike = match_alike(entries)

@@ -31,7 +31,7 @@ def _told(regions: list[Region] | None, _: Picture, question: str, __: Tuning, p
 async def find_regions(
     detector: Detector, picture: Picture, question: str, tuning: Tuning, phrases: Sequence[str] = ()
 ) -> list[Region]:
-    """The likeliest `boxes` boxes of what is asked about, above the threshold; may be none. See `around`.
+    """The likeliest `boxes` boxes of the question's subject, above the threshold; may be none. See `around`.
 
     Args:
         detector: finds things by words for them.

@@ -48,9 +48,9 @@ async def follow_links(
     """Passages of what the query names, where it names several things or the search missed it, and of what the best
     passages name.
 
-    The best are those of what the query names, if there are any. What they name brings up to `limit` passages, and
-    what those name as many again; each has the passage that names its entry as `via`. With a `limit` of 0 nothing is
-    followed. Without an encoder all are found by words alone.
+    The best are those about the things that the query names, if there are any. What they name brings up to `limit`
+    passages, and what those name as many again; each has the passage that names its entry as `via`. With a `limit` of
+    0 nothing is followed. Without an encoder all are found by words alone.
     """
     mode = SearchMode.VECTORS if encoder is not None else SearchMode.KEYWORDS
     vector = (await encoder.embed_queries([query]))[0] if encoder is not None else None

@@ -53,7 +53,7 @@ def each_first(query: str, ranked: Sequence[Evidence], accept: float) -> list[Ev
 
 
 def of_what_is_named(query: str, ranked: Sequence[Evidence], accept: float) -> tuple[list[Evidence], list[Evidence]]:
-    """Ranked passages, parted into those that tell of what the query names and others.
+    """Ranked passages, split into those about a thing that the query names and others.
 
     Where a passage that is accepted has its title in the query, another one has to be about that too, or mention it, or
     stand behind a link: of two names that are spelt alike a reader may take either for the other.

@@ -65,7 +65,7 @@ def asks_for_sighting(question: str) -> bool:
 
 
 async def last_seen(index: SightingIndex, look: Look, question: str, tuning: Tuning) -> SightingHit | None:
-    """The last sighting of what a picture shows: of the whole of it, or of its parts if nothing looks like that.
+    """The last sighting of the thing in a picture: of the whole of it, or of its parts if nothing looks like that.
 
     A question that names a place ("on the left") means the parts that are there.
     """
@@ -93,7 +93,7 @@ async def last_seen_by_name(index: SightingIndex, encoder: TextEncoder, question
 def told_sighting(hit: SightingHit, now: datetime) -> Evidence:
     """A sighting as evidence; its text is the answer.
 
-    Times are told in the time zone of `now`, or the server's when it has none. The offset of this moment would not do:
+    Times are in the time zone of `now`, or the server's when it has none. The offset of this moment would not do:
     half a year ago clocks were set differently.
     """
     seen = hit.sighting

@@ -101,7 +101,7 @@ class Chat:
     usage: bool
     """Whether a stream ends with the numbers of tokens."""
     ignored: tuple[str, ...]
-    """Names of what had no effect."""
+    """Names of fields without effect."""
     places: Mapping[str, str]
     """Where in the body a field of the question came from."""
     answer_grammar: str = ""
@@ -163,7 +163,7 @@ def _parsed(body: bytes) -> _Body:
 
 
 def _unread(extra: Mapping[str, Any]) -> list[str]:
-    """Names of what is given and has no effect.
+    """Names of given fields without effect.
 
     Raises:
         InvalidInput: it should have one.

@@ -162,7 +162,7 @@ async def uncompressed(scope: Scope, receive: Receive) -> bytes:
     """The whole body of a request.
 
     Raises:
-        TurnedAway: it is compressed, so that its size says nothing of what comes out of it.
+        TurnedAway: it is compressed, so that its size does not bound its contents.
         Gone: it will never be whole.
     """
     if (encoding := header(scope, b"content-encoding")) not in (None, "identity"):

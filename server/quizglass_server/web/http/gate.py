@@ -1,6 +1,6 @@
 """What every request passes first: who may ask, what there is, how large and how many requests may be.
 
-Then the application of its path answers it. What is refused is told as a JSON object {"error": {"message": ...}}.
+Then the application of its path answers it. A refusal is a JSON object {"error": {"message": ...}}.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Gate:
             metrics.REFUSALS.add(refusal.reason or f"HTTP_{refusal.status:d}")
             await _refuse(refusal, scope, receive, reply)
         except Gone:
-            pass  # there is nobody to be told
+            pass  # the client is gone
         except Exception as error:
             known = reported(error, scope["path"])
             metrics.REFUSALS.add(known.code)
@@ -287,7 +287,7 @@ def _has_body(scope: Scope) -> bool:
 
 
 async def _refuse(refusal: TurnedAway, scope: Scope, receive: Receive, reply: _Reply) -> None:
-    """Tell a client that its request is not answered, having read a little of what it may still be sending."""
+    """Tell a client that its request is not answered, having read a little of the rest of its body."""
     if reply.started:
         return
     if header(scope, b"expect") is None and not reply.whole:

@@ -12,7 +12,7 @@ from quizglass_server.rpc.transport.status import http_status
 from quizglass_server.web.http.asgi import Send, respond_json
 
 _USUAL_WAIT_S = 1.0
-"""After which to try again what is not there for now, where nobody knows when it will be."""
+"""Retry delay for what is temporarily unavailable, where no better estimate is known."""
 _KINDS = {HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_error"}
 
 

@@ -20,7 +20,7 @@ from quizglass_server.web.http.connection import Connection
 
 MOST_CONNECTIONS = 512
 IDLE_S = 75
-"""A connection that nobody uses gives its descriptor back after so many seconds."""
+"""An idle connection gives its descriptor back after so many seconds."""
 _DATE_S = 1.0
 _UNSENT_BYTES = 128 * 1024
 """Bytes of a response that the system takes before it can send them."""
@@ -122,7 +122,7 @@ class WebServer:
             ws="none",
             lifespan="off",
             log_config=None,
-            log_level="critical",  # what goes wrong is told and logged by the application
+            log_level="critical",  # errors are answered and logged by the application
             access_log=False,
             proxy_headers=False,
             server_header=False,
@@ -163,7 +163,7 @@ def _bound(host: str, port: int, setting: str) -> socket.socket:
             if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # what a client does not read would be kept by the system instead
                 bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
             bound.bind(address)
-            bound.listen(_BACKLOG)  # two sockets can be bound to a port that nobody listens on yet
+            bound.listen(_BACKLOG)  # two sockets can be bound to a port without a listener
         except OSError:
             bound.close()
             raise

@@ -55,7 +55,7 @@ class SpeechApi:
         hearing: recognises speech; None: nothing does.
         voice: speaks; None: nothing does.
         running: counts what runs, and refuses what must not.
-        memory: admits the memory of what is held.
+        memory: admits the memory of held requests.
     """
 
     def __init__(

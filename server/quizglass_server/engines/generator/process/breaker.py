@@ -4,7 +4,7 @@ A process that dies now and then is restarted at once; one that dies soon after 
 Too many deaths within a window open the breaker: nothing is tried during a pause, and requests are refused without
 waiting. The first process after the pause is a probe. If it stays alive, the breaker closes; if it dies, it opens
 again for twice the pause. A process that could not even be started, for want of descriptors or memory, has not died:
-that is tried again after a growing delay and never opens the breaker. Knows no processes: it is told of deaths and
+that is tried again after a growing delay and never opens the breaker. Knows no processes: it receives deaths and
 steadiness, and says how long to wait.
 """
 

@@ -25,7 +25,7 @@ from quizglass_server.errors import EngineFailed, EngineLost, QuizglassError
 from quizglass_server.observe import metrics
 
 _LEAST_RETRY_S = 0.5
-"""Nobody is told to come back sooner: a process takes that long to start."""
+"""Least retry delay: a process takes that long to start."""
 logger = logging.getLogger(__name__)
 
 
@@ -109,7 +109,7 @@ class GeneratorProcess:
         """The calls of the process that serves, after waiting for it for a moment if there is none; for one call.
 
         Args:
-            deadline: `time.monotonic()` after which nobody waits for it any more; None: there is none.
+            deadline: `time.monotonic()` after which it is abandoned; None: no limit.
 
         Raises:
             EngineLost: no process serves, or will soon enough.
