@@ -28,6 +28,7 @@ from quizglass_server.network.network import Network
 from quizglass_server.policies.serving import preferred, survey
 from quizglass_server.roles.given import given_files, given_servers
 from quizglass_server.roles.load import LoadedModels, RoleStatus, load_models
+from quizglass_server.roles.reader import READER
 from quizglass_server.session.dialogue.keys import load_keys
 
 _MOST_NAMED = 6
@@ -215,9 +216,14 @@ async def models(bundle: Bundle, settings: Settings, elsewhere: RemoteGenerators
     """Load every model as a server would, compare the stores with the encoders, and end them again."""
     begun = monotonic()
     forgetful = settings.model_copy(update={"state_directory": None})
+    loaded: LoadedModels | None = None
     try:
         loaded = await load_models(bundle, forgetful, forgetful, elsewhere, forgetful)
+        if (reader := loaded[READER]) is not None:
+            await reader.loaded()
     except QuizglassError as error:
+        if loaded is not None:
+            await asyncio.shield(loaded.close())
         remedy = "mend the bundle, into whose files quizglass-export verify looks, or the installation"
         return [Finding("models", Status.WRONG, error.message, remedy)]
     try:

@@ -8,7 +8,10 @@ takes 350 ms, 448 takes 140 ms and 320 takes 90 ms, all with the same words read
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from math import ceil
 from threading import Lock
 from typing import Annotated, Any, Literal, Protocol
@@ -28,6 +31,9 @@ from quizglass_server.models.prompts import clean
 from quizglass_server.models.wordgate import LARGE_SIDE, WordGate, searched_side
 from quizglass_server.scheduling.clock import measured_engine
 from quizglass_server.scheduling.ledger import handed
+from quizglass_server.scheduling.priority import Priority
+
+logger = logging.getLogger(__name__)
 
 MIN_CONFIDENCE = 0.6
 _BLOCK = 32
@@ -40,6 +46,10 @@ Corners = Sequence[Sequence[float]]
 
 class Reader(Protocol):
     """Reads printed words in pictures (OCR)."""
+
+    async def loaded(self) -> None:
+        """Wait until it can read. Raises EngineFailed where its models cannot be loaded."""
+        ...
 
     async def find(self, picture: Picture) -> Region | None:
         """The part of a picture that may show words, cheaply; None when nothing does."""
@@ -71,7 +81,7 @@ class ReaderPart(RolePart):
         return True
 
     def load(self, role: str, loading: Loading) -> RapidOcrReader:
-        """The reader; EngineFailed where its package is missing or does not start."""
+        """The reader; EngineFailed where its package is missing."""
         return RapidOcrReader(loading.pool, self.gate)
 
 
@@ -81,22 +91,27 @@ class RapidOcrReader:
     executor = "cpu"
 
     def __init__(self, pool: EnginePool, least: float | None = None) -> None:
-        """Load gate, detector and recogniser.
+        """Load the gate, and begin to load detector and recogniser: the first picture that is read waits for them.
+
+        They take longest of all models to load, and most turns read nothing.
 
         Args:
             pool: where they run.
             least: the probability of words from which a picture is read; None: as the gate was fitted.
 
         Raises:
-            EngineFailed: rapidocr or onnxruntime is not installed, or its models cannot be loaded.
+            EngineFailed: rapidocr or onnxruntime is not installed.
         """
+        _check_installed()
         self._pool = pool
         self._lock = Lock()
         self._gate = WordGate(least)
-        self._cv2, self._ocr = _load()
         self._scale = 1.0
-        self.lines(_sign(), None)  # with a word in it, so that the recogniser is warm too
-        self._ocr.text_det.get_preprocess = lambda: self._prepared
+        self._loading = pool.submit(self._loaded, Priority.BACKGROUND)
+
+    async def loaded(self) -> None:
+        """Wait until it can read. Raises EngineFailed where its models cannot be loaded."""
+        await asyncio.shield(asyncio.wrap_future(self._loading))
 
     async def find(self, picture: Picture) -> Region | None:
         """The part of the picture that may show words; None when nothing does."""
@@ -112,14 +127,14 @@ class RapidOcrReader:
 
     def lines(self, pixels: RGB, part: Region | None) -> list[str]:
         """What `read` gives, on the caller's thread."""
-        result, _ = self._run(self._ocr, pixels, part)
+        result, _ = self._run(self._loading.result(), pixels, part)
         if result.txts is None or result.boxes is None:
             return []
         texts = zip(result.boxes.tolist(), result.txts, result.scores, strict=True)
         return in_reading_order([(box, clean(text)) for box, text, score in texts if score >= MIN_CONFIDENCE])
 
     def _located(self, pixels: RGB, part: Region | None) -> list[Region]:
-        result, (top, left) = self._run(self._ocr.text_det, pixels, part)
+        result, (top, left) = self._run(self._loading.result().text_det, pixels, part)
         if result.boxes is None:
             return []
         height, width = pixels.shape[:2]
@@ -127,13 +142,26 @@ class RapidOcrReader:
         lows, highs = corners.min(axis=1).clip(0, 1).tolist(), corners.max(axis=1).clip(0, 1).tolist()
         return [Region(*low, *high) for low, high in zip(lows, highs, strict=True)]
 
+    def _loaded(self) -> Any:
+        """Load detector and recogniser, and read a sign once, with a word on it, so that both are warm."""
+        try:
+            ocr = _load()
+            self._run(ocr, _sign(), None)
+        except EngineFailed as error:
+            logger.error("no words are read in pictures: %s", error.message)
+            raise
+        ocr.text_det.get_preprocess = lambda: self._prepared
+        return ocr
+
     def _run(self, work: Callable[[RGB], Any], pixels: RGB, part: Region | None) -> tuple[Any, tuple[int, int]]:
         """What the package finds in a part or the whole, and where the part begins: its top and left in pixels."""
         scale, begins = min(1.0, searched_side(pixels) / max(pixels.shape[:2])), (0, 0)
         if part is not None and part.area < _NEARLY_ALL:
             rows, columns = window(pixels, part, scale)
             pixels, begins = np.ascontiguousarray(pixels[rows, columns]), (rows.start, columns.start)
-        bgr = self._cv2.cvtColor(pixels, self._cv2.COLOR_RGB2BGR)  # numpy takes forty times as long
+        import cv2
+
+        bgr = cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR)  # numpy takes forty times as long
         # The detector's scale is a setting of the object, so one picture at a time.
         with self._lock:
             self._scale = scale
@@ -146,9 +174,11 @@ class RapidOcrReader:
 
     def _prepared(self, bgr: RGB) -> NDArray[np.float32]:
         """The detector's input, float32 [1, 3, H, W], -1 to 1: the package's own way takes ten times as long."""
+        import cv2
+
         height, width = bgr.shape[:2]
         size = tuple(max(_BLOCK, round(side * self._scale / _BLOCK) * _BLOCK) for side in (width, height))
-        values = self._cv2.resize(bgr, size).astype(np.float32)
+        values = cv2.resize(bgr, size).astype(np.float32)
         values *= np.float32(1 / 127.5)
         values -= np.float32(1)
         return np.ascontiguousarray(values.transpose(2, 0, 1)[None])
@@ -197,14 +227,19 @@ def _sign() -> RGB:
     return np.asarray(picture)
 
 
-def _load() -> tuple[Any, Any]:
-    """OpenCV and the reader."""
+def _check_installed() -> None:
     import_onnxruntime()
+    if find_spec("rapidocr") is None:
+        raise EngineFailed("rapidocr is not installed; in the clone: pip install '.[cpu]'")
+
+
+def _load() -> Any:
+    """The reader."""
     try:
         import cv2
         from rapidocr import RapidOCR
     except ImportError as error:
-        raise EngineFailed("rapidocr is not installed; in the clone: pip install '.[cpu]'") from error
+        raise EngineFailed(f"rapidocr cannot be imported: {error}") from error
     # One thread: the package's sessions let waiting threads spin, which takes cores from the other engines.
     cv2.setNumThreads(1)
     settings = {
@@ -216,6 +251,6 @@ def _load() -> tuple[Any, Any]:
         "EngineConfig.onnxruntime.inter_op_num_threads": 1,
     }
     try:
-        return cv2, RapidOCR(params=settings)
+        return RapidOCR(params=settings)
     except Exception as error:
         raise EngineFailed(f"rapidocr cannot be started: {error}") from error

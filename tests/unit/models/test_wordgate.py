@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
@@ -12,6 +14,7 @@ from quizglass_lab.pocketworld.draw import draw_scene
 from quizglass_lab.pocketworld.questions import make_questions
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.pool import EnginePool
+from quizglass_server.errors import EngineFailed
 from quizglass_server.models.wordgate import LARGE_SIDE, SMALL_SIDE, WordGate, fitted, is_cheap, searched_side
 from quizglass_server.roles.reader import RapidOcrReader, window
 
@@ -108,3 +111,27 @@ def test_the_file_says_its_threshold_and_where_it_comes_from(gate: WordGate) -> 
 def test_small_pictures_are_searched_small() -> None:
     assert searched_side(np.zeros((448, 512, 3), np.uint8)) == SMALL_SIDE
     assert searched_side(np.zeros((448, 513, 3), np.uint8)) == LARGE_SIDE
+
+
+async def test_a_reader_whose_models_cannot_be_loaded_says_so_when_it_is_asked(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "rapidocr", None)
+    monkeypatch.setattr("quizglass_server.roles.reader.find_spec", lambda _: object())
+    pool = EnginePool(1)
+    reader = RapidOcrReader(pool)
+    try:
+        with pytest.raises(EngineFailed, match="rapidocr cannot be imported"):
+            await reader.loaded()
+        with pytest.raises(EngineFailed, match="rapidocr cannot be imported"):
+            await reader.read(Picture(b"", np.zeros((64, 64, 3), np.uint8)))
+        assert await reader.find(Picture(b"", np.zeros((400, 400, 3), np.uint8))) is None
+    finally:
+        pool.close()
+    assert "no words are read in pictures" in caplog.text
+
+
+def test_a_reader_without_its_package_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quizglass_server.roles.reader.find_spec", lambda _: None)
+    with pytest.raises(EngineFailed, match="rapidocr is not installed"):
+        RapidOcrReader(EnginePool(1))
