@@ -3,7 +3,7 @@
 # there; else names all that is missing, and how to get it, and exits with 1.
 #
 #     clients/needs.sh [web] [typescript] [java]             for people; all three where none is named
-#     clients/needs.sh packages [web] [typescript] [java]    Debian's packages of what is missing, on one line; exits with 0
+#     clients/needs.sh packages [web] [typescript] [java]    Debian's packages that are missing, on one line; exits with 0
 set -euo pipefail
 cd "$(dirname "$0")"
 chromiums=(/usr/bin/chromium /usr/bin/chromium-browser /usr/bin/google-chrome) # where tests/browser/server.mjs looks

@@ -1,9 +1,9 @@
 """`make voice`: three questions about photographs, spoken, heard, answered and spoken again, all on this machine.
 
 Fetches the demo's bundle and photographs, a Whisper and a Piper voice (once), and starts a server that starts both.
-Piper's voice is the wearer's, too: nobody has to speak. Prints what was heard, the answers and the times, and leaves
-the sound of both sides as WAV files. Ends with status 1 if something failed or an answer is not right, and with 130 if
-it is stopped before.
+Piper's voice is the wearer's, too: no microphone is needed. Prints what was heard, the answers and the times, and
+leaves the sound of both sides as WAV files. Ends with status 1 if something failed or an answer is not right, and with
+130 if it is stopped before.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 root=$(cd ../.. && pwd)
 libs=${JAVA_LIBS:-/usr/share/java}
-# Debian's libgrpc-java asks for none of what it needs.
+# Debian's libgrpc-java declares none of its dependencies.
 packages=(default-jdk-headless protobuf-compiler protobuf-compiler-grpc-java-plugin libgrpc-java libprotobuf-java
     libgoogle-common-protos-java libnetty-java libguava-java libgoogle-gson-java libperfmark-java
     libgeronimo-annotation-1.3-spec-java)

@@ -54,7 +54,7 @@ class AsyncClient:
     """A connection to a quizglass server, for one event loop.
 
     Every call that fails raises a `ClientError`. Reading calls are retried while the server cannot be reached, as
-    `quizglass/v1/service_config.json` says; a question is asked again only if no work on it has begun: nobody
+    `quizglass/v1/service_config.json` says; a question is asked again only if no work on it has begun: no one
     answered, or the server was stopping. Cancelling the task cancels the call; pictures are read and resized on
     worker threads.
 

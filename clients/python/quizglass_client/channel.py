@@ -47,7 +47,7 @@ def open_async_channel(
         shared: whether channels to the same server may share a connection.
 
     Raises:
-        RuntimeError: none runs. gRPC would bind the channel to one that nobody runs, and every call would hang.
+        RuntimeError: none runs. gRPC would bind the channel to one that does not run, and every call would hang.
     """
     asyncio.get_running_loop()
     own = [] if shared else [("grpc.use_local_subchannel_pool", 1)]

@@ -13,8 +13,8 @@
     ├── SessionLost             a session could not be resumed, and a question was half answered
     └── ServerError             the server failed; `.metadata["incident"]` finds it in its log
 
-Errors are told apart by status and google.rpc.ErrorInfo, never by their text; only whether a failed call was begun, or
-its channel was closed, is read from gRPC's own words, and words that are not known count as begun.
+Errors are distinguished by status and google.rpc.ErrorInfo, never by their text; only whether a failed call was begun,
+or its channel was closed, is read from gRPC's own words, and words that are not known count as begun.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ class Overloaded(ClientError):
     """The server has no room now, or never has for this."""
 
     retry_after: float | None = None
-    """Seconds after which there may be room; None when the server did not say, as of what is too much at any time."""
+    """Seconds after which there may be room; None when the server did not say, as for a request that is too large at
+    any time."""
 
 
 class DeadlineExceeded(ClientError):
@@ -168,7 +169,7 @@ def translated() -> Iterator[None]:
             raise
         raise closed("client") from error
     except asyncio.CancelledError as error:
-        # So gRPC ends asynchronous calls whose channel is closed: nobody has cancelled the task that waits for them.
+        # So gRPC ends asynchronous calls whose channel is closed: the waiting task was not cancelled.
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
@@ -176,7 +177,7 @@ def translated() -> Iterator[None]:
 
 
 def closed(what: str) -> Cancelled:
-    """The error of what was closed here: a client, or a session."""
+    """The error for something that was closed here: a client, or a session."""
     return Cancelled(f"the {what} was closed", status=grpc.StatusCode.CANCELLED.name, reason="CLOSED")
 
 
@@ -204,7 +205,7 @@ def _was_dropped(error: grpc.RpcError) -> bool:
 
 
 def _was_refused(error: grpc.RpcError, reason: str) -> bool:
-    """Whether nobody took the call: the server was stopping, or no connection carried it."""
+    """Whether the call was not taken: the server was stopping, or no connection carried it."""
     untaken = not reason and (error.details() or "").startswith(_UNTAKEN)
     return error.code() is grpc.StatusCode.UNAVAILABLE and (untaken or reason == _STOPPING)
 

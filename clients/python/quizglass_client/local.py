@@ -73,7 +73,7 @@ class LocalServer:
             self.target = self._ready_address(process)
         except BaseException:
             if self._process is not None:
-                self._stop(self._process)  # not entered, so nobody else will
+                self._stop(self._process)  # not entered, so no one else will
             raise
         finally:
             if not isinstance(errors, int):

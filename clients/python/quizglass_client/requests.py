@@ -60,7 +60,7 @@ def ask(
 
 
 def _microseconds(budget: float) -> int:
-    # On the wire 0 means "no wish", so it cannot be what somebody wishes.
+    # On the wire 0 means "no wish", so it cannot be a wish.
     if not 0 < budget <= _LONGEST_BUDGET_S:
         raise InvalidRequest.of("budget", f"{budget} is not above 0 and at most {_LONGEST_BUDGET_S:.0f} seconds")
     return max(1, round(budget * 1e6))

@@ -54,7 +54,7 @@ class Client:
     """A connection to a quizglass server; safe to share between threads.
 
     Every call that fails raises a `ClientError`. Reading calls are retried while the server cannot be reached, as
-    `quizglass/v1/service_config.json` says; a question is asked again only if no work on it has begun: nobody
+    `quizglass/v1/service_config.json` says; a question is asked again only if no work on it has begun: no one
     answered, or the server was stopping.
 
     Args:

@@ -49,7 +49,7 @@ class AskOptions(TypedDict, total=False):
     recall: bool
     """Whether "When did I last see this?" may be answered from that memory."""
     explain: bool
-    """Whether every step is told of (`StepEnded`), with what it was given and what it brought."""
+    """Whether every step is reported (`StepEnded`), with its inputs and results."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ import { authorization, checkTarget, isLocal } from "./target.js";
 
 const CONVERSE = `/${SessionService.typeName}/${SessionService.method.converse.name}`;
 const OPTIONS = {
-  // A broken link's connection may wait for a network that nobody answers from: each link has its own.
+  // A broken link's connection may wait for a network without an answer: each link has its own.
   "grpc.use_local_subchannel_pool": 1,
   "grpc.enable_retries": 0,
   // As the other clients: room for servers of later versions.
@@ -124,13 +124,13 @@ class GrpcLink implements Link {
       (bytes: Buffer) => fromBinary(ServerMessageSchema, bytes),
       metadata,
     );
-    this.#call.on("error", () => {}); // whoever reads is told
+    this.#call.on("error", () => {}); // readers get the error
     this.messages = received(this.#call);
   }
 
   async send(messages: readonly ClientMessage[]): Promise<void> {
     for (const message of messages) {
-      // A message to a link that has ended waits: whoever reads is told why it did.
+      // A message to a link that has ended waits: readers get the reason.
       await new Promise<void>((resolve) => this.#call.write(message, (error?: Error | null) => void (error || resolve())));
     }
   }

@@ -347,7 +347,7 @@ export class Keeper {
       const told = `no link for ${this.#patienceMs / 1000} s: ${reason}`;
       this.#fail(new ServerUnavailable(told, Status.UNAVAILABLE));
     } else if (pause || least) {
-      const share = 0.5 + Math.random() / 2; // many clients lose the same server, and are told the same
+      const share = 0.5 + Math.random() / 2; // many clients lose the same server, and get the same hint
       await this.#hint(Math.max(pause * share, least * (0.5 + share)));
     }
   }

@@ -16,7 +16,7 @@ export interface Link {
    */
   send(messages: readonly ClientMessage[]): Promise<void>;
 
-  /** End it, whatever state it is in; waits for nobody. */
+  /** End it, whatever state it is in; does not block. */
   close(): void;
 }
 
@@ -28,7 +28,7 @@ export interface Transport {
   /**
    * Connect, and say the first message. `Link.messages` tells whether the server takes it.
    * @param ms time in which the server has to answer
-   * @throws ClientError nobody answers there, or not in time
+   * @throws ClientError no server answers there, or not in time
    */
   open(first: Open, ms: number): Promise<Link>;
 }

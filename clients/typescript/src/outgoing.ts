@@ -56,7 +56,7 @@ export class Outgoing {
   #window = new Window();
   readonly #changed = new Change();
 
-  /** Send a message, and again over a new link as long as nobody knows that it has arrived. */
+  /** Send a message, and again over a new link until it is acknowledged. */
   say(said: ClientSaid): void {
     const message = create(ClientMessageSchema, { message: said });
     const kept = message.message;

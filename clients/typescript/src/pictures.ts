@@ -59,7 +59,7 @@ export class Thumbnails {
     }
   }
 
-  /** Nobody asks about it any more. */
+  /** It is not needed any more. */
   drop(sha256: Uint8Array): void {
     this.#behind.delete(hex(sha256));
   }

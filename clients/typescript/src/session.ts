@@ -36,7 +36,7 @@ const OVERLAPS = {
 const HEATS = { normal: DeviceState_Heat.NORMAL, warm: DeviceState_Heat.WARM, hot: DeviceState_Heat.HOT } as const;
 const LINKS = { good: DeviceState_Link.GOOD, fair: DeviceState_Link.FAIR, poor: DeviceState_Link.POOR } as const;
 
-/** What is told of the session, and not of one of its turns. */
+/** Events of the session, and not of one of its turns. */
 export type News =
   /** The link broke; another one is being made. */
   | { case: "lost"; reason: string }
@@ -90,13 +90,13 @@ export interface AskOptions {
   memory?: { remember?: boolean; recall?: boolean };
   /** A name of the dialogue, of the caller's choice, by which the memory finds it. */
   sessionId?: string;
-  /** Whether every step is told of. */
+  /** Whether every step is reported. */
   explain?: boolean;
 }
 
 /**
  * A wearable's session. It lasts while links come and go: a broken link is made anew and goes on where it was, in the middle
- * of an answer or of a picture. What could not be saved is told by `news`, and fails the questions that it concerns.
+ * of an answer or of a picture. What could not be saved is reported by `news`, and fails the questions that it concerns.
  */
 export class Session implements Kept {
   /** For `Keeper` only. */
@@ -109,7 +109,7 @@ export class Session implements Kept {
   readonly #thumbnails = new Thumbnails();
   #device: MessageInitShape<typeof DeviceStateSchema> = {};
   #count = 0;
-  /** How often it was told to forget. */
+  /** How often `forget` was called. */
   #forgotten = 0;
 
   private constructor(transport: Transport, options: SessionOptions) {
@@ -141,7 +141,7 @@ export class Session implements Kept {
    * other messages, and is looked at by the server meanwhile.
    * @param picture JPEG, PNG or WebP; made no larger than `frameSide` where there is something that can (`pictures`)
    * @throws InvalidRequest `thumbnail` cannot be
-   * @throws Cancelled it was told to forget while the picture was made ready, which is not sent; reason FORGOTTEN
+   * @throws Cancelled `forget` was called while the picture was made ready, which is not sent; reason FORGOTTEN
    */
   async show(picture: Uint8Array, options: ShowOptions = {}): Promise<Uint8Array> {
     this.#check();
@@ -198,7 +198,7 @@ export class Session implements Kept {
   }
 
   /**
-   * Ask a question; what is told of it comes by the turn. What was said and heard in the session is known.
+   * Ask a question; its events come by the turn. What was said and heard in the session is known.
    * @throws ClientError the session was given up, or the question cannot be sent
    */
   ask(question: string, options: AskOptions = {}): Turn {
@@ -222,7 +222,7 @@ export class Session implements Kept {
     return this.ask(question, options).answer();
   }
 
-  /** What is told of the session and not of its turns: links lost and restored, pictures, failures. Ends with the session. */
+  /** Events of the session and not of its turns: links lost and restored, pictures, failures. Ends with the session. */
   async *news(): AsyncGenerator<News, void, void> {
     for (;;) {
       const news = this.#news.shift();
@@ -328,7 +328,7 @@ export class Session implements Kept {
     this.#changed.tell();
   }
 
-  /** Send a picture, unless it was told to forget since it had done so that often. */
+  /** Send a picture, unless `forget` was called since. */
   async #send(sharper: Sharper, forgotten: number): Promise<Uint8Array> {
     const sha256 = new Uint8Array(await crypto.subtle.digest("SHA-256", sharper.data as BufferSource));
     this.#check();

@@ -7,7 +7,7 @@ import { Change } from "./waiting.js";
 
 /** What the server says, by what it is about. */
 export type ServerSaid = Exclude<ServerMessage["message"], { case: undefined }>;
-/** What is told of a turn: `case` says what, `value` is the message. */
+/** An event of a turn: `case` names it, `value` is the message. */
 export type TurnSaid = Extract<ServerSaid, { case: "turn" | "interrupted" | "needFrame" | "progress" }>;
 
 /** A turn that is over. */
@@ -26,7 +26,7 @@ export interface TurnOwner {
   played(turn: Turn, segment: number, codePoint: number): void;
 }
 
-/** One question of a session. Iterated, it gives what is told of it as that comes, until the turn is over. */
+/** One question of a session. Iterated, it gives its events as they come, until the turn is over. */
 export class Turn implements AsyncIterable<TurnSaid> {
   #waiting: TurnSaid[] = [];
   #events: AskResponse[] = [];
@@ -68,7 +68,7 @@ export class Turn implements AsyncIterable<TurnSaid> {
   }
 
   /**
-   * The whole turn, when it is over; what was told of it still comes by iterating.
+   * The whole turn, when it is over; its events still come by iterating.
    * @throws Cancelled it was interrupted
    * @throws SessionLost the session could not be resumed while it was half told
    * @throws ClientError it has failed
@@ -94,7 +94,7 @@ export class Turn implements AsyncIterable<TurnSaid> {
     this.owner.played(this, segment, codePoint);
   }
 
-  /** For the session only: something is told of it. */
+  /** For the session only: an event of it came. */
   take(said: TurnSaid): void {
     if (said.case === "turn" && said.value.event) this.#events.push(said.value.event);
     if (said.case === "interrupted") this.#interrupted = said.value;
@@ -108,7 +108,7 @@ export class Turn implements AsyncIterable<TurnSaid> {
     if (notice.turnOver) this.fail(errorOfNotice(notice));
   }
 
-  /** For the session only: it has failed. What was told before still comes. */
+  /** For the session only: it has failed. Earlier events still come. */
   fail(error: ClientError): void {
     if (this.#over) return;
     this.#error = error;

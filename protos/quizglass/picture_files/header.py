@@ -95,7 +95,7 @@ def reduction(width: int, height: int, side: int = 0) -> int:
     Args:
         width: of the picture, in pixels.
         height: likewise.
-        side: what its longer side is going to be made by somebody who resamples with care, which wants twice as many
+        side: the longer side that a careful resampler will make of it, which wants twice as many
             pixels. 0: as many as models use, `KEPT_PIXELS`.
     """
     if side:

@@ -43,7 +43,7 @@ _TURNS = {
 """What makes a picture upright, by EXIF orientation."""
 Made = TypeVar("Made")
 _MEMORY_ERROR = "out of memory"
-"""Part of what Pillow says of an allocation that failed in a decoder."""
+"""Part of Pillow's message for an allocation that failed in a decoder."""
 # Opened by their own classes, since `Image.open` has a bound on pixels that is one for the whole program; who calls
 # this has judged the header already.
 _FILES: dict[str, Callable[[io.BytesIO], ImageFile.ImageFile]] = {

@@ -91,7 +91,7 @@ def _session(arguments: argparse.Namespace) -> AsyncSession:
 
 
 async def _chat(arguments: argparse.Namespace) -> int:
-    """Returns the exit status: nobody sees what failed of an input that is no terminal."""
+    """Returns the exit status: without a terminal, it alone shows a failure."""
     terminal = sys.stdin is not None and sys.stdin.isatty()
     lines = _lines(sys.stdin)
     async with _session(arguments) as session:

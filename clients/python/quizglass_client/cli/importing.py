@@ -1,4 +1,4 @@
-"""`quizglass knowledge import`: whatever holds entries, with progress, resuming and a report of what was refused."""
+"""`quizglass knowledge import`: whatever holds entries, with progress, resuming and a report of refused entries."""
 
 from __future__ import annotations
 

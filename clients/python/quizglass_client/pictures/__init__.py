@@ -115,7 +115,7 @@ def is_ready(encoded: bytes, side: int) -> bool:
 
 @contextmanager
 def _refusing(field: str, path: Path | None) -> Iterator[None]:
-    """Tells of what cannot be decoded by its field, and its file where it has one."""
+    """Reports a picture that cannot be decoded by its field, and its file where it has one."""
     name = "the picture" if path is None else str(path)
     try:
         yield

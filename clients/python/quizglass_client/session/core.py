@@ -149,7 +149,7 @@ class SessionCore:
         overlap: str,
         **options: Unpack[AskOptions],
     ) -> TurnFeed:
-        """Ask a question; what is told of it comes by the feed."""
+        """Ask a question; its events come by the feed."""
         self._check()
         value = await self._request(question, picture, frame, overlap, **options)
         feed = self._new_feed()
@@ -190,7 +190,7 @@ class SessionCore:
         return self._wants_sound and self.limits is not None and self.limits.speaks
 
     async def say(self, spoken: Spoken, picture: PictureLike | None, **options: Unpack[AskOptions]) -> TurnFeed:
-        """Ask a spoken question, whose sound may still be recorded; what is told of it comes by the feed."""
+        """Ask a spoken question, whose sound may still be recorded; its events come by the feed."""
         source = await self._source(spoken)
         request = await self._request("", picture, spoken.frame, spoken.overlap, **options)
         feed, upload = self._begin(spoken, source, request)
@@ -299,12 +299,12 @@ class SessionCore:
         self._outgoing.say(Forget())
 
     def played(self, feed: TurnFeed, segment: int, code_point: int) -> None:
-        """So much of an answer was said aloud; it can be said when the session is over, which nobody is told then."""
+        """So much of an answer was said aloud; after the session's end it has no effect."""
         if self.failure is None:
             self._outgoing.say(Playback(feed.ask_id, segment, code_point))
 
     async def next_news(self) -> News | None:
-        """What is told of the session next; None when it is closed."""
+        """The next event of the session; None when it is closed."""
         while not self._news:
             if self.failure is not None:
                 return None

@@ -40,7 +40,7 @@ class ShownFrames:
         Args:
             picture: what is shown.
             pinned: whether it stays until it is dropped.
-            thumbnail: longer side, in pixels, of what is sent at first; 0: the picture itself is.
+            thumbnail: longer side, in pixels, of the picture that is sent at first; 0: the picture itself is.
             side: the longest side that a picture is sent with; 0: any.
 
         Raises:

@@ -24,7 +24,7 @@ _NOT_SENT = "Internal error from Core"
 class SessionConnection:
     """A channel of its own, and the call over it.
 
-    A broken link's channel is never used again: it may wait for a connection that nobody answers.
+    A broken link's channel is never used again: it may wait for a connection without an answer.
     """
 
     def __init__(self, target: str, keepalive: float | None, access: Access = OPEN) -> None:
@@ -39,7 +39,7 @@ class SessionConnection:
         """Connect and say the first message.
 
         Raises:
-            ServerUnavailable: nobody answers there.
+            ServerUnavailable: no server answers there.
         """
         await self._connected()
         calls = CallsWithMetadata(self.channel, self._access.metadata)
@@ -66,7 +66,7 @@ class SessionConnection:
             self._end.set_result(error)
 
     async def write(self, said: ClientSaid) -> None:
-        """Send a message. One to a link that has ended is lost: whoever reads is told why it has."""
+        """Send a message. One to a link that has ended is lost: readers get the reason."""
         with suppress(asyncio.InvalidStateError, grpc.aio.AioRpcError):
             await self._call.write(client_message(said))
 

@@ -1,6 +1,6 @@
 """When a link is taken for dead: it is asked when it is silent, and at once when the network may have changed.
 
-Knows no gRPC, and nothing of what is said over the link but that something was.
+Knows no gRPC, and of the link's messages only that one came.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class LinkLiveness:
         self.heard_at = 0.0
         """Time of `time.monotonic` at which something last came from the server."""
         self.hinted = False
-        """Whether the network may have changed, and nobody has looked yet."""
+        """Whether the network may have changed, and the link was not checked yet."""
         self._stirred = asyncio.Event()
         self._stirred_at = 0.0
 

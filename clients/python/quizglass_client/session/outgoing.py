@@ -73,7 +73,7 @@ class OutgoingMessages:
         self._changed = asyncio.Event()
 
     def say(self, said: ClientSaid) -> None:
-        """Send a message, and again over a new link as long as nobody knows that it has arrived."""
+        """Send a message, and again over a new link until it is acknowledged."""
         match said:
             case SessionAsk(id=name):
                 self._asks[name] = said
@@ -211,7 +211,7 @@ class OutgoingMessages:
             await self._changed.wait()
 
     def _sound(self) -> SpeechAudio | SpeechEnd | None:
-        """The next piece of what is spoken, before any of a frame: the wearer waits for its end."""
+        """The next piece of speech, before any of a frame: the wearer waits for its end."""
         found = (said for upload in self._speeches.values() if (said := upload.next()) is not None)
         return next(found, None)
 

@@ -139,7 +139,7 @@ class ReconnectingLink:
     async def _keep(self) -> None:
         try:
             await self._keep_linked()
-        except Exception as error:  # nobody is to wait for a session that is not kept any more
+        except Exception as error:  # no one is to wait for a session that is not kept any more
             self._user.fail(ServerError(f"the session failed: {error!r}", status="UNKNOWN", reason="UNEXPECTED"))
             raise
 
@@ -248,7 +248,7 @@ class ReconnectingLink:
         if patience is not None and lost is not None and time.monotonic() - lost + max(pause, told) > patience:
             self._user.fail(ServerUnavailable(f"no link for {patience:g} s: {reason}", status="UNAVAILABLE"))
         elif pause or told:
-            share = random.uniform(0.5, 1.0)  # many clients lose the same server, and are told the same
+            share = random.uniform(0.5, 1.0)  # many clients lose the same server, and get the same hint
             await self.liveness.wait(max(pause * share, told * (0.5 + share)))
             self.liveness.hinted = False
 

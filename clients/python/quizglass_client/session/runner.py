@@ -41,7 +41,7 @@ class Runner:
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Wait for work; an interruption of the waiting cancels it.
 
-        Once the runner is closed, what need not wait is still done: what was told before can be read.
+        Once the runner is closed, what need not wait is still done: earlier events can be read.
 
         Raises:
             Cancelled: the runner was closed.

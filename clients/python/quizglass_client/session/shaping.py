@@ -30,7 +30,7 @@ class ShapingProxy:
     Args:
         host: of the server.
         port: of the server.
-        seed: of what is lost.
+        seed: of the losses.
     """
 
     def __init__(self, host: str, port: int, seed: int = 0) -> None:

@@ -27,7 +27,7 @@ class Session:
     """A wearable's session with a quizglass server; safe to share between threads.
 
     It outlasts its links: when one breaks, another is made and goes on where that was, in the middle of an answer or of
-    a picture. What could not be saved is told by `news`, and the questions that it concerns fail.
+    a picture. What could not be saved is reported by `news`, and the questions that it concerns fail.
 
     Args:
         target: "host:port", "[host]:port" or "unix:path".
@@ -123,14 +123,14 @@ class Session:
 
         Raises:
             ClientError: the session was given up or is not open, or `thumbnail` cannot be.
-            Cancelled: it was told to forget while the picture was made ready, which is not sent; reason FORGOTTEN.
+            Cancelled: `forget` was called while the picture was made ready, which is not sent; reason FORGOTTEN.
         """
         return self._runner.run(self._core.show(picture, pinned, thumbnail))
 
     def device(
         self, battery: int | None = None, *, charging: bool | None = None, heat: str = "", link: str = ""
     ) -> None:
-        """Tell how the device is; what is left out stays as it was told before. `news` has what the server makes of it.
+        """Tell how the device is; what is left out stays as it was. `news` has what the server makes of it.
 
         Args:
             battery: its charge in percent.
@@ -196,7 +196,7 @@ class Session:
     ) -> Answer:
         """Ask a question and wait for the whole answer; arguments and errors as those of `ask` and the turn's.
 
-        The turn ends where nobody waits for it any more.
+        The turn is cancelled when its waiter leaves.
         """
         turn = self.ask(question, picture, frame=frame, overlap=overlap, **options)
         try:
@@ -233,7 +233,7 @@ class Session:
             channels: of the pieces.
             ends_by_silence: whether the server ends the question, when something was said and there is silence: for a
                 microphone that stays open.
-            language: tag of what is spoken, such as "en"; empty: the server finds out.
+            language: tag of the spoken language, such as "en"; empty: the server finds out.
             options: as for `ask`.
 
         Raises:

@@ -25,11 +25,11 @@ from quizglass_client.types import Answer, Event
 TurnSaid = (
     TurnUpdate | Interrupted | NeedFrame | Progress | SpeechStatus | SpeechTranscript | AnswerAudio | AnswerSpoken
 )
-"""What is told of a turn."""
+"""An event of a turn."""
 
 
 class TurnFeed:
-    """What is told of one question.
+    """The events of one question.
 
     Args:
         ask_id: the question's name.
@@ -40,9 +40,9 @@ class TurnFeed:
         self.ask_id = ask_id
         self.aloud = aloud
         self.begun = False
-        """Whether anything was told of its turn."""
+        """Whether any event of its turn came."""
         self.over = False
-        """Whether nothing more is told of it."""
+        """Whether no more events follow."""
         self.answered = False
         """Whether its turn is over; its sound may still come."""
         self.sound = AnswerSound()
@@ -56,7 +56,7 @@ class TurnFeed:
         self._ended = asyncio.Event()
 
     def take(self, said: TurnSaid | Notice) -> None:
-        """Something is told of it."""
+        """An event of it came."""
         if isinstance(said, Notice):
             if said.turn_over:
                 self.fail(from_notice(said))
@@ -85,7 +85,7 @@ class TurnFeed:
         self._changed.set()
 
     def fail(self, error: ClientError) -> None:
-        """It has failed; what was told before still comes."""
+        """It has failed; earlier events still come."""
         if self.answered:
             self.stop_waiting_for_sound()
         elif not self.over:
@@ -93,7 +93,7 @@ class TurnFeed:
             self._end()
 
     async def next(self) -> TurnSaid | None:
-        """What is told next; None when it is over.
+        """Its next event; None when it is over.
 
         Raises:
             ClientError: it has failed.
@@ -132,7 +132,7 @@ class TurnFeed:
             self._end()
 
     async def answer(self) -> Answer:
-        """The whole turn, when it is over; what was told of it still comes by `next`.
+        """The whole turn, when it is over; its events still come by `next`.
 
         Raises:
             Cancelled: it was interrupted, or what was spoken was no question.

@@ -1,4 +1,4 @@
-"""How a session is kept, and what is told of it besides its turns. `quizglass.session` has what goes over its link."""
+"""How a session is kept, and its events besides its turns. `quizglass.session` has what goes over its link."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class LinkRestored:
 
 
 News = LinkLost | LinkRestored | FrameStatus | Notice | GoAway | PostureChange | Forgotten
-"""What is told of a session, and not of one of its turns."""
+"""Events of a session, and not of one of its turns."""
 
 
 def check_output(output: OutputProfile) -> None:

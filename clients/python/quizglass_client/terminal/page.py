@@ -9,7 +9,7 @@ from rich.console import Console
 
 
 def show_page(console: Console, address: str, *, later: str, stay: bool) -> None:
-    """Print the page's address, and wait for Ctrl+C where somebody sits there.
+    """Print the page's address, and wait for Ctrl+C at a terminal.
 
     Args:
         console: where it is printed.

@@ -63,7 +63,7 @@ def ask_by_voice(
         question: where it is not spoken.
         about: the picture.
         options: of the question.
-        tell: takes what is told of it.
+        tell: takes its events.
 
     Raises:
         UsageError: the server has no voice, and one is wanted.

@@ -51,7 +51,7 @@ def _text(text: str) -> str:
 
 
 def _apart(text: str) -> str:
-    """Text of somebody else, whose direction of writing ends where it does."""
+    """Foreign text, whose direction of writing ends where it does."""
     return f"<bdi>{_text(text)}</bdi>"
 
 

@@ -116,7 +116,7 @@ public abstract sealed class ClientException extends RuntimeException {
       super(Status.Code.CANCELLED, message, details);
     }
 
-    /** The thread that waits was interrupted; it is told so as well. */
+    /** The thread that waits was interrupted; its interrupt flag is set as well. */
     static Cancelled waiting() {
       Thread.currentThread().interrupt();
       return new Cancelled("the thread was interrupted while it waited", Details.reason("THREAD_INTERRUPTED"));

@@ -203,7 +203,7 @@ final class Keeper implements Link.Receiver {
     }
   }
 
-  /** End the session: the server is told, and ends the link. */
+  /** End the session: the server ends the link. */
   void close() {
     closing = true;
     if (linked) {
@@ -355,7 +355,7 @@ final class Keeper implements Link.Receiver {
       fail(new ClientException.ServerUnavailable(told, Details.NONE));
       return;
     }
-    // Many clients lose the same server, and are told the same.
+    // Many clients lose the same server, and get the same hint.
     double share = ThreadLocalRandom.current().nextDouble(0.5, 1.0);
     retrying = thread.after((long) Math.max(most * share, least * (0.5 + share)), this::connect);
     pause = Math.min(Math.max(2 * pause, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);

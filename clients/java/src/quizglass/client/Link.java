@@ -14,12 +14,12 @@ import quizglass.v1.SessionServiceGrpc;
 
 /**
  * One link of a session: a connection of its own, and the stream over it. A broken one is never used again, since it may wait
- * for a network that nobody answers from.
+ * for a network without an answer.
  */
 final class Link implements StreamObserver<ServerMessage> {
   private static final int MOST_RECEIVED_BYTES = 32 * 1024 * 1024;
 
-  /** Who is told, on the session's thread, what comes over a link. */
+  /** Receives, on the session's thread, what comes over a link. */
   interface Receiver {
     /** The server says something. */
     void received(Link link, ServerMessage message);
@@ -58,7 +58,7 @@ final class Link implements StreamObserver<ServerMessage> {
     up.onNext(message);
   }
 
-  /** End it, whatever state it is in; waits for nobody. */
+  /** End it, whatever state it is in; does not block. */
   void close() {
     channel.shutdownNow();
   }

@@ -8,7 +8,7 @@ import quizglass.v1.Notice;
 import quizglass.v1.Opened;
 import quizglass.v1.PostureChange;
 
-/** What is told of a session, and not of one of its turns. */
+/** Events of a session, and not of one of its turns. */
 public sealed interface News {
   /**
    * The link broke; another one is being made.

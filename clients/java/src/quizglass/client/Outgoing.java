@@ -61,7 +61,7 @@ final class Outgoing {
   private ClientMessage device;
   private Window window = new Window();
 
-  /** Send a message, and again over a new link as long as nobody knows that it has arrived. */
+  /** Send a message, and again over a new link until it is acknowledged. */
   void say(ClientMessage said) {
     switch (said.getMessageCase()) {
       case ASK -> asks.put(said.getAsk().getId(), said);

@@ -31,7 +31,7 @@ import quizglass.v1.SessionLimits;
  * A wearable's session with a quizglass server; safe to share between threads.
  *
  * <p>It lasts while links come and go: a broken link is made anew and goes on where it was, in the middle of an answer or of a
- * picture. What could not be saved is told to the listener, and fails the questions that it concerns.
+ * picture. What could not be saved is reported to the listener, and fails the questions that it concerns.
  *
  * <p>All that it raises is a {@link ClientException}. A thread that is interrupted while it waits gets {@link
  * ClientException.Cancelled}, and stays interrupted.
@@ -55,7 +55,7 @@ public final class Session implements AutoCloseable {
   private final CountDownLatch ended = new CountDownLatch(1);
   private volatile ClientException failure;
 
-  /** How the device is, as far as it was told. */
+  /** The last reported state of the device. */
   private DeviceState device = DeviceState.getDefaultInstance();
 
   private Session(String target, SessionOptions options, Consumer<News> listener) {
@@ -76,7 +76,7 @@ public final class Session implements AutoCloseable {
    *
    * @param target the server's "host:port"
    * @param options how it is kept
-   * @param listener is told what is told of the session and not of its turns, on the session's thread: it is to return soon,
+   * @param listener receives the events of the session and not of its turns, on the session's thread: it is to return soon,
    *     and not to wait there for anything of the session
    * @throws ClientException it cannot be opened; {@link ClientException.InvalidRequest} where the target is no address,
    *     or a token would go there in clear
@@ -125,7 +125,7 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * Tell how the device is; what is not set is as it was. What the session makes of it is told to the listener, as {@link
+   * Tell how the device is; what is not set is as it was. What the session makes of it is reported to the listener, as {@link
    * News.Posture}: pictures should then be made as small as its limits say, and answers are shorter.
    *
    * @throws ClientException.InvalidRequest the battery is not between 0 and 100 percent
@@ -143,7 +143,7 @@ public final class Session implements AutoCloseable {
         });
   }
 
-  /** Have the session forget pictures and dialogue, and end what runs. The listener is told the receipt, {@link News.Forgot}. */
+  /** Have the session forget pictures and dialogue, and end what runs. The listener receives the receipt, {@link News.Forgot}. */
   public void forget() {
     run(() -> outgoing.say(ClientMessage.newBuilder().setForget(Forget.getDefaultInstance()).build()));
   }
@@ -157,7 +157,7 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * Ask a question; what is told of it comes by the turn. What was said and heard in the session is known.
+   * Ask a question; its events come by the turn. What was said and heard in the session is known.
    *
    * @param request the question, and whatever else the protocol has for one; pictures are named by {@code sha256}
    * @param overlap what becomes of it while another question runs: that one ends, it waits, or it fails

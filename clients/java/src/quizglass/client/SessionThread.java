@@ -11,7 +11,7 @@ final class SessionThread {
   private final ScheduledThreadPoolExecutor executor = new ScheduledThreadPoolExecutor(1, SessionThread::daemon);
   private final Consumer<Throwable> failed;
 
-  /** {@code failed} is told, on the thread, what its work has raised. */
+  /** {@code failed} receives, on the thread, what its work has raised. */
   SessionThread(Consumer<Throwable> failed) {
     this.failed = failed;
     executor.setRemoveOnCancelPolicy(true);

@@ -12,7 +12,7 @@ import quizglass.v1.Interrupted;
 import quizglass.v1.ServerMessage;
 
 /**
- * One question of a session. Iterated, it gives what is told of it as that comes, each once, until the turn is over. Safe to
+ * One question of a session. Iterated, it gives its events as they come, each once, until the turn is over. Safe to
  * use from any thread.
  */
 public final class Turn implements Iterable<TurnSaid> {
@@ -40,7 +40,7 @@ public final class Turn implements Iterable<TurnSaid> {
   }
 
   /**
-   * What is told of it and was not taken before. {@code hasNext} waits, and raises {@link ClientException} when the turn, or
+   * Its events that were not taken before. {@code hasNext} waits, and raises {@link ClientException} when the turn, or
    * the session, has failed.
    */
   @Override
@@ -66,7 +66,7 @@ public final class Turn implements Iterable<TurnSaid> {
   }
 
   /**
-   * The whole turn; waits until it is over. What was told of it still comes by iterating.
+   * The whole turn; waits until it is over. Its events still come by iterating.
    *
    * @throws ClientException.Cancelled it was interrupted
    * @throws ClientException.SessionLost the session could not be resumed while it was half told
@@ -117,7 +117,7 @@ public final class Turn implements Iterable<TurnSaid> {
     notifyAll();
   }
 
-  /** It has failed. What was told before still comes. */
+  /** It has failed. Earlier events still come. */
   synchronized void fail(ClientException failure) {
     if (over) return;
     error = failure;

@@ -5,7 +5,7 @@ import quizglass.v1.NeedFrame;
 import quizglass.v1.Progress;
 import quizglass.v1.TurnUpdate;
 
-/** What is told of a turn while it runs: a message of the server, as the protocol has it. */
+/** An event of a turn while it runs: a message of the server, as the protocol has it. */
 public sealed interface TurnSaid {
   /** Something happened: an event, and the pieces of the answer that it brought. */
   record Updated(TurnUpdate update) implements TurnSaid {}

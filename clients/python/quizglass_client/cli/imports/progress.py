@@ -18,7 +18,7 @@ from quizglass_client.types import AddReport
 _LONGEST = 2_000  # characters of a message, which may repeat what the file says
 MOST_NAMED = 10_000
 """Refusals of one import that are kept; what comes after these is counted."""
-_MOST_IDS = 1_000_000  # that are told apart, in some 60 MB
+_MOST_IDS = 1_000_000  # distinct ids that are remembered, in some 60 MB
 _PICTURE = re.compile(r"pictures\[(\d{1,5})\]")
 _UNNAMED = BadLine(0, "")
 """Stands for each bad line after the first that are kept."""

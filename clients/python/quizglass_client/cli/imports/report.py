@@ -54,7 +54,8 @@ class ImportReport:
     notes: list[Note] = field(default_factory=list)
     counts: Counter[Outcome] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
-    """How many of what are left out by rule, such as the redirects of a wiki. They are expected not to be imported."""
+    """How many entries of each kind are left out by rule, such as the redirects of a wiki. They are expected not to
+    be imported."""
     unread: list[str] = field(default_factory=list)
     """Folders that could not be read: what they hold is not known."""
 

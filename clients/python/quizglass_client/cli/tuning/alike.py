@@ -14,7 +14,7 @@ from quizglass_client.types import Entry
 MOST = 1000
 """Entries compared; each takes a search."""
 LEAD = 0.01
-"""By how much cosine an entry must go before the next one, looked up by its own picture taken anew."""
+"""Least cosine margin of an entry over the next one, when looked up by a new picture of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Where to draw the line between scores of what is right and of what is not."""
+"""Where to draw the line between the scores of right and of wrong results."""
 
 from __future__ import annotations
 

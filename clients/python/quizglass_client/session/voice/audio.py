@@ -54,7 +54,7 @@ class Recording:
         return piece
 
     async def let_go(self) -> None:
-        """Let go of what gives pieces."""
+        """Release the source of pieces."""
         close = getattr(self.pieces, "aclose", None)
         if close is not None:
             with suppress(RuntimeError):  # it is being read

@@ -12,7 +12,7 @@ from quizglass_client.errors import InvalidRequest
 
 _PIECE_S = 0.04
 _MOST_PIECES = 250
-"""Ten seconds of sound that nobody fetches; what is older goes."""
+"""Ten seconds of unread sound; older sound is dropped."""
 
 
 def _sounddevice() -> Any:
@@ -25,7 +25,7 @@ def _sounddevice() -> Any:
 
 
 class Microphone:
-    """Pieces of what is said, from entering it until it is left; `rate_hz` samples a second, one channel.
+    """Pieces of the recording, from entering it until it is left; `rate_hz` samples a second, one channel.
 
     Args:
         rate_hz: samples a second.

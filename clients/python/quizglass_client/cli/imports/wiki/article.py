@@ -60,7 +60,7 @@ class Article:
     cuts: list[tuple[str, str]] = field(default_factory=list)
     """What is missing: a place in the article or none, and why."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """How many of what are no part of the text by rule."""
+    """How many parts of each kind are left out by rule."""
 
 
 class ArticleReader:

@@ -628,7 +628,7 @@ export type StepEnded = Message<"quizglass.v1.StepEnded"> & {
   outputs: StepDetail[];
 
   /**
-   * Why it was left out or cut off, as in `SkippedStep.reason`, or "CANCELLED": nobody waited for it any more. Empty: it
+   * Why it was left out or cut off, as in `SkippedStep.reason`, or "CANCELLED": its result was no longer needed. Empty: it
    * was finished.
    *
    * @generated from field: string reason = 8;
@@ -834,7 +834,7 @@ export type Verdict = Message<"quizglass.v1.Verdict"> & {
   /**
    * How the answer came about. `calculated`: what the server worked out for it, e.g. "1991-1952 = 39". `disputed`: what other
    * sources state in its place, with the evidence, e.g. "99 crowns [3, 5]; 98 crowns [6]". `unseen`: that only
-   * somebody who sees the picture could answer, and no generator does. Where the policy says so, of core-mmrag: `memory` and
+   * a viewer of the picture could answer, and no generator does. Where the policy says so, of core-mmrag: `memory` and
    * `external`, what the model remembered and what the entry said; `believed`, which of them the answer is (memory, external,
    * both, neither); `why`. Of qa-dragon: `why`, the reason that it wrote, also where it refused.
    *

@@ -100,7 +100,7 @@ export type Entry = Message<"quizglass.v1.Entry"> & {
   textFormat: TextFormat;
 
   /**
-   * Time of what it tells, seconds since 1970-01-01 UTC. 0 (default): not said.
+   * Time of its subject, seconds since 1970-01-01 UTC. 0 (default): not said.
    *
    * @generated from field: int64 time = 12;
    */
@@ -627,7 +627,7 @@ export enum TextFormat {
   MARKDOWN = 2,
 
   /**
-   * HTML; scripts, styles and navigation are left out of what is searched.
+   * HTML; scripts, styles and navigation are not searched.
    *
    * @generated from enum value: TEXT_FORMAT_HTML = 3;
    */

@@ -338,7 +338,7 @@ export const CompactMemoryRequestSchema: GenMessage<CompactMemoryRequest> = /*@_
   messageDesc(file_quizglass_v1_memory, 8);
 
 /**
- * The files hold nothing of what was forgotten before.
+ * The files hold nothing that was forgotten before.
  *
  * @generated from message quizglass.v1.CompactMemoryResponse
  */

@@ -338,7 +338,7 @@ export type ServerMessage = Message<"quizglass.v1.ServerMessage"> & {
     case: "goAway";
   } | {
     /**
-     * Somebody is there.
+     * The sender is alive.
      *
      * @generated from field: quizglass.v1.Pong pong = 11;
      */
@@ -868,7 +868,7 @@ export type FrameBegin = Message<"quizglass.v1.FrameBegin"> & {
   size: bigint;
 
   /**
-   * "image/jpeg", "image/png" or "image/webp". Empty (default): not said. What the bytes are is told by themselves.
+   * "image/jpeg", "image/png" or "image/webp". Empty (default): not said. The bytes themselves say what they are.
    *
    * @generated from field: string mime = 3;
    */
@@ -1242,7 +1242,7 @@ export const FrameNeedSchema: GenMessage<FrameNeed> = /*@__PURE__*/
 export type SessionAsk = Message<"quizglass.v1.SessionAsk"> & {
   /**
    * Name of the question, of the client's choice: 1 to 64 characters, new for every question of the session. The same
-   * question under the same name changes nothing, so that it can be sent again when nobody knows whether it arrived;
+   * question under the same name changes nothing, so that it can be sent again when it is unknown whether it arrived;
    * another one under a used name is refused. A question that was refused has used its name.
    *
    * @generated from field: string id = 1;
@@ -1496,7 +1496,7 @@ export const DeviceState_LinkSchema: GenEnum<DeviceState_Link> = /*@__PURE__*/
   enumDesc(file_quizglass_v1_session, 19, 1);
 
 /**
- * How much the session asks of the device, because of what `device_state` told. Comes once for each change; a session begins
+ * How much the session asks of the device, because of `device_state`. Comes once for each change; a session begins
  * in NORMAL, of which nothing is said.
  *
  * @generated from message quizglass.v1.PostureChange
@@ -2063,7 +2063,7 @@ export enum Interrupted_Cause {
   CANCEL = 2,
 
   /**
-   * The server: nobody read the messages, and there was no more room to keep them.
+   * The server: the messages were not read, and there was no more room to keep them.
    *
    * @generated from enum value: CAUSE_UNREAD = 3;
    */
@@ -2211,7 +2211,7 @@ export const GoAwaySchema: GenMessage<GoAway> = /*@__PURE__*/
   messageDesc(file_quizglass_v1_session, 33);
 
 /**
- * Somebody is there.
+ * The sender is alive.
  *
  * @generated from message quizglass.v1.Pong
  */
@@ -2293,7 +2293,7 @@ export type SpeechStart = Message<"quizglass.v1.SpeechStart"> & {
   request?: AskRequest | undefined;
 
   /**
-   * BCP 47 tag of what is spoken, such as "en". Empty (default): the recogniser finds out.
+   * BCP 47 tag of the spoken language, such as "en". Empty (default): the recogniser finds out.
    *
    * @generated from field: string language = 8;
    */
