@@ -3,17 +3,22 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { once } from "node:events";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import { browser, server, silenceable } from "./server.mjs";
 
 const CAMERA = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
+const SOUND = join(mkdtempSync(join(tmpdir(), "quizglass-")), "spoken.wav");
 const MOST_BYTES = 300 * 1024;
 
 let served, chrome, page, trouble;
 
 before(async () => {
   served = await server();
-  chrome = await browser(...CAMERA);
+  writeFileSync(SOUND, tone(2));
+  chrome = await browser(...CAMERA, `--use-file-for-fake-audio-capture=${SOUND}`);
 });
 after(async () => {
   await chrome?.close();
@@ -37,6 +42,25 @@ async function opened(options, url = served.url) {
   await fresh.goto(url);
   await fresh.waitForSelector("#samples img");
   return fresh;
+}
+
+/** A WAV file that the microphone of the tests hears, over and over. */
+function tone(seconds) {
+  const samples = Int16Array.from({ length: seconds * 48_000 }, (_, at) => 12_000 * Math.sin((2 * Math.PI * 300 * at) / 48_000));
+  const head = Buffer.alloc(44);
+  head.write("RIFF", 0);
+  head.writeUInt32LE(36 + samples.byteLength, 4);
+  head.write("WAVEfmt ", 8);
+  head.writeUInt32LE(16, 16);
+  head.writeUInt16LE(1, 20);
+  head.writeUInt16LE(1, 22);
+  head.writeUInt32LE(48_000, 24);
+  head.writeUInt32LE(96_000, 28);
+  head.writeUInt16LE(2, 32);
+  head.writeUInt16LE(16, 34);
+  head.write("data", 36);
+  head.writeUInt32LE(samples.byteLength, 40);
+  return Buffer.concat([head, Buffer.from(samples.buffer)]);
 }
 
 async function ask(question) {
@@ -639,6 +663,79 @@ describe("the pictures to try", () => {
     await page.reload();
     await page.waitForFunction(() => document.querySelectorAll("#policy option").length > 1);
     assert.equal(await page.isVisible("#samples-box"), false);
+  });
+});
+
+describe("a question that is spoken", () => {
+  test("is heard, shown as it was understood, and answered about the picture", async () => {
+    await page.locator("#samples input").first().check({ force: true });
+    await page.click("#speak");
+    await page.waitForFunction(() => document.querySelector("#voice-note").textContent.startsWith("I hear you."));
+    assert.equal(await page.getAttribute("#speak", "aria-pressed"), "true");
+    await page.click("#speak");
+    await page.waitForFunction(() => document.querySelector("#answer").textContent.startsWith("45 crowns"));
+    assert.deepEqual([await page.inputValue("#question"), await page.innerText("#speak")], ["spoken, what is it?", "Speak"]);
+    const turn = await served.next();
+    assert.deepEqual([turn.turn, turn.width], ["spoken, what is it?", 448]);
+  });
+
+  test("can be spoken by keyboard alone, on a small screen", async () => {
+    await page.setViewportSize({ width: 360, height: 640 });
+    await page.focus("#question");
+    while ((await page.evaluate(() => document.activeElement?.id)) !== "speak") await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => document.querySelector("#voice-note").textContent.startsWith("I hear you."));
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360);
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => document.querySelector("#answer").textContent.startsWith("45 crowns"));
+    await served.next();
+  });
+
+  test("is given up by Escape, and the microphone is let go", async () => {
+    await page.click("#speak");
+    await page.waitForFunction(() => document.querySelector("#voice-note").textContent.startsWith("I hear you."));
+    await page.keyboard.press("Escape");
+    await page.waitForFunction(() => document.querySelector("#speak").textContent === "Speak");
+    await ask("typed instead");
+    assert.match(await answer(), /45 crowns/);
+    assert.equal((await served.next()).turn, "typed instead");
+  });
+
+  test("needs a permission, and says how to go on without", async () => {
+    await page.evaluate(() => (navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException("", "NotAllowedError"))));
+    await page.click("#speak");
+    await page.waitForFunction(() => /not permitted.*type your question/.test(document.querySelector("#voice-note").textContent));
+    await ask("typed instead");
+    assert.match(await answer(), /45 crowns/);
+    await served.next();
+  });
+});
+
+describe("an answer that is read aloud", () => {
+  test("is played segment by segment, and ends with Escape", async () => {
+    await page.evaluate(() => {
+      globalThis.seconds = 0;
+      const start = AudioBufferSourceNode.prototype.start;
+      AudioBufferSourceNode.prototype.start = function (...about) {
+        globalThis.seconds += this.buffer.duration;
+        return start.apply(this, about);
+      };
+    });
+    await page.check("#aloud");
+    await ask("what is it?");
+    assert.match(await answer(), /45 crowns/);
+    const seconds = await page.evaluate(() => globalThis.seconds);
+    assert.ok(Math.abs(seconds - 1.7) < 0.01, `${seconds} s of "forty-five crowns"`);
+    await page.keyboard.press("Escape");
+    await served.next();
+  });
+
+  test("is not wanted at first, and nothing is played", async () => {
+    assert.equal(await page.isChecked("#aloud"), false);
+    await page.evaluate(() => (AudioContext.prototype.createBufferSource = () => assert.fail()));
+    await ask("what is it?");
+    assert.match(await answer(), /45 crowns/);
+    await served.next();
   });
 });
 

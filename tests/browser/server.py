@@ -23,6 +23,7 @@ from quizglass_server.network.permissions import Permission
 from quizglass_server.network.tokens import TokenFile, made
 from quizglass_server.scheduling.budget import Budget
 from tests.support.rpc_fakes import EVENTS, FOUND, png
+from tests.support.sessions.speech import SpeechStage
 from tests.support.tls import certificate
 from tests.support.web import web_serving
 
@@ -93,8 +94,10 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         network = protected(Path(folder)) if "--protected" in sys.argv else {}
         async with web_serving(
-            Path(folder), web_origins="http://glasses.example", coaching="blur", **network
+            Path(folder), kind=SpeechStage, web_origins="http://glasses.example", coaching="blur", **network
         ) as served:
+            assert isinstance(served.stage, SpeechStage)
+            served.stage.hearing.texts = ["spoken, what is it?"]
             served.stage.assistant.script = answered
             served.stage.assistant.wordy, served.stage.assistant.things = [], [PART]
             served.stage.knowledge.pictures["velmora"] = [PICTURE]

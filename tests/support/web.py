@@ -37,9 +37,11 @@ class WebStage:
 
 
 @asynccontextmanager
-async def web_serving(folder: Path, assistant: Any = None, **settings: Any) -> AsyncIterator[WebStage]:
+async def web_serving(
+    folder: Path, assistant: Any = None, *, kind: type[Stage] = Stage, **settings: Any
+) -> AsyncIterator[WebStage]:
     """A server on the test's own event loop, with an assistant that is not scripted where one is given."""
-    made = Stage(folder, web_port=0, **settings)
+    made = kind(folder, web_port=0, **settings)
     if assistant is not None:
         made.use(assistant, None)
     async with serve_stage(made) as stage:

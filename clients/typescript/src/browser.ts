@@ -2,11 +2,12 @@
 
 import { canvasPictures } from "./canvas.js";
 import { ConnectTransport, type HttpAccess } from "./connect.js";
+import { type Microphone, openMicrophone } from "./microphone.js";
 import type { SessionOptions } from "./options.js";
 import { Session } from "./session.js";
 
 export * from "./shared.js";
-export { canvasPictures, ConnectTransport, type HttpAccess };
+export { canvasPictures, ConnectTransport, type HttpAccess, type Microphone, openMicrophone };
 
 /**
  * Open a session over the server's port for HTTP.

@@ -24,6 +24,8 @@ export interface OutputProfile {
   markup?: keyof typeof MARKUPS;
   /** "english": numbers, units and abbreviations as they are said. Default: as it was written. */
   speech?: keyof typeof SPEECHES;
+  /** Whether answers come as sound, too, where the server has a voice; a turn is over once it is said then. */
+  aloud?: boolean;
   /** Milliseconds without a word of an answer after which `leadIn` is said; 0 (default): never. */
   leadInAfterMs?: number;
   /** What is said then; default: the server's own words. */
@@ -62,7 +64,7 @@ export function timesOf({ connectTimeoutMs = 5000, patienceMs = 120_000 }: Sessi
 
 /** A profile as the protocol has it. @throws InvalidRequest a number is below 0 or none, or a word is not known */
 export function outputOf(options: SessionOptions): MessageInitShape<typeof OutputProfileSchema> {
-  const { leadInAfterMs = 0, leadIn = "", markup, speech, ...given } = options.output ?? {};
+  const { leadInAfterMs = 0, leadIn = "", markup, speech, aloud = false, ...given } = options.output ?? {};
   const numbers = { ...given, ...(options.maxSegmentChars && { maxSegmentChars: options.maxSegmentChars }) };
   for (const [name, value] of Object.entries({ ...numbers, leadInAfterMs })) {
     if (!(value >= 0 && value < MOST)) throw invalid(`output.${name}`, `${value} is not 0 or more`);
@@ -74,6 +76,7 @@ export function outputOf(options: SessionOptions): MessageInitShape<typeof Outpu
     speech: word("output.speech", speech, SPEECHES) ?? OutputProfile_Speech.UNSPECIFIED,
     leadInAfterUs: BigInt(Math.round(leadInAfterMs * 1000)),
     leadIn,
+    aloud,
   };
 }
 

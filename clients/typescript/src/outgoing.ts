@@ -10,6 +10,9 @@ import {
   type FrameNeed,
   type FrameStatus,
   FrameStatus_State,
+  type SpeechStart,
+  type SpeechStatus,
+  SpeechStatus_State,
 } from "./gen/quizglass/v1/session_pb.js";
 import { crc32c } from "./crc32c.js";
 import { Window } from "./pacing.js";
@@ -19,6 +22,8 @@ import { Change } from "./waiting.js";
 const MOST_BYTES = 64 * 1024 * 1024;
 /** Messages that go together, at most: a `SendRequest` takes 64. */
 const MOST_MESSAGES = 32;
+/** Bytes of sound that go together, after which no more is added: less than a `SendRequest` takes. */
+const MOST_SOUND_BYTES = 64 * 1024;
 /** In place of a question's name. */
 const FORGET = "";
 
@@ -38,6 +43,72 @@ interface Upload {
   announced: boolean;
 }
 
+/** The sound of one spoken question, which is being sent. */
+export class Speech {
+  /** Whether the server takes nothing more of it. */
+  over = false;
+  /** What came after its end, and belongs to what is spoken next. */
+  left: Uint8Array[] = [];
+  readonly start: ClientMessage;
+  #pieces: Uint8Array[] = [];
+  /** The next piece to be sent; undefined: the server has to say, over a new link. */
+  #next: number | undefined = 0;
+  #greeted = false;
+  #whole = false;
+  #ended = false;
+
+  constructor(start: SpeechStart) {
+    this.start = create(ClientMessageSchema, { message: { case: "speechStart", value: start } });
+  }
+
+  /** More was recorded. */
+  add(data: Uint8Array): void {
+    this.#pieces.push(data);
+  }
+
+  /** Nothing more is recorded. */
+  complete(): void {
+    this.#whole = true;
+  }
+
+  /** What the server has of it. */
+  status(status: SpeechStatus): void {
+    const next = Number(status.nextSeq);
+    if (status.state === SpeechStatus_State.ENDED) {
+      this.over = true;
+      this.left = this.#pieces.slice(next);
+      this.#pieces = [];
+    } else if (status.state === SpeechStatus_State.LISTENING) {
+      if (this.#next === undefined || this.#greeted) {
+        this.#next = next;
+        this.#ended = false;
+      }
+      this.#greeted = true;
+    }
+  }
+
+  /** There is a new link, over which the server says what it has. */
+  again(): void {
+    this.#next = undefined;
+    this.#greeted = true;
+  }
+
+  /** What is to be sent next; undefined: nothing now. */
+  next(): ClientMessage | undefined {
+    if (this.over || this.#next === undefined || this.start.message.case !== "speechStart") return undefined;
+    const id = this.start.message.value.id;
+    const data = this.#pieces[this.#next];
+    if (data) {
+      const seq = BigInt(this.#next);
+      this.#next += 1;
+      return create(ClientMessageSchema, { message: { case: "audio", value: { id, seq, data } } });
+    }
+    if (!this.#whole || this.#ended) return undefined;
+    this.#ended = true;
+    return create(ClientMessageSchema, { message: { case: "speechEnd", value: { id, parts: BigInt(this.#pieces.length) } } });
+  }
+}
+
 /** Bytes as a key. */
 export function hex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -49,6 +120,7 @@ export class Outgoing {
   readonly #uploads = new Map<string, Upload>();
   // In the order in which they were said: what is asked before something is forgotten goes with it.
   readonly #asks = new Map<string, { said: ClientMessage; frame: string }>();
+  readonly #speeches = new Map<string, Speech>();
   readonly #cancels = new Map<string, ClientMessage>();
   readonly #drops = new Map<string, ClientMessage>();
   #played: ClientMessage | undefined;
@@ -97,6 +169,26 @@ export class Outgoing {
     this.say({ case: "frameDrop", value: { sha256 } });
   }
 
+  /** Begin a spoken question. */
+  speak(start: SpeechStart): Speech {
+    const speech = new Speech(start);
+    this.#speeches.set(start.id, speech);
+    this.#waiting.push(speech.start);
+    this.#changed.tell();
+    return speech;
+  }
+
+  /** What the server has of a spoken question. */
+  spoken(status: SpeechStatus): void {
+    this.#speeches.get(status.id)?.status(status);
+    this.#changed.tell();
+  }
+
+  /** More of a spoken question was recorded. */
+  recorded(): void {
+    this.#changed.tell();
+  }
+
   /** What the server has of a frame. */
   status(status: FrameStatus): void {
     if (status.state === FrameStatus_State.DROPPED) this.#drops.delete(hex(status.sha256));
@@ -120,6 +212,9 @@ export class Outgoing {
   /** Nothing more comes of a question. */
   over(askId: string): void {
     this.#asks.delete(askId);
+    const speech = this.#speeches.get(askId);
+    if (speech) speech.over = true;
+    this.#speeches.delete(askId);
     this.#cancels.delete(askId);
   }
 
@@ -139,6 +234,10 @@ export class Outgoing {
       this.#played = undefined; // of a question that this session does not know
     }
     const wanted = new Set([...this.#asks.values()].map((ask) => ask.frame));
+    for (const { start } of this.#speeches.values()) {
+      const frame = start.message.case === "speechStart" ? start.message.value.request?.frames[0]?.source : undefined;
+      if (frame?.case === "sha256") wanted.add(hex(frame.value));
+    }
     this.#waiting = [];
     for (const [name, upload] of this.#uploads) {
       upload.offset = undefined;
@@ -152,6 +251,10 @@ export class Outgoing {
     // A later question is understood after what was heard, so that is said first.
     if (this.#played) this.#waiting.push(this.#played);
     this.#waiting.push(...[...this.#asks.values()].map((ask) => ask.said));
+    for (const speech of this.#speeches.values()) {
+      speech.again();
+      this.#waiting.push(speech.start);
+    }
     this.#waiting.push(...this.#cancels.values(), ...this.#drops.values());
     this.#changed.tell();
   }
@@ -172,10 +275,25 @@ export class Outgoing {
       const asks = this.#waiting.findIndex((each) => each.message.case === "ask");
       const most = asks < 0 ? MOST_MESSAGES : Math.min(asks + 1, MOST_MESSAGES);
       const batch = this.#waiting.splice(0, most);
-      if (asks < 0) batch.push(...this.#part());
+      if (asks < 0) batch.push(...(this.#sound(MOST_MESSAGES - batch.length) ?? this.#part()));
       if (batch.length) return batch;
       await this.#changed.next();
     }
+  }
+
+  /** The next pieces of what is spoken, before any of a frame: the wearer waits for its end. Undefined: there are none. */
+  #sound(most: number): ClientMessage[] | undefined {
+    const batch: ClientMessage[] = [];
+    let bytes = 0;
+    for (const speech of this.#speeches.values()) {
+      while (batch.length < most && bytes < MOST_SOUND_BYTES) {
+        const said = speech.next();
+        if (!said) break;
+        if (said.message.case === "audio") bytes += said.message.value.data.length;
+        batch.push(said);
+      }
+    }
+    return batch.length ? batch : undefined;
   }
 
   /** The next piece of the frame that was shown last and is not whole, if the link has room for it, and a ping. */

@@ -14,12 +14,13 @@ import {
   SessionAsk_Overlap,
   SessionAskSchema,
   type SessionLimits,
+  SpeechStartSchema,
 } from "./gen/quizglass/v1/session_pb.js";
 import { Cancelled, type ClientError, InvalidRequest, invalid, SessionLost, Status } from "./errors.js";
 import { type Kept, Keeper } from "./keeper.js";
 import type { Transport } from "./link.js";
 import { type SessionOptions, word } from "./options.js";
-import { Outgoing } from "./outgoing.js";
+import { Outgoing, type Speech } from "./outgoing.js";
 import { type Behind, type Cutter, type PictureCodec, type Sharper, Thumbnails } from "./pictures.js";
 import { type Answer, type ServerSaid, Turn } from "./turn.js";
 import { Change } from "./waiting.js";
@@ -72,6 +73,18 @@ export interface Device {
   link?: keyof typeof LINKS;
 }
 
+/** How a question is spoken. */
+export interface SayOptions extends AskOptions {
+  /** Samples a second in each channel; default: 16000. */
+  rateHz?: number;
+  /** Channels, side by side; default: 1. */
+  channels?: number;
+  /** Whether the server ends the question, when something was said and there is silence: for a microphone that stays open. */
+  endsBySilence?: boolean;
+  /** Tag of what is spoken, such as "en"; default: the server finds out. */
+  language?: string;
+}
+
 /** What may be said with a question. */
 export interface AskOptions {
   /** Name of a picture that was shown. */
@@ -109,12 +122,14 @@ export class Session implements Kept {
   readonly #thumbnails = new Thumbnails();
   #device: MessageInitShape<typeof DeviceStateSchema> = {};
   #count = 0;
+  readonly #aloud: boolean;
   /** How often `forget` was called. */
   #forgotten = 0;
 
   private constructor(transport: Transport, options: SessionOptions) {
     this.#keeper = new Keeper(transport, this, options);
     this.#pictures = options.pictures;
+    this.#aloud = options.output?.aloud ?? false;
   }
 
   /** Open a session. @throws ClientError it cannot be opened */
@@ -203,16 +218,31 @@ export class Session implements Kept {
    */
   ask(question: string, options: AskOptions = {}): Turn {
     this.#check();
-    const id = `${(this.#count += 1)}-${crypto.randomUUID().slice(0, 8)}`;
-    const overlap = OVERLAPS[options.overlap ?? "interrupt"];
-    if (overlap === undefined) throw invalid("overlap", `${options.overlap} is not interrupt, queue or refuse`);
+    const [id, overlap] = [this.#name(), overlapOf(options)];
     const ask = create(SessionAskSchema, { id, overlap, request: request(question, options) });
     if (toBinary(SessionAskSchema, ask).length > MOST_ASK_BYTES) {
       throw invalid("question", `with what was said, it has more than ${MOST_ASK_BYTES} bytes`);
     }
-    const turn = new Turn(id, this);
-    this.#turns.set(id, turn);
+    const turn = this.#turn(id);
     this.outgoing.say({ case: "ask", value: ask });
+    this.#keeper.stir();
+    return turn;
+  }
+
+  /**
+   * Ask a question that is spoken; `Turn.transcript` is what was heard. It returns at once: sound is sent as it is recorded.
+   * @param audio pieces of 16-bit PCM, whole samples, at most 32 KiB each, as they are recorded; their end ends the question
+   * @throws InvalidRequest the server hears nothing, or an option cannot be
+   */
+  say(audio: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, options: SayOptions = {}): Turn {
+    this.#check();
+    if (this.limits && !this.limits.maxSpeechUs) throw invalid("audio", "the server hears nothing; ask in text");
+    const { rateHz = 16_000, channels = 1, endsBySilence = false, language = "" } = options;
+    const [id, overlap] = [this.#name(), overlapOf(options)];
+    const about = { rateHz, channels, endsBySilence, language, overlap, request: request("", options) };
+    const speech = this.outgoing.speak(create(SpeechStartSchema, { id, ...about }));
+    const turn = this.#turn(id);
+    void this.#record(audio, speech, turn);
     this.#keeper.stir();
     return turn;
   }
@@ -274,7 +304,7 @@ export class Session implements Kept {
   }
 
   get busy(): boolean {
-    return this.#turns.size > 0;
+    return [...this.#turns.values()].some((turn) => !turn.answered);
   }
 
   opened(opened: Opened, afterMs: number, first: boolean): void {
@@ -297,9 +327,16 @@ export class Session implements Kept {
         this.#need(said.value);
         this.#turns.get(said.value.askId)?.take(said);
         break;
+      case "speechStatus":
+        this.outgoing.spoken(said.value);
+        this.#turns.get(said.value.id)?.take(said);
+        break;
       case "turn":
       case "interrupted":
       case "progress":
+      case "transcript":
+      case "speech":
+      case "spoken":
         this.#turns.get(said.value.askId)?.take(said);
         this.#forget(said.value.askId);
         break;
@@ -363,6 +400,34 @@ export class Session implements Kept {
     }
   }
 
+  #name(): string {
+    return `${(this.#count += 1)}-${crypto.randomUUID().slice(0, 8)}`;
+  }
+
+  #turn(id: string): Turn {
+    const turn = new Turn(id, this, this.#aloud && this.limits?.speaks === true);
+    this.#turns.set(id, turn);
+    return turn;
+  }
+
+  /** Send what is recorded, until it ends, or the server has heard enough. */
+  async #record(audio: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, speech: Speech, turn: Turn): Promise<void> {
+    try {
+      for await (const piece of audio) {
+        if (speech.over || this.#keeper.failure) break;
+        speech.add(piece.slice()); // theirs may change while it is on its way
+        this.outgoing.recorded();
+      }
+    } catch (error) {
+      this.outgoing.say({ case: "cancel", value: { askId: turn.id } });
+      turn.fail(new InvalidRequest(`the sound cannot be recorded: ${String(error)}`, Status.INVALID_ARGUMENT, { reason: "AUDIO" }));
+      this.#forget(turn.id);
+      return;
+    }
+    speech.complete();
+    this.outgoing.recorded();
+  }
+
   /** Questions that were half answered cannot be taken up again in a new session. */
   #lose(reason: string): void {
     for (const turn of this.#turns.values()) {
@@ -374,9 +439,9 @@ export class Session implements Kept {
   }
 
   #forget(askId: string): void {
-    if (!this.#turns.get(askId)?.over) return;
-    this.#turns.delete(askId);
-    this.outgoing.over(askId);
+    const turn = this.#turns.get(askId);
+    if (turn?.answered) this.outgoing.over(askId);
+    if (turn?.over) this.#turns.delete(askId);
   }
 
   #tell(news: News): void {
@@ -388,6 +453,12 @@ export class Session implements Kept {
   #check(): void {
     if (this.#keeper.failure) throw this.#keeper.failure;
   }
+}
+
+function overlapOf(options: AskOptions): SessionAsk_Overlap {
+  const overlap = OVERLAPS[options.overlap ?? "interrupt"];
+  if (overlap === undefined) throw invalid("overlap", `${options.overlap} is not interrupt, queue or refuse`);
+  return overlap;
 }
 
 function same(one: Uint8Array, other: Uint8Array): boolean {

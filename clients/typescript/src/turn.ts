@@ -1,14 +1,24 @@
 // What comes of a question: its events in order, each once, and how it ends.
 
 import type { AskResponse, Done } from "./gen/quizglass/v1/assistant_pb.js";
-import { type Interrupted, Interrupted_Cause, type Notice, type ServerMessage } from "./gen/quizglass/v1/session_pb.js";
+import {
+  type Interrupted,
+  Interrupted_Cause,
+  type Notice,
+  type ServerMessage,
+  SpeechTranscript_Command,
+  type SpeechTranscript,
+} from "./gen/quizglass/v1/session_pb.js";
 import { Cancelled, type ClientError, errorOfNotice, Status } from "./errors.js";
 import { Change } from "./waiting.js";
 
 /** What the server says, by what it is about. */
 export type ServerSaid = Exclude<ServerMessage["message"], { case: undefined }>;
 /** An event of a turn: `case` names it, `value` is the message. */
-export type TurnSaid = Extract<ServerSaid, { case: "turn" | "interrupted" | "needFrame" | "progress" }>;
+export type TurnSaid = Extract<
+  ServerSaid,
+  { case: "turn" | "interrupted" | "needFrame" | "progress" | "speechStatus" | "transcript" | "speech" | "spoken" }
+>;
 
 /** A turn that is over. */
 export interface Answer {
@@ -31,6 +41,8 @@ export class Turn implements AsyncIterable<TurnSaid> {
   #waiting: TurnSaid[] = [];
   #events: AskResponse[] = [];
   #interrupted: Interrupted | undefined;
+  #transcript: SpeechTranscript | undefined;
+  #answered = false;
   #error: ClientError | undefined;
   #over = false;
   readonly #changed = new Change();
@@ -40,11 +52,18 @@ export class Turn implements AsyncIterable<TurnSaid> {
     /** Its name in the session. */
     readonly id: string,
     private readonly owner: TurnOwner,
+    /** Whether its answer comes as sound, too. */
+    private aloud = false,
   ) {}
 
   /** Whether any of its events has come. */
   get begun(): boolean {
-    return this.#events.length > 0;
+    return this.#events.length > 0 || this.#transcript !== undefined;
+  }
+
+  /** Whether its answer is there; its sound may still come. */
+  get answered(): boolean {
+    return this.#answered;
   }
 
   /** Whether nothing more comes of it. */
@@ -68,14 +87,30 @@ export class Turn implements AsyncIterable<TurnSaid> {
   }
 
   /**
+   * What was heard of a spoken question, once it is over; with an empty text nothing was, and no answer comes.
+   * @throws Cancelled it was interrupted before
+   * @throws ClientError it cannot be understood
+   */
+  async transcript(): Promise<SpeechTranscript> {
+    while (!this.#transcript && !this.#over) await this.#changed.next();
+    if (this.#error) throw this.#error;
+    if (this.#transcript) return this.#transcript;
+    throw new Cancelled("the question was interrupted", Status.CANCELLED, { reason: "INTERRUPTED" });
+  }
+
+  /**
    * The whole turn, when it is over; its events still come by iterating.
-   * @throws Cancelled it was interrupted
+   * @throws Cancelled it was interrupted, or what was spoken is no question (NOTHING_HEARD, COMMAND)
    * @throws SessionLost the session could not be resumed while it was half told
    * @throws ClientError it has failed
    */
   async answer(): Promise<Answer> {
-    while (!this.#over) await this.#changed.next();
+    while (!this.#answered) await this.#changed.next();
     if (this.#error) throw this.#error;
+    if (this.#transcript && !asks(this.#transcript)) {
+      const reason = this.#transcript.command ? "COMMAND" : "NOTHING_HEARD";
+      throw new Cancelled("what was heard is no question", Status.CANCELLED, { reason });
+    }
     const last = this.#events.at(-1);
     if (this.#interrupted || last?.event.case !== "done") {
       const cause = Interrupted_Cause[this.#interrupted?.cause ?? Interrupted_Cause.UNSPECIFIED];
@@ -98,8 +133,11 @@ export class Turn implements AsyncIterable<TurnSaid> {
   take(said: TurnSaid): void {
     if (said.case === "turn" && said.value.event) this.#events.push(said.value.event);
     if (said.case === "interrupted") this.#interrupted = said.value;
+    if (said.case === "transcript" && said.value.final) this.#transcript = said.value;
     this.#waiting.push(said);
-    if (ends(said)) this.#over = true;
+    if (ends(said)) this.#answered = true;
+    const done = said.case === "turn" && this.#answered;
+    if ((done && !this.aloud) || (ends(said) && !done) || said.case === "spoken") this.#over = true;
     this.#changed.tell();
   }
 
@@ -111,13 +149,20 @@ export class Turn implements AsyncIterable<TurnSaid> {
   /** For the session only: it has failed. Earlier events still come. */
   fail(error: ClientError): void {
     if (this.#over) return;
-    this.#error = error;
+    if (!this.#answered) this.#error = error;
+    this.#answered = true;
     this.#over = true;
     this.#changed.tell();
   }
 }
 
-/** Whether a turn is over with this. */
+/** Whether a turn is answered, or comes to nothing, with this. */
 export function ends(said: ServerSaid): boolean {
+  if (said.case === "transcript") return said.value.final && !asks(said.value);
   return said.case === "interrupted" || (said.case === "turn" && said.value.event?.event.case === "done");
+}
+
+/** Whether what was heard is a question, whose turn follows. */
+function asks(heard: SpeechTranscript): boolean {
+  return heard.text !== "" && heard.command === SpeechTranscript_Command.UNSPECIFIED;
 }

@@ -16,7 +16,7 @@ for (const transport of /** @type {const} */ (["grpc", "http"])) {
   for (const name of SCENARIOS) {
     test(`${name.slice(0, -".json".length)} over ${transport}`, { timeout: 60_000 }, async () => {
       const scenario = JSON.parse(readFileSync(new URL(name, FOLDER), "utf8"));
-      const targets = await stage.do({ begin: { answers: scenario.answers, settings: scenario.settings } });
+      const targets = await stage.do({ begin: { answers: scenario.answers, settings: scenario.settings, hears: scenario.hears } });
       const { openSession } = transport === "grpc" ? node : browser;
       const options = { ...camel(scenario.open ?? {}), pictures: stage.codec };
       const open = (/** @type {Uint8Array | undefined} */ state) =>

@@ -16,6 +16,12 @@ export async function eventually(fits, what) {
   }
 }
 
+/** Sound that counts as a voice, in pieces of a tenth of a second. @param {number} seconds */
+export function* tone(seconds) {
+  const samples = Int16Array.from({ length: seconds * 16_000 }, (_, at) => 8_000 * Math.sin((2 * Math.PI * 220 * at) / 16_000));
+  for (let at = 0; at < samples.length; at += 1600) yield new Uint8Array(samples.slice(at, at + 1600).buffer);
+}
+
 const snake = (/** @type {string} */ name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** An object of a scenario as the options of this client. @param {Record<string, any>} given @returns {Record<string, any>} */
@@ -39,6 +45,10 @@ class Following {
   updates = [];
   /** @type {number[][]} */
   closer = [];
+  /** What was heard. @type {string | undefined} */
+  heard;
+  /** Bytes of sound, by segment. @type {number[]} */
+  sounds = [];
   /** @type {any} */
   error;
   over = false;
@@ -53,6 +63,10 @@ class Following {
     try {
       for await (const said of this.turn) {
         if (said.case === "turn") this.updates.push(said.value);
+        if (said.case === "transcript" && said.value.final) this.heard = said.value.text;
+        if (said.case === "speech") {
+          this.sounds[said.value.segment] = (this.sounds[said.value.segment] ?? 0) + said.value.data.length;
+        }
         for (const { region } of said.case === "needFrame" ? said.value.frames : []) {
           if (region) this.closer.push([region.left, region.top, region.right, region.bottom]);
         }
@@ -78,6 +92,8 @@ class Following {
 
   /** Everything that was told of it, once and in order, and no less. @param {any} expected */
   check(expected) {
+    assert.equal(this.heard, expected.heard ?? this.heard);
+    assert.deepEqual(this.sounds, expected.sounds ?? this.sounds);
     const numbers = this.updates.map((update) => Number(update.event?.seq));
     assert.deepEqual(numbers, numbers.map((_, at) => at + 1));
     if (expected.error) {
@@ -155,6 +171,9 @@ export class Replay {
       const frame = this.frames[step.frame];
       const turn = this.session.ask(step.question, { ...(frame && { frame }), overlap: step.overlap ?? "interrupt" });
       this.turns[step.ask] = new Following(turn);
+    } else if (step.say) {
+      const frame = this.frames[step.frame];
+      this.turns[step.say] = new Following(this.session.say(tone(step.seconds), frame && { frame }));
     } else if (step.after) {
       const turn = this.#turn(step.after);
       const enough = () => (step.events ? turn.updates.length >= step.events : turn.segments.length >= step.segments);
@@ -181,6 +200,8 @@ export class Replay {
     assert.deepEqual(await this.stage.do({ inferred: null }), scenario.inferred);
     const seen = await this.stage.do({ seen: null });
     assert.deepEqual(seen, scenario.seen ?? seen);
+    const sounds = await this.stage.do({ sounds: null });
+    assert.deepEqual(sounds, scenario.sounds ?? sounds);
     assert.equal(this.session.links, scenario.links ?? this.session.links);
     const up = await this.stage.do({ up: null });
     if (scenario.up_at_most) assert(up - this.marked <= scenario.up_at_most, `${up - this.marked} bytes went up`);

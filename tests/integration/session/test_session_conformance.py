@@ -7,11 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from quizglass.session import Forgotten, FrameState, NeedFrame, OutputProfile, PostureChange, SegmentState, TurnUpdate
+from quizglass.session import (
+    AnswerAudio,
+    Forgotten,
+    FrameState,
+    NeedFrame,
+    OutputProfile,
+    PostureChange,
+    SegmentState,
+    SpeechTranscript,
+    TurnUpdate,
+)
 from quizglass_client import AsyncSession, ClientError, LinkLost, LinkRestored
 from tests.support.sessions import conformance
 from tests.support.sessions.conformance import ConformanceStage
 from tests.support.sessions.session_links import WAIT_S, eventually
+from tests.support.sessions.speech import tone
 
 SCENARIOS = sorted((Path(__file__).parents[3] / "clients" / "conformance").glob("*.json"))
 KINDS = {
@@ -34,6 +45,8 @@ class Following:
     def __init__(self, turn):
         self.turn = turn
         self.updates = []
+        self.heard = None
+        self.sounds = {}
         self.closer = []
         self.error = None
         self._task = asyncio.create_task(self._follow())
@@ -43,6 +56,10 @@ class Following:
             async for said in self.turn:
                 if isinstance(said, TurnUpdate):
                     self.updates.append(said)
+                if isinstance(said, SpeechTranscript) and said.final:
+                    self.heard = said.text
+                if isinstance(said, AnswerAudio):
+                    self.sounds[said.segment] = self.sounds.get(said.segment, 0) + len(said.data)
                 if isinstance(said, NeedFrame):
                     self.closer += [need.region for need in said.frames if need.region is not None]
             await self.turn.answer()
@@ -66,6 +83,9 @@ class Following:
 
     def check(self, expected):
         """Everything that was told of it, once and in order, and no less."""
+        assert self.heard == expected.get("heard", self.heard)
+        sounds = list(self.sounds.values())
+        assert sounds == expected.get("sounds", sounds)
         assert [update.seq for update in self.updates] == list(range(1, len(self.updates) + 1))
         if "error" in expected:
             assert type(self.error).__name__ == expected["error"], self.error
@@ -125,6 +145,11 @@ class Replay:
                 frame = self.frames[more["frame"]] if "frame" in more else b""
                 overlap = more.get("overlap", "interrupt")
                 self.turns[name] = Following(await self.session.ask(question, frame=frame, overlap=overlap))
+            case {"say": name, "seconds": seconds, **more}:
+                frame = self.frames[more["frame"]] if "frame" in more else b""
+                sound = tone(seconds)
+                pieces = (sound[at : at + 3200] for at in range(0, len(sound), 3200))
+                self.turns[name] = Following(await self.session.say(pieces, frame=frame))
             case {"after": name, "events": count}:
                 await eventually(lambda: len(self.turns[name].updates) >= count)
             case {"after": name, "segments": count}:
@@ -164,6 +189,8 @@ class Replay:
         assert await self.stage.do({"inferred": None}) == scenario["inferred"]
         seen = await self.stage.do({"seen": None})
         assert seen == scenario.get("seen", seen)
+        sounds = await self.stage.do({"sounds": None})
+        assert sounds == scenario.get("sounds", sounds)
         assert self.session.links == scenario.get("links", self.session.links)
         up = await self.stage.do({"up": None})
         assert up - self.marked <= scenario.get("up_at_most", up)
@@ -187,7 +214,9 @@ async def test_the_python_client_does_as_every_client(tmp_path, monkeypatch, pat
     if "output" in options:
         options["output"] = OutputProfile(**options["output"])
     async with (
-        ConformanceStage(tmp_path, scenario.get("answers", {}), scenario.get("settings", {})) as stage,
+        ConformanceStage(
+            tmp_path, scenario.get("answers", {}), scenario.get("settings", {}), scenario.get("hears", ())
+        ) as stage,
         AsyncSession(stage.targets["grpc"], **options) as session,
     ):
         replay = Replay(stage, session, options)

@@ -33,6 +33,7 @@ from quizglass_server.web.listener import open_listener
 from tests.support.gate import Gate
 from tests.support.rpc_fakes import EVENTS, Stage, png, serve_stage
 from tests.support.sessions.session_links import WAIT_S, words
+from tests.support.sessions.speech import SpeechStage
 
 LIVELY = {
     "directory.PROGRESS_S": 0.5,
@@ -62,10 +63,18 @@ class ConformanceStage:
             before one of them), {"draft": "…", "then": "…"} (a draft, which is taken back unless the answer is the
             same, and the answer). Others get the usual one.
         settings: of the server.
+        hears: what its recogniser hears, speech by speech; it has a voice, too. Empty: it neither hears nor speaks.
     """
 
-    def __init__(self, folder: Path, answers: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        answers: Mapping[str, Mapping[str, Any]],
+        settings: Mapping[str, Any],
+        hears: Sequence[str] = (),
+    ) -> None:
         self._folder = folder
+        self._hears = hears
         self._answers = answers
         self._settings = settings
         self._gates = {question: Gate() for question, answer in answers.items() if "hold" in answer}
@@ -157,6 +166,11 @@ class ConformanceStage:
         """The questions that assistants were given, in order."""
         return [turn.question for stage, _ in self._stages for turn in stage.assistant.turns]
 
+    async def do_sounds(self, _: object) -> list[float]:
+        """Seconds of sound that the recogniser was given, speech by speech."""
+        heard = [each for stage, _ in self._stages if isinstance(stage, SpeechStage) for each in stage.hearing.heard]
+        return [len(each) / 32_000 for each in heard]
+
     async def do_seen(self, _: object) -> list[int]:
         """Pixels of the longer sides of the pictures that assistants were given, in order; 0 where there was none."""
         pictures = [turn.picture for stage, _ in self._stages for turn in stage.assistant.turns]
@@ -167,7 +181,10 @@ class ConformanceStage:
         return sum(proxy.up for proxy in self._proxies)
 
     async def _serve(self) -> tuple[Stage, WebServer]:
-        stage = await self._all.enter_async_context(serve_stage(Stage(self._folder, web_port=0, **self._settings)))
+        made = (SpeechStage if self._hears else Stage)(self._folder, web_port=0, **self._settings)
+        if isinstance(made, SpeechStage):
+            made.hearing.texts = list(self._hears)
+        stage = await self._all.enter_async_context(serve_stage(made))
         assert stage.rpc is not None
         stage.assistant.script = self._answer
         self._show_things(stage)
@@ -215,7 +232,10 @@ async def main() -> None:
                     case {"begin": scenario}:
                         await stages.aclose()
                         there = ConformanceStage(
-                            Path(folder), scenario.get("answers", {}), scenario.get("settings", {})
+                            Path(folder),
+                            scenario.get("answers", {}),
+                            scenario.get("settings", {}),
+                            scenario.get("hears", ()),
                         )
                         stage = await stages.enter_async_context(there)
                         reply: Any = stage.targets

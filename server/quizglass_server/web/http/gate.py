@@ -45,7 +45,7 @@ _SECURITY = (
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(self), microphone=(), geolocation=()"),
+    (b"permissions-policy", b"camera=(self), microphone=(self), geolocation=()"),
 )
 
 

@@ -7,6 +7,7 @@ import { base64, cameraTrouble, closeCamera, fitting, noCamera, openCamera, snap
 import { Session } from "./session.js";
 import { Turn } from "./turn.js";
 import { LOOKING, byId, clear, made, reveal, showAnswer, showEvidence, showExchange, showInstead, showTimeline } from "./view.js";
+import { Loudspeaker, microphoneTrouble, noMicrophone, openMicrophone } from "./voice.js";
 import { policyWords } from "./words.js";
 
 const CUT_MS = 1500;
@@ -55,6 +56,11 @@ const page = {
   side: 1024,
   /** @type {AbortController | null} of the turn that runs */
   running: null,
+  /** What records a spoken question. @type {{stop: () => void} | null} */
+  recording: null,
+  /** Whether the microphone is being opened. */
+  asking: false,
+  loudspeaker: new Loudspeaker(),
   /** Timer until a turn counts as slow. */
   slow: 0,
   /** @type {{question: string, answer: string} | null} */
@@ -66,6 +72,15 @@ async function ask(event) {
   event.preventDefault();
   const question = byId("question").value.trim();
   if (!question || page.running) return;
+  await answered((signal) => (page.link ? asked(page.link, question, signal) : Promise.resolve(null)));
+}
+
+/**
+ * Ask, and show what comes of it.
+ * @param {(signal: AbortSignal) => Promise<AsyncGenerator<any> | null>} begin asks over the link; null: there is none
+ */
+async function answered(begin) {
+  hush();
   if (page.latest) showExchange(page.latest.question, page.latest.answer);
   page.latest = null;
   page.asked = true;
@@ -73,11 +88,12 @@ async function ask(event) {
   const turn = new Turn();
   const began = performance.now();
   try {
-    const events = page.link ? await asked(page.link, question, signal) : null;
+    const events = await begin(signal);
     clear(); // the question is on its way first
     busy(true);
-    await (events ? follow(events, turn, began) : askAlone(question, turn, signal, began));
-    page.latest = { question, answer: turn.answer };
+    await (events ? follow(events, turn, began) : askAlone(byId("question").value.trim(), turn, signal, began));
+    if (!turn.done) return showInstead(byId("voice-note").textContent || "Nothing was asked.");
+    page.latest = { question: byId("question").value.trim(), answer: turn.answer };
     byId("status").textContent = `Answer: ${turn.answer}`;
   } catch (error) {
     showTrouble(error, turn);
@@ -86,6 +102,76 @@ async function ask(event) {
     chooseQuestion();
     reveal();
   }
+}
+
+/** Begin to speak a question, or end it: the same button does both. */
+async function speak() {
+  if (page.recording) return page.recording.stop();
+  const link = page.link;
+  if (!link || page.asking || page.running) return;
+  page.asking = true;
+  hush();
+  page.loudspeaker.prepare();
+  let microphone;
+  try {
+    microphone = await openMicrophone();
+  } catch (error) {
+    return tellVoice(microphoneTrouble(error));
+  } finally {
+    page.asking = false;
+  }
+  page.recording = microphone;
+  byId("speak").textContent = "Done";
+  byId("speak").setAttribute("aria-pressed", "true");
+  tellVoice("Listening. Press Done when you have asked.");
+  const opened = microphone;
+  await answered(async (signal) => {
+    signal.addEventListener("abort", opened.stop);
+    const frames = page.picture ? [{ sha256: await link.show(page.picture) }] : [];
+    return link.say({ ...asking(""), frames }, opened, signal);
+  });
+  ended();
+}
+
+/** The microphone is closed. */
+function ended() {
+  page.recording?.stop();
+  page.recording = null;
+  byId("speak").textContent = "Speak";
+  byId("speak").setAttribute("aria-pressed", "false");
+}
+
+/** What was heard is the question; a command is done at once. @param {any} heard */
+function takeHeard(heard) {
+  byId("question").value = heard.text ?? "";
+  if (!heard.final) return;
+  ended();
+  tellVoice(heard.text ? "" : "Nothing was heard. Press Speak and ask again.");
+  if (heard.command) tellVoice(`Heard: ${heard.text}`);
+}
+
+/** Say no more of an answer. */
+function hush() {
+  const heard = page.loudspeaker.stop();
+  if (!heard) return;
+  page.link?.played(heard.askId, heard.segment);
+  page.link?.hush(heard.askId);
+}
+
+/** @param {string} note */
+function tellVoice(note) {
+  byId("voice-note").textContent = note;
+  byId("voice-note").hidden = !note;
+}
+
+/** Begin or end reading aloud; the dialogue goes on. */
+function readAloud() {
+  hush();
+  page.loudspeaker.prepare();
+  const before = page.link;
+  before?.close();
+  page.link = new Session(showLink, showFault, { aloud: byId("aloud").checked, after: before });
+  if (page.picture) page.link.show(page.picture);
 }
 
 /** Have the question ready to be written over; on a phone that would bring its keyboard up, over the answer. */
@@ -135,12 +221,18 @@ async function follow(events, turn, began) {
   let painting = 0;
   try {
     for await (const event of events) {
+      if (event.heard) takeHeard(event.heard);
+      if (event.voice?.state === "STATE_VOICE" && page.recording) tellVoice("I hear you. Press Done when you have asked.");
+      if (event.speech && byId("aloud").checked) page.loudspeaker.play(event.speech);
       turn.take(event);
       if (turn.firstWords && !waited) waited = (performance.now() - began) * 1000;
       if (ANSWERS.some((name) => event[name])) showAnswer(turn);
       if (event.evidence) showEvidence(turn);
       if (event.step) painting ||= setTimeout(() => ((painting = 0), showTimeline(turn, waited)), REDRAW_MS);
-      if (event.done) showTimeline(turn, waited);
+      if (event.done) {
+        showTimeline(turn, waited);
+        byId("status").textContent = `Answer: ${turn.answer}`;
+      }
     }
   } finally {
     clearTimeout(painting);
@@ -151,7 +243,7 @@ async function follow(events, turn, began) {
 function connect() {
   page.link?.close();
   page.asked = false;
-  page.link = Session.possible() ? new Session(showLink, showFault) : null;
+  page.link = Session.possible() ? new Session(showLink, showFault, { aloud: byId("aloud").checked }) : null;
   if (page.picture) page.link?.show(page.picture);
 }
 
@@ -194,6 +286,10 @@ function showLink(open, resumed, why) {
   page.failed = open ? 0 : page.failed + 1;
   const lost = `The connection is lost and is being made again. ${why}`;
   byId("link").textContent = open ? (resumed ? "Connected again; the answer goes on where it was." : "") : lost;
+  if (open) {
+    byId("speak").hidden = !page.link?.hears || Boolean(noMicrophone());
+    byId("aloud-line").hidden = !page.link?.speaks;
+  }
   if (open && !page.known) loadCapabilities().catch(() => {}); // the link says what is wrong
   if (open && byId("error").dataset.of === "link") tellTrouble("", "");
   const waits = page.running && byId("answer").classList.contains("empty");
@@ -243,6 +339,7 @@ function busy(now) {
   if (now) page.slow = setTimeout(() => byId("ask").classList.add("slow"), SLOW_MS);
   byId("send").hidden = now;
   byId("stop").hidden = !now;
+  byId("speak").disabled = now && !page.recording;
   byId("cut").hidden = !now || !page.link;
   if (now) {
     byId("link").textContent = "";
@@ -405,12 +502,15 @@ function listen() {
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     page.running?.abort();
+    hush();
     if (page.opening) page.unwanted = true;
     else if (byId("video").hidden) return;
     stopCamera();
     byId("camera").focus();
   });
   byId("retry").addEventListener("click", retry);
+  byId("speak").addEventListener("click", speak);
+  byId("aloud").addEventListener("change", readAloud);
   byId("cut").addEventListener("click", () => page.link?.cut(CUT_MS));
   window.addEventListener("pagehide", () => page.link?.close());
   window.addEventListener("pageshow", (event) => event.persisted && connect());

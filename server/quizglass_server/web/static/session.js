@@ -7,6 +7,8 @@ import { word } from "./turn.js";
 
 const PART_BYTES = 32 * 1024;
 const PARTS_AT_ONCE = 3;
+/** Pieces of sound in a call. */
+const PIECES_AT_ONCE = 8;
 const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [250, 4000];
 /** In which the server has to open the session, at each attempt. */
 const CONNECT_MS = 5000;
@@ -16,7 +18,8 @@ const LISTEN_MS = 500;
 const SILENT_PROGRESS = 2.5;
 
 /**
- * @typedef {{id: string, message: object, events: any[], wake: () => void}} Asked
+ * @typedef {{pieces: string[], next: number | null, greeted: boolean, whole: boolean, ended: boolean, over: boolean, sending: boolean}} Speech
+ * @typedef {{id: string, message: object, events: any[], wake: () => void, speech?: Speech}} Asked
  * @typedef {{sha256: string, bytes: Uint8Array}} Shown
  * @typedef {Shown & {held: boolean}} Frame
  */
@@ -37,6 +40,11 @@ export class Session {
   #heard = 0;
   #pinged = 0;
   #over = false;
+  /** Whether answers are to be said aloud. */
+  #aloud;
+  /** Whether the server hears spoken questions, and whether it has a voice. */
+  hears = false;
+  speaks = false;
   #down = 0;
   /** Ends the wait before the next attempt to open the link. */
   #wake = () => {};
@@ -53,10 +61,13 @@ export class Session {
   /**
    * @param {(open: boolean, resumed: boolean, why: string) => void} told is told when the link opens or is lost
    * @param {(fault: string, advice: string) => void} judged is told what is wrong with the latest picture, as it was taken
+   * @param {{aloud?: boolean, after?: Session | null}} how whether answers are said aloud, and whose dialogue goes on
    */
-  constructor(told, judged) {
+  constructor(told, judged, { aloud = false, after = null } = {}) {
     this.told = told;
     this.judged = judged;
+    this.#aloud = aloud;
+    if (after) [this.#holder, this.#state] = [after.#holder, after.#state];
     this.#run();
   }
 
@@ -92,6 +103,90 @@ export class Session {
     return this.#events(asked);
   }
 
+  /**
+   * Ask what is spoken; what is told of it: events as those of `ask`, and `{heard}`, `{speech}`, `{voice}`. It ends without
+   * `done` where nothing was asked.
+   * @param {object} request an AskRequest without its question
+   * @param {{rateHz: number, pieces: AsyncIterable<Uint8Array>}} microphone
+   * @param {AbortSignal} signal
+   * @returns {AsyncGenerator<any>}
+   */
+  say(request, microphone, signal) {
+    const id = crypto.randomUUID();
+    const speech = { pieces: [], next: 0, greeted: false, whole: false, ended: false, over: false, sending: false };
+    /** @type {Asked} */
+    const asked = { id, message: { speechStart: { id, rateHz: microphone.rateHz, request } }, events: [], wake: () => {}, speech };
+    this.#asks.set(id, asked);
+    signal.addEventListener("abort", () => {
+      this.#say({ cancel: { askId: id } });
+      this.#tell(id, new DOMException("stopped", "AbortError"));
+    });
+    this.#say(asked.message);
+    this.#record(asked, speech, microphone.pieces);
+    return this.#events(asked);
+  }
+
+  /** So much of an answer was heard. @param {string} askId @param {number} segment all before it */
+  played(askId, segment) {
+    this.#say({ playback: { askId, segment, codePoint: 0 } });
+  }
+
+  /** Say no more of an answer. @param {string} askId */
+  hush(askId) {
+    this.#say({ cancel: { askId } });
+  }
+
+  /** @param {Asked} asked @param {Speech} speech @param {AsyncIterable<Uint8Array>} pieces */
+  async #record(asked, speech, pieces) {
+    for await (const piece of pieces) {
+      speech.pieces.push(encoded(piece));
+      this.#pump(asked, speech);
+    }
+    speech.whole = true;
+    this.#pump(asked, speech);
+  }
+
+  /** Send what was recorded and not sent. @param {Asked} asked @param {Speech} speech */
+  async #pump(asked, speech) {
+    if (speech.sending) return;
+    speech.sending = true;
+    await this.#said; // what began it goes first
+    const link = this.#link;
+    while (speech.next !== null && !speech.over && this.#link === link && !link.signal.aborted) {
+      const at = speech.next;
+      const data = speech.pieces.slice(at, at + PIECES_AT_ONCE);
+      speech.next += data.length;
+      const messages = data.map((piece, more) => ({ audio: { id: asked.id, seq: String(at + more), data: piece } }));
+      if (data.length) await this.#send(messages, link);
+      else if (speech.whole && !speech.ended) {
+        speech.ended = true;
+        await this.#send([{ speechEnd: { id: asked.id, parts: String(speech.pieces.length) } }], link);
+      } else break;
+    }
+    speech.sending = false;
+  }
+
+  /** How far a spoken question is. @param {any} status */
+  #listened(status) {
+    const asked = this.#asks.get(status.id);
+    const speech = asked?.speech;
+    if (!asked || !speech) return;
+    if (status.state === "STATE_ENDED") speech.over = true;
+    if (status.state === "STATE_LISTENING") {
+      if (speech.greeted || speech.next === null) Object.assign(speech, { next: Number(status.nextSeq ?? 0), ended: false });
+      speech.greeted = true;
+    }
+    this.#tell(asked.id, { voice: status });
+    this.#pump(asked, speech);
+  }
+
+  /** Whether nothing more comes of a question with this. @param {any} event */
+  #ends(event) {
+    const heard = event.heard;
+    if (heard?.final && (!heard.text || heard.command)) return true;
+    return this.#aloud && this.speaks ? Boolean(event.spoken) : Boolean(event.done);
+  }
+
   /** @param {Asked} asked */
   async *#events(asked) {
     try {
@@ -99,7 +194,7 @@ export class Session {
         const event = asked.events.shift();
         if (event instanceof Error) throw event;
         if (event) yield event;
-        if (event?.done) return;
+        if (event && this.#ends(event)) return;
         if (!asked.events.length) await new Promise((resolve) => (asked.wake = () => resolve(null)));
       }
     } finally {
@@ -132,7 +227,7 @@ export class Session {
       const link = (this.#link = new AbortController());
       let [why, shut] = ["", false];
       const listening = this.#listen(link);
-      const open = { holder: this.#holder, sessionId: this.#id, lastSeq: this.#seq, state: this.#state };
+      const open = { holder: this.#holder, sessionId: this.#id, lastSeq: this.#seq, state: this.#state, output: { aloud: this.#aloud } };
       try {
         for await (const message of stream("SessionService/Attach", { open }, link.signal)) {
           wait = FIRST_WAIT_MS;
@@ -185,6 +280,10 @@ export class Session {
     else if (message.frameStatus) this.#follow(message.frameStatus);
     else if (message.needFrame) this.#announce();
     else if (message.turn) this.#tell(message.turn.askId, message.turn.event);
+    else if (message.speechStatus) this.#listened(message.speechStatus);
+    else if (message.transcript) this.#tell(message.transcript.askId, { heard: message.transcript });
+    else if (message.speech) this.#tell(message.speech.askId, { speech: message.speech });
+    else if (message.spoken) this.#tell(message.spoken.askId, { spoken: message.spoken });
     else if (message.interrupted) this.#tell(message.interrupted.askId, new DOMException("stopped", "AbortError"));
     else if (message.notice) this.#fail(message.notice);
   }
@@ -198,9 +297,14 @@ export class Session {
     }
     this.#id = opened.sessionId;
     this.#limits = { ping: Number(opened.limits.pingUs) / 1000, progress: Number(opened.limits.progressUs) / 1000 };
+    this.hears = Number(opened.limits.maxSpeechUs ?? 0) > 0;
+    this.speaks = Boolean(opened.limits.speaks);
     this.told(true, resumed, "");
     if (this.#frame && !this.#frame.held) this.#announce();
-    for (const asked of this.#asks.values()) this.#say(asked.message);
+    for (const asked of this.#asks.values()) {
+      if (asked.speech) Object.assign(asked.speech, { next: asked.speech.greeted ? null : 0, sending: false });
+      this.#say(asked.message);
+    }
     for (const askId of opened.openAsks ?? []) if (!this.#asks.has(askId)) this.#say({ cancel: { askId } });
   }
 
