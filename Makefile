@@ -42,7 +42,7 @@ TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
 	docs wheels client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-languages bench-latency bench-engine bench-export bench-knowledge \
-	image image-check bench-hostile bench-imports bench-session bench-everyday bench-own bench-recipes clean
+	image image-check bench-hostile bench-imports bench-session bench-voice bench-everyday bench-own bench-recipes clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -253,6 +253,9 @@ bench-imports: $(VENV)/.dev ## Damaged, odd and hostile files given to the impor
 
 bench-session: $(VENV)/.dev ## A wearable's session: times, cuts, bytes, memory (SESSION="--only cuts --resume")
 	$(BIN)/python -m bench.session $(SESSION)
+
+bench-voice: $(VENV)/.dev ## Speech: times, word errors, answers by voice, memory, cuts (BENCH="--only words --resume")
+	$(BIN)/python -m bench.voice $(BENCH)
 
 bench-everyday: $(VENV)/.dev ## The everyday bundle on real photographs, passages and facts (BENCH="--only texts --resume")
 	$(BIN)/python -m bench.everyday $(BENCH)

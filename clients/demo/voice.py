@@ -15,7 +15,6 @@ import sys
 import time
 import urllib.error
 import urllib.request
-import uuid
 import wave
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,10 +28,11 @@ from rich.rule import Rule
 from rich.text import Text
 
 from clients.demo.album import Asked, write_album
-from clients.demo.asking import Outcome, ask
 from clients.demo.demo import import_folder
+from quizglass.session import AnswerAudio, OutputProfile, SpeechTranscript, TurnUpdate
 from quizglass.text import escape_unencodable_output, plain
-from quizglass_client import Client, ClientError
+from quizglass.values import AnswerDelta, Done
+from quizglass_client import Client, ClientError, Session
 from quizglass_client.local import LocalServer
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.packages import fetch
@@ -47,26 +47,41 @@ QUESTIONS = (
     Asked("a rocket", "How tall is it?", ("70 metres",), "rocket.jpg"),
 )
 _READY_S, _ANSWER_S = 180.0, 120.0
+_RATE = 24_000
+"""Samples a second of `pcm`, as OpenAI's API has it."""
+_HEAD_BYTES = 44
+"""Of a WAV file."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Spoken:
     """One question, from the wearer's voice to the answer's.
 
     Attributes:
-        outcome: the turn, asked with the words that were heard.
-        heard: the transcript.
-        question_s, answer_s: how long question and answer are as sound.
-        transcript_s: from the end of the question to its transcript.
-        first_sound_s: from the answer's text to its first sound.
+        asked: the question.
+        question: it as a WAV file.
+        heard: its transcript.
+        answer: its text; empty: none came.
+        sound: of the answer, 16-bit PCM.
+        rate_hz: of that.
+        transcript_s, words_s, sound_s: from the end of the question to its transcript, to the answer's first words and
+            to its first sound.
     """
 
-    outcome: Outcome
-    heard: str
-    question_s: float
-    answer_s: float
-    transcript_s: float
-    first_sound_s: float
+    asked: Asked
+    question: bytes
+    heard: str = ""
+    answer: str = ""
+    sound: bytes = b""
+    rate_hz: int = 0
+    transcript_s: float = 0.0
+    words_s: float = 0.0
+    sound_s: float = 0.0
+
+    @property
+    def right(self) -> bool:
+        """Whether the answer says what is right."""
+        return all(word.casefold() in self.answer.casefold() for word in self.asked.right)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -109,12 +124,13 @@ def _run(args: argparse.Namespace, console: Console) -> int:
         import_folder(server.target, notes)
         with Client(server.target, timeout=_ANSWER_S) as client:
             _wait_for_speech(client)
-            spoken = []
+        spoken = []
+        with Session(server.target, output=OutputProfile(aloud=True)) as session:
             for asked in QUESTIONS:
-                spoken.append(_ask(client, server.web, asked, pictures, args.out))
+                spoken.append(_ask(session, server.web, asked, pictures, args.out))
                 _show(console, spoken[-1])
     console.print(f"\nWhat was asked and answered, as sound: {args.out}", highlight=False, soft_wrap=True)
-    return 0 if all(each.outcome.right for each in spoken) else 1
+    return 0 if all(each.right for each in spoken) else 1
 
 
 def _wait_for_speech(client: Client) -> None:
@@ -129,69 +145,56 @@ def _wait_for_speech(client: Client) -> None:
         time.sleep(0.2)
 
 
-def _ask(client: Client, web: str, asked: Asked, pictures: Path, out: Path) -> Spoken:
+def _ask(session: Session, web: str, asked: Asked, pictures: Path, out: Path) -> Spoken:
+    """Say a question about a photograph, and keep what was said on both sides."""
+    spoken = Spoken(asked, _wearers_voice(web, asked.question))
+    began = time.monotonic()
+    for said in session.say(spoken.question, pictures / asked.picture):
+        after = time.monotonic() - began
+        match said:
+            case SpeechTranscript(final=True):
+                spoken.heard, spoken.transcript_s = said.text, after
+            case TurnUpdate(event=AnswerDelta()):
+                spoken.words_s = spoken.words_s or after
+            case TurnUpdate(event=Done(answer=answer)):
+                spoken.answer, spoken.words_s = answer, spoken.words_s or after
+            case AnswerAudio() if said.data:
+                spoken.sound_s = spoken.sound_s or after
+                spoken.rate_hz = said.rate_hz
+                spoken.sound += said.data
     name = Path(asked.photograph).stem
-    question, _ = _spoken(web, asked.question)
-    (out / f"{name}-question.wav").write_bytes(question)
-    began = time.monotonic()
-    heard = _heard(web, question)
-    transcript_s = time.monotonic() - began
-    outcome = ask(client, Asked(asked.about, heard, asked.right, asked.photograph), pictures / asked.picture)
-    answer, first_sound_s = _spoken(web, outcome.answer.text)
-    (out / f"{name}-answer.wav").write_bytes(answer)
-    return Spoken(outcome, heard, _seconds(question), _seconds(answer), transcript_s, first_sound_s)
+    (out / f"{name}-question.wav").write_bytes(spoken.question)
+    (out / f"{name}-answer.wav").write_bytes(_wav(spoken.sound, spoken.rate_hz or _RATE))
+    return spoken
 
 
-def _spoken(web: str, text: str) -> tuple[bytes, float]:
-    """A text as a WAV file, and seconds until its first sound came."""
-    body = json.dumps({"model": "quizglass", "voice": "default", "input": text, "response_format": "wav"}).encode()
-    request = urllib.request.Request(  # noqa: S310 - our own server
-        f"{web}/v1/audio/speech", body, {"Content-Type": "application/json"}
-    )
-    began = time.monotonic()
+def _wearers_voice(web: str, text: str) -> bytes:
+    """A question as a WAV file."""
+    body = json.dumps({"model": "quizglass", "voice": "default", "input": text, "response_format": "pcm"}).encode()
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(f"{web}/v1/audio/speech", body, headers)  # noqa: S310 - our own server
     with urllib.request.urlopen(request, timeout=_ANSWER_S) as response:  # noqa: S310
-        first = response.read(1024)
-        first_s = time.monotonic() - began
-        return _with_sizes(first + response.read()), first_s
+        return _wav(response.read(), _RATE)
 
 
-def _heard(web: str, wav: bytes) -> str:
-    """What is said in a WAV file."""
-    mark = uuid.uuid4().hex
-    head = 'Content-Disposition: form-data; name="file"; filename="question.wav"'
-    body = f"--{mark}\r\n{head}\r\n\r\n".encode() + wav + f"\r\n--{mark}--\r\n".encode()
-    request = urllib.request.Request(  # noqa: S310
-        f"{web}/v1/audio/transcriptions", body, {"Content-Type": f"multipart/form-data; boundary={mark}"}
-    )
-    with urllib.request.urlopen(request, timeout=_ANSWER_S) as response:  # noqa: S310
-        return str(json.load(response)["text"])
-
-
-def _with_sizes(wav: bytes) -> bytes:
-    """A WAV file that came as a stream, with its true length."""
-    with wave.open(BytesIO(wav)) as file:
-        parameters, samples = file.getparams(), file.readframes(len(wav))
+def _wav(samples: bytes, rate_hz: int) -> bytes:
     whole = BytesIO()
     with wave.open(whole, "wb") as file:
-        file.setparams(parameters)
+        file.setparams((1, 2, rate_hz, 0, "NONE", ""))
         file.writeframes(samples)
     return whole.getvalue()
 
 
-def _seconds(wav: bytes) -> float:
-    with wave.open(BytesIO(wav)) as file:
-        return float(file.getnframes()) / file.getframerate()
-
-
 def _show(console: Console, each: Spoken) -> None:
     """What was heard, the answer, and how long each took."""
-    outcome = each.outcome
     console.print()
-    console.print(Text.assemble((plain(each.heard), "bold"), (f"  {outcome.picture}", "dim")), soft_wrap=True)
-    console.print(Text(plain(outcome.answer.text), "green" if outcome.right else "red"), soft_wrap=True)
+    head = Text.assemble((plain(each.heard), "bold"), (f"  {each.asked.about}", "dim"))
+    console.print(head, soft_wrap=True)
+    console.print(Text(plain(each.answer), "green" if each.right else "red"), soft_wrap=True)
+    length_s = (len(each.question) - _HEAD_BYTES) / 2 / _RATE
     times = (
-        f"{each.question_s:.1f} s of speech, transcript after {each.transcript_s:.2f} s, answer after "
-        f"{outcome.answer.done.total:.2f} s, its first sound after {each.first_sound_s:.2f} s"
+        f"{length_s:.1f} s of speech; transcript {each.transcript_s:.2f} s after its end, first words "
+        f"{each.words_s:.2f} s, first sound {each.sound_s:.2f} s"
     )
     console.print(Text(times, "dim"), soft_wrap=True)
 
