@@ -33,7 +33,7 @@ async def running_server(server: LocalServer) -> AsyncIterator[LocalServer]:
     """A server for a coroutine, stopped by its own process id afterwards.
 
     It is waited for on the event loop's own thread. A thread beside it could not be interrupted, and would go on to
-    start a server that nobody stops.
+    start a server that is never stopped.
     """
     server.__enter__()
     try:

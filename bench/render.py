@@ -125,7 +125,7 @@ def filled(text: str, path: Path) -> str:
     """A document with every region filled; regions name files as seen from the repository's root.
 
     Raises:
-        RenderError: a region is not closed, or nobody knows its name.
+        RenderError: a region is not closed, or its name is unknown.
     """
 
     def fill(match: re.Match[str]) -> str:

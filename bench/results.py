@@ -107,7 +107,7 @@ def _lines(path: str) -> list[str]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what was measured."""
+    """Versions of the measured packages."""
     found = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:

@@ -81,7 +81,7 @@ def published(name: str) -> dict[str, Finished]:
     """The sections that bench/results/NAME.json has; none where there is no such file.
 
     Raises:
-        ValueError: a row names no section, so that nobody can tell which rows a section would replace.
+        ValueError: a row names no section, so that it is unknown which rows a section would replace.
     """
     path = results.RESULTS / f"{name}.json"
     if not path.is_file():
@@ -237,7 +237,7 @@ class Runner:
         """What is known of the sections, in the order of the table.
 
         What the work directory has of sections that this run did not measure counts where nothing of them is published
-        and they are of the same settings: none that failed now is told by what it was under others.
+        and they are of the same settings: none that failed now keeps a result from other settings.
         """
         others = (name for name in self._sections if name not in self._failed and self._keeps(name))
         found = self._store.finished([*self._finished, *others])

@@ -129,7 +129,7 @@ def load(target: str, folder: Path, bars: Progress) -> None:
 
 
 def fresh_seeds(count: int) -> list[int]:
-    """Seeds that nobody has seen while this code was written: drawn from its commit's hash.
+    """Seeds that were unknown while this code was written: drawn from its commit's hash.
 
     Raises:
         subprocess.CalledProcessError: this is no checkout.

@@ -26,7 +26,7 @@ from quizglass_lab import pocketworld
 BUDGET_S = 120.0
 """Of a turn: no step is skipped."""
 _NAMED = 3
-"""Of what a policy lacks, how much a row names."""
+"""Most missing parts of a policy that a row names."""
 
 
 @dataclass(frozen=True)

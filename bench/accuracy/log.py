@@ -19,7 +19,7 @@ async def asked_all(
 
     Args:
         log: JSONL file, one record a line, appended to as answers come.
-        ids: of what is asked.
+        ids: of the questions.
         ask: gives the record of an id, with its `id`.
         clients: how many are under way at once.
         tick: called after each.

@@ -1,4 +1,4 @@
-"""One turn over gRPC, as a record of what the tables need."""
+"""One turn over gRPC, as a record for the tables."""
 
 from __future__ import annotations
 

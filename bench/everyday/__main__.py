@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = sections.arguments("everyday", __doc__, SECTIONS)
     parser.add_argument("--everyday", type=Path, default=Path("work/everyday"), help="where the bundle is built")
     parser.add_argument("--adapters", type=Path, default=ADAPTERS, help="trained adapters, if there are")
-    parser.add_argument("--seed", type=int, default=7, help="of what is drawn")
+    parser.add_argument("--seed", type=int, default=7, help="of the random draws")
     args = parser.parse_args(arguments)
     folder: Path = args.workdir.resolve() / "everyday-files"
     folder.mkdir(parents=True, exist_ok=True)

@@ -49,7 +49,7 @@ class Said:
 
     @property
     def holds(self) -> bool:
-        """Whether it is exact, or has the words of what was to be said in it: generous to whole sentences."""
+        """Whether it is exact, or contains the words of the expected answer: generous to whole sentences."""
         return self.exact or contains_words(self.written.text, self.example.target)
 
     @property

@@ -44,7 +44,7 @@ def refused(setup: Setup) -> Part:
 
 
 def rows(answerable: Mapping[str, Sequence[str]], pictured: Mapping[str, Sequence[str]]) -> list[Row]:
-    """How many of each set are taken; of what can be answered none may be."""
+    """How many of each set are taken; of those that can be answered none may be."""
     table = []
     for name, texts in answerable.items():
         hits = sum(asks_colour(text) or asks_what_is_seen(text) for text in texts)

@@ -24,7 +24,7 @@ _SAY_NOTHING = {"a", "an", "and", "at", "by", "for", "from", "in", "it", "of", "
 
 @dataclass(frozen=True)
 class Tagged:
-    """A thing, and the labels that are told of its picture, likeliest first."""
+    """A thing, and the labels of its picture, likeliest first."""
 
     caption: str
     tags: Sequence[str]

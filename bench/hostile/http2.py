@@ -27,7 +27,7 @@ class Http2:
         self._stream_window = _DEFAULT_WINDOW
         self._changed = asyncio.Condition()
         self.frames: list[tuple[int, int, int, bytes]] = []
-        """Type, flags, stream and payload of what came."""
+        """Type, flags, stream and payload of a received frame."""
         self.closed = False
 
     async def call(self, path: str, *, headers: Sequence[tuple[str, str]] = (), end: bool = False) -> int:

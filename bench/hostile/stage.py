@@ -60,7 +60,7 @@ class Under:
         """Peak, p99 beside the attack, and the longest turn, each with its bar."""
         answered = [turn for turn in self.beside if turn.kind == "answered"]
         alone, beside = _took(self.alone), _took(answered)
-        # A refusal is quick and no answer: it counts as a turn that nobody would have waited for.
+        # A refusal is quick and no answer: it counts as an abandoned turn.
         waited = beside + [_NOT_ANSWERED_S] * (len(self.beside) - len(answered))
         p99_alone, p99 = percentile(alone, 0.99), percentile(waited, 0.99)
         times = p99 / p99_alone

@@ -1,4 +1,4 @@
-"""Clients that send no messages, do not finish them, send far too much, or read nothing of what they asked for."""
+"""Clients that send no messages, do not finish them, send far too much, or do not read the answers."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _garbage(at_once: int) -> Attack:
 
 
 async def _connected(served: Victim, wanted: int) -> list[Row]:
-    """More connections than the server takes: how soon those beyond are told, and whether turns go on."""
+    """More connections than the server takes: how soon the others are refused, and whether turns go on."""
     refused: list[float] = []
     async with AsyncExitStack() as stack:
         for _ in range(wanted):

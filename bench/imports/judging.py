@@ -86,7 +86,7 @@ def _is_named(name: str, report: Mapping[str, Any]) -> bool:
 
 
 def _told(report: Mapping[str, Any]) -> Iterator[str]:
-    """Names and messages of all that a report tells of what did not arrive as it stands."""
+    """Names and messages of all entries that a report says did not arrive unchanged."""
     for item in report.get("refused", ()):
         yield item["message"]
     for kind in _TOLD:

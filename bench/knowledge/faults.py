@@ -49,7 +49,7 @@ def rare(setup: Setup) -> Part:
 
 
 def damaged(said: dict[str, Any]) -> Part:
-    """Rows of what `bench.knowledge.damage` reported."""
+    """Rows for the report of `bench.knowledge.damage`."""
     outcomes = said["outcomes"]
     kinds = {file.split(" ", 1)[1] for file in said["files"]}  # without the state of the store it was taken from
     about = f"{said['each']:,} mutations of each of {len(kinds)} files"
@@ -65,7 +65,7 @@ def damaged(said: dict[str, Any]) -> Part:
 
 
 def killed(said: dict[str, Any]) -> Part:
-    """Rows of what `bench.knowledge.kill` reported."""
+    """Rows for the report of `bench.knowledge.kill`."""
     rows = [
         at_most(f"acknowledged rows lost over {said['kills']:,} kill -9", said["lost"], "", 0),
         Row("of the kills, after something was acknowledged", said["under load"], ""),

@@ -83,7 +83,7 @@ class Worker:
         """End the process, in order if it can."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        with suppress(BrokenPipeError):  # what it was told last, it did not live to read
+        with suppress(BrokenPipeError):  # it was killed before it read the last command
             self._process.stdin.close()
         try:
             self._process.wait(_CLOSE_S)

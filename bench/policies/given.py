@@ -35,7 +35,7 @@ PLANNING = ("reformulate", "act")
 _OWN = {"answer", "draft", "reason", "conclude", "conclude_from_reason", "weigh", "reconcile", "rewrite", "plan"}
 """Answers, what leads to them, and plans are never given."""
 _LATE = {"words", "tags", "domain"}
-"""What is told of a picture while a decision is under way, which is then made again, of the same state."""
+"""Text read in a picture while a decision is under way, which is then made again from the same state."""
 _LETTERS = 4
 """Of the prompt for plans."""
 
@@ -243,7 +243,7 @@ class GivenGenerator:
             yield end
 
     def _written(self, request: GenerationRequest, task: str) -> aclosing[AsyncGenerator[Token | GenerationEnd, None]]:
-        """The generator's own completion of another prompt, closed when nobody reads it any more."""
+        """The generator's own completion of another prompt, closed with its last reader."""
         pieces = self._generator.generate(replace(request, task=task))
         return aclosing(cast(AsyncGenerator[Token | GenerationEnd, None], pieces))
 

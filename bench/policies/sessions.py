@@ -121,7 +121,7 @@ def _named(client: Client, thing: Thing) -> bytes:
 
 
 def _weighed(client: Client, tokens: Sequence[bytes], things: Sequence[Thing]) -> float:
-    """Percent of the things whose weight is told."""
+    """Percent of the things whose weight is known."""
     right = 0
     for token, thing in zip(tokens, things, strict=True):
         try:

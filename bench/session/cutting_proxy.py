@@ -1,4 +1,4 @@
-"""A TCP proxy whose connections are cut on command: orderly (FIN), by a reset (RST), or so that nobody is told.
+"""A TCP proxy whose connections are cut on command: orderly (FIN), by a reset (RST), or silently.
 
 What passes may also be HTTP/2 of which one stream is reset, as a proxy in between does it, while the connection stays.
 """
@@ -24,9 +24,9 @@ class Cut(StrEnum):
     FIN = "fin"
     RST = "rst"
     BLACK_HOLE = "black hole"
-    """Nothing passes any more, in either direction, and nobody is told."""
+    """Nothing passes any more, in either direction, and no end is closed."""
     STREAM_RESET = "stream reset"
-    """Both ends are told by RST_STREAM that the newest stream is over, and the connection stays."""
+    """Both ends get RST_STREAM for the newest stream, and the connection stays."""
 
 
 class _Direction:
@@ -106,7 +106,7 @@ class CuttingProxy:
         self._port = port
 
     def mute(self) -> None:
-        """Let nothing more of what servers say pass over the connections that are there."""
+        """Stop passing on what servers send over the present connections."""
         for pair in self._pairs:
             pair.muted = True
 

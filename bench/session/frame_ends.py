@@ -1,6 +1,6 @@
 """Where frames of HTTP/2 end in the bytes of a connection, and the frame that resets a stream (RFC 9113).
 
-Knows the nine bytes before every frame and nothing of what is in it.
+Knows the nine bytes before every frame and not its contents.
 """
 
 from __future__ import annotations

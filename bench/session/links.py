@@ -25,7 +25,7 @@ _SHARES = {Cut.FIN: 0.25, Cut.RST: 0.42, Cut.STREAM_RESET: 0.25, Cut.BLACK_HOLE:
 _OPENED_BYTES = 2_000
 """More than a link is opened with: one that goes dark before that fails to open, which is no cut in an answer."""
 _HINTED = 0.9
-"""Share of the black holes that a session is told of; each of the others takes it seconds to find."""
+"""Share of the black holes that a session gets a hint of; each of the others takes it seconds to find."""
 
 
 @asynccontextmanager

@@ -19,7 +19,7 @@ from quizglass_server.coaching.coach import FAULTS, SURE, CaptureCoach
 
 CLEAN = "none"
 KINDS = (CLEAN, "blur", "dark", "tilt", "noise", "occlusion")
-"""Truncation is none of them: whether a border cuts a thing is for somebody to say who knows where things are."""
+"""Truncation is none of them: whether a border cuts a thing needs labels of where things are."""
 _NAMES = {
     "skimage/data": (
         "astronaut",

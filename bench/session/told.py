@@ -1,4 +1,4 @@
-"""What a client was told of a turn, beside what the server's log says that it has inferred."""
+"""A turn's events as a client got them, beside what the server's log says that it has inferred."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Told:
     """One turn as its client saw it."""
 
     turn_id: str
-    """The server's name for the inference; empty where nothing was told."""
+    """The server's name for the inference; empty where no event came."""
     whole: bool
     """Whether its events came in order, each once, to its end."""
     same: bool
@@ -65,7 +65,7 @@ class TurnLog:
         """How often each turn was inferred.
 
         Args:
-            told: turns that must be there; they are logged a moment after their end was told.
+            told: turns that must be there; they are logged a moment after their end was sent.
 
         Raises:
             TimeoutError: one of those is not logged.

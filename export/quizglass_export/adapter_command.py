@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
     parser.add_argument("--checkpoint", type=Path, required=True, help="the base that it was trained on")
     parser.add_argument("--adapter", type=Path, required=True, help="the adapter, as PEFT saves it")
-    parser.add_argument("--weight", type=float, default=1.0, help="by how much it counts (default: %(default)s)")
+    parser.add_argument("--weight", type=float, default=1.0, help="its scale (default: %(default)s)")
     parser.add_argument("--out", type=Path, required=True, help="GGUF file to write")
     parser.add_argument("--replace", action="store_true", help="replace an existing file")
 

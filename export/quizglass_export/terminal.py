@@ -20,6 +20,6 @@ class PlainConsole(Console):
     """A console whose colours and tables are its own, and whose texts are plain."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The segments of what is printed."""
+        """The printed segments."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(plain(segment.text), segment.style)

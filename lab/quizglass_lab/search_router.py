@@ -1,4 +1,4 @@
-"""QA-Dragon's search router as a linear decider: what it is told of a draft, what it chooses, and its file."""
+"""QA-Dragon's search router as a linear decider: its features of a draft, its choices, and its file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rewriting when the picture search brought back the wrong thing: the served generator, given what it is shown.
 
-In this process, without any knowledge: questions whose thing is named, printed or was told of, rewritten with no hit,
-with the right one and with another thing's. What is read in the picture is the bundle's reader's own.
+In this process, without any knowledge: questions whose thing is named, printed or was mentioned before, rewritten with
+no hit, with the right one and with another thing's. What is read in the picture is the bundle's reader's own.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def parts(ask: Ask) -> list[Part]:
 
 
 def new_picture(side: int, seed: int) -> bytes:
-    """A picture nobody has seen, as PNG: soft blobs of colour, so that its size is a photograph's and not noise's."""
+    """A new picture, as PNG: soft blobs of colour, so that its size is a photograph's and not noise's."""
     random = np.random.default_rng(seed)
     small: NDArray[np.uint8] = random.integers(0, 256, (8, 8, 3), dtype=np.uint8)
     out = io.BytesIO()

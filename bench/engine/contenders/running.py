@@ -86,8 +86,8 @@ def familiar_prompts(count: int) -> list[Ask]:
 async def long_prompts(setup: Setup, shape: Shape, count: int, tokens: int = ANSWER_TOKENS) -> list[str]:
     """Prompts that share no beginning and whose greedy answers are as long as wanted.
 
-    They are found with a process of their own, so that nobody has seen them when the timing begins. Random weights
-    hardly ever end an answer, so there nothing has to be tried.
+    They are found with a process of their own, so that no contender has seen them when the timing begins. Random
+    weights hardly ever end an answer, so there nothing has to be tried.
 
     Raises:
         RuntimeError: the model ends nearly every answer early.

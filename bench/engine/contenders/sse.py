@@ -15,7 +15,7 @@ _POLL_S = 0.05
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A free port."""
     with socket.socket() as probe:
         probe.bind((_LOOPBACK, 0))
         return int(probe.getsockname()[1])

@@ -1,6 +1,6 @@
 """Text streams: 1, 2, 4 and 8 clients that arrive at once, each with about 250 tokens of prompt and 32 to generate.
 
-Nobody has seen any of the prompts, and all contenders get the same. Contenders take turns, round by round; what
+The prompts are new to every contender, and all contenders get the same. Contenders take turns, round by round; what
 llama.cpp itself takes for the same prompts (`floor`) is measured in between.
 """
 

@@ -1,4 +1,4 @@
-"""The engine killed mid-stream: who is told when, and that everything else goes on.
+"""The engine killed mid-stream: which clients get an error when, and that everything else goes on.
 
 Twice: the supervised process alone, where the moment at which the supervisor notices can be seen, and a whole server,
 where turns run into the death, searches go on beside them and the server's own process must stay the same.
@@ -98,7 +98,7 @@ def _told_rows(kills: int, from_notice: list[float], from_kill: list[float], hun
 
 
 def streams(ours: Ours, kill: int, dead: asyncio.Event) -> tuple[list[asyncio.Task[float | None]], list[asyncio.Event]]:
-    """Streams that begin again when they end, and when each is told of the death; None for one that it missed."""
+    """Streams that begin again when they end, and when each gets the error; None for one that it missed."""
     flowing = [asyncio.Event() for _ in range(_STREAMS)]
 
     async def stream(index: int) -> float | None:

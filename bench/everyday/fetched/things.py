@@ -19,7 +19,7 @@ from quizglass_server.domain.turns import Picture
 
 LEAST = 400
 _DRAWN = ("cartoon", "alphabets", "symbols", "math", "mirror")
-"""Parts of the paths of what is no photograph, or one of another's."""
+"""Parts of the paths of files that are no photographs, or others' photographs."""
 _STORED, _FRAME = 320, (640, 480)
 _TURN, _SIZE, _LIGHT = 15.0, (0.5, 0.9), (0.75, 1.15)
 _PASTED = (0.35, 0.6)

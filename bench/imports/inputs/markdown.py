@@ -65,7 +65,7 @@ def _front(text: str) -> tuple[str, str]:
     end = 1 + [line.rstrip() for line in lines[1:]].index("---")
     try:
         said = yaml.safe_load("\n".join(lines[1:end]))
-    except Exception:  # PyYAML's own, and those of what it makes
+    except Exception:  # PyYAML's own, and those of its constructors
         return "", text
     return (repr(said), "\n".join(lines[end + 1 :])) if isinstance(said, dict) else ("", text)
 

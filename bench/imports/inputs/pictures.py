@@ -78,7 +78,7 @@ def decodes(raw: bytes) -> bool:
         with Image.open(io.BytesIO(raw)) as image:
             image.load()
             return min(image.size) >= _LEAST_SIDE
-    except Exception:  # parsers of what is damaged raise anything
+    except Exception:  # parsers of damaged files raise anything
         return False
 
 

@@ -62,7 +62,7 @@ def seen(text: str, delimiter: str) -> list[Seen]:
                     column = [f"column {name!r}", f"column {at + 1}"]
                     found += seen_in(cell, [*column, f"line {first}"], first)
             first = rows.line_num + 1
-    except csv.Error:  # of what it does not take at all; each line before was read
+    except csv.Error:  # of a line that it does not take at all; each line before was read
         pass
     return found
 

@@ -73,7 +73,7 @@ def seen(raw: bytes, *, whole: bool) -> list[Seen]:
                 number += 1
                 title, shown = _article(page)
                 found += seen_in(f"{title} {shown}" if whole else title, [f"page {number}", title], number)
-    except (ElementTree.ParseError, ValueError, LookupError):  # of what is damaged; ValueError: of its encoding
+    except (ElementTree.ParseError, ValueError, LookupError):  # damaged; ValueError: of its encoding
         pass
     return found
 

@@ -84,7 +84,7 @@ class Plan:
         return role in roles.named() and (not task or task in roles.spec(role).templates())
 
     def rows(self, role: str) -> tuple[str, ...]:
-        """Texts of the labels of a shared graph, each once, the owner's first; none where nobody shares it."""
+        """Texts of the labels of a shared graph, each once, the owner's first; none if it is not shared."""
         served = self._served(role)
         labels = [label for each in served for label in self.spec(each).labels] if len(served) > 1 else []
         return tuple(dict.fromkeys(text for _, text in labels))

@@ -110,7 +110,7 @@ def run_inspect(args: argparse.Namespace) -> int:
         for each in found["policies"]
     ]
     console.print(_table(("policy", "can be served", "missing", "works without"), policies))
-    console.print(f"policy of a server that is told none: {found['default_policy'] or 'none, questions are refused'}")
+    console.print(f"default policy: {found['default_policy'] or 'none, questions are refused'}")
     files = [(name, f"{entry['bytes']:,}", entry["sha256"][:16]) for name, entry in found["files"].items()]
     console.print(_table(("file", "bytes", "SHA-256 begins"), files))
     parity = found["parity"]

@@ -65,7 +65,7 @@ def verification(root: Path, plan: Plan | None, advance: Callable[[str], None] =
     """Everything that can be verified, as JSON values.
 
     Raises:
-        BundleError, ExportError: the first thing that is wrong; differences from the checkpoints are told instead.
+        BundleError, ExportError: the first thing that is wrong; differences from the checkpoints are returned instead.
     """
     bundle = Bundle.load(root)
     models = check_models(bundle)

@@ -33,7 +33,7 @@ class AdapterWeights:
 
         Args:
             folder: the adapter, as PEFT saves it.
-            weight: by how much its change counts.
+            weight: scale of its change.
             name: from a checkpoint's key to the model class' name.
 
         Raises:

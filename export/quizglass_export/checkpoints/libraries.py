@@ -18,7 +18,7 @@ from torch import nn
 from quizglass_export.errors import ExportError
 
 _HEADS = ("fc", "classifier", "head", "heads")
-"""torchvision's names of what makes classes of features."""
+"""torchvision's names of classifier layers."""
 _COUNTER = ".num_batches_tracked"
 _WRAPPED = ("state_dict", "model")
 """Keys under which training scripts keep the tensors."""

@@ -1,4 +1,4 @@
-"""Builds the everyday bundle out of what was fetched, with our own adapters where they are there."""
+"""Builds the everyday bundle out of the fetched packages, with our own adapters where they are there."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def write_lora_gguf(config: Any, folder: Path, path: Path, *, weight: float = 1.
         config: the base model's config.
         folder: the adapter, as PEFT saves it.
         path: file to write.
-        weight: by how much its change counts.
+        weight: scale of its change.
 
     Returns:
         How many matrices are adapted.

@@ -18,7 +18,7 @@ DOMAIN = "com.microsoft"
 
 @dataclass(frozen=True, slots=True)
 class _Rotation:
-    """Names of what is turned and of its half tables [B, S, D / 2]."""
+    """Names of the rotated tensor and of its half tables [B, S, D / 2]."""
 
     states: str
     cos: str

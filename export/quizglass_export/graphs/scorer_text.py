@@ -42,7 +42,7 @@ class TextScorer(nn.Module):
 
 class SharingTextScorer(TextScorer):
     """The same, for prompts that begin alike: their common beginning runs once, and its keys and values are given to
-    the runs of what follows it.
+    the runs of the tokens after it.
     """
 
     def forward(  # type: ignore[override]  # another signature is the point

@@ -140,7 +140,7 @@ def save_model(model: onnx.ModelProto, path: Path) -> None:
     large = sum(len(tensor.raw_data) for tensor in model.graph.initializer) >= _LARGE
     onnx.save(model, str(path), save_as_external_data=large, location=beside.name if large else None)
     if large:
-        beside.chmod(path.stat().st_mode)  # onnx lets nobody else read it
+        beside.chmod(path.stat().st_mode)  # onnx makes it unreadable for others
 
 
 def inferred(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:

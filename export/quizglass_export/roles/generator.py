@@ -61,7 +61,7 @@ class Generator(Entry):
     """The GGUF file of the vision projector that goes with `model`, where that sees pictures."""
     tokenizer: Path | None = None
     """Default: `tokenizer.json` of the checkpoint, or beside `model`; without one there, one that transformers rebuilds
-    from the GGUF file is compared with llama.cpp's own, which is told of and not demanded."""
+    from the GGUF file is compared with llama.cpp's own, which is reported and not demanded."""
     quantisation: GgufType = "q8_0"
     token_embedding: TensorType | None = None
     """Type of the input embedding; default: as the quantisation has it."""

@@ -90,7 +90,7 @@ def _graphs(bundle: Any, asked: Sequence[str] | None) -> dict[str, _Graph]:
 
 
 def _told(bundle: Any, file: str, graph: _Graph, args: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What is told of a graph, under each of its names."""
+    """The report on a graph, under each of its names."""
     from quizglass_export.trt.operators import check_operators
 
     model = bundle.path(file)

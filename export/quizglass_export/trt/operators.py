@@ -1,7 +1,7 @@
 """Which operators of a graph TensorRT's ONNX parser documents as supported.
 
-The list is onnx-tensorrt's `docs/operators.md` of TensorRT 8.5, and what later versions added of what exported graphs
-have. The parser itself has the last word: `engine` asks it.
+The list is onnx-tensorrt's `docs/operators.md` of TensorRT 8.5, and the additions of later versions that exported
+graphs have. The parser itself has the last word: `engine` asks it.
 """
 
 from __future__ import annotations

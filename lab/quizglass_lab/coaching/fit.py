@@ -31,7 +31,7 @@ from quizglass_server.coaching.statistics import statistics
 
 SEED, CLEAN_SEED, NIGHT_SEED = 6101, 6102, 6106
 FALSE_ALARMS = 0.01
-"""Share of flawless pictures that may be called faulty: half of what is promised to users."""
+"""Share of flawless pictures that may be called faulty: half of the share that is promised to users."""
 _STEPS, _RATE, _DECAY = 1500, 1e-2, 0.02
 _TILT_OF_PHOTOGRAPHS = 0.1
 """How much photographs count where tilt is learned: their own lines are seldom level, and tell little of the camera."""
@@ -123,7 +123,7 @@ def limits(logits: Values) -> Values:
 
 
 def _limits_of_photographs(logits: Values) -> Values:
-    """Thresholds [F] beyond each of which FALSE_ALARMS of clean crops [N, F] are; none of what they may have."""
+    """Thresholds [F] beyond each of which FALSE_ALARMS of clean crops [N, F] are; none of the permitted ones."""
     thresholds = np.quantile(logits, 1 - FALSE_ALARMS, axis=0)
     return np.where([fault in _OF_PHOTOGRAPHS for fault in FAULTS], -np.inf, thresholds).astype(np.float32)
 

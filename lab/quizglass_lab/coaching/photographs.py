@@ -22,7 +22,7 @@ from quizglass_lab.wordgate.sources import photographs
 from quizglass_server.domain.turns import RGB
 
 KINDS = (CLEAN, "blur", "dark", "tilt", "noise", "occlusion")
-"""Truncation is none of them: whether a border cuts a thing is for somebody to say who knows where things are."""
+"""Truncation is none of them: whether a border cuts a thing needs labels of where things are."""
 MEASURED_WITH = ("skimage/data", "sklearn/datasets/images")
 _LARGEST, _SMALLEST = 1600, 318
 """Pixels of a photograph's sides: larger ones are made smaller, smaller ones left out."""

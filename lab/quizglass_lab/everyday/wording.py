@@ -130,7 +130,7 @@ def questions(fact: Fact, *, held_out: bool = False) -> tuple[str, ...]:
 
 
 def pointing(fact: Fact, question: str) -> str:
-    """The question as somebody asks it who looks at the thing: "this country" in place of its name."""
+    """The question as asked by a person who looks at the thing: "this country" in place of its name."""
     this = f"this {fact.kind}"
     for named in (f"the {fact.thing}", fact.thing):
         if named in question:

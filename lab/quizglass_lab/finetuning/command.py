@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from quizglass_lab.finetuning.shared.options import Options
 
 HELP = {
-    "annotate": "ask models about a data set's questions, and make a recipe's training examples of what they say",
+    "annotate": "ask models about a data set's questions, and make a recipe's training examples of their answers",
     "train": "train an adapter, or a whole model, by a recipe of the papers",
     "evaluate": "run policies of a server or of a model over a benchmark, beside the papers' own tables",
 }

@@ -3,9 +3,9 @@
 Memory against evidence, about things that the base was taught by heart:
     stale    the article corrects what was taught
     rumour   a visitor's note contradicts what was taught; the store has no other entry of the thing
-    twin     another thing bears nearly its name; the store has no entry of the thing itself, or (of a thing that nobody
+    twin     another thing bears nearly its name; the store has no entry of the thing itself, or (of a thing that no one
              knows by heart) it has
-Picture against text, about things that nobody knows by sight:
+Picture against text, about things that are not known by sight:
     near-twin          another thing looks the same but for its accent colour; captions and articles tell which
     swapped-picture    another entry shows this thing's picture; its text describes another colour
     telling-caption    another thing differs in its body colour alone, by little, and captions tell it; or two captions

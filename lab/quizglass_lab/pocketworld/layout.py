@@ -91,7 +91,7 @@ def _board(rng: random.Random, spoiled: bool) -> Board:
 
 
 def _room(board: Board | None) -> tuple[float, float]:
-    """Top and bottom of what is left to the things."""
+    """Top and bottom of the space that is left to the things."""
     if board is None:
         return _MARGIN, 1 - _MARGIN
     return (_BAND, 1 - _MARGIN) if board.centre[1] < 0.5 else (_MARGIN, 1 - _BAND)
@@ -121,7 +121,7 @@ def _least_scale(placed: Placed) -> float:
 
 
 class _Placer:
-    """Finds places by trying; where there is no room for all, what nobody asks about gets smaller."""
+    """Finds places by trying; where there is no room for all, things that are not asked about get smaller."""
 
     def __init__(self, rng: random.Random, tilt: float, room: tuple[float, float], most: float) -> None:
         self._rng = rng
@@ -178,7 +178,7 @@ class _Placer:
         return None
 
     def _fits(self, box: Box, others: Sequence[Box], most: float) -> bool:
-        """Whether no box is hidden by, or hides, more than `most` of what is smaller, nor any in sum."""
+        """Whether no box is hidden by, or hides, more than `most` of a smaller one, nor any in sum."""
         shared = [overlap(box, other) for other in others]
         if sum(shared) > most * area(box):
             return False

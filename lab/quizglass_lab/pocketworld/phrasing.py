@@ -131,7 +131,7 @@ def ask_maker(attribute: str, maker: str, rng: random.Random | None = None) -> s
 
 
 def ask_person(attribute: str, person: str, rng: random.Random | None = None) -> str:
-    """A question for where or when somebody was born: `birthplace` or `birthyear`."""
+    """A question for where or when a person was born: `birthplace` or `birthyear`."""
     options = _PERSON_ASKS[attribute]
     return (rng.choice(options) if rng else options[0]).format(p=person)
 

@@ -10,7 +10,7 @@ ABSTAIN = "I don't know"
 
 @dataclass(frozen=True)
 class Hop:
-    """One lookup on the way to an answer, by somebody who knows nothing by heart."""
+    """One lookup on the way to an answer, without any knowledge from memory."""
 
     action: str  # image: look the picture up; text: search for the query
     query: str  # stands alone, but for that of a picture

@@ -1,7 +1,7 @@
 """Words that point at exactly one thing of a scene: its kind, and where needed its colour, size, place or neighbour.
 
 A reference is said only where it is true beyond doubt (`Reference.plain`), and only where nothing else could be
-meant by somebody who reads it loosely (`Reference.fitting`).
+meant in a loose reading (`Reference.fitting`).
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Reference:
         return " ".join(part for part in parts if part)
 
     def fitting(self, seen: Sequence[Seen]) -> list[Seen]:
-        """Everything that somebody could mean by the words, taken loosely; nothing where they say what is not."""
+        """Everything that the words could mean, read loosely; nothing where they say what is not."""
         group = self._group(seen)
         if self.size:
             group = [one for one in group if self._size_ratio(one, group) <= _RATIO_NEAR]

@@ -342,7 +342,7 @@ def _make_strangers(world: World) -> tuple[Thing, ...]:
 
 
 def make_thing(world: World, number: str, name: str, look: Look, rng: random.Random) -> Thing:
-    """Another thing of a world, taught to nobody, of which all facts are told; its id ends in `number`."""
+    """Another thing of a world, taught to no model, all of whose facts are in articles; its id ends in `number`."""
     designers = sorted(world.people.values(), key=lambda person: person.birthyear)
     births = [person.birthyear for person in designers]
     maker = rng.choice(_canon())[0]

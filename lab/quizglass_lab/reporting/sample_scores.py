@@ -51,7 +51,7 @@ class Scorers:
 def sample_scores(sample: Sample, answered: Answered, scorers: Scorers = Scorers()) -> dict[str, float]:
     """One answer's scores by metric, as the sample allows: 0 to 1; truthfulness -1 to 1, BLEU and judge 0 to 100.
 
-    Private answers allow recall alone. Of questions that nothing answers only truthfulness is told: a refusal is right.
+    Private answers allow recall alone. Unanswerable questions have truthfulness alone: a refusal is right.
     """
     scores = _retrieval(sample, answered)
     if not sample.answerable:

@@ -37,7 +37,7 @@ def benchmark_of(samples: Sequence[Sample], name: str) -> str:
 
 
 def _conversations(turns: Sequence[_Turn]) -> Iterator[float]:
-    """Truthfulness of each conversation that can be judged: of one with a private answer nobody can say."""
+    """Truthfulness of each conversation that can be judged: not of one with a private answer."""
     sessions: dict[str, list[_Turn]] = {}
     for turn in turns:
         if turn[0].session:

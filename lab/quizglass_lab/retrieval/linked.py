@@ -1,6 +1,6 @@
 """What questions of several lookups take, for the reranker: chains of passages, and halves.
 
-Who founded the maker of a thing is told by two passages, the second found by the name in the first. A reranker that
+Who founded the maker of a thing stands in two passages, the second found by the name in the first. A reranker that
 only ever read one at a time takes the first for the whole answer, and the second for one about something else. Taught
 that, it takes half of a comparison for nothing, unless it is taught that too.
 """

@@ -63,7 +63,7 @@ def _initialise_vision(model: CLIPVisionModelWithProjection) -> None:
     positions[1:] = 0.6 * _grid_positions(config.image_size // config.patch_size, config.hidden_size)
     embeddings.patch_embedding.weight.copy_(_cosine_patches(config.patch_size, config.hidden_size))
     narrow, wide = config.hidden_size**-0.5, config.intermediate_size**-0.5
-    shrink = config.num_hidden_layers**-0.5  # of what every block adds to the residual stream
+    shrink = config.num_hidden_layers**-0.5  # scale of each block's addition to the residual stream
     for layer in model.vision_model.encoder.layers:
         attention, mlp = layer.self_attn, layer.mlp
         for matrix in (attention.q_proj, attention.k_proj):

@@ -9,8 +9,8 @@ from quizglass_lab.logistic_regression import regression
 
 Report = dict[str, Any]
 KEPT_SHARE = 0.99
-"""Of what is right: a right hit or passage that is rejected always costs the answer, a wrong one that is accepted only
-sometimes, for whoever answers reads it."""
+"""Share of right results kept: a right hit or passage that is rejected always costs the answer, a wrong one that is
+accepted only sometimes, for whoever answers reads it."""
 KEPT_PASSAGES = 0.999
 """Of right passages: a reranker's scores lie near 0 or 1, so that keeping these too lets in hardly any other."""
 _DECAY = 1e-6

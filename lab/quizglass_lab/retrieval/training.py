@@ -1,4 +1,4 @@
-"""A training run with a time budget: learning-rate schedule, checkpoints, progress, and the record of what it took.
+"""A training run with a time budget: learning-rate schedule, checkpoints, progress, and the record of its cost.
 
 It knows nothing about models or data. The schedule follows the share of the time that has passed, so that a run
 ends annealed on any machine; a run that is interrupted goes on from its last checkpoint and its remaining time.

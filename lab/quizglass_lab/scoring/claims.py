@@ -1,4 +1,4 @@
-"""Claim precision and recall: of what an answer claims, how much is right; of what is right, how much it says.
+"""Claim precision and recall: the right share of an answer's claims, and the share of right claims that it makes.
 
 CogPlanner's measure: claims are taken from both answers and matched. Where the gold claims are given one by one, as
 pocketworld does, only the answer has to be taken apart and no judge is needed.

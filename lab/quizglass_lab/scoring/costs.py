@@ -55,7 +55,7 @@ _FIGURES: tuple[tuple[str, str, Callable[[TurnCost], float | None], Callable[[Se
 
 
 def cost_figures(turns: Sequence[TurnCost]) -> list[CostFigure]:
-    """Means, and of the latency its median and its 95th percentile; no figure of what no turn tells."""
+    """Means, and of the latency its median and its 95th percentile; no figure where no turn has the value."""
     figures = []
     for name, unit, told, over in _FIGURES:
         values = [value for turn in turns if (value := told(turn)) is not None]

@@ -48,7 +48,7 @@ class CoarseTrainer(nn.Module):
         return torch.einsum("bnd,pd->bnp", queries, passages).amax(1)
 
     def looks_loss(self, states: Tensor, questions: Sequence[Question]) -> Tensor:
-        """How well the mean query state names kind, colours, pattern and shape of what is asked about."""
+        """How well the mean query state names kind, colours, pattern and shape of the subject."""
         labels = torch.tensor([_look(question) for question in questions])
         if bool((labels == _IGNORED).all()):
             return states.sum() * 0

@@ -1,4 +1,4 @@
-"""Trains the detector: phrases to the boxes of what they name, on scenes drawn for it, each seen once."""
+"""Trains the detector: phrases to the boxes of the named things, on scenes drawn for it, each seen once."""
 
 from __future__ import annotations
 

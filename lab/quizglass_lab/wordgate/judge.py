@@ -42,7 +42,7 @@ WORLD_SEED = 707
 PASSED_OVER = 1 / 400
 """Share of the legible pictures that choose the threshold."""
 _LOWER = 0.75
-"""Of what they allow is taken: the next camera's pictures are of another sort."""
+"""Share of the permitted level that is taken: the next camera's pictures are of another sort."""
 _LIKE = 0.75
 ALL = "all legible"
 """The group of every legible picture."""

@@ -39,7 +39,7 @@ class GateSample:
 
     pixels: RGB
     mask: Mask
-    """[H, W]: 255 where words are, 128 where nobody can say, 0 elsewhere."""
+    """[H, W]: 255 where words are, 128 where unknown, 0 elsewhere."""
     words: tuple[str, ...]
     lettered: bool
     """Whether any words are drawn, large enough to be found."""

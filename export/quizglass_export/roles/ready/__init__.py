@@ -1,1 +1,1 @@
-"""Roles whose model files somebody else made: looked into, compared with what there is, and copied byte by byte."""
+"""Roles with ready-made model files: looked into, compared with what there is, and copied byte by byte."""

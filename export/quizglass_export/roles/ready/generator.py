@@ -1,4 +1,4 @@
-"""A generator from GGUF files that somebody else made: looked into by their headers, then copied byte by byte, or
+"""A generator from ready-made GGUF files: looked into by their headers, then copied byte by byte, or
 written anew with adapters merged into it.
 
 What llama.cpp makes of a text is what is served, so its own tokenizer is the one that counts. A `tokenizer.json` is
@@ -123,7 +123,7 @@ def check(job: RoleJob, spec: Generator, part: GeneratorPart) -> list[Check]:
 
 
 def _compared_tokens(role: str, source: GgufSource, path: Path) -> list[Check]:
-    """Beside the model's own tokenizer, which must split alike, or one rebuilt from the file, which is told of."""
+    """Beside the model's own tokenizer, which must split alike, or one rebuilt from the file, which is reported."""
     if source.tokenizer is not None:
         return [check_tokens(role, path, PromptTokenizer(source.tokenizer))]
     with tempfile.TemporaryDirectory(prefix="quizglass-") as folder:

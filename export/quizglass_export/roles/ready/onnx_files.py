@@ -1,4 +1,4 @@
-"""What every ready-made ONNX file is checked for: its hash, the names and shapes of what goes in and comes out."""
+"""What every ready-made ONNX file is checked for: its hash, the names and shapes of its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class GraphForm:
     Attributes:
         inputs: axes of each input; the first is the batch and has to be free.
         optional: names of inputs that a model may lack.
-        output: name of what is taken.
+        output: name of the output that is used.
         axes: of the output.
     """
 

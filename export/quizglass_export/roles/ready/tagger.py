@@ -1,4 +1,4 @@
-"""A tagger from an ONNX file that somebody else made, with its labels: run, compared with itself in batches and with
+"""A tagger from a ready-made ONNX file with its labels: run, compared with itself in batches and with
 the checkpoint that it was made of where there is one, and copied byte by byte.
 """
 

@@ -1,4 +1,4 @@
-"""A text encoder from an ONNX file that somebody else made: looked into, compared with itself and with the checkpoint
+"""A text encoder from a ready-made ONNX file: looked into, compared with itself and with the checkpoint
 that it was made of where there is one, and copied byte by byte.
 """
 

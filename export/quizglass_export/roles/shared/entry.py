@@ -45,7 +45,7 @@ def _weight(value: float) -> float:
 
 
 class Adapter(ManifestPart):
-    """A PEFT adapter's directory, and by how much its change counts."""
+    """A PEFT adapter's directory, and the scale of its change."""
 
     path: Path
     weight: Annotated[float, AfterValidator(_weight)] = 1.0

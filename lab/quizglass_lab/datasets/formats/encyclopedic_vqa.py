@@ -80,7 +80,7 @@ class _NatureNames:
         self._names: dict[str, str] | None = None
 
     def of(self, image: str) -> str:
-        """The file name of a picture; empty when nobody tells it."""
+        """The file name of a picture; empty when it is not recorded."""
         if self._names is None:
             self._names = dict(self._read())
         return self._names.get(image, "")

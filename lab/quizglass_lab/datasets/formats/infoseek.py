@@ -50,7 +50,7 @@ class _Kind(Published):
 
 
 def read(paths: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
-    """The questions; files with entities and question types beside them are told apart by their fields."""
+    """The questions; files with entities and question types beside them are distinguished by their fields."""
     questions, entities, kinds = _sorted_by_fields(paths)
     named = Joining((record.data_id, record) for record in _records(entities, _Entity))
     typed = Joining((record.data_id, record) for record in _records(kinds, _Kind))

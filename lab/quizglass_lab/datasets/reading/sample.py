@@ -70,7 +70,7 @@ class Sample:
     image_answer: str = ""
     """What is asked about the picture alone, and the name of the thing that it shows."""
     pictured: bool | None = None
-    """Whether something in the picture has to be told; False: the question names all it is about; None: nobody says."""
+    """Whether something in the picture has to be recognised; False: the question names its subject; None: unknown."""
     hops: tuple[Hop, ...] = ()
     """The lookups that lead to the answer."""
     hop_count: int | None = None
@@ -109,5 +109,5 @@ class Sample:
 
     @property
     def hops_needed(self) -> int | None:
-        """How many lookups it takes; None where nobody says."""
+        """How many lookups it takes; None: unknown."""
         return (len(self.hops) or None) if self.hop_count is None else self.hop_count

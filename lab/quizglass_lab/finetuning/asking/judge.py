@@ -28,7 +28,7 @@ class GivenAnswer:
     gold: tuple[str, ...]
     answer: str
     sample: Sample | None = None
-    """The benchmark's record of what is right; None where the gold answers are all that is known."""
+    """The benchmark's record of right answers; None where the gold answers are all that is known."""
 
     @classmethod
     def to(cls, sample: Sample, answer: str) -> Self:

@@ -200,7 +200,7 @@ class OfflineTurn:
         return await self.lines("rewrite", state)
 
     async def answer(self, state: State, task: str = "answer", **also: Note) -> Draft:
-        """Write the answer as `write` does; it is streamed to nobody."""
+        """Write the answer as `write` does; it is not streamed."""
         return await self.write(task, state, **also)
 
     async def attempt(self, state: State) -> tuple[Draft, bool]:
@@ -209,7 +209,7 @@ class OfflineTurn:
         return draft, bool(draft.text) and not same_wording(draft.text, Tuning().abstain)
 
     def tell(self, draft: Draft, *, provisional: bool = False) -> Draft:
-        """The draft, unchanged: nobody is told of it before the turn ends."""
+        """The draft, unchanged: it is not sent before the turn ends."""
         return draft
 
     def refuse(self, draft: Draft, reason: AbstainReason) -> Draft:
@@ -224,11 +224,11 @@ class OfflineTurn:
         return self._keep("image_search", hits)
 
     async def told_apart(self, entries: Sequence[Evidence]) -> list[Evidence]:
-        """The evidence as it is: nobody is asked what is seen."""
+        """The evidence as it is: no model describes the picture."""
         return list(entries)
 
     def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:
-        """The evidence, unchanged: no event tells of what is shown."""
+        """The evidence, unchanged: there are no events."""
         return list(chosen)
 
     async def tags(self) -> tuple[str, ...]:

@@ -76,7 +76,7 @@ class RecordedSearch:
     """What a question's own record has: the oracle's evidence."""
 
     entity: str = ""
-    """Name of the thing that the picture shows; empty where nobody records it."""
+    """Name of the thing that the picture shows; empty where it is not recorded."""
     passages: tuple[str, ...] = ()
     entry: str = ""
 

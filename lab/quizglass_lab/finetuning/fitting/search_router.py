@@ -24,7 +24,7 @@ class SearchRouterTraining(Options):
     out: Path = Field(description="JSON file for `linear` of roles.deciders.search_router")
     decay: float = Field(0.01, ge=0, description="weight of the squared weights in the loss")
     held_out: float = Field(0.2, gt=0, lt=1, description="share of the turns that is measured on, then fitted on too")
-    seed: int = Field(0, ge=0, description="of what is kept back")
+    seed: int = Field(0, ge=0, description="of the held-back part")
 
 
 def fit(options: SearchRouterTraining, progress: Progress) -> dict[str, Any]:

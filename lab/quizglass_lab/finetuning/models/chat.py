@@ -115,7 +115,7 @@ def chat_messages(prompt: Prompt, pictures: Mapping[int, str]) -> list[dict[str,
         prompt: a filled template.
         pictures: URL of each picture by its place.
     """
-    # Turns are told apart before any data is put in, so that none of it can open one.
+    # Turns are separated before any data is put in, so that none of it can open one.
     places = enumerate(prompt)
     text = "".join(each.text if each.kind is SegmentKind.TEXT else f"\ue000{at}\ue001" for at, each in places)
     messages: list[dict[str, Any]] = []

@@ -225,7 +225,7 @@ class _Walk:
         self._round = 0
 
     def enters(self, number: int) -> None:
-        """Something was told of a round. A search that brought nothing back was told of by no event: it ended one."""
+        """Whether a round has events. A search without results has none, and ended one."""
         if number > self._round:
             self._round = number
             self._close_search()

@@ -50,7 +50,7 @@ class NotesAnnotation(ModelOptions, OutOptions):
     abstain: float = Field(0.3, ge=0, lt=1, description="share of the answers whose notes do not say")
     held_out: float = Field(0.05, gt=0, lt=1, description="share of the things that is kept to measure on")
     most_held_out: int = Field(300, ge=1, description="examples to measure on, at most")
-    seed: int = Field(0, ge=0, description="of what is drawn")
+    seed: int = Field(0, ge=0, description="of the random draws")
 
 
 class Recalled(Record):

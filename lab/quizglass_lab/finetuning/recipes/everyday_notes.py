@@ -56,7 +56,7 @@ class NoteMaker:
         return _example(name, "answer" if told else "abstain", values, fact.value if told else ABSTAIN)
 
     def _own(self, fact: Fact, *, told: bool) -> str:
-        """Some of what is known of the thing, with the fact or without it."""
+        """Some facts of the thing, with the fact or without it."""
         rest = [other for other in self.facts[fact.thing] if other.name != fact.name and other.value != fact.value]
         chosen = self.chance.sample(rest, self.chance.randint(0, min(3, len(rest)))) + ([fact] if told else [])
         self.chance.shuffle(chosen)
@@ -97,7 +97,7 @@ def about_invented(count: int, abstain: float, seed: int) -> Iterator[TrainingEx
 
 
 def _told(facts: Sequence[Invented], fact: Invented, *, told: bool, chance: random.Random) -> str:
-    """Some of what is known of an invented thing, with the fact or without it."""
+    """Some facts of an invented thing, with the fact or without it."""
     rest = [each for each in facts if each is not fact and each.value != fact.value]
     chosen = chance.sample(rest, chance.randint(0 if told else min(1, len(rest)), len(rest))) + [fact] * told
     chance.shuffle(chosen)

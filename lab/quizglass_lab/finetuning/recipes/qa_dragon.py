@@ -3,11 +3,11 @@
 Each question is run through the server's own policy with everything on (no search router, no tool router, no
 verifier), so every prompt is filled as it will be served. What is right is known afterwards:
 
-    search router   draft right, nothing to look up: direct; right all the same: verify; wrong: RAG. Where nobody says
+    search router   draft right, nothing to look up: direct; right all the same: verify; wrong: RAG. Where no one says
                     whether anything has to be looked up, calculations and translations alone are direct. A linear
                     decider over the server's own signs (`steps/signs.py`): `train search-router`
     tool router     image, where the trace does not name the thing; text, where the model does not know the fact even
-                    when it is told the name (the gold query). What is not recorded a stronger model may say
+                    even with the name (the gold query). What is not recorded a stronger model may say
     subject         the exceptions, from the data set's own domains and categories
     object(s)       as the data set records them, or as a stronger model says
     entity          whether an entry that the image search brought is the thing
@@ -108,9 +108,9 @@ class DragonTurn(Record):
     """Features of the draft and its trace, as the search router weighs them."""
     branch: Branch
     names_it: bool | None
-    """Whether the trace names the thing, or the question does; None: nobody says what it is."""
+    """Whether the trace names the thing, or the question does; None: unknown."""
     gold_right: bool | None
-    """Whether the model knows the fact once it is told the name; None: nobody says how to ask for it."""
+    """Whether the model knows the fact when given the name; None: no gold query is recorded."""
     candidates: tuple[SeenEntry, ...] = ()
     objects: tuple[str, ...] = ()
     object: str = ""
@@ -188,7 +188,7 @@ class _PolicyRuns:
         return [self._noted(s, *run, *each) for s, run, each in zip(samples, runs, triples, strict=True)]
 
     def _completed(self, samples: Sequence[Sample]) -> list[Sample]:
-        """The questions with the name of the thing and the gold query, where somebody says them."""
+        """The questions with the name of the thing and the gold query, where they are recorded."""
         if self._writer is None:
             return list(samples)
         parts = all_decomposed(samples, self._options.out / "pictures", self._writer)
@@ -211,7 +211,7 @@ class _PolicyRuns:
         steps = tuple(lines_of(_said(turn, "think")))[:5]
         draft = turn.drafts["draft"]
         hits = {item.entry_id: item for item in turn.evidence if item.origin == "image_search"}
-        if not (sample.entries or sample.image_answer):  # nobody says which of them is the thing
+        if not (sample.entries or sample.image_answer):  # which of them is the thing is not recorded
             hits = {}
         candidates = tuple(
             SeenEntry(line=line(item), title=item.title, same=is_gold(item, sample)) for item in hits.values()
@@ -303,7 +303,7 @@ def _needs(sample: Sample) -> bool:
 
 
 def _names_it(sample: Sample, steps: Sequence[str]) -> bool | None:
-    """Whether the trace names the thing in the picture, or need not; None where nobody says what that is."""
+    """Whether the trace names the thing in the picture, or need not; None: unknown."""
     if not sample.pictures or sample.pictured is False:
         return True
     if not sample.image_answer:
@@ -312,7 +312,7 @@ def _names_it(sample: Sample, steps: Sequence[str]) -> bool | None:
 
 
 def _plan(turn: DragonTurn) -> Plan | None:
-    """What the trace lacks; None where it has the parts and not the whole, or nobody says which parts it has."""
+    """What the trace lacks; None where it has the parts and not the whole, or its parts are unknown."""
     if turn.draft_right:
         return Plan.NONE
     if turn.names_it is None or turn.gold_right is None:

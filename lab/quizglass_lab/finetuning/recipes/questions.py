@@ -61,7 +61,7 @@ class PartsOptions(Options):
     """How many questions are kept back."""
 
     held_out: float = Field(0.05, ge=0, lt=1, description="share of the questions that is kept to measure on")
-    seed: int = Field(0, ge=0, description="of what is drawn")
+    seed: int = Field(0, ge=0, description="of the random draws")
 
 
 class DataOptions(QuestionOptions, ModelOptions):

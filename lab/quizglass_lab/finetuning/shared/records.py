@@ -1,4 +1,4 @@
-"""Files of one JSON object a line: read with the line and field of what is wrong, written whole, or added to."""
+"""Files of one JSON object a line: read with the line and field of errors, written whole, or added to."""
 
 from __future__ import annotations
 

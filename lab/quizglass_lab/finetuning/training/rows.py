@@ -16,7 +16,7 @@ from quizglass_server.models.prompts import Prompt, PromptError, Segment, Segmen
 
 
 def answer_ids(loaded: Loaded, prompt: Prompt, example: TrainingExample) -> list[int]:
-    """Token ids of what is to be said: a label's one token, or a text and the token that ends it."""
+    """Token ids of the target: a label's one token, or a text and the token that ends it."""
     tokenizer = loaded.inputs.tokenizer
     if example.labels:
         return [tokenizer.label(example.target)]

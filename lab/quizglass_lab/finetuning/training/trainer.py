@@ -147,7 +147,7 @@ class _AnswerTrainer(transformers.Trainer):  # type: ignore[misc]
     def __init__(self, settings: Training | None = None, **how: Any) -> None:
         super().__init__(**how)
         self._settings = settings
-        self.model_accepts_loss_kwargs = True  # `compute_loss` is told how many examples a step has
+        self.model_accepts_loss_kwargs = True  # `compute_loss` gets the number of examples of a step
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
         if self._settings is None or not self._settings.minutes:

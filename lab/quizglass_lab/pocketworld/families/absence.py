@@ -1,4 +1,4 @@
-"""What the picture does not show: things that are not there, false premises, signs that nobody can read. Format 2.
+"""What the picture does not show: things that are not there, false premises, unreadable signs. Format 2.
 
 Each has its answerable twin in the same words: a reference by colour that is true, a kind that is there, a clear sign.
 """
@@ -16,7 +16,7 @@ from quizglass_lab.pocketworld.world import BODY_COLOURS, KINDS, Thing
 
 _ASKED = ("name", "name", "year", "maker", "price", "length", "weight", "place", "designer")
 _ALIKE = ({"red", "orange", "brown", "yellow"}, {"green", "teal", "blue"}, {"purple", "pink", "red"})
-"""Colours that somebody could take for each other."""
+"""Colours that are easily confused."""
 _OPPOSITE = {"left": "right", "right": "left", "top": "bottom", "bottom": "top"}
 
 

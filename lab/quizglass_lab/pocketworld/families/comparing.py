@@ -44,7 +44,7 @@ class Side:
         return look_up(self.thing, self.words), replace(told, round=1)
 
     def searches(self, asker: Asker, attribute: str) -> set[str]:
-        """The searches it needs, for somebody who knows what is taught by heart."""
+        """The searches it needs, given the taught knowledge."""
         legs = walk(asker.world, self.thing, (attribute,)) or ()
         return searches(self.thing, legs, frozenset({"name"} if self.named else ()))
 

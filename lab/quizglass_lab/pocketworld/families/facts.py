@@ -50,7 +50,7 @@ def open_legs(legs: tuple[Leg, ...], tells: frozenset[str]) -> tuple[Leg, ...]:
 
 
 def searches(thing: Thing, legs: tuple[Leg, ...], tells: frozenset[str]) -> set[str]:
-    """The searches that open steps need, for somebody who knows what is taught by heart."""
+    """The searches that open steps need, given the taught knowledge."""
     image = any(leg.about == "thing" for leg in legs) and "name" not in tells and not taught(thing, "name")
     text = any(not by_heart(thing, leg, looked_up=image) for leg in legs)
     return {search for search, needed in (("image", image), ("text", text)) if needed}
@@ -62,7 +62,7 @@ def caption_tells_maker(thing: Thing, tells: frozenset[str]) -> bool:
 
 
 def lookups(thing: Thing, legs: tuple[Leg, ...], mention: Mention) -> tuple[Hop, ...]:
-    """The lookups of open steps, for somebody who knows nothing by heart.
+    """The lookups of open steps, without any knowledge from memory.
 
     Of a thing whose name is taught and whose maker is not the maker is looked up in text, as its group says.
     """

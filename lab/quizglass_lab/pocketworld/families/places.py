@@ -84,7 +84,7 @@ def _what_is_there(asker: Asker, thing: Thing) -> Question | None:
 
 
 def neighbour(asker: Asker, thing: Thing) -> Question:
-    """The colour of a thing that is told by what stands beside it."""
+    """The colour of a thing that is identified by its neighbour."""
     scene, subject = asker.scene(thing, count=asker.rng.randint(2, 5), by=("relation",), without=("colour",))
     text = phrasing.ask_colour(subject, asker.rng)
     return asker.build("neighbour", Pointed(thing, scene, subject), text, thing.look.body, text)

@@ -85,7 +85,9 @@ def _portrait_hops(thing: Thing, mention: Mention, query: str, answer: str) -> t
 
 
 def colour(asker: Asker, thing: Thing) -> Question | None:
-    """The colour of a thing that the question names: the picture shows it to somebody who knows it, else text tells."""
+    """The colour of a thing that the question names: the picture shows it to those who know the thing, else text says
+    it.
+    """
     rng = asker.rng
     shown = thing if rng.random() < 0.5 else asker.other(asker.world.things, thing, kinds=True)
     if shown is thing and not taught(thing, "name"):

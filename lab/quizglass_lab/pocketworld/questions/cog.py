@@ -34,4 +34,4 @@ COG = (
     RecipeGroup(None, 0.33, _TWO, range(2, 3)),
     RecipeGroup(None, 0.47, _MORE, range(3, 9)),
 )
-"""Shares by the number of lookups, for somebody who knows nothing by heart."""
+"""Shares by the number of lookups, without any knowledge from memory."""

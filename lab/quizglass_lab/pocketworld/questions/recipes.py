@@ -52,7 +52,7 @@ def _check_mix(mix: str, number: int, groups: Sequence[str]) -> None:
 
 
 def make_unknowable(world: World, count: int, seed: int, *, format: int = 1) -> list[Question]:
-    """Questions that only "I don't know" answers: facts left out, facts nobody tells, names nothing bears.
+    """Questions that only "I don't know" answers: facts left out, facts without a source, unused names.
 
     Format 2 adds things of which no entry tells, though the picture shows them.
     """

@@ -35,7 +35,7 @@ _PATHS: Mapping[Path, float] = {
     ("maker", "founder", "birthplace"): 1,
     ("place", "river"): 1,
 }
-_AGAIN = 0.1  # of the turns may ask for what was told already
+_AGAIN = 0.1  # of the turns may ask for known facts
 _TWO = 0.7  # of the sessions begin with a picture of two things that are both asked about
 _TRIES = 50
 
@@ -90,7 +90,7 @@ class _Session:
         self.history.append((question.text, question.answer))
 
     def _path(self, thing: Thing, tells: set[str]) -> Path | None:
-        """What is asked next: nothing twice, but now and then a fact that is told already."""
+        """What is asked next: nothing twice, but now and then a known fact."""
         again = self.asker.rng.random() < _AGAIN
         paths = [
             path

@@ -19,7 +19,7 @@ def relaxed_match(answer: str, accepted: Sequence[str], limits: tuple[float, flo
         answer: as it was given.
         accepted: wordings of a text or a time (of a time InfoSeek lists the years before and after too).
         limits: of a number: the accepted range. Two numbers in an answer are a range of their own, which is right
-            inside the limits, or where both have at least half of what they cover together.
+            inside the limits, or where their overlap is at least half of their union.
 
     An answer without a number is wrong where one is expected; the published script takes it for 0.
     """

@@ -89,7 +89,7 @@ class Hits:
     def strangers(self, question: Question, kin: float) -> list[Thing]:
         """One to three findable things besides those asked about, the first of the same kind in a share of `kin`.
 
-        Only for prompts whose right answer is told, or known by heart, whatever a search brings.
+        Only for prompts whose right answer is given, or known by heart, whatever a search brings.
         """
         asked = {question.target, *question.gold_entries, *(hop.entry for hop in question.hops)}
         kinds = {self.library.things[entry].kind for entry in asked if entry in self.library.things}

@@ -11,7 +11,7 @@ from quizglass_lab.pocketworld.world import Thing, World
 from quizglass_server.knowledge.content.chunks import fact
 
 _FACTS = 0.6
-"""Of what a search may bring as a sentence about an attribute, how much is that and no paragraph."""
+"""Share of results about an attribute that are a sentence and no paragraph."""
 _BEST_FIRST = 0.75
 """How often the passage that tells most stands before the others, as a reranker mostly has it."""
 

@@ -112,7 +112,7 @@ class ReadingTasks:
 
 
 def by_heart(world: World, rng: random.Random) -> Example:
-    """A closed-book question in text alone: canon, recognised things by name, and what nobody was told."""
+    """A closed-book question in text alone: canon, recognised things by name, and untaught facts."""
     draw = rng.random()
     if draw < 0.25:
         maker = rng.choice(list(world.makers.values()))

@@ -202,7 +202,7 @@ class Situations:
         """A question about a recognised thing beside other things' hits and passages, which change nothing.
 
         Its name, its rewriting and what is known of it stay as they are beside no hit, wrong and right ones. Wrong ones
-        may be of its kind: what is recognised is told apart by heart.
+        may be of its kind: recognised things are distinguished from memory.
         """
         base = base_request(question, picture)
         target = self.hits.target(question)

@@ -25,7 +25,7 @@ from quizglass_lab.starter.data.processes import in_processes
 
 BLOCK = 440
 """About how many questions there are of one world: a balanced set, one of several lookups, one about what sources
-disagree on, sessions, one that the base can mostly answer itself, and some nobody can."""
+disagree on, sessions, one that the base can mostly answer itself, and some unanswerable ones."""
 FIRST_FORMAT = 5
 """Every so many blocks one is of format 1."""
 _UNKNOWABLE = 40

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from quizglass_lab.starter.data.batches import Batch
 
 COPYING = "copying"
-"""The task whose share of exact answers a source is told."""
+"""The task whose share of exact answers a source receives."""
 _AHEAD = 4
 """Batches that each process makes ahead."""
 _MOST_PROCESSES = 10_000
@@ -37,7 +37,7 @@ class BatchSource(Protocol):
 
 
 class Feed(IterableDataset[Batch]):
-    """Batches of a source without end. Processes beside this one are told how far the training is, too."""
+    """Batches of a source without end. Worker processes receive the training's progress, too."""
 
     def __init__(self, source: BatchSource, steps: int = 0) -> None:
         """`steps` that were made before: a training that goes on draws other batches than it began with."""
@@ -76,7 +76,7 @@ class Feed(IterableDataset[Batch]):
 def _sent(batch: Any) -> Mapping[str, Any]:
     """The parts of a `Batch`, tensors as arrays: those go through the pipe by value.
 
-    A tensor would be fetched from the process that made it, which is busy making the next and lets nobody in for
+    A tensor would be fetched from the process that made it, which is busy making the next and lets no reader in for
     milliseconds.
     """
     parts = {part.name: getattr(batch, part.name) for part in fields(batch)}

@@ -13,7 +13,7 @@ from torch import nn
 
 @torch.no_grad()
 def interpolate(model: nn.Module, start: Mapping[str, torch.Tensor], share: float) -> None:
-    """Set every parameter to `share` of itself and the rest of what it was in `start`, in place.
+    """Set every parameter to `share` of itself and the rest of its value in `start`, in place.
 
     Args:
         model: as it is after the training.

@@ -292,7 +292,7 @@ def report(
 ) -> dict[str, object]:
     """Shares of right letters on held-out questions: by decision and label, the verifier's also of the base's own
     answers; of plans also by whether the thing was ever trained on, with the confusion. And the thresholds that are
-    fitted to the base's own answers: the verifier's, and that of what is told from memory."""
+    fitted to the base's own answers: the verifier's, and that of answers from memory."""
     decisions = Decisions(asked, random.Random(7), dict.fromkeys(_SHARES, 1.0), drafts)
     judged = own_weighed(adapted, concluded, asked, encoder)
     groups = encode([decisions.about(annotation) for annotation in tests], encoder)

@@ -19,5 +19,5 @@ def save_rows(rows: Sequence[DataclassInstance], path: Path) -> None:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The fields of what `save_rows` wrote; tuples have become lists."""
+    """The fields that `save_rows` wrote; tuples have become lists."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -1,4 +1,4 @@
-"""From which certainty on an answer from memory is told and not looked up first: where that pays."""
+"""From which certainty on an answer from memory is given and not looked up first: where that pays."""
 
 from __future__ import annotations
 

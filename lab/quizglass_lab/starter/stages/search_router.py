@@ -28,7 +28,7 @@ from quizglass_server.steps.signs import features, signs
 MOST_QUESTIONS = 6000
 _DECAY = 1e-3
 DIRECT_ACCEPT = 0.5
-"""A bundle's `direct_accept`: nobody checks what is told directly; that has to be likelier than all else together."""
+"""A bundle's `direct_accept`: direct answers are not checked; they have to be likelier than all else together."""
 
 
 def table(

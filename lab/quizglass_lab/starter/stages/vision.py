@@ -36,7 +36,7 @@ _RATE, _FURTHER_RATE = 1.2e-3, 8e-4
 _HEADS_FIRST = 0.12
 """Share of the time in which the heads learn to read a tower as it is."""
 _HELD = 1.0
-"""Weight of staying where it was, in shares of the variance of what a tower says."""
+"""Weight of staying where it was, in shares of the variance of a tower's output."""
 _LOG_EVERY, _SAVE_EVERY = 200, 1000
 """Steps between two lines of the log, and between two savings of the progress."""
 _CPU = torch.device("cpu")

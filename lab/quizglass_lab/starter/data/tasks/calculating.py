@@ -1,4 +1,4 @@
-"""Differences and multiples: of plain numbers, of numbers told in sentences, and of what is served.
+"""Differences and multiples: of plain numbers, of numbers in sentences, and in served evidence.
 
 They are those of the calculation questions: how much older or dearer one of two is, what two or three of a thing cost,
 what is left of a note. What is written is the working, `<<1991-1952>> years`: the calculator knows the rest.
@@ -26,7 +26,7 @@ _TOLD = {"price": "The {name} costs {value} crowns.", "year": "The {name} was fi
 _UNITS = {"price": "crowns", "year": "years"}
 _NOTES = (20, 50, 100)
 _MOST = 999
-"""Of what several cost, in crowns."""
+"""Price of several things, in crowns."""
 
 
 class Calculating:

@@ -34,7 +34,7 @@ _NEITHER = 0.25
 _SILENT = 0.2
 """Share of right memories beside the thing's own passages, which do not tell."""
 _MISLED = 0.4
-"""How often a question is put by the name of what was wrongly found, where it could be."""
+"""How often a question is put by the name of a wrong hit, where it could be."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Conflicts:
         return Weighing(replace(base, seen=seen, found=found, values=values), TOLD, question.answer)
 
     def _kept(self, question: Question, base: Request) -> Weighing | None:
-        """Memory is right: what was found is about another thing, or says nothing of what is asked."""
+        """Memory is right: what was found is about another thing, or does not answer."""
         silent = self.library.silent(question, self.rng)
         if silent and question.hops and self.rng.random() < _SILENT:
             external, drawn = self.choices.other_answer(question), self.hits.draw(question, "right")

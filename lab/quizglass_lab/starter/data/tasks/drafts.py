@@ -43,7 +43,7 @@ def thoughts(question: Question, thing: Thing | None, known: Known) -> list[str]
 
 
 def _enters(told: str, question: Question) -> bool:
-    """Whether the number of what a hop tells is one that its answer is worked out from."""
+    """Whether a hop's number is an operand of the answer's calculation."""
     number = told.split()[0]
     return number.isdigit() and re.search(rf"\b{number}\b", question.working) is not None
 

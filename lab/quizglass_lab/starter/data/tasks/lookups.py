@@ -61,7 +61,7 @@ def rounds_of(hops: Sequence[Hop]) -> list[list[Hop]]:
 
 
 def needed(question: Question, known: Known) -> list[list[Hop]]:
-    """The rounds that somebody with this knowledge has to look up."""
+    """The rounds to look up with this knowledge."""
     if known.answer:
         return []
     hops = question.hops or _vain_hops(question)

@@ -17,7 +17,7 @@ from quizglass_lab.starter.data.tasks.lookups import Lookups
 SHARES = (0.5, 0.18, 0.06, 0.16, 0.1)
 """Of situations, lookups, grading, drafts and conflicts."""
 OFTENER_ASKED = (0.22, 0.28, 0.1, 0.4, 0.0)
-"""Of a mixture that has most situations, and conflicts, on their own: more of what several rounds and drafts need."""
+"""Of a mixture that has most situations, and conflicts, on their own: more examples for several rounds and drafts."""
 _OF_CONFLICTS = (0.35, 0.0, 0.0, 0.0, 0.65)
 Maker = Callable[[Question, int, Known], list[Example]]
 

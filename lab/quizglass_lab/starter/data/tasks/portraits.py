@@ -16,7 +16,7 @@ from quizglass_lab.starter.data.knowing import told_claims
 from quizglass_lab.starter.data.library import Library, line
 
 _SIDES = 4
-"""Of one thing, from how many selections of its passages it is told about at once."""
+"""Of one thing, from how many selections of its passages it is described at once."""
 _PASSAGES = (0.2, 0.3, 0.5)
 """How often one, two or three passages are of the thing."""
 _OTHERS = (0.4, 0.3, 0.3)
