@@ -260,7 +260,7 @@ bench-voice: $(VENV)/.dev ## Speech: times, word errors, answers by voice, memor
 bench-everyday: $(VENV)/.dev ## The everyday bundle on real photographs, passages and facts (BENCH="--only texts --resume")
 	$(BIN)/python -m bench.everyday $(BENCH)
 
-bench-own: $(VENV)/.dev ## A person's own photographs and notes: what is answered (OWN="--half dev --bundle FOLDER --resume")
+bench-own: $(VENV)/.dev ## A person's own photographs and notes: what is answered (OWN="--split dev --bundle FOLDER --resume")
 	$(BIN)/python -m bench.own $(OWN)
 
 bench-recipes: $(VENV)/.dev ## Planners trained as the paper does, and what they gain (RECIPES="--only planners --resume")

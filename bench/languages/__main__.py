@@ -40,8 +40,8 @@ def share(questions: Sequence[str]) -> float:
 def english() -> Mapping[str, Sequence[str]]:
     """English questions: those of this benchmark by style, and those that others wrote for others."""
     notes = [question.text for note in read_notes() for question in note.questions]
-    half = [question.text for thing in own.of_half(own.all_things(), "dev") for question in thing.questions]
-    return {**read(ENGLISH), "about notes of many writers": notes, "of bench-own, the half for looking": half}
+    looked = [question.text for thing in own.of_split(own.all_things(), "dev") for question in thing.questions]
+    return {**read(ENGLISH), "about notes of many writers": notes, "of bench-own, the split for looking": looked}
 
 
 def rows() -> list[Row]:

@@ -1,7 +1,7 @@
-"""`python -m bench.own --bundle FOLDER [--half dev]`: ask about one's own things, judge, print and write results.
+"""`python -m bench.own --bundle FOLDER [--split dev]`: ask about one's own things, judge, print and write results.
 
-What is not right is listed in WORKDIR/own-files/HALF.md, to be read by eye. `--half held` is for the end: the things of
-`dev` are what one may look at.
+What is not right is listed in WORKDIR/own-files/SPLIT.md, to be read by eye. `--split fresh` is for the
+end: the things of the others are what one may look at.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bench import sections
 from bench.everyday.setup import encoders
 from bench.fingerprints import code, weights
 from bench.own.asking import Asker, Log, Told, serving
-from bench.own.dataset import HALVES, OwnQuestion, OwnThing, all_asides, all_things, digest, of_half
+from bench.own.dataset import SPLITS, OwnQuestion, OwnThing, all_asides, all_things, digest, of_split
 from bench.own.measures import DEFAULT, Case, answer_rows, by_kind, recognition_rows
 from bench.own.photographs import Photographs
 from bench.own.quoting import RULES, NearestSentences
@@ -43,7 +43,7 @@ class Stage:
     """What every section works with."""
 
     bundle: Path
-    half: str
+    split: str
     peers: Sequence[str]
     quick: bool
     folder: Path
@@ -52,8 +52,8 @@ class Stage:
 
     @property
     def things(self) -> list[OwnThing]:
-        """Those of the half; of a quick run a few of them."""
-        some = of_half(all_things(), self.half)
+        """Those of the split; of a quick run a few of them."""
+        some = of_split(all_things(), self.split)
         return some[:: len(some) // 6] if self.quick else some
 
     @property
@@ -85,7 +85,7 @@ def answers(stage: Stage) -> Part:
         ]
         for name, some in told.items()
     }
-    write_report(stage.folder / f"{stage.half}.md", cases)
+    write_report(stage.folder / f"{stage.split}.md", cases)
     Console().print(table(cases), markup=False)
     return Part(answer_rows(cases, all_things()), {"by kind": by_kind(cases)})
 
@@ -96,7 +96,7 @@ def asides(stage: Stage) -> Part:
     told = {
         each: stage.asker.ask(each.id, each.text, about[each.about], "")
         for each in all_asides()
-        if stage.half in (each.half, "both")
+        if each.split == stage.split
     }
     foreign = [answer.reason == "language" for each, answer in told.items() if each.kind == "language"]
     talk = [bool(answer.cited) or answer.supported for each, answer in told.items() if each.kind == "talk"]
@@ -122,7 +122,7 @@ SECTIONS: Mapping[str, Callable[[Stage], Part]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run sections. Returns 0, or 1 when one failed or a bar was missed."""
     parser = sections.arguments("own", __doc__, SECTIONS)
-    parser.add_argument("--half", choices=(*HALVES, "both"), default="dev", help="which things are asked about")
+    parser.add_argument("--split", choices=SPLITS, default="dev", help="which things are asked about")
     parser.add_argument("--bundle", type=Path, default=Path("work/everyday/bundle"), help="what is served")
     parser.add_argument("--photographs", type=Path, default=Path("work/everyday"), help="where PyPI's are kept")
     parser.add_argument("--default-policy", default="", help="the server's, instead of what it chooses itself")
@@ -130,12 +130,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     if not (args.bundle / "manifest.json").is_file():
         parser.error(f"--bundle: no bundle in {args.bundle}; `make everyday` builds one in work/everyday/bundle")
-    # The half stands in a section's name too, so that a run of one half keeps what was published of the other.
-    args.only = [f"{args.half}-{name}" for name in args.only or SECTIONS]
-    named = [f"{half}-{name}" for half in ("held", "dev", "both") for name in SECTIONS]
+    # The split stands in a section's name too, so that a run of one keeps what was published of the others.
+    args.only = [f"{args.split}-{name}" for name in args.only or SECTIONS]
+    named = [f"{split}-{name}" for split in reversed(SPLITS) for name in SECTIONS]
     runner = sections.Runner("own", named, args, partly=named)
     folder: Path = args.workdir.resolve() / "own-files"
-    settings = {"half": args.half, "bundle": weights(args.bundle), "things": digest(), "default": args.default_policy}
+    settings = {"split": args.split, "bundle": weights(args.bundle), "things": digest(), "default": args.default_policy}
     log = folder / f"{_name(settings)}.jsonl"
     if not args.resume:
         log.unlink(missing_ok=True)
@@ -148,10 +148,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return stack.enter_context(serving(args.bundle.resolve(), folder, photographs, flags))
 
         asker = Asker(connect, Log(log), photographs)
-        stage = Stage(args.bundle.resolve(), args.half, args.policies, args.quick, folder, asker, say)
-        measured = {f"{args.half}-{name}": section for name, section in SECTIONS.items()}
-        runner.measure(lambda name: _named(measured[name](stage), args.half), **settings, policies=args.policies)
-    Console().print(f"all that is not right: {folder / args.half}.md", markup=False)
+        stage = Stage(args.bundle.resolve(), args.split, args.policies, args.quick, folder, asker, say)
+        measured = {f"{args.split}-{name}": section for name, section in SECTIONS.items()}
+        runner.measure(lambda name: _named(measured[name](stage), args.split), **settings, policies=args.policies)
+    Console().print(f"all that is not right: {folder / args.split}.md", markup=False)
     return runner.finish(sample=_SAMPLE)
 
 
@@ -168,9 +168,9 @@ async def _quoted(stage: Stage) -> dict[str, list[Told]]:
     }
 
 
-def _named(part: Part, half: str) -> Part:
-    """The half stands in each row's name, to keep the figures of both apart."""
-    return Part([Row(**{**vars(row), "name": f"{half}: {row.name}"}) for row in part.rows], part.data)
+def _named(part: Part, split: str) -> Part:
+    """The split stands in each row's name, to keep their figures apart."""
+    return Part([Row(**{**vars(row), "name": f"{split}: {row.name}"}) for row in part.rows], part.data)
 
 
 def _name(settings: Mapping[str, object]) -> str:

@@ -136,9 +136,9 @@ def _told(answer: Answer, first_ms: float, whole_ms: float) -> Told:
 
 @contextmanager
 def serving(bundle: Path, folder: Path, photographs: Photographs, flags: Sequence[str] = ()) -> Iterator[Client]:
-    """A server on a bundle that knows every note of both halves, ended afterwards.
+    """A server on a bundle that knows every note of every split, ended afterwards.
 
-    The notes of the other half are in the store, too: entries that are not asked about are distractors.
+    The notes of the other splits are in the store, too: entries that are not asked about are distractors.
     """
     source = write_source(folder / "source", photographs)
     shutil.rmtree(folder / "knowledge", ignore_errors=True)  # of another bundle, or of notes that have gone

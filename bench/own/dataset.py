@@ -24,7 +24,10 @@ from pathlib import Path
 from typing import Any
 
 THINGS = Path(__file__).with_name("things")
-HALVES = ("dev", "held")
+SPLITS = ("dev", "held", "fresh")
+"""What may be looked at while something is made better: the first two, now that the third is there to be asked last."""
+_FRESH = "fresh"
+"""Name of the file whose things are the third."""
 WAYS = ("warp", "crop", "dim", "busy")
 """How a photograph is changed where there is no second one."""
 KINDS: Mapping[str, str] = {
@@ -80,16 +83,13 @@ class OwnThing:
     seen: str
     """Name of the photograph that is asked about, or one of `WAYS`; empty: asked about without a picture."""
     questions: tuple[OwnQuestion, ...]
+    split: str
+    """One of `SPLITS`."""
 
     @property
     def stored(self) -> bool:
         """Whether there is a note."""
         return bool(self.note)
-
-    @property
-    def half(self) -> str:
-        """By the id alone, so that a thing that is added changes no other's."""
-        return half_of(self.id)
 
     @property
     def way(self) -> str:
@@ -106,16 +106,13 @@ class Aside:
     """language or talk."""
     about: str
     text: str
-
-    @property
-    def half(self) -> str:
-        """By the words alone."""
-        return half_of(self.text)
+    split: str
+    """One of `SPLITS`."""
 
 
-def half_of(name: str) -> str:
-    """The half that a thing belongs to."""
-    return HALVES[sha256(name.encode()).digest()[0] % len(HALVES)]
+def split_of(file: str, name: str) -> str:
+    """Where a thing of a file belongs: by its name alone, so that one that is added changes no other's."""
+    return _FRESH if file == _FRESH else SPLITS[sha256(name.encode()).digest()[0] % 2]
 
 
 @cache
@@ -125,23 +122,23 @@ def all_things() -> tuple[OwnThing, ...]:
     Raises:
         ValueError: a field is missing or unknown; names file and thing.
     """
-    return tuple(_thing(path.name, each) for path in _files() for each in _tables(path, "thing"))
+    return tuple(_thing(path, each) for path in _files() for each in _tables(path, "thing"))
 
 
 @cache
 def all_asides() -> tuple[Aside, ...]:
     """Questions in other languages, and small talk."""
     return tuple(
-        Aside(f"{kind}/{number}", kind, each["about"], each["q"])
+        Aside(f"{path.stem}/{kind}/{number}", kind, each["about"], each["q"], split_of(path.stem, each["q"]))
         for kind in ("language", "talk")
         for path in _files()
         for number, each in enumerate(_tables(path, kind))
     )
 
 
-def of_half(things: Iterable[OwnThing], half: str) -> list[OwnThing]:
-    """The things of "dev", of "held", or of "both"."""
-    return [thing for thing in things if half in (thing.half, "both")]
+def of_split(things: Iterable[OwnThing], split: str) -> list[OwnThing]:
+    """The things of one of `SPLITS`."""
+    return [thing for thing in things if thing.split == split]
 
 
 def digest() -> str:
@@ -168,8 +165,8 @@ def _tables(path: Path, name: str) -> list[dict[str, Any]]:
     return tables
 
 
-def _thing(file: str, table: dict[str, Any]) -> OwnThing:
-    name = table.get("id", "?")
+def _thing(path: Path, table: dict[str, Any]) -> OwnThing:
+    name, file = table.get("id", "?"), path.name
     if surplus := set(table) - {"id", "title", "note", "picture", "seen", "ask"}:
         raise ValueError(f"{file}: {name}: unknown field {sorted(surplus)[0]!r}")
     picture = table.get("picture", "")
@@ -182,6 +179,7 @@ def _thing(file: str, table: dict[str, Any]) -> OwnThing:
         picture,
         table.get("seen", "warp" if picture else ""),
         asked,
+        split_of(path.stem, name),
     )
 
 

@@ -14,8 +14,8 @@ from PIL import Image
 
 from bench.own.asking import Log, Told, marked
 from bench.own.dataset import (
-    HALVES,
     KINDS,
+    SPLITS,
     WAYS,
     Gold,
     OwnQuestion,
@@ -23,8 +23,8 @@ from bench.own.dataset import (
     all_asides,
     all_things,
     groups,
-    half_of,
-    of_half,
+    of_split,
+    split_of,
 )
 from bench.own.judge import Judged, judge, says, says_any
 from bench.own.measures import DEFAULT, Case, answer_rows, by_kind, recognition_rows
@@ -148,14 +148,17 @@ def test_questions_are_written_one_by_one() -> None:
     assert max(texts.values()) <= 3, texts.most_common(3)
 
 
-def test_halves_share_no_thing() -> None:
-    dev, held = (of_half(THINGS, half) for half in HALVES)
-    assert not {thing.id for thing in dev} & {thing.id for thing in held}
-    assert [*of_half(THINGS, "both")] == [*THINGS]
-    for half in (dev, held):
-        assert {question.kind for thing in half for question in thing.questions} == set(KINDS)
-        assert len(half) >= len(THINGS) / 3
-    assert half_of("aloe") == half_of("aloe")
+def test_each_thing_is_of_one_split_and_each_split_has_questions_of_every_kind() -> None:
+    assert len({thing.id for thing in THINGS}) == len(THINGS) == sum(len(of_split(THINGS, split)) for split in SPLITS)
+    for split in SPLITS:
+        things = of_split(THINGS, split)
+        assert {question.kind for thing in things for question in thing.questions} == set(KINDS)
+        assert len(things) >= len(THINGS) / 4
+
+
+def test_a_thing_that_is_added_changes_no_other_s_split() -> None:
+    assert split_of("places", "aloe") == split_of("household", "aloe") in ("dev", "held")
+    assert split_of("fresh", "aloe") == "fresh"
 
 
 def test_asides_are_about_things_with_pictures() -> None:
@@ -187,7 +190,7 @@ class Drawn(Photographs):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_seen_differs_from_what_is_stored_and_is_always_the_same(way: str) -> None:
-    thing = OwnThing("bar", "Bar", "A bar.", "drawn:bar.png", way, ())
+    thing = OwnThing("bar", "Bar", "A bar.", "drawn:bar.png", way, (), "dev")
     drawn = Drawn(Path(), Path())
     assert seen(thing, drawn) == seen(thing, drawn)
     assert seen(thing, drawn) != stored(thing, drawn)
@@ -253,9 +256,9 @@ def test_damaged_qt_resources_are_refused_and_never_loop(
 
 # What is counted.
 
-ALOE = OwnThing("aloe", "Gran's aloe", "Water every three weeks.", "opencv:a.jpg", "warp", ())
-DOG = OwnThing("dog", "Rex", "He gets 400 g.", "opencv:b.jpg", "busy", ())
-STRANGER = OwnThing("cat", "", "", "opencv:c.jpg", "warp", ())
+ALOE = OwnThing("aloe", "Gran's aloe", "Water every three weeks.", "opencv:a.jpg", "warp", (), "dev")
+DOG = OwnThing("dog", "Rex", "He gets 400 g.", "opencv:b.jpg", "busy", (), "dev")
+STRANGER = OwnThing("cat", "", "", "opencv:c.jpg", "warp", (), "dev")
 
 
 def case(thing: OwnThing, question: OwnQuestion, text: str, outcome: str = "", recognised: str = "") -> Case:
