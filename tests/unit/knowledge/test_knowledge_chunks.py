@@ -23,6 +23,28 @@ def test_each_paragraph_is_a_chunk_on_one_line() -> None:
     assert list(chunk_text(f"{first}\n\n{second.replace(' ', chr(10), 3)}\n \n\n", words)) == [first, second]
 
 
+def test_the_items_of_a_list_stay_on_lines_of_their_own() -> None:
+    text = "- Breed: Rhode Island Red, five\n- Shut the hatch at dusk, in summer not\n  before ten o'clock\n* Eggs: daily"
+    assert list(chunk_text(text, words)) == [text.replace("not\n  before", "not before")]
+
+
+def test_facts_that_were_written_on_lines_of_their_own_stay_there() -> None:
+    text = "Born 9 February\nMilk: 2 litres, three times a day and never cold\nMarit does the evening bottle"
+    assert list(chunk_text(text, words)) == [text]
+
+
+def test_a_wrapped_paragraph_is_on_one_line() -> None:
+    text = "The mill was moved here from the village of\nEbersdorf, which had no more use for it, in\n1932."
+    assert list(chunk_text(text, words)) == [text.replace("\n", " ")]
+
+
+def test_a_long_list_is_cut_between_its_items() -> None:
+    items = [f"- Item {number} {'more ' * 20}end" for number in range(12)]
+    chunks = list(chunk_text("\n".join(items), words))
+    assert {line for chunk in chunks for line in chunk.splitlines()} == set(items)
+    assert all(words(chunk) <= MAX_TOKENS for chunk in chunks)
+
+
 def test_a_heading_joins_the_paragraph_after_it() -> None:
     body = sentence(1, 20)
     assert list(chunk_text(f"History\n\n{body}", words)) == [f"History {body}"]

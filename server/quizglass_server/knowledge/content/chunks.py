@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from quizglass.values import Entry
 from quizglass_server.markup.blocks import Block, blocks
 
-CHUNKING = "chunks-3"
+CHUNKING = "chunks-4"
 """Version of the rules below and of `markup/blocks.py`; part of the space of chunk vectors, so that others' chunks are
 cut anew.
 """
@@ -22,10 +22,13 @@ _CHARACTERS_A_TOKEN = 8  # WordPiece counts a word of any length above 100 chara
 _MOST_PLACES = 100  # where a value may stand in a text, of which it is looked whether it stands there as a word
 _SHORTEST_TELLING_VALUE = 3  # "7" found somewhere in a text does not tell that the text states the attribute
 
+_WRAPPED = 40  # characters; a paragraph of which another line than the last is shorter is no wrapped text
+
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
+_LIST_MARK = re.compile(r"(?:[-*+•–]|\d{1,2}[.)])\s")
 _SENTENCE_END = re.compile(
     r"(?:(?<=[.!?…])|(?<=[.!?…][\"'”’)\]]))\s+(?=[\"'“‘(\[]?[^\W_a-z])"  # a stop, a space, then no small letter
-    r"|(?<=[。！？])"
+    r"|(?<=[。！？])|(?<=\n)"
 )
 
 CountTokens = Callable[[str], int]
@@ -95,7 +98,7 @@ def chunk_text(text: str, count_tokens: CountTokens, room: int = MAX_TOKENS) -> 
     """Paragraphs of at most `room` tokens; longer ones by sentences, with a short one repeated as overlap."""
     heading = ""
     for block in _PARAGRAPH.split(text):
-        paragraph = " ".join([heading, *block.split()]).strip()
+        paragraph = f"{heading} {_unwrapped(block)}".strip()
         heading = ""
         if not paragraph:
             continue
@@ -105,6 +108,20 @@ def chunk_text(text: str, count_tokens: CountTokens, room: int = MAX_TOKENS) -> 
             yield from _split_long(paragraph, count_tokens, room)
     if heading:
         yield heading
+
+
+def _unwrapped(block: str) -> str:
+    """A paragraph on one line; of a list, or of notes with a fact on each line, every item on its own."""
+    lines = [" ".join(line.split()) for line in block.splitlines()]
+    apart = any(len(line) < _WRAPPED for line in lines[:-1])
+    items: list[str] = []
+    for line in lines:
+        begins = _LIST_MARK.match(line) or (apart and not line[:1].islower())
+        if items and not begins:
+            items[-1] = f"{items[-1]} {line}".strip()
+        else:
+            items.append(line)
+    return "\n".join(items)
 
 
 def _says(text: str, words: str) -> bool:
@@ -153,7 +170,7 @@ def _split_long(paragraph: str, count_tokens: CountTokens, room: int = MAX_TOKEN
 
 
 def _joined(pieces: list[tuple[str, int]]) -> str:
-    return " ".join(text for text, _ in pieces)
+    return " ".join(text for text, _ in pieces).replace("\n ", "\n").strip()
 
 
 def _sentences(paragraph: str, count_tokens: CountTokens, room: int) -> Iterator[tuple[str, int]]:
