@@ -18,6 +18,7 @@ REPLIES = {
     Intent.GREETING: "Hello! Ask me about what you see.",
     Intent.THANKS: "You're welcome.",
     Intent.FAREWELL: "Goodbye.",
+    Intent.REMARK: "All right. Ask me about what you see.",
     Intent.ABOUT_ASSISTANT: "I'm quizglass. I answer questions about what you see, from your own notes.",
 }
 """To small talk, in the language of the rules that recognise it."""

@@ -7,6 +7,7 @@ whole question, and none may match one that asks for something else.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 
 _LONGEST = 120
@@ -27,6 +28,8 @@ class Intent(StrEnum):
     GREETING = "greeting"
     THANKS = "thanks"
     FAREWELL = "farewell"
+    REMARK = "remark"
+    """Something that is said of the assistant, not asked."""
     ABOUT_ASSISTANT = "about_assistant"
     """Who or what is answering."""
     FACT = "fact"
@@ -38,9 +41,10 @@ class Intent(StrEnum):
         return self in _SMALL_TALK
 
 
-_SMALL_TALK = frozenset((Intent.GREETING, Intent.THANKS, Intent.FAREWELL, Intent.ABOUT_ASSISTANT))
+_SMALL_TALK = frozenset((Intent.GREETING, Intent.THANKS, Intent.FAREWELL, Intent.REMARK, Intent.ABOUT_ASSISTANT))
 
 _CONTRACTIONS = re.compile(r"\b(?:(what|who|that|where|how|here)'?s|(it|he|she|this|which)'s)\b")
+_PIECE_END = re.compile(r"[.,!?;:…]+")
 _ARE = re.compile(r"\b(what|who|these|those|they|you)'?re\b")
 _YOU_TELL = (
     r"(?:(?:can|could|would|will) (?:you|u) (?:please |kindly )?(?:tell|show|remind) (?:me|us)"
@@ -115,7 +119,7 @@ _OVERVIEW = (
     r"(?:read|show)(?: me| out)? (?:my|the|your) notes?(?: (?:about|on) (?:this|that|it))?",
     r"(?:tell me )?more",
     rf"anything (?:i should know|to know|worth knowing){_ABOUT}",
-    rf"what is the story (?:of|behind|with) {_THING}",
+    rf"what is the story(?: (?:of|behind|with) {_THING})?",
     rf"what is (?:special|interesting) about {_THING}",
 )
 _TALK = {
@@ -135,6 +139,10 @@ _TALK = {
     Intent.FAREWELL: (
         r"(?:good)?bye(?: bye)?(?: (?:for )?now)?|see you(?: later| soon| tomorrow)?|good night|farewell",
         r"talk to you later|that is all|that will be all|stop",
+    ),
+    Intent.REMARK: (
+        r"you are(?: (?:so|very|really|quite|just|the|an?|such an?))* [\w-]+",
+        r"(?:that|this) (?:is|was)(?: (?:very|really|not))* (?:helpful|useful|right|wrong|nonsense)",
     ),
     Intent.ABOUT_ASSISTANT: (
         r"(?:who|what) are you|what is your name|what are you called|who (?:made|built|created|wrote|programmed) you",
@@ -167,13 +175,26 @@ def intent_of(question: str) -> Intent:
     """
     if len(question) > _LONGEST:
         return Intent.FACT
-    plain = _plain(question)
-    asked = _LEAD.sub("", plain, count=1)
-    for text, forms in ((plain, _TALKING), (asked, _ASKING), (_TAIL.sub("", asked), _ASKING)):
-        for intent, form in forms.items():
-            if form.fullmatch(text):
-                return intent
+    if (talk := _talk_of(question)) is not None:
+        return talk
+    asked = _LEAD.sub("", _plain(question), count=1)
+    for text in (asked, _TAIL.sub("", asked)):
+        if (intent := _matching(text, _ASKING)) is not None:
+            return intent
     return Intent.FACT
+
+
+def _talk_of(question: str) -> Intent | None:
+    """What small talk a text is: as a whole, or piece by piece, by its last ("Okay, never mind")."""
+    whole = _matching(_plain(question), _TALKING)
+    if whole is not None:
+        return whole
+    pieces = [_matching(piece, _TALKING) for piece in map(_plain, _PIECE_END.split(question)) if piece]
+    return pieces[-1] if pieces and None not in pieces else None
+
+
+def _matching(text: str, forms: Mapping[Intent, re.Pattern[str]]) -> Intent | None:
+    return next((intent for intent, form in forms.items() if form.fullmatch(text)), None)
 
 
 def _plain(text: str) -> str:

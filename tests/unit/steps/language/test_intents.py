@@ -58,6 +58,7 @@ ASKED = {
         Describe this.
         What does my note say?
         What's the story behind this clock?
+        What's the story here?
         Read me my note about this
         What did I write about this?
     """,
@@ -74,7 +75,15 @@ ASKED = {
         Thank you!
         ok cool thanks
         Great, thanks a lot
+        Okay, never mind.
+        You're brilliant, thanks!
         got it
+    """,
+    Intent.REMARK: """
+        You're brilliant!
+        Thanks, you're a genius.
+        you are wrong
+        That was really helpful
     """,
     Intent.FAREWELL: """
         Bye for now
@@ -123,6 +132,9 @@ ASKED = {
         What is the name of its founder?
         What is this made of?
         Hello Kitty costs how much?
+        Okay, what does it eat?
+        Are you sure it's deaf?
+        Is that right?
         Who made the thing you see?
     """,
 }
