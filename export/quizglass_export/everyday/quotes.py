@@ -175,7 +175,7 @@ def _write_manifest(folder: Path, roles: Roles) -> None:
         roles=roles,
         thresholds=_thresholds(reranked=roles.reranker is not None),
         abstain="I don't know",
-        evidence=EvidenceLimits(answers=Answers.QUOTE, own_passages=2, views=Views(squares=(0.48, 0.4))),
+        evidence=EvidenceLimits(answers=Answers.QUOTE, own_passages=2, views=Views(squares=(0.65, 0.48, 0.4))),
         files=entries(folder, hashes),
         parity="parity.json",
         provenance={

@@ -5,6 +5,7 @@ The name of a recognised entry is its title, and an overview its own first sente
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from quizglass.values import AbstainReason, AnswerKind, FinishReason, Plan
@@ -24,7 +25,8 @@ REPLIES = {
 """To small talk, in the language of the rules that recognise it."""
 _SEEN = (Intent.SCENE, Intent.KIND)
 """What a generator that sees the picture says better than its entry's title."""
-_FROM_ENTRY = (Intent.IDENTITY, Intent.OVERVIEW, *_SEEN)
+_FROM_ENTRY = (Intent.IDENTITY, Intent.OVERVIEW, Intent.OWNER, *_SEEN)
+_POSSESSIVE = re.compile(r"\w(?:'s|s')\s", re.IGNORECASE)
 
 
 def small_talk(intent: Intent) -> Draft | None:
@@ -37,7 +39,8 @@ async def answer_by_entry(intent: Intent, tools: Tools) -> Draft | None:
     """The name of the thing in the picture, or the beginning of its entry.
 
     Returns:
-        None where the question asks for a fact, or nothing is recognised and a generator may say what it sees.
+        None where the question asks for a fact that no title says, or nothing is recognised and a generator may say
+        what it sees.
     """
     if intent not in _FROM_ENTRY or (intent in _SEEN and tools.sees_pictures):
         return None
@@ -45,7 +48,7 @@ async def answer_by_entry(intent: Intent, tools: Tools) -> Draft | None:
     seen = await tools.search_image()
     if seen:
         return await _of_entry(intent, seen, tools)
-    if tools.sees_pictures:
+    if tools.sees_pictures or intent is Intent.OWNER:
         return None
     if intent is not Intent.OVERVIEW and (tags := await tools.tags()):
         return tools.tell(
@@ -54,9 +57,15 @@ async def answer_by_entry(intent: Intent, tools: Tools) -> Draft | None:
     return tools.refuse(Draft(finish=FinishReason.COMPLETE), AbstainReason.NO_EVIDENCE)
 
 
-async def _of_entry(intent: Intent, seen: Sequence[Evidence], tools: Tools) -> Draft:
-    """What the first entry says of itself: what is asked of its kind, how its text begins, else its title."""
+async def _of_entry(intent: Intent, seen: Sequence[Evidence], tools: Tools) -> Draft | None:
+    """What the first entry says of itself: what is asked of its kind, how its text begins, else its title.
+
+    Returns:
+        None where the question is whose it is, and its title does not say it.
+    """
     entry = seen[0]
+    if intent is Intent.OWNER and not _POSSESSIVE.search(entry.title):
+        return None
     own = await tools.own_texts(seen[:1]) if intent in (Intent.KIND, Intent.OVERVIEW) else []
     if intent is Intent.KIND and (draft := await tools.quote(own)).text:
         return tools.tell(draft)

@@ -29,6 +29,19 @@ async def test_a_kind_is_what_the_note_says_or_else_the_title(quoted: str | None
 
 
 @pytest.mark.parametrize(
+    ("title", "answer"),
+    [("Jonah's racket", "Jonah's racket"), ("Rex, the Hoffmanns' dog", "Rex, the Hoffmanns' dog"), ("Racket", None)],
+)
+async def test_whose_a_thing_is_its_title_says_or_the_policy_is_asked(title: str, answer: str | None) -> None:
+    draft = await answer_by_entry(Intent.OWNER, ScriptedTools(pictures=seen(title)))
+    assert (draft.text if draft else None) == answer
+
+
+async def test_whose_an_unknown_thing_is_is_guessed_by_no_tag() -> None:
+    assert await answer_by_entry(Intent.OWNER, ScriptedTools(tags=("cup",))) is None
+
+
+@pytest.mark.parametrize(
     ("tag", "said"), [("cup", "It may be a cup."), ("espresso", "It may be an espresso."), ("Fuji", "It may be Fuji.")]
 )
 async def test_what_is_not_recognised_is_named_with_its_doubt(tag: str, said: str) -> None:

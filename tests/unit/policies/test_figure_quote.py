@@ -29,6 +29,7 @@ async def test_the_recognised_entry_is_quoted_and_no_text_is_searched_for() -> N
         ("When do I water this fern?", (), False, ["Fern"]),  # and names what is
         ("When do I water this?", ("fern",), False, ["Fern"]),  # a classifier names it
         ("Is he dangerous?", (), False, []),
+        ("When were we here?", (), False, []),
         ("When is bin day?", (), False, ["Bins of May", "Fern"]),  # it points at nothing
         ("How old is this?", (), True, []),  # another thing's note says nothing of a recognised one
         ("Is it older than the fern?", (), True, ["Fern"]),

@@ -23,6 +23,8 @@ class Intent(StrEnum):
     """What a picture shows, which its entry's title may be and a model that sees may say better."""
     KIND = "kind"
     """Its kind, breed or species, which its title may be and its text may say better."""
+    OWNER = "owner"
+    """Whose it is, which its title may say: "Jonah's racket"."""
     OVERVIEW = "overview"
     """Whatever is known of it."""
     GREETING = "greeting"
@@ -86,6 +88,7 @@ _KIND = (
     rf"(?:what|which) {_KINDS}(?: of (?:an? )?{_NOUN})?(?: {_BE} (?:{_THIS}|{_THE} {_NOUN}))?",
     rf"what {_BE} (?:its|his|her|their|the) {_KINDS}",
 )
+_OWNER = (rf"whose(?: {_NOUN})? {_BE} {_THIS}", rf"(?:who|whom) does {_THIS}(?: [\w-]+)? belong to")
 _IDENTITY = (
     rf"(?:what|which) (?!{_ATTRIBUTE}\b)(?:[\w-]+ )?(?!{_ATTRIBUTE}\b)[\w-]+ {_BE} {_THIS}",
     rf"(?:what|who) {_BE} (?:this|that|these|those) (?!(?:{_ATTRIBUTE}|{_NO_NOUN})\b)[\w-]+",
@@ -162,6 +165,7 @@ _TALKING = {intent: _whole(forms) for intent, forms in _TALK.items()}
 _ASKING = {
     Intent.OVERVIEW: _whole(_OVERVIEW),
     Intent.KIND: _whole(_KIND),
+    Intent.OWNER: _whole(_OWNER),
     Intent.SCENE: _whole(_SCENE),
     Intent.IDENTITY: _whole(_IDENTITY),
 }

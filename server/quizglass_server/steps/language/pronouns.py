@@ -11,6 +11,7 @@ SPOKEN_OF = re.compile(r"\b(?:it|its|they|them|their|theirs)\b", re.IGNORECASE)
 """What points at the thing that was spoken of last."""
 _BEINGS = re.compile(r"\b(?:he|him|his|she|her|hers|that|those)\b", re.IGNORECASE)
 """What points at a being or a thing that is seen or was spoken of; "that" and "her" are other words as well."""
+_HERE = re.compile(r"\bhere\b", re.IGNORECASE)
 _SEEN = re.compile(r"\b(?:this|these)\b", re.IGNORECASE)
 
 
@@ -20,8 +21,8 @@ def says_this(question: str) -> bool:
 
 
 def may_point(question: str) -> bool:
-    """Whether it may say "this", "it", "he" or "her" of its subject, and so names nothing by itself."""
-    return points(question) or _BEINGS.search(question) is not None
+    """Whether it may say "this", "it", "he", "her" or "here" of its subject, and so names nothing by itself."""
+    return points(question) or any(form.search(question) for form in (_BEINGS, _HERE))
 
 
 def points(question: str) -> bool:

@@ -48,6 +48,12 @@ ASKED = {
         What type of pan is that?
         What's his breed?
     """,
+    Intent.OWNER: """
+        Whose dog is this?
+        Whose is this?
+        Whose are these?
+        Who does this racket belong to?
+    """,
     Intent.OVERVIEW: """
         Tell me about this.
         Tell me about this pan.
@@ -101,7 +107,6 @@ ASKED = {
     Intent.FACT: """
         What was my landlady called?
         What was our guide's name?
-        Whose dog is this?
         And this?
         What about it?
         What is written on the sign?
@@ -128,7 +133,7 @@ ASKED = {
         What is wrong with this?
         what does this do
         When do I water this?
-        Whose is this?
+        Whose was the house before?
         What is the name of its founder?
         What is this made of?
         Hello Kitty costs how much?
