@@ -29,6 +29,7 @@ from quizglass_server.roles.decider import SELECTING, VERIFIER, Decider
 from quizglass_server.roles.generator import ANSWER, GENERATOR, GenerationRequest, Generator, lines
 from quizglass_server.roles.reranker import RERANKER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
+from quizglass_server.scheduling.at_once import at_once
 from quizglass_server.steps.abstaining import Withholding, abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest, planned, selected
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
@@ -36,7 +37,17 @@ from quizglass_server.steps.language.phrases import ANYTHING, asks_by_its_names,
 from quizglass_server.steps.lookup.matching import evidence_odds
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.qualifiers import whole_sentence
-from quizglass_server.steps.quoting import chosen, compare, joined, may_answer, rested_on, sentences_of, weigh
+from quizglass_server.steps.quoting import (
+    NoteSentence,
+    chosen,
+    compare,
+    joined,
+    likened,
+    may_answer,
+    rested_on,
+    sentences_of,
+    weigh,
+)
 from quizglass_server.steps.read import words_may_tell
 from quizglass_server.steps.verify import Support, judged, verify
 from quizglass_server.turn.branches import in_branches, in_rounds
@@ -406,14 +417,23 @@ class Toolbox:
         found, question = sentences_of(evidence), self._turn.question
         if not found:
             return Draft(finish=FinishReason.COMPLETE)
-        reranks = self._resources.models[RERANKER] is not None  # whose line would mean nothing to a cosine
-        scores = await self._runner.run(weigh if reranks else compare, question, found)
+        scores = await self._sentence_scores(question, found)
         if scores is None:
             return Draft(finish=FinishReason.BUDGET)
         quoted = chosen(found, scores, self._resources.tuning.quote_accept or 0.0)
         shown = self.show(list(dict.fromkeys(sentence.evidence for sentence in quoted)))
         text, ids = joined(quoted), tuple(item.id for item in shown)
         return Draft(text, finish=FinishReason.COMPLETE, shown=ids, kind=AnswerKind.QUOTED)
+
+    async def _sentence_scores(self, question: str, found: Sequence[NoteSentence]) -> list[float] | None:
+        """How well sentences answer, as `quote_accept` is held against; None where there is no time."""
+        run, weight = self._runner.run, self._resources.tuning.quote_likeness
+        if self._resources.models[RERANKER] is None:
+            return await run(compare, question, found)
+        if not weight:
+            return await run(weigh, question, found)
+        answers, alike = await at_once([run(weigh, question, found), run(compare, question, found)])
+        return None if answers is None or alike is None else likened(answers, alike, weight)
 
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         """Look queries up and rerank what comes back; the evidence the generator is to be shown."""
@@ -481,7 +501,7 @@ class Toolbox:
         if support.outcome is not VerdictOutcome.SUPPORTED or draft.calculations:
             return draft
         found = rested_on(draft.text.strip(), support.citations, self._journal.evidence)
-        scores = await self._runner.run(weigh, self._turn.question, found) if found else None
+        scores = await self._sentence_scores(self._turn.question, found) if found else None
         if not scores or max(scores) >= least:
             return draft
         sentence = found[scores.index(max(scores))].text
