@@ -57,6 +57,9 @@ _PICTURE = Normalised(
 )
 _COSINE = 0.3
 """The least score of a sentence that is quoted, without a reranker: cosine."""
+SQUARE_ACCEPT = 0.71
+"""Of a square, the nearest entry's cosine and its lead together; chosen on `dev` and `held` of docs/benchmarks/own.md,
+where a square of a thing in the store has at least 0.736, of any other thing at most 0.688."""
 QUOTE_LIKENESS = 4.0
 """Weight of a sentence's cosine with the question beside the reranker's log odds; both weights were fitted to the notes
 that the reranker was not taught (docs/benchmarks/own.md)."""
@@ -191,9 +194,13 @@ def _write_manifest(folder: Path, roles: Roles) -> None:
 
 def _thresholds(*, reranked: bool) -> Thresholds:
     if not reranked:
-        return Thresholds(image_accept=0.55, quote_accept=_COSINE)
+        return Thresholds(image_accept=0.55, square_accept=SQUARE_ACCEPT, quote_accept=_COSINE)
     return Thresholds(
-        image_accept=0.55, rerank_accept=RERANK_ACCEPT, quote_accept=QUOTE_ACCEPT, quote_likeness=QUOTE_LIKENESS
+        image_accept=0.55,
+        square_accept=SQUARE_ACCEPT,
+        rerank_accept=RERANK_ACCEPT,
+        quote_accept=QUOTE_ACCEPT,
+        quote_likeness=QUOTE_LIKENESS,
     )
 
 

@@ -152,7 +152,8 @@ class Lookups:
         vectors = await self._vectors_of(picture, squares) if squares else []
         if not vectors:
             return []
-        found = await self._runner.run(search_pictures, vectors, self._pointing, tuning, self._turn.other_than)
+        others = self._turn.other_than
+        found = await self._runner.run(search_pictures, vectors, self._pointing, tuning, others, squares=True)
         return found or []
 
     async def own(self, entries: Sequence[Evidence], query: str, limit: int) -> list[Evidence]:

@@ -80,5 +80,24 @@ async def test_squares_are_left_out_where_the_budget_has_no_time_for_them(ask: A
     assert SkippedStep("embed", "BUDGET") in done(events).skipped
 
 
+@pytest.mark.parametrize(("second", "found"), [(0.4, ["Velmora"]), (0.58, [])], ids=["clear", "like two entries"])
+async def test_a_square_counts_only_if_it_is_clearly_most_like_one_entry(
+    second: float, found: list[str], ask: Any
+) -> None:
+    world = busy(whole=0.4, square=0.6, square_accept=0.71)
+    first = world.knowledge.search_views
+
+    async def search_views(vectors: Sequence[Vector], limit: int) -> list[list[EntryHit]]:
+        more = [EntryHit(TAGRIN, second)] if len(vectors) > 1 else []
+        return [[*hits, *more] for hits in await first(vectors, limit)]
+
+    world.knowledge.search_views = search_views  # type: ignore[method-assign]
+    assert titles(await ask(world, look)) == found
+
+
+async def test_the_only_entry_of_a_store_leads_before_no_other(ask: Any) -> None:
+    assert titles(await ask(busy(whole=0.4, square=0.6, square_accept=0.71), look)) == ["Velmora"]
+
+
 async def test_what_squares_show_counts_from_the_bundles_threshold_on(ask: Any) -> None:
     assert titles(await ask(busy(whole=0.4, square=0.45), look)) == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
+from math import inf
 from typing import Protocol
 
 from quizglass.values import Origin
@@ -58,10 +59,22 @@ async def search_pictures(
     tuning: Tuning,
     other_than: Sequence[str] = (),
     step: float = 0.0,
+    squares: bool = False,
 ) -> list[EntryHit]:
-    """The entries nearest to any of the views, best first, without those under the threshold; see `fused`."""
+    """The entries nearest to any of the views, best first, without those under the threshold; see `fused`.
+
+    Of squares those alone count that are clearly most like one entry (`square_accept`).
+    """
     handed("knowledge", sum(vector.nbytes for vector in vectors))
-    return fused(await index.search_views(vectors, tuning.image_candidates), question, tuning, other_than, step)
+    by_view = await index.search_views(vectors, tuning.image_candidates)
+    if squares and tuning.square_accept is not None:
+        by_view = [hits for hits in by_view if _led(hits) >= tuning.square_accept]
+    return fused(by_view, question, tuning, other_than, step)
+
+
+def _led(hits: Sequence[EntryHit]) -> float:
+    """The first hit's cosine and its lead before the second; of an only one there is nothing to be told apart from."""
+    return 2 * hits[0].score - hits[1].score if len(hits) > 1 else inf
 
 
 def fused(
