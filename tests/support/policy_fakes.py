@@ -205,7 +205,7 @@ class ScriptedTools:
             self.shown += self._pictures[: limit or None]
         return list(self._pictures[: limit or None])
 
-    async def told_apart(self, entries: Sequence[Evidence]) -> list[Evidence]:
+    async def disambiguate(self, entries: Sequence[Evidence]) -> list[Evidence]:
         return list(entries)
 
     def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:

@@ -136,7 +136,7 @@ class Assistant:
         self.looked_at.append(picture.sha256)
         yield "read"
 
-    async def wordy_parts(self, picture: domain.Picture) -> list[Region] | None:
+    async def text_regions(self, picture: domain.Picture) -> list[Region] | None:
         self.gated.append(picture.sha256)
         return self.wordy
 

@@ -45,7 +45,7 @@ from quizglass_server.steps.lookup.detect import around, find_regions
 from quizglass_server.steps.read import find_words
 from quizglass_server.steps.tuning import Answers
 from quizglass_server.steps.verify import Support, judged, told_check, verify
-from quizglass_server.turn.givens import Givens
+from quizglass_server.turn.givens import PictureContext
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.lookups import Lookups
 from quizglass_server.turn.refusals import language_refusal, unseen_refusal
@@ -134,7 +134,7 @@ class Assistant:
         lookups = Lookups(turn, runner, resources, journal)
         try:
             yield "read"
-            givens = Givens(turn, runner, resources, journal, lambda: None)
+            givens = PictureContext(turn, runner, resources, journal, lambda: None)
             await givens.words()
             if models[IMAGE_ENCODER] is not None and resources.knowledge.count():
                 yield "embed"
@@ -148,12 +148,12 @@ class Assistant:
         finally:
             await runner.end()
 
-    async def wordy_parts(self, picture: Picture) -> list[Region] | None:
+    async def text_regions(self, picture: Picture) -> list[Region] | None:
         """Where the word gate finds that a picture may show printed words, asked once; None without a reader."""
         reader = self._resources.models[READER]
         if reader is None:
             return None
-        return await once(self._resources.wordy_parts, picture, lambda picture: find_words(reader, picture))
+        return await once(self._resources.text_regions, picture, lambda picture: find_words(reader, picture))
 
     async def lines_in(self, picture: Picture, part: Region) -> list[Region]:
         """Boxes of the lines of words in a part of a picture; none without a reader."""

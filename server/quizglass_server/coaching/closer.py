@@ -44,7 +44,7 @@ _WHOLE = Region(0.0, 0.0, 1.0, 1.0)
 class Boxes(Protocol):
     """What knows where things are in a picture."""
 
-    async def wordy_parts(self, picture: Picture) -> list[Region] | None:
+    async def text_regions(self, picture: Picture) -> list[Region] | None:
         """Where the gate before the reader finds that there may be words; None where there is no such gate."""
         ...
 
@@ -66,7 +66,7 @@ class TooSmall:
     """Pixels that its longer side should have; more would cost bytes and show nothing more."""
 
 
-class Closer:
+class CloseUpAdvisor:
     """Says which part of a thumbnail is too small. What words say of that is found out once for a picture.
 
     Args:
@@ -96,7 +96,7 @@ class Closer:
     async def _words(self, picture: Picture) -> TooSmall | None:
         judged = self._judged.get(picture.key)
         if judged is None:
-            parts = await self._boxes.wordy_parts(picture)
+            parts = await self._boxes.text_regions(picture)
             if parts is None:
                 parts = await asyncio.to_thread(self._gated, picture)
             judged = (await self._small_words(picture, parts[0]) if parts else None,)

@@ -91,7 +91,7 @@ class _AuditHandler(WatchedFileHandler):
             ) from error
         self.setFormatter(JsonFormatter())
         self.addFilter(lambda record: hasattr(record, AUDIT))
-        self._logger = Sparing(logging.getLogger(__name__))
+        self._logger = RateLimitedLogger(logging.getLogger(__name__))
 
     def _open(self) -> TextIOWrapper:
         how = os.O_WRONLY | os.O_APPEND | os.O_CREAT
@@ -102,7 +102,7 @@ class _AuditHandler(WatchedFileHandler):
         self._logger.warning("the audit log cannot be written", why=str(sys.exc_info()[1]))
 
 
-class Sparing:
+class RateLimitedLogger:
     """Warnings that others can cause at will: each message at most once in a while, with how many were left out."""
 
     def __init__(self, logger: logging.Logger, every_s: float = 10.0, now: Callable[[], float] = monotonic) -> None:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from quizglass_server.config.logs import Sparing
+from quizglass_server.config.logs import RateLimitedLogger
 from quizglass_server.domain.sightings import Seen
 from quizglass_server.errors import QuizglassError
 from quizglass_server.scheduling.priority import Priority, at_priority
@@ -29,7 +29,7 @@ class SightingQueue:
         """
         self._write = write
         self._busy = busy
-        self._crowded = Sparing(logger)
+        self._crowded = RateLimitedLogger(logger)
         self._settling = 0
         self._queue: asyncio.Queue[Seen | asyncio.Future[None]] = asyncio.Queue()
         self._pixel_bytes = 0

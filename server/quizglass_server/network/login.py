@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 
-from quizglass_server.config.logs import Sparing
+from quizglass_server.config.logs import RateLimitedLogger
 from quizglass_server.errors import NotPermitted, Overloaded, Unauthenticated
 from quizglass_server.network.permissions import Needs, Permission
 from quizglass_server.network.tokens import AccessToken, Tokens
 from quizglass_server.scheduling.clients import current_client
 
-logger = Sparing(logging.getLogger(__name__))
+logger = RateLimitedLogger(logging.getLogger(__name__))
 _SCHEME = "bearer"
 _LONGEST = 4096
 _FAILURES, _EACH_S = 20, 3.0

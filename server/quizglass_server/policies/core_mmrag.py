@@ -83,7 +83,7 @@ async def select(entries: Sequence[Evidence], state: State, tools: Tools, by: st
     if not entries:
         return []
     if by == _JOINTLY:
-        entries = await tools.told_apart(entries)
+        entries = await tools.disambiguate(entries)
     label = await tools.decide(Entry, state.having(entries[:TOP_ENTRIES]), by=by, otherwise=Entry.FIRST)
     place = list(Entry).index(label)
     return [] if label is Entry.NONE else list(entries[place : place + 1])

@@ -224,7 +224,7 @@ class QADragon:
             state = state.noting(objects=objects)
             asked = (await tools.lines("object", state))[:1] if len(objects) > 1 else objects
         candidates = await tools.search_image(asked, limit=MOST_ENTITIES, candidates=True)
-        for entry in await tools.told_apart(candidates):
+        for entry in await tools.disambiguate(candidates):
             candidate = state.having([entry]).noting(entity=entry.title)
             if await tools.decide(Same, candidate, by="entity", otherwise=Same.YES) is Same.YES:
                 tools.show([entry])

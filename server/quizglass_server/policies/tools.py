@@ -151,7 +151,7 @@ class Tools(Protocol):
         """
         ...
 
-    async def told_apart(self, entries: Sequence[Evidence]) -> list[Evidence]:
+    async def disambiguate(self, entries: Sequence[Evidence]) -> list[Evidence]:
         """Candidates, but of those whose pictures match the wearer's alike the ones first that say what is seen.
 
         As they are where none do, or nothing says what is seen. What is shown at once is told apart so already.

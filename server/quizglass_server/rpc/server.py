@@ -31,7 +31,7 @@ from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS, Asking
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.bundle.files import Bundle
-from quizglass_server.coaching.closer import Closer
+from quizglass_server.coaching.closer import CloseUpAdvisor
 from quizglass_server.coaching.coach import FAULTS, SURE, CaptureCoach
 from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.listening import cannot_listen, refusal
@@ -254,7 +254,7 @@ def _sessions(services: Services, asking: Asking, look_ahead: LookAhead | None) 
     )
     pool = FramePool(settings.all_frames_bytes)
     coach = None if settings.coaching == "off" else CaptureCoach(FAULTS if settings.coaching == "all" else SURE)
-    closer = Closer(services.assistant, limits.useful_picture_side)
+    closer = CloseUpAdvisor(services.assistant, limits.useful_picture_side)
     away = services.models.elsewhere
     speeches = SpeechPool(settings.max_speeches, settings.session_speech_s, services.detector)
     ears = Ears(hearing, speeches, HEARING.name in away)

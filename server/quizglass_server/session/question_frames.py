@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from quizglass.session import FrameNeed, NeedFrame, Role
 from quizglass_server.assistant.asking import Asking
-from quizglass_server.coaching.closer import LOOK_S, WAIT_S, Closer, TooSmall
+from quizglass_server.coaching.closer import LOOK_S, WAIT_S, CloseUpAdvisor, TooSmall
 from quizglass_server.errors import NotFound
 from quizglass_server.session.asked_question import AskedQuestion
 from quizglass_server.session.frame_sources import PICTURE_FIELD, SharpenedFrame, ShelfFrame
@@ -31,7 +31,7 @@ class QuestionFrames:
         shelf: FrameShelf,
         emit: Callable[[NeedFrame], None],
         wait_s: float,
-        closer: Closer | None = None,
+        closer: CloseUpAdvisor | None = None,
     ) -> None:
         self._asking = asking
         self.shelf = shelf
@@ -90,7 +90,9 @@ class QuestionFrames:
         await self._wait(asked, self.shelf.need(name), self._wait_s, self._arrivals)
         return self.shelf.whole(name)
 
-    async def _look_closer(self, asked: AskedQuestion, thumbnail: ShelfFrame, closer: Closer) -> HeldFrame | None:
+    async def _look_closer(
+        self, asked: AskedQuestion, thumbnail: ShelfFrame, closer: CloseUpAdvisor
+    ) -> HeldFrame | None:
         """A sharper frame, if one is needed and comes in time."""
         if (part := await self._too_small(asked, thumbnail, closer)) is None:
             return None
@@ -102,7 +104,7 @@ class QuestionFrames:
         asked.unseen = sharper is None
         return sharper
 
-    async def _too_small(self, asked: AskedQuestion, thumbnail: ShelfFrame, closer: Closer) -> TooSmall | None:
+    async def _too_small(self, asked: AskedQuestion, thumbnail: ShelfFrame, closer: CloseUpAdvisor) -> TooSmall | None:
         """What is too small in a thumbnail; None: nothing, or there was no time to find out."""
 
         async def look() -> TooSmall | None:

@@ -52,7 +52,7 @@ from quizglass.session import (
 from quizglass.values import Done
 from quizglass_server.assistant.asking import Asking
 from quizglass_server.assistant.look_ahead import LookAhead
-from quizglass_server.coaching.closer import Closer
+from quizglass_server.coaching.closer import CloseUpAdvisor
 from quizglass_server.coaching.coach import CaptureCoach
 from quizglass_server.domain import checks
 from quizglass_server.errors import (
@@ -117,7 +117,7 @@ class SessionResources:
     limits: SessionLimits
     coach: CaptureCoach | None = None
     """Judges how frames were taken; None: no coaching."""
-    closer: Closer | None = None
+    closer: CloseUpAdvisor | None = None
     """Says where a thumbnail shows too little; None: no sharper parts are requested."""
     ears: Ears = field(default_factory=Ears)
     """Hear spoken questions."""

@@ -57,7 +57,7 @@ def _plain(text: str) -> str:
     return text.casefold().replace("\u2019", "'")
 
 
-class Withholding:
+class AbstentionFilter:
     """Passes on what is written, but for the bundle's words by which nothing is known: those are not sent.
 
     Args:

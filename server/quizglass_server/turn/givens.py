@@ -22,7 +22,7 @@ TAGS = "tags"
 Given = TypeVar("Given")
 
 
-class Givens:
+class PictureContext:
     """Words, tags and domain, each found out once, and the prompts that are filled with them.
 
     Args:
@@ -194,7 +194,7 @@ class Givens:
             return None
         part = None
         if not self._asked_to_read:
-            found = once(self._resources.wordy_parts, picture, lambda picture: self._runner.run(find_words, picture))
+            found = once(self._resources.text_regions, picture, lambda picture: self._runner.run(find_words, picture))
             if (parts := await found) == []:
                 return None
             part = parts[0] if parts else None

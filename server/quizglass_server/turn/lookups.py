@@ -14,14 +14,14 @@ from quizglass_server.roles.detector import DETECTOR
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.at_once import at_once
-from quizglass_server.steps.lookup.alike import by_look, match_alike
+from quizglass_server.steps.lookup.alike import match_alike, rerank_by_appearance
 from quizglass_server.steps.lookup.coarse import rerank_coarsely
 from quizglass_server.steps.lookup.crop import Part, squares_of, views_of
 from quizglass_server.steps.lookup.detect import around, find_regions, likely_regions
 from quizglass_server.steps.lookup.entry_pictures import entry_pictures
 from quizglass_server.steps.lookup.image_search import embed_views, in_turn, picture_evidence, search_pictures
 from quizglass_server.steps.lookup.links import answered, follow_links, with_links, with_sources
-from quizglass_server.steps.lookup.named import each_first, names_another, of_what_is_named
+from quizglass_server.steps.lookup.named import interleave_by_title, names_another, split_by_named_title
 from quizglass_server.steps.lookup.own_passages import in_order, own_passages, with_passages
 from quizglass_server.steps.lookup.pointing import each_meant, pointing
 from quizglass_server.steps.lookup.rerank import SURE, best_first, choose, merged, rerank
@@ -39,7 +39,7 @@ OWN_TEXTS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class QueryVectors:
     """Vectors of the parts that a picture is looked up by: boxes of a detector, likeliest first, or views."""
 
     vectors: Sequence[Vector] = ()
@@ -71,7 +71,7 @@ class Lookups:
         self._tuning = resources.tuning
         self._journal = journal
         self._look = look
-        self._vectors: dict[tuple[str, tuple[str, ...]], asyncio.Task[Sought]] = {}
+        self._vectors: dict[tuple[str, tuple[str, ...]], asyncio.Task[QueryVectors]] = {}
         self._pictures: dict[tuple[bytes, ...], asyncio.Task[tuple[Picture, ...] | None]] = {}
 
     def embed_if_cheap(self) -> None:
@@ -109,7 +109,7 @@ class Lookups:
         evidence = picture_evidence(hits, shown=0)
         if not candidates:
             shown = max(shown, len({found[0].entry.id for found in each}))
-            ranked = evidence if each else await self.told_apart(evidence)
+            ranked = evidence if each else await self.disambiguate(evidence)
             evidence = [replace(item, used=position < shown) for position, item in enumerate(ranked)]
         if hits and self._tuning.own_passages:
             encoder, most = self._resources.models[TEXT_ENCODER], self._tuning.own_passages
@@ -119,11 +119,11 @@ class Lookups:
         told = self._journal.found(evidence)
         return told[:shown] if candidates else _shown(told)
 
-    async def told_apart(self, entries: Sequence[Evidence]) -> list[Evidence]:
-        """See `Tools.told_apart`."""
+    async def disambiguate(self, entries: Sequence[Evidence]) -> list[Evidence]:
+        """See `Tools.disambiguate`."""
         if self._look is None or len(match_alike(entries)) < 2:
             return list(entries)
-        return by_look(entries, await self._look())
+        return rerank_by_appearance(entries, await self._look())
 
     async def _of_each(self, tuning: Tuning) -> list[list[EntryHit]]:
         """What is found by the boxes of each thing that a question names by sight, where it names several."""
@@ -142,7 +142,7 @@ class Lookups:
         hits = await self._search(sought, self._pointing, tuning)
         return await self._in_squares(picture, tuning) if hits == [] and not sought.boxed else hits or []
 
-    async def _search(self, sought: Sought, question: str, tuning: Tuning) -> list[EntryHit] | None:
+    async def _search(self, sought: QueryVectors, question: str, tuning: Tuning) -> list[EntryHit] | None:
         step, other_than = tuning.box_step if sought.boxed else 0.0, self._turn.other_than
         return await self._runner.run(search_pictures, sought.vectors, question, tuning, other_than, step)
 
@@ -227,8 +227,8 @@ class Lookups:
             return passages, dropped, False
         ranked, spared = scored
         accept = self._tuning.rerank_accept
-        ranked = each_first(query, await self._followed(query, ranked), accept)
-        ranked, others = of_what_is_named(query, ranked, accept)
+        ranked = interleave_by_title(query, await self._followed(query, ranked), accept)
+        ranked, others = split_by_named_title(query, ranked, accept)
         return ranked[:most], [*dropped, *others[:most], *spared], True
 
     async def _reranked(
@@ -266,12 +266,12 @@ class Lookups:
         scored = await self._runner.run(rerank, query, linked) if linked else None
         return ranked if scored is None else with_sources(best_first(with_links(ranked, scored)))
 
-    def _embedding(self, question: str, phrases: tuple[str, ...] = ()) -> asyncio.Task[Sought]:
+    def _embedding(self, question: str, phrases: tuple[str, ...] = ()) -> asyncio.Task[QueryVectors]:
         if (question, phrases) not in self._vectors:
             self._vectors[question, phrases] = self._runner.begin(self._embed(question, phrases))
         return self._vectors[question, phrases]
 
-    async def _embed(self, question: str, phrases: Sequence[str]) -> Sought:
+    async def _embed(self, question: str, phrases: Sequence[str]) -> QueryVectors:
         """What the question is looked up by; no vectors when there is no time for them.
 
         Those are the boxes of its subject, and the views where no box is found: beside boxes, views bring what
@@ -279,11 +279,11 @@ class Lookups:
         """
         picture = self._turn.picture
         if picture is None:
-            return Sought()
+            return QueryVectors()
         regions = await self._runner.run(find_regions, picture, question, self._tuning, phrases)
         squares = [around(region, picture) for region in regions or ()]
         parts = squares or views_of(question, self._tuning.views)
-        return Sought(await self._vectors_of(picture, parts), boxed=bool(regions))
+        return QueryVectors(await self._vectors_of(picture, parts), boxed=bool(regions))
 
     async def _vectors_of(self, picture: Picture, parts: Sequence[Part]) -> list[Vector]:
         """Vectors of parts of a picture, those that are not kept from before made in one batch."""

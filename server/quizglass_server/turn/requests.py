@@ -9,7 +9,7 @@ from quizglass_server.domain.turns import Picture, Turn
 from quizglass_server.roles.generator import GenerationRequest, Generator, following
 from quizglass_server.steps.language.phrases import asks_by_name
 from quizglass_server.steps.language.wording import mentions
-from quizglass_server.turn.givens import Givens
+from quizglass_server.turn.givens import PictureContext
 from quizglass_server.turn.lookups import Lookups
 
 
@@ -23,7 +23,7 @@ class Requests:
         lookups: which bring pictures of entries.
     """
 
-    def __init__(self, turn: Turn, generator: Generator | None, givens: Givens, lookups: Lookups) -> None:
+    def __init__(self, turn: Turn, generator: Generator | None, givens: PictureContext, lookups: Lookups) -> None:
         self._turn = turn
         self._generator = generator
         self._givens = givens

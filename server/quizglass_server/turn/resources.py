@@ -77,7 +77,7 @@ class Resources:
     costs: StepCosts = field(default_factory=StepCosts)
     words: BoundedCache[bytes, WordsRead] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS, name="words"))
     """Printed words, by picture's SHA-256."""
-    wordy_parts: BoundedCache[bytes, list[Region]] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
+    text_regions: BoundedCache[bytes, list[Region]] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
     """Parts where the word gate finds that there may be words, by picture's SHA-256; mostly none."""
     tags: BoundedCache[bytes, tuple[str, ...]] = field(default_factory=lambda: BoundedCache(_CACHED_TAGS))
     """What pictures are likely to show, by picture's SHA-256."""

@@ -13,7 +13,7 @@ from quizglass_server.steps.generate import write
 from quizglass_server.steps.language.naming import repeats_a_name, with_name
 from quizglass_server.steps.language.phrases import says_what
 from quizglass_server.steps.language.pronouns import points
-from quizglass_server.steps.language.untold import names_untold
+from quizglass_server.steps.language.ungrounded import has_ungrounded_names
 from quizglass_server.steps.language.wording import same_wording
 from quizglass_server.steps.tuning import Tuning
 from quizglass_server.turn.requests import Requests
@@ -88,7 +88,7 @@ class Rewriting:
         return any(self._guessed.get(query) for query in queries)
 
     def _is_guess(self, query: Draft, request: GenerationRequest) -> bool:
-        return not self._tuning.remembers(query.p_min) and names_untold(query.text, _told(request))
+        return not self._tuning.remembers(query.p_min) and has_ungrounded_names(query.text, _told(request))
 
     def _is_open(self, query: Draft, request: GenerationRequest) -> bool:
         unsure, stands = not self._tuning.remembers(query.p_min), same_wording(query.text, self._question)
@@ -101,7 +101,7 @@ class Rewriting:
 
     def _has_a_name_of_its_own(self, query: Draft, request: GenerationRequest) -> bool:
         """Whether it names what nothing told, where memory has to be sure; beside a hit such names are rarely right."""
-        return self._tuning.memory_accept is not None and names_untold(query.text, _told(request))
+        return self._tuning.memory_accept is not None and has_ungrounded_names(query.text, _told(request))
 
     def _is_carried_over(self, query: Draft, request: GenerationRequest) -> bool:
         """Whether it names what only the dialogue told, in place of what the question says by sight."""
@@ -109,12 +109,12 @@ class Rewriting:
             return False
         told = _told(request)
         del told[HISTORY]
-        return names_untold(query.text, told) and not names_untold(query.text, _told(request))
+        return has_ungrounded_names(query.text, told) and not has_ungrounded_names(query.text, _told(request))
 
     def _names_what_is_told(self, query: Draft, request: GenerationRequest) -> bool:
         if not query.text.strip() or self._abstains(query) or same_wording(query.text, self._question):
             return False
-        return not names_untold(query.text, _told(request))
+        return not has_ungrounded_names(query.text, _told(request))
 
     def _abstains(self, draft: Draft) -> bool:
         return abstains(draft.text, self._tuning.abstain)

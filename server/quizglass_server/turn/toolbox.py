@@ -30,7 +30,7 @@ from quizglass_server.roles.generator import ANSWER, GENERATOR, GenerationReques
 from quizglass_server.roles.reranker import RERANKER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.at_once import at_once
-from quizglass_server.steps.abstaining import Withholding, abstains
+from quizglass_server.steps.abstaining import AbstentionFilter, abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest, planned, selected
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
 from quizglass_server.steps.language.phrases import ANYTHING, asks_by_its_names, phrases_of
@@ -51,7 +51,7 @@ from quizglass_server.steps.quoting import (
 from quizglass_server.steps.read import words_may_tell
 from quizglass_server.steps.verify import Support, judged, verify
 from quizglass_server.turn.branches import in_branches, in_rounds
-from quizglass_server.turn.givens import TAGS, Givens
+from quizglass_server.turn.givens import TAGS, PictureContext
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.lookups import Lookups
 from quizglass_server.turn.refusals import colour_refusal
@@ -107,7 +107,7 @@ class Toolbox:
         self._reading_ahead: asyncio.Task[None] | None = None
         self._verified = False
         self._last_round = 0
-        self._givens = Givens(turn, runner, resources, journal, self._while_reading, words_later=words_later)
+        self._givens = PictureContext(turn, runner, resources, journal, self._while_reading, words_later=words_later)
         self._requests = Requests(turn, resources.models[GENERATOR], self._givens, self._lookups)
         self._rewriting = Rewriting(turn.question, runner, self._requests, resources.tuning)
 
@@ -213,9 +213,9 @@ class Toolbox:
 
     async def _written(self, request: GenerationRequest, *, answers: bool) -> Draft:
         """What a prompt is completed to; empty when there is no time for it, a refusal where it cannot tell."""
-        untold = self._untold(request) if answers else None
-        if untold is not None:
-            return untold
+        ungrounded = self._ungrounded(request) if answers else None
+        if ungrounded is not None:
+            return ungrounded
         task = request.task
         draft = await self._runner.run(write.named("draft" if task == ANSWER else task), request) or Draft()
         self._runner.has_answer |= answers and bool(draft.text)
@@ -263,7 +263,7 @@ class Toolbox:
         tuning = self._resources.tuning
         if tuning.quote_accept is None:
             return await self._streamed(task, state, also, self._say)
-        withholding = Withholding(tuning.abstain, self._say)  # a quote may take the place of "I don't know"
+        withholding = AbstentionFilter(tuning.abstain, self._say)  # a quote may take the place of "I don't know"
         draft = await self._streamed(task, state, also, withholding.add)
         withholding.end()
         return draft
@@ -273,7 +273,7 @@ class Toolbox:
         and whether anything was."""
         tuning, backed = self._resources.tuning, bool(state.found)
         whole = tuning.memory_accept is not None and not backed
-        withholding = Withholding(tuning.abstain, self._say, whole=whole)
+        withholding = AbstentionFilter(tuning.abstain, self._say, whole=whole)
         draft = await self._streamed(ANSWER, state, {}, withholding.add)
         return draft, withholding.end(sure=backed or self.remembers(draft))
 
@@ -281,14 +281,14 @@ class Toolbox:
         """What a prompt is completed to, each piece said as it is written; a refusal where it cannot tell."""
         request = await self._requests.to(task, state, also, answers=True)
         writing = Writing(request)
-        untold = self._untold(request)
-        if untold is not None:
-            return untold
+        ungrounded = self._ungrounded(request)
+        if ungrounded is not None:
+            return ungrounded
         await self._runner.run(generate, request, writing, say)
         self._runner.has_answer |= bool(writing.draft.text)
         return replace(writing.draft, shown=state.shown)
 
-    def _untold(self, request: GenerationRequest) -> Draft | None:
+    def _ungrounded(self, request: GenerationRequest) -> Draft | None:
         """A refusal where nothing in a prompt can tell the answer."""
         return colour_refusal(self._turn, self._resources.models[GENERATOR], request.values)
 
@@ -375,9 +375,9 @@ class Toolbox:
             self._givens.begin_tagging()  # beside the embedding: prompts may show tags where nothing is recognised
         return await self._lookups.image(phrases, limit, candidates=candidates)
 
-    async def told_apart(self, entries: Sequence[Evidence]) -> list[Evidence]:
+    async def disambiguate(self, entries: Sequence[Evidence]) -> list[Evidence]:
         """Entries, but of those whose pictures match alike the ones first that say what the generator sees."""
-        return await self._lookups.told_apart(entries)
+        return await self._lookups.disambiguate(entries)
 
     async def _look(self) -> str:
         """What the generator says first when it thinks about the question: what it sees of what that is about.
@@ -581,7 +581,7 @@ class Toolbox:
 
     async def _read_ahead(self, generator: Generator, state: State) -> None:
         request = await self._requests.to(ANSWER, state, {}, answers=True)
-        if self._untold(request) is None:
+        if self._ungrounded(request) is None:
             await generator.read_ahead(request)
 
     def _expect_other(self, task: str) -> None:

@@ -211,7 +211,7 @@ async def test_the_oldest_responses_are_given_up_when_too_much_waits_to_be_read(
 
 @pytest.mark.parametrize("method", METHODS)
 async def test_bytes_that_are_no_message_are_a_wrong_request(tmp_path, caplog, monkeypatch, method):
-    monkeypatch.setattr(calls, "logger", calls.Sparing(logging.getLogger("test")))
+    monkeypatch.setattr(calls, "logger", calls.RateLimitedLogger(logging.getLogger("test")))
     async with serving(tmp_path) as stage:
         for _ in range(3):
             error, info = await refusal(stage.target, method, b"\xff\xff\xff\xff")

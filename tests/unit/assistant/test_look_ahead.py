@@ -63,11 +63,11 @@ async def test_the_gate_says_of_a_picture_once_where_there_may_be_words(world, l
     looks.add("a session", picture())
     await over(looks)
     for _ in range(2):
-        assert await world.assistant.wordy_parts(picture()) == [world.models.lettered]
-    assert await world.assistant.wordy_parts(picture(2)) == [world.models.lettered]
+        assert await world.assistant.text_regions(picture()) == [world.models.lettered]
+    assert await world.assistant.text_regions(picture(2)) == [world.models.lettered]
     assert world.models.calls.of("gate") == [picture().sha256, picture(2).sha256]
     world.models[READER] = None
-    assert await world.assistant.wordy_parts(picture(3)) is None
+    assert await world.assistant.text_regions(picture(3)) is None
 
 
 async def test_nothing_is_done_that_only_a_question_can_be_asked_of(world, looks):

@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from quizglass_server.cli import build_parser, main
-from quizglass_server.config.logs import HumanFormatter, JsonFormatter, Sparing
+from quizglass_server.config.logs import HumanFormatter, JsonFormatter, RateLimitedLogger
 from quizglass_server.config.options import BatchOptions, GeneratorOptions, MemoryOptions
 from quizglass_server.config.settings import Settings, all_fields, as_toml
 from quizglass_server.config.settings import load_settings as from_this_environment
@@ -266,7 +266,7 @@ def test_no_path_is_empty(name: str) -> None:
 
 def test_a_warning_that_comes_again_and_again_is_counted_instead(caplog: pytest.LogCaptureFixture) -> None:
     now = 0.0
-    sparing = Sparing(logging.getLogger("test"), every_s=10.0, now=lambda: now)
+    sparing = RateLimitedLogger(logging.getLogger("test"), every_s=10.0, now=lambda: now)
     for _ in range(3):
         sparing.warning("no message", peer="a")
     sparing.warning("another", peer="a")

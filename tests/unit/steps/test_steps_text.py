@@ -11,7 +11,7 @@ from quizglass_server.domain.state import State
 from quizglass_server.domain.turns import Evidence, GenerationEnd, Token, Turn
 from quizglass_server.errors import InvalidInput
 from quizglass_server.roles.generator import GenerationRequest
-from quizglass_server.steps.abstaining import Withholding
+from quizglass_server.steps.abstaining import AbstentionFilter
 from quizglass_server.steps.generate import lines_of, write
 from quizglass_server.steps.lookup.rerank import choose, rerank
 from quizglass_server.steps.prompt_values import line, prompt_values, stands_alone
@@ -85,7 +85,7 @@ async def test_passages_that_the_reranker_rejects_keep_the_search_order() -> Non
 )
 def test_the_words_by_which_nothing_is_known_are_withheld(pieces: list[str], told: list[str]) -> None:
     heard: list[str] = []
-    withholding = Withholding("I don't know", heard.append)
+    withholding = AbstentionFilter("I don't know", heard.append)
     for piece in pieces:
         withholding.add(piece)
     assert withholding.end() == bool(told)
@@ -98,7 +98,7 @@ def test_the_words_by_which_nothing_is_known_are_withheld(pieces: list[str], tol
 )
 def test_what_memory_is_not_sure_of_is_withheld_whole(text: str, sure: bool, told: list[str]) -> None:
     heard: list[str] = []
-    withholding = Withholding("I don't know", heard.append, whole=True)
+    withholding = AbstentionFilter("I don't know", heard.append, whole=True)
     for letter in text:
         withholding.add(letter)
     assert heard == []

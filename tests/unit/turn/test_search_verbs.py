@@ -428,7 +428,7 @@ async def test_entries_with_the_same_picture_are_told_apart_by_what_the_generato
         found.append([item.entry_id for item in await tools.search_image()])
         candidates = await tools.search_image(limit=2, candidates=True)
         found.append([item.entry_id for item in candidates])
-        found.append([item.entry_id for item in await tools.told_apart(candidates)])
+        found.append([item.entry_id for item in await tools.disambiguate(candidates)])
         return Draft()
 
     (first, *_) = of(EvidenceFound, await ask(world, run))

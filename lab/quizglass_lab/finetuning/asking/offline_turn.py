@@ -223,7 +223,7 @@ class OfflineTurn:
         hits = await asyncio.to_thread(self._models.search.image, self._picture, limit or _SEEN)
         return self._keep("image_search", hits)
 
-    async def told_apart(self, entries: Sequence[Evidence]) -> list[Evidence]:
+    async def disambiguate(self, entries: Sequence[Evidence]) -> list[Evidence]:
         """The evidence as it is: no model describes the picture."""
         return list(entries)
 

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 import grpc
 
-from quizglass_server.config.logs import Sparing
+from quizglass_server.config.logs import RateLimitedLogger
 from quizglass_server.errors import InvalidInput, QuizglassError
 from quizglass_server.network.login import Logins, current_login, logged_in
 from quizglass_server.network.permissions import Needs, needs
@@ -32,7 +32,7 @@ from quizglass_server.rpc.transport.outgoing import Outgoing, Unread
 from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.rpc.transport.status import to_status
 
-logger = Sparing(logging.getLogger(__name__))
+logger = RateLimitedLogger(logging.getLogger(__name__))
 
 _COLLECTED_BYTES = 64 * 1024 * 1024
 

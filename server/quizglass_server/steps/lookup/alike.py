@@ -23,7 +23,7 @@ def match_alike(entries: Sequence[Evidence]) -> list[Evidence]:
     return list(takewhile(lambda entry: abs(entry.search_score - entries[0].search_score) <= _ALIKE, entries))
 
 
-def by_look(entries: Sequence[Evidence], look: str) -> list[Evidence]:
+def rerank_by_appearance(entries: Sequence[Evidence], look: str) -> list[Evidence]:
     """Entries, but of the first that match alike the ones before others whose texts match the picture best.
 
     Args:

@@ -33,7 +33,7 @@ def names_another(query: str, passages: Sequence[Evidence]) -> bool:
     return any(word.named and not word.key[0].isdigit() and word.key not in known for word in spoken)
 
 
-def each_first(query: str, ranked: Sequence[Evidence], accept: float) -> list[Evidence]:
+def interleave_by_title(query: str, ranked: Sequence[Evidence], accept: float) -> list[Evidence]:
     """Ranked passages, but of several things that the query names the best of each before all others.
 
     Those count as much as the best of them: each answers a part of the query alone.
@@ -52,7 +52,9 @@ def each_first(query: str, ranked: Sequence[Evidence], accept: float) -> list[Ev
     return [*(replace(passage, rerank_score=score) for passage in first), *others]
 
 
-def of_what_is_named(query: str, ranked: Sequence[Evidence], accept: float) -> tuple[list[Evidence], list[Evidence]]:
+def split_by_named_title(
+    query: str, ranked: Sequence[Evidence], accept: float
+) -> tuple[list[Evidence], list[Evidence]]:
     """Ranked passages, split into those about a thing that the query names and others.
 
     Where a passage that is accepted has its title in the query, another one has to be about that too, or mention it, or

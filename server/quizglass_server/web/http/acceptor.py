@@ -13,10 +13,10 @@ import socket
 import ssl
 from collections.abc import Callable
 
-from quizglass_server.config.logs import Sparing
+from quizglass_server.config.logs import RateLimitedLogger
 from quizglass_server.web.http.connection import HEADER_S, Connection
 
-logger = Sparing(logging.getLogger(__name__))
+logger = RateLimitedLogger(logging.getLogger(__name__))
 _PAUSE_S = 0.2
 """After a connection that could not be accepted: there may be no descriptor left."""
 _HANDSHAKE = b"\x16"

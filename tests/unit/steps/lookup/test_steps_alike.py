@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from quizglass.values import Origin
 from quizglass_server.domain.turns import Evidence
-from quizglass_server.steps.lookup.alike import by_look, match_alike
+from quizglass_server.steps.lookup.alike import match_alike, rerank_by_appearance
 
 
 def entry(title: str, text: str, score: float) -> Evidence:
@@ -30,13 +30,13 @@ NEAR, FAR = entry("Ozric", "A blue car, built by Brenn.", 0.896), entry("Orvex",
     ],
 )
 def test_of_entries_that_match_alike_those_that_say_what_is_seen_come_first(look: str, order: list[Evidence]) -> None:
-    assert by_look([RED, BLUE, NEAR, FAR], look) == order
+    assert rerank_by_appearance([RED, BLUE, NEAR, FAR], look) == order
 
 
 def test_those_that_match_worse_stay_behind_whatever_they_say() -> None:
     assert match_alike([RED, NEAR, FAR, BLUE]) == [RED, NEAR], "a rank counts for more than a cosine"
     assert match_alike([FAR, RED, NEAR]) == [FAR]
-    assert by_look([RED, FAR], "blue car") == [RED, FAR]
+    assert rerank_by_appearance([RED, FAR], "blue car") == [RED, FAR]
     assert match_alike([]) == []
 
 
@@ -46,6 +46,6 @@ def test_those_that_match_worse_stay_behind_whatever_they_say() -> None:
 )
 def test_no_entry_is_lost_and_none_that_matches_worse_goes_first(found: list[tuple[str, float]], look: str) -> None:
     entries = [entry(f"Thing{at}", text, score) for at, (text, score) in enumerate(found)]
-    ranked = by_look(entries, look)
+    ranked = rerank_by_appearance(entries, look)
     assert sorted(each.entry_id for each in ranked) == sorted(each.entry_id for each in entries)
     assert ranked[: len(match_alike(entries))] == sorted(match_alike(entries), key=ranked.index)

@@ -8,7 +8,7 @@ import pytest
 
 from quizglass.values import Origin
 from quizglass_server.domain.turns import Evidence
-from quizglass_server.steps.lookup.named import each_first, names_another, of_what_is_named, titles_named
+from quizglass_server.steps.lookup.named import interleave_by_title, names_another, split_by_named_title, titles_named
 
 QUERY = "Which costs more, the Velmora or the Tall Tagrin?"
 
@@ -42,19 +42,24 @@ def test_a_query_names_another_thing_beside_one_that_was_found(query: str, more:
 
 
 def test_the_best_passage_of_each_thing_comes_before_a_second_of_any() -> None:
-    assert each_first(QUERY, [FIRST, SECOND, FAR, OTHER], 0.1) == [FIRST, replace(OTHER, rerank_score=0.9), SECOND, FAR]
+    assert interleave_by_title(QUERY, [FIRST, SECOND, FAR, OTHER], 0.1) == [
+        FIRST,
+        replace(OTHER, rerank_score=0.9),
+        SECOND,
+        FAR,
+    ]
 
 
 def test_half_an_answer_counts_as_much_as_the_other_half() -> None:
-    first, other, *_ = each_first(QUERY, [FIRST, SECOND, OTHER], 0.5)
+    first, other, *_ = interleave_by_title(QUERY, [FIRST, SECOND, OTHER], 0.5)
     assert (first, other) == (FIRST, replace(OTHER, rerank_score=0.9))
 
 
 def test_a_thing_that_nothing_tells_of_takes_no_place() -> None:
     ranked = [FIRST, SECOND, passage("Tall Tagrin", 0.001)]
-    assert each_first(QUERY, ranked, 0.5) == ranked
-    assert each_first(QUERY, [FIRST, SECOND, OTHER], 0.95) == [FIRST, SECOND, OTHER]
-    assert each_first("What does the Velmora cost?", [FIRST, SECOND, OTHER], 0.1) == [FIRST, SECOND, OTHER]
+    assert interleave_by_title(QUERY, ranked, 0.5) == ranked
+    assert interleave_by_title(QUERY, [FIRST, SECOND, OTHER], 0.95) == [FIRST, SECOND, OTHER]
+    assert interleave_by_title("What does the Velmora cost?", [FIRST, SECOND, OTHER], 0.1) == [FIRST, SECOND, OTHER]
 
 
 def test_passages_about_another_name_than_the_query_has_are_left_out() -> None:
@@ -62,9 +67,9 @@ def test_passages_about_another_name_than_the_query_has_are_left_out() -> None:
     mentions = passage("Brenn", 0.5, "The Velmora lies here.")
     linked = replace(passage("Harrow", 0.7), via=FIRST)
     ranked = [alike, FIRST, linked, mentions, FAR]
-    assert of_what_is_named("What does the Velmora cost?", ranked, 0.6) == ([FIRST, linked, mentions], [alike, FAR])
+    assert split_by_named_title("What does the Velmora cost?", ranked, 0.6) == ([FIRST, linked, mentions], [alike, FAR])
 
 
 @pytest.mark.parametrize("query", ["What does the boat cost?", "What does the Brenn cost?"])
 def test_where_nothing_tells_of_what_is_named_all_passages_stay(query: str) -> None:
-    assert of_what_is_named(query, [FIRST, OTHER, FAR], 0.6) == ([FIRST, OTHER, FAR], [])
+    assert split_by_named_title(query, [FIRST, OTHER, FAR], 0.6) == ([FIRST, OTHER, FAR], [])

@@ -9,7 +9,7 @@ from quizglass_server.steps.language.wording import words
 _ENDING = "'s"
 
 
-def names_untold(text: str, told: object) -> bool:
+def has_ungrounded_names(text: str, told: object) -> bool:
     """Whether a text names something, behind its first word, that stands nowhere in the evidence.
 
     Languages that write all nouns with capitals name more than others.

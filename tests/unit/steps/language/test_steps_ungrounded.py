@@ -2,7 +2,7 @@
 
 import pytest
 
-from quizglass_server.steps.language.untold import names_untold
+from quizglass_server.steps.language.ungrounded import has_ungrounded_names
 
 TOLD = {"question": "What does this cost?", "seen": ["Velmora is a red car made by Orvex."], "words": None}
 
@@ -20,10 +20,10 @@ TOLD = {"question": "What does this cost?", "seen": ["Velmora is a red car made 
     ],
 )
 def test_a_name_is_told_where_it_stands_anywhere(query: str, untold: bool) -> None:
-    assert names_untold(query, TOLD) is untold
+    assert has_ungrounded_names(query, TOLD) is untold
 
 
 def test_what_was_said_before_is_told() -> None:
     told = {"history": [{"question": "What is it?", "answer": "the Tandric"}]}
-    assert not names_untold("What does the Tandric weigh?", told)
-    assert names_untold("What does the Tandric weigh?", {})
+    assert not has_ungrounded_names("What does the Tandric weigh?", told)
+    assert has_ungrounded_names("What does the Tandric weigh?", {})
