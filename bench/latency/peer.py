@@ -11,6 +11,7 @@ from pathlib import Path
 
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("protos", "server", "clients/python")
+_PATH, _NO_BYTECODE = "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"
 
 
 @dataclass(frozen=True)
@@ -46,14 +47,17 @@ def peer_tree(commit: str, folder: Path) -> PeerTree:
 
 @contextmanager
 def of_tree(tree: PeerTree | None) -> Iterator[None]:
-    """Processes that are started in the body run the packages of a tree; None: those that are installed."""
-    before = os.environ.get("PYTHONPATH")
+    """Processes that are started in the body run the packages of a tree; None: those that are installed.
+
+    Both keep what Python compiles, as an installation does: without it every start compiles all of them anew.
+    """
+    before = {name: os.environ.pop(name, None) for name in (_PATH, _NO_BYTECODE)}
     if tree is not None:
-        os.environ["PYTHONPATH"] = tree.path
+        os.environ[_PATH] = tree.path
+    elif (path := before[_PATH]) is not None:
+        os.environ[_PATH] = path
     try:
         yield
     finally:
-        if before is not None:
-            os.environ["PYTHONPATH"] = before
-        elif tree is not None:
-            del os.environ["PYTHONPATH"]
+        os.environ.pop(_PATH, None)
+        os.environ.update({name: value for name, value in before.items() if value is not None})

@@ -80,6 +80,9 @@ class EngineOptions(Options):
     provider: Literal["auto", "tensorrt", "cuda", "cpu"] = "auto"
     """What ONNX Runtime executes models with. auto takes the best that is there; a named one that is not there refuses
     to start instead of being slow."""
+    picture_cache_bytes: Annotated[int, Ge(1 << 20), Le(1 << 40)] = 96 << 20
+    """Memory for pictures that may be asked about again, which is most of what a server grows by: two thirds for
+    decoded ones, the rest for the forms that models take. More keeps more of them, which a second question finds."""
     engine_cache: Path | None = None
     """Directory where TensorRT keeps the engines it builds, and where those that `quizglass-export tensorrt` built are
     looked for. Without one it builds them at every start, which takes minutes."""

@@ -17,9 +17,11 @@ import inspect
 import json
 import os
 import re
+import sys
 import textwrap
 from collections import ChainMap
 from collections.abc import Callable, Mapping
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -207,13 +209,19 @@ def fields_of(group: type[Options]) -> dict[str, FieldInfo]:
     """The options of a group, in their order, each with its docstring as its description."""
     options: dict[str, FieldInfo] = {}
     for kind in reversed([kind for kind in group.__mro__ if issubclass(kind, Options)]):
-        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-        for declared, says in pairwise(getattr(definition, "body", ())):
+        for declared, says in pairwise(_classes(kind.__module__)[kind.__name__].body):
             match declared, says:
                 case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
                     options[name] = Settings.model_fields[name]
                     options[name].description = " ".join(text.split())
     return options
+
+
+@cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    """The classes of a module as they are written; parsed once, since every start needs many of them."""
+    written = ast.parse(inspect.getsource(sys.modules[module])).body
+    return {each.name: each for each in written if isinstance(each, ast.ClassDef)}
 
 
 def all_fields() -> dict[str, FieldInfo]:

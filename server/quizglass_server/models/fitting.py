@@ -16,7 +16,7 @@ from quizglass_server.models.fields import Size
 from quizglass_server.models.prompts import Prompt, PromptTokenizer, SegmentKind
 from quizglass_server.models.vision_inputs import fit
 
-CACHE_BYTES = 32 << 20
+CACHE_BYTES = 12 << 20
 
 _Key = tuple[bytes, int, int]
 """A picture's hash, width and height."""
@@ -51,8 +51,10 @@ class FittedPicture:
 class PictureFitter:
     """Stretches pictures to model sizes; shared by all models, so that one size is made once."""
 
-    def __init__(self) -> None:
-        self._made = BoundedCache[_Key, FittedPicture](CACHE_BYTES, lambda made: len(made.rgb))
+    def __init__(self, kept_bytes: int = CACHE_BYTES) -> None:
+        self.kept_bytes = kept_bytes
+        """Of pictures in one form: here, and at most in every model that has one of its own."""
+        self._made = BoundedCache[_Key, FittedPicture](kept_bytes, lambda made: len(made.rgb))
         self._lock = Lock()  # of the table alone, never held while a picture is made
         self._making: dict[_Key, tuple[Lock, int]] = {}
 

@@ -36,9 +36,6 @@ from quizglass_server.models.vision_inputs import (
     vision_batch,
 )
 
-_PATCHES_BYTES = 16 << 20
-"""Of pictures kept in a model's form, a third of a megabyte each at 112 x 112."""
-
 Logits = NDArray[np.float32]
 Probabilities = NDArray[np.float64]
 Labels = Annotated[tuple[tuple[str, str], ...], Field(min_length=2)]
@@ -191,7 +188,7 @@ class VisionGraph:
         self.executor = self._session.executor
         self.batcher = Batcher[VisionRow, Logits](loading.pool, self.run, len, LIMITS, prompts=True)
         """Runs rows together with those of other callers."""
-        self._patches = BoundedCache[bytes, Patches](_PATCHES_BYTES, lambda seen: seen.nbytes)
+        self._patches = BoundedCache[bytes, Patches](loading.fitter.kept_bytes // 2, lambda seen: seen.nbytes)
 
     async def look_at(self, picture: Picture) -> None:
         """Bring a picture into the model's form."""

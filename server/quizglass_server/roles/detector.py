@@ -19,7 +19,7 @@ from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.engines.products import product
 from quizglass_server.errors import BundleError
 from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, Size, graphs
-from quizglass_server.models.fitting import CACHE_BYTES, PictureFitter
+from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.grids import Grids, blank, pixel_range
 from quizglass_server.models.loading import Loading, RoleKey, RolePart
 from quizglass_server.models.logits import checked, sigmoid
@@ -250,7 +250,7 @@ class _Halves:
             loading.how,
         )
         self.executor = self._of_pictures.executor
-        self._looks = BoundedCache[bytes, _SeenPicture](CACHE_BYTES, lambda look: look.nbytes)
+        self._looks = BoundedCache[bytes, _SeenPicture](loading.fitter.kept_bytes, lambda look: look.nbytes)
         self._vectors = BoundedCache[str, NDArray[np.float32]](_KEPT_PHRASES)
 
     def warm_up(self, phrases: _Phrases) -> None:

@@ -122,7 +122,7 @@ async def load_models(
     take_memory()
     models = LoadedModels(pool=pool, parts=dict(bundle.roles.filled()) | given_speech(speech))
     how = OnnxOptions(shares.onnx, engines.provider, engines.engine_cache)
-    loading = Loading(bundle, pool, PictureFitter(), how)
+    loading = Loading(bundle, pool, PictureFitter(engines.picture_cache_bytes // 8), how)
     try:
         async with asyncio.TaskGroup() as group:
             if (part := bundle.roles.generator) is not None:

@@ -185,7 +185,8 @@ async def start_rpc(services: Services) -> RpcServer:
     server = grpc.aio.server(options=_options(settings, room), interceptors=[calls])
     # A stream of entries holds up to a commit of them in memory, for as long as its client likes.
     frame_filter = FrameFilter.named(settings.frame_filter)
-    frames = FrameStore(services.decoder, services.work, frame_filter=frame_filter)
+    decoded = settings.picture_cache_bytes * 2 // 3
+    frames = FrameStore(services.decoder, services.work, decoded, frame_filter)
     guard = Guard({"AddEntries": settings.max_turns})
     look_ahead = LookAhead(services.assistant) if settings.look_ahead else None
     asking = _asking(services, frames, look_ahead)

@@ -92,3 +92,12 @@ async def test_pictures_of_an_import_leave_those_of_turns_where_they_are(tmp_pat
     (size,) = [Size(width=width, height=height) for width, height in part.sizes()]
     assert fitter.kept(picture(1), size) is None
     assert fitter.kept(picture(2), size) is not None
+
+
+def test_no_more_of_pictures_is_kept_than_is_allowed() -> None:
+    size = Size(width=28, height=14)
+    fitter = PictureFitter(kept_bytes=2 * 28 * 14 * 3)
+    pictures = [picture(number) for number in range(3)]
+    for each in pictures:
+        fitter.fit(each, size)
+    assert [fitter.kept(each, size) is not None for each in pictures] == [False, True, True]
