@@ -126,7 +126,7 @@ class Assistant:
 
         Printed words are read, the views that an image search uses are embedded, the picture is tagged where a prompt
         shows tags, and the generator prefills it. Turns find all of that in their caches. With a detector, turns search
-        by the boxes of what their question names: here the boxes of what was asked about lately are embedded instead.
+        by the boxes of the things that their question names: here the boxes of recent subjects are embedded instead.
         """
         resources, models = self._resources, self._resources.models
         turn, journal = Turn("", "", picture), Journal(lambda _: None)

@@ -86,7 +86,7 @@ def padded(rows: Sequence[TextRow], width: int | None = None) -> dict[str, NDArr
 
 
 def text_ranges(limit: int) -> tuple[dict[str, InputRange], dict[str, InputRange]]:
-    """Shapes of what `padded` makes for up to `limit` tokens: of what every model has, and of the others."""
+    """Shapes of the inputs that `padded` makes for up to `limit` tokens: those of every model, and the others."""
     row = InputRange((1, 1), (1, min(32, limit)), (MAX_BATCH, limit))
     return {"input_ids": row, "attention_mask": row}, {TYPES: row}
 

@@ -12,7 +12,7 @@ Printed words are read first only where the question may be about them. For any 
 recognised, or a name or the answer is a guess; where there are any, it goes on, or begins anew, with them.
 
 Under A, B and C "I don't know" is not told: what the plan left out is looked up first, and the question answered again.
-So it is under A and B where the answer is less sure than the bundle asks of what is told from memory. And C becomes D
+So it is under A and B where the answer is less sure than the bundle asks of answers from memory. And C becomes D
 where the name in q_g, which is from memory then, is less sure than that.
 """
 

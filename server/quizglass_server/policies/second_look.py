@@ -1,4 +1,4 @@
-"""A second look: what an answer lacks is looked up before "I don't know" or a guess is told.
+"""A second look: what an answer lacks is looked up before "I don't know" or a guess is sent.
 
 The published systems keep to what they decided to look up, since the model was expected to know the rest. Where it says
 that it does not, or its least probable token does, a wearer is better off with a late answer than with none or a guess.
@@ -19,7 +19,7 @@ STEPS = ("image_search", "rewrite", "text_search")
 """What it takes."""
 
 Look = Callable[[State, bool], Awaitable[State]]
-"""Finds more than what a state has; it is told whether the picture was looked up."""
+"""Finds more than a state has; its argument says whether the picture was looked up."""
 
 
 async def answer_or_look_again(

@@ -70,14 +70,14 @@ class Tools(Protocol):
         ...
 
     async def write(self, task: str, state: State, **also: Note) -> Draft:
-        """Complete the generator's prompt of that name, telling nobody; empty when there is no time for it."""
+        """Complete the generator's prompt of that name without events; empty when there is no time for it."""
         ...
 
     async def from_memory(self) -> Draft:
-        """The answer with nothing looked up, telling nobody; empty when there is no time for it.
+        """The answer with nothing looked up, without events; empty when there is no time for it.
 
         Where it abstains and the question asks about nothing but what it names, the answer without the picture, which
-        may show another thing; if the model is as sure of that as the bundle asks of what is told from memory.
+        may show another thing; if the model is as sure of that as the bundle asks of answers from memory.
         """
         ...
 
@@ -101,7 +101,7 @@ class Tools(Protocol):
         """Whether a rewritten query has a name that is a guess of the generator.
 
         That is one which neither the wearer nor any evidence told, and of which the generator is less sure than the
-        bundle asks of what is told from memory.
+        bundle asks of answers from memory.
         """
         ...
 
@@ -121,10 +121,10 @@ class Tools(Protocol):
         """As `answer`, but an answer that says nothing is kept back.
 
         That is one that abstains in the bundle's words, or that no passage backs and that is less sure than the bundle
-        asks of what is told from memory.
+        asks of answers from memory.
 
         Returns:
-            The draft, and whether it was told; an empty one was not.
+            The draft, and whether it was sent; an empty one was not.
         """
         ...
 
@@ -154,7 +154,7 @@ class Tools(Protocol):
     async def disambiguate(self, entries: Sequence[Evidence]) -> list[Evidence]:
         """Candidates, but of those whose pictures match the wearer's alike the ones first that say what is seen.
 
-        As they are where none do, or nothing says what is seen. What is shown at once is told apart so already.
+        As they are where none do, or nothing says what is seen. Entries shown at once are distinguished so already.
         """
         ...
 

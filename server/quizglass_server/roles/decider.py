@@ -27,13 +27,13 @@ logger = logging.getLogger(__name__)
 SUPPORTED = "supported"
 """The verifier's label for an answer that its evidence supports; any other says that it does not."""
 DIRECT = "direct"
-"""A search router's label for a draft that is told without any look."""
+"""A search router's label for a draft that is sent without any look."""
 PLANS = tuple(plan.value for plan in Plan)
 VERIFIER = "verifier"
 SELECTING = ("select", "select_by_text")
 """Deciders that select one of several entries, or none of them."""
 NAMED = ("planner", "tool_router", VERIFIER)
-"""Deciders with a place of their own in the manifest, because of what their labels must be."""
+"""Deciders with a place of their own in the manifest, because of the demands on their labels."""
 
 
 class Decider(Protocol):

@@ -119,7 +119,7 @@ class OnnxDetector:
             graph.run(blank(size), self._phrases(["a"]))
 
     async def detect(self, picture: Picture, phrases: Sequence[str], least_score: float = 0.0) -> list[Detection]:
-        """What was found, likeliest first; boxes of one phrase that nearly coincide are told once.
+        """What was found, likeliest first; boxes of one phrase that nearly coincide count once.
 
         Args:
             picture: where to look.

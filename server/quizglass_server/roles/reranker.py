@@ -146,7 +146,7 @@ class OnnxReranker:
         return [float(probability) for probability in probabilities[:, self._yes]]
 
     def _first(self, query: str, passage: str, beginning: list[int]) -> list[PromptPart]:
-        """What has to run first, which `beginning` is told of: nothing, for a model that cannot share it."""
+        """What has to run first, which `beginning` names: nothing, for a model that cannot share it."""
         if self._scorer.shares:
             begun = self._tokenizer.encode(before_data(self._prompt(query, passage), clean(passage)))
             beginning += begun if len(begun) < self._spec.max_tokens else []

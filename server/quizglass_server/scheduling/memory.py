@@ -133,7 +133,7 @@ class WorkMemory:
             self._held -= held
 
     def _make_room(self, size: int) -> None:
-        """Have what nobody needs let go: what is only kept, and turns that have ended.
+        """Have unneeded memory released: what is only kept, and turns that have ended.
 
         Those refer to themselves, their pictures with them, and few objects are no reason for Python to look for them.
         """
@@ -189,7 +189,7 @@ class WorkMemory:
             self._used -= freed
             self._given_back += freed
         if freed and self._loop is not None:
-            with suppress(RuntimeError):  # the loop is closed: nobody waits
+            with suppress(RuntimeError):  # the loop is closed: no waiter is left
                 # Whoever lets go may be on any thread, or a collector's run.
                 self._loop.call_soon_threadsafe(self._serve)
         if self._given_back >= _TRIM_BYTES:

@@ -101,10 +101,10 @@ class Thresholds(ManifestPart):
     """
     direct_accept: Probability | None = None
     """A draft that a search router would tell directly with a smaller probability goes the next likeliest way; None: it
-    is told where nothing is likelier."""
+    is given where nothing is likelier."""
 
     def remembers(self, p_min: float) -> bool:
-        """Whether memory is sure of what it wrote with this least token probability."""
+        """Whether memory is sure of an answer with this least token probability."""
         return p_min >= (self.memory_accept or 0.0)
 
 

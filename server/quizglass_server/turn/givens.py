@@ -185,7 +185,7 @@ class PictureContext:
         return kept.text
 
     async def _look_for_words(self, picture: Picture) -> WordsRead | None:
-        """The words; None when nobody read them, for want of time or of words.
+        """The words; None when they were not read, for want of time or of words.
 
         The gate, which is asked once for a picture, decides whether and where they are looked for, unless the question
         is about them.

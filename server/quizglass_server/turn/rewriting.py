@@ -104,7 +104,7 @@ class Rewriting:
         return self._tuning.memory_accept is not None and has_ungrounded_names(query.text, _told(request))
 
     def _is_carried_over(self, query: Draft, request: GenerationRequest) -> bool:
-        """Whether it names what only the dialogue told, in place of what the question says by sight."""
+        """Whether it names what only the dialogue told, in place of the question's own description."""
         if not request.values.get(HISTORY) or not says_what(self._question):
             return False
         told = _told(request)

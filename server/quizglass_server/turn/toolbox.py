@@ -1,4 +1,4 @@
-"""The verbs of policies (`policies.tools.Tools`) for one turn: each runs steps and tells of what they brought."""
+"""The verbs of policies (`policies.tools.Tools`) for one turn: each runs steps and reports their results."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class Toolbox:
         return label, weighed, "prompt" if decider is None else by
 
     async def write(self, task: str, state: State, **also: Note) -> Draft:
-        """Complete a prompt, telling nobody; empty when there is no time for it."""
+        """Complete a prompt without events; empty when there is no time for it."""
         self._look_ahead()
         self._expect_other(task)
         answers = task in ANSWERS
@@ -202,7 +202,7 @@ class Toolbox:
         return replace(await self._written(request, answers=answers), shown=state.shown)
 
     async def from_memory(self) -> Draft:
-        """The answer with nothing looked up, telling nobody; without the picture where that only stands in its way."""
+        """The answer with nothing looked up, without events; without the picture where that only stands in its way."""
         self._look_ahead()
         request = await self._requests.to(ANSWER, self.start(), {}, answers=True)
         draft = await self._written(request, answers=True)
@@ -380,7 +380,7 @@ class Toolbox:
         return await self._lookups.disambiguate(entries)
 
     async def _look(self) -> str:
-        """What the generator says first when it thinks about the question: what it sees of what that is about.
+        """What the generator says first when it thinks about the question: what it sees of the subject.
 
         Empty where it does not see, has no such prompt, or there is no time.
         """

@@ -139,7 +139,7 @@ class Aloud:
                 self._answers.pop(ask_id, None)
 
     def silence(self, ask_id: str) -> None:
-        """Say no more of an answer, whose end is told next; what was sent of it counts as heard."""
+        """Say no more of an answer, whose end is sent next; what was sent of it counts as heard."""
         if (answer := self._answers.get(ask_id)) is not None:
             self._silence(answer)
 
@@ -151,7 +151,7 @@ class Aloud:
                 self._end(answer, cause.name)
 
     def stop(self) -> None:
-        """Say nothing more, and tell nobody."""
+        """Say nothing more, and send no event."""
         for answer in self._answers.values():
             answer.silent = True
             if answer.task is not None:

@@ -1,4 +1,4 @@
-"""Finds where somebody speaks in sound: where the first word is, and when the last one was."""
+"""Finds speech in sound: where the first word is, and when the last one was."""
 
 from __future__ import annotations
 

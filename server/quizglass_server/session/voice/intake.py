@@ -82,8 +82,8 @@ class Resampler:
     """Sound of one channel at another rate, piece by piece.
 
     Args:
-        rate_hz: of what comes.
-        wanted_hz: of what goes.
+        rate_hz: of the input.
+        wanted_hz: of the output.
     """
 
     def __init__(self, rate_hz: int, wanted_hz: int) -> None:

@@ -32,7 +32,7 @@ _RETRY_S = 1.0
 
 
 class SpeechListener(Protocol):
-    """Is told how a speech goes on."""
+    """Receives the progress of a speech."""
 
     def voice(self, speech: Speech) -> None:
         """The first word was heard."""
@@ -56,7 +56,7 @@ class Speech:
         hearing: makes text of it.
         pool: bounds it.
         place: that it takes there.
-        listener: is told.
+        listener: receives its events.
 
     Raises:
         InvalidInput: its sound is of a kind that is not taken.
@@ -75,7 +75,7 @@ class Speech:
         self.ledger = ByteLedger()
         self.task: asyncio.Task[None] | None = None
         self.over = False
-        """Whether nothing more is told of it."""
+        """Whether no more events follow."""
         self.end_seq: int | None = None
         """Pieces that it has; None: it has not ended."""
         self._hearing, self._pool, self._listener = hearing, pool, listener

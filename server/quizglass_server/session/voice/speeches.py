@@ -285,7 +285,7 @@ class Speeches:
         self._asker.settled()
 
     def _close(self, speech: Speech) -> None:
-        """Let a speech go: nothing more is told of it, and its sound is gone."""
+        """Let a speech go: no more events follow, and its sound is gone."""
         speech.over = True
         self._open.pop(speech.id, None)
         if speech.id in self._known:

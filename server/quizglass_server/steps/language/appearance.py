@@ -108,5 +108,5 @@ def asks_looks(question: str) -> bool:
 
 
 def asks_what_is_seen(question: str) -> bool:
-    """Whether only somebody who sees the picture can answer."""
+    """Whether only a viewer of the picture can answer."""
     return _ASKED.search(question) is not None

@@ -50,7 +50,7 @@ ADVERBS = """
 afterwards already also always before currently early first formerly generally later mainly mostly now often once
 originally sometimes soon then today underground usually
 """
-"""Adverbs, which stand before or behind the verb alike; those in "ly" are told by their form."""
+"""Adverbs, which stand before or behind the verb alike; those in "ly" are recognised by their form."""
 
 PRONOUNS = """
 it=it he=it she=it they=it him=it them=it her=its its=its his=its their=its whose=its hers=it theirs=it itself=it

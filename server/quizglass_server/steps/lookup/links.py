@@ -45,8 +45,8 @@ def _told(linked: list[Evidence] | None, _: TextEncoder | None, query: str, *__:
 async def follow_links(
     index: TextIndex, encoder: TextEncoder | None, query: str, passages: Sequence[Evidence], limit: int
 ) -> list[Evidence]:
-    """Passages of what the query names, where it names several things or the search missed it, and of what the best
-    passages name.
+    """Passages about the things that the query names, where it names several things or the search missed it, and of
+    what the best passages name.
 
     The best are those about the things that the query names, if there are any. What they name brings up to `limit`
     passages, and what those name as many again; each has the passage that names its entry as `via`. With a `limit` of

@@ -16,7 +16,7 @@ from quizglass_server.steps.tuning import Thresholds
 def evidence_odds(
     question: str, shown: Collection[Evidence], brought: Iterable[Evidence], thresholds: Thresholds
 ) -> float:
-    """Log odds that evidence is of what the question means, above those of a usual right hit: `match_odds`, less
+    """Log odds that evidence is about the question's subject, above those of a usual right hit: `match_odds`, less
     `support_colour` where it tells of other colours than the question says.
 
     Args:

@@ -7,7 +7,7 @@ const HEADERS = { "Connect-Protocol-Version": "1" };
 const KEPT = "quizglass-token";
 
 /** The token of whoever uses the page; the server may need none. One that was typed is kept until the tab is closed, one
- * that a pairing gave to this device until somebody logs out. */
+ * that a pairing gave to this device until a user logs out. */
 export const login = {
   /** Called with what the server says when it asks for a token. @type {(told: string) => void} */
   wanted: () => {},
@@ -39,7 +39,7 @@ export function headers(type) {
   return login.token && login.possible ? { ...sent, Authorization: `Bearer ${login.token}` } : sent;
 }
 
-/** What a call ended with: Connect's code, and what people are told. */
+/** What a call ended with: Connect's code, and the message for people. */
 export class CallError extends Error {
   /** @param {{code?: string, message?: string}} told */
   constructor(told) {

@@ -188,7 +188,7 @@ async function asked(link, question, signal) {
 }
 
 /**
- * Ask by a call of its own; once more with the picture's bytes where the server has let go of what it held.
+ * Ask by a call of its own; once more with the picture's bytes where the server has dropped it.
  * @param {string} question @param {Turn} turn @param {AbortSignal} signal @param {number} began
  */
 async function askAlone(question, turn, signal, began) {

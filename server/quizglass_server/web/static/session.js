@@ -59,8 +59,8 @@ export class Session {
   }
 
   /**
-   * @param {(open: boolean, resumed: boolean, why: string) => void} told is told when the link opens or is lost
-   * @param {(fault: string, advice: string) => void} judged is told what is wrong with the latest picture, as it was taken
+   * @param {(open: boolean, resumed: boolean, why: string) => void} told is called when the link opens or is lost
+   * @param {(fault: string, advice: string) => void} judged receives what is wrong with the latest picture, as it was taken
    * @param {{aloud?: boolean, after?: Session | null}} how whether answers are said aloud, and whose dialogue goes on
    */
   constructor(told, judged, { aloud = false, after = null } = {}) {

@@ -69,7 +69,7 @@ export class Turn {
 /** What is looked up. @type {Record<string, string>} */
 const PLANS = { none: "look nothing up", image: "search by the picture", text: "search by words", both: "search by picture and words" };
 
-/** What is told of each event, in a line. @type {Record<string, (content: any) => string>} */
+/** Each event in a line. @type {Record<string, (content: any) => string>} */
 const TELL = {
   accepted: (c) => policyWords(c.policy).toLowerCase(),
   plan: (c) => PLANS[word(c.plan, "PLAN_")] ?? word(c.plan, "PLAN_"),
