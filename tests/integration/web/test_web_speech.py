@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import io
+import logging
 import wave
 
 import openai
@@ -101,6 +102,17 @@ async def test_a_recogniser_that_fails_is_told_by_a_status(client, script):
     assert (caught.value.status_code, caught.value.code) == (503, "engine_lost")
     script.fault = ""
     assert (await client.audio.transcriptions.create(model="x", file=("a.wav", wav()))).text
+
+
+async def test_what_was_said_and_spoken_is_in_no_log(client, script, caplog):
+    with caplog.at_level(logging.DEBUG):
+        await client.audio.transcriptions.create(model="x", file=("a.wav", wav()))
+        await client.audio.speech.create(model="x", voice="x", input="My number is 4711.")
+        script.fault = "die"
+        with pytest.raises(openai.InternalServerError):
+            await client.audio.transcriptions.create(model="x", file=("a.wav", wav()))
+    ours = [record.getMessage() for record in caplog.records if record.name.startswith("quizglass")]
+    assert not any("4711" in said or "What does this" in said for said in ours)
 
 
 async def test_a_text_is_spoken_as_a_wav_file(client, script):

@@ -40,6 +40,13 @@ def test_a_recipe_has_defaults_for_all_but_checkpoints(tmp_path: Path) -> None:
     assert file.path(planner.checkpoint) == tmp_path / "base"
 
 
+def test_a_recipe_names_speech_servers_by_their_addresses(tmp_path: Path) -> None:
+    text = HEAD + '[roles.hearing]\naddress = "unix:///run/whisper.sock"\n'
+    roles = read_recipe(recipe(tmp_path, text)).recipe.roles
+    assert roles.named() == ("hearing",)
+    assert roles.spec("hearing").address == "unix:///run/whisper.sock"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -58,6 +65,10 @@ def test_a_recipe_has_defaults_for_all_but_checkpoints(tmp_path: Path) -> None:
         (
             HEAD + '[roles.planner]\ncheckpoint = "x"\nadapters = [{path = "a", weight = 0}]\n',
             r"roles\.planner\.adapters\.0\.weight: must be a number other than 0",
+        ),
+        (
+            HEAD + '[roles.voice]\naddress = "tcp://voice.example.org:1"\n',
+            r"roles\.voice\.address: .*a server of its own machine",
         ),
         (HEAD + "[roles.generator]\n", r"roles\.generator: give either checkpoint, or model with its projector"),
         (HEAD + '[roles.generator]\nprojector = "v.gguf"\n', r"roles\.generator: projector: goes with model"),
