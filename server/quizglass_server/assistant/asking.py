@@ -208,7 +208,7 @@ class Asking:
         Raises:
             QuizglassError: the turn failed.
         """
-        with entered_in(asked.ledger), counted(asked.policy, tell) as telling:
+        with entered_in(asked.ledger), counted(asked.turn.id, asked.policy, tell) as telling:
             await self._run(asked, source, telling, finish)
 
     async def _run(

@@ -1,11 +1,11 @@
-"""Counts a turn in the metrics, from what it tells and how it ends."""
+"""Counts a turn in the metrics, and notes it among the recent ones, from what it tells and how it ends."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import perf_counter
+from time import perf_counter, time
 
 from quizglass.values import AbstainReason, AnswerDelta, Done, PlanMade, Provisional, TurnEvent
 from quizglass_server.errors import (
@@ -16,28 +16,30 @@ from quizglass_server.errors import (
     KnowledgeFailed,
     QuizglassError,
 )
+from quizglass_server.network.login import current_login
 from quizglass_server.observe import metrics
+from quizglass_server.observe.recent import RECENT, RecentTurn
 
 _FAILURES = (EngineLost, EngineFailed, KnowledgeFailed, FilterFailed, BudgetExceeded)
 """What is no fault of the request."""
 
 
 @contextmanager
-def counted(policy: str, tell: Callable[[TurnEvent], None]) -> Iterator[Callable[[TurnEvent], None]]:
+def counted(id: str, policy: str, tell: Callable[[TurnEvent], None]) -> Iterator[Callable[[TurnEvent], None]]:
     """Run a turn in the block, which hands its events to what this gives; they are passed on to `tell`."""
     turn = _Turn(policy, tell)
-    outcome = "failed"
     try:
         yield turn.tell
-        outcome = turn.outcome
     except asyncio.CancelledError:
-        outcome = "cancelled"
+        turn.outcome = "cancelled"
         raise
     except QuizglassError as error:
-        outcome = "failed" if isinstance(error, _FAILURES) else "refused"
+        turn.outcome, turn.reason = "failed" if isinstance(error, _FAILURES) else "refused", error.code
         raise
     finally:
-        metrics.TURNS.add(policy, turn.plan, outcome)
+        metrics.TURNS.add(policy, turn.plan, turn.outcome)
+        if metrics.collected():
+            RECENT.append(turn.told(id))
 
 
 class _Turn:
@@ -45,22 +47,33 @@ class _Turn:
         self._policy = policy
         self._tell = tell
         self._began = perf_counter()
-        self._spoken = False
+        self._first_words: float | None = None
+        self._end: Done | None = None
         self.plan = ""
         self.outcome = "failed"
+        self.reason = ""
 
     def tell(self, event: TurnEvent) -> None:
         """Pass an event on, then count what it says."""
         self._tell(event)
-        if isinstance(event, AnswerDelta | Provisional) and not self._spoken:
-            self._spoken = True
-            metrics.FIRST_WORDS_SECONDS.observe(perf_counter() - self._began, self._policy)
+        if isinstance(event, AnswerDelta | Provisional) and self._first_words is None:
+            self._first_words = perf_counter() - self._began
+            metrics.FIRST_WORDS_SECONDS.observe(self._first_words, self._policy)
         elif isinstance(event, PlanMade):
             self.plan = event.plan.value if event.plan else ""
         elif isinstance(event, Done):
             self._done(event)
 
+    def told(self, id: str) -> RecentTurn:
+        """What is told of the turn once it has ended."""
+        timings, skipped = (self._end.timings, self._end.skipped) if self._end else ((), ())
+        how = self._policy, self.plan, self.outcome, self.reason, perf_counter() - self._began, self._first_words
+        stages = tuple((took.stage, took.duration, took.engine) for took in timings)
+        left_out = tuple((each.step, each.reason) for each in skipped)
+        return RecentTurn(id, time(), current_login().name, *how, stages, left_out)
+
     def _done(self, done: Done) -> None:
+        self._end, self.reason = done, done.abstain_reason.value
         self.outcome = "answered" if done.abstain_reason is AbstainReason.NONE else "abstained"
         metrics.TURN_SECONDS.observe(perf_counter() - self._began, self._policy)
         for took in done.timings:

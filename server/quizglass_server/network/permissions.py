@@ -67,6 +67,7 @@ TABLE: Mapping[str, Needs] = {
     "/livez": _PUBLIC,
     "/metrics": _OPERATE,
     "/config": _OPERATE,
+    "/turns": _OPERATE,
     # The page has to be there before anyone can log in on it; it holds nothing of this server's.
     "/": _PUBLIC,
     "/*.js": _PUBLIC,

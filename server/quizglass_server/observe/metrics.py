@@ -126,6 +126,11 @@ DRAIN = Gauge(
 BUILD = Gauge("quizglass_build_info", "Always 1; what serves.", ("version", "bundle"))
 
 
+def collected() -> bool:
+    """Whether anything is recorded."""
+    return TURNS._bound is not None
+
+
 def collect() -> CollectorRegistry:
     """Begin to record, anew; gives what renders as `/metrics`.
 

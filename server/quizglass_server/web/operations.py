@@ -6,6 +6,7 @@ It listens before there is anything to serve and until all of it is closed, so t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from quizglass_server import __version__
 from quizglass_server.config.settings import Settings, all_fields
 from quizglass_server.network.network import Network
 from quizglass_server.observe import metrics
+from quizglass_server.observe.recent import RECENT
 from quizglass_server.rpc.server import RpcServer, Services
 from quizglass_server.web.health import health_routes
 from quizglass_server.web.http.asgi import Receive, Scope, Send, header, respond, respond_json
@@ -55,6 +57,7 @@ class Operations:
                 **health_routes(self._ready),
                 "/metrics": Route(self._metrics, ("GET",)),
                 "/config": Route(self._config, ("GET",)),
+                "/turns": Route(_turns, ("GET",)),
             },
             Origins(options.operations_host, options.web_origins),
             Bodies(options.message_bytes, options.message_s),
@@ -97,6 +100,10 @@ class Operations:
 
     async def _config(self, scope: Scope, receive: Receive, send: Send) -> None:
         await respond_json(send, HTTPStatus.OK, shown(self._settings))
+
+
+async def _turns(scope: Scope, receive: Receive, send: Send) -> None:
+    await respond_json(send, HTTPStatus.OK, {"turns": [asdict(turn) for turn in RECENT]})
 
 
 def shown(settings: Settings) -> dict[str, object]:

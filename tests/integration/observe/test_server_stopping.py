@@ -9,6 +9,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -73,8 +74,8 @@ def steps(folder: Path) -> list[str]:
 
 def health(server: LocalServer, name: str) -> int:
     with grpc.insecure_channel(server.target) as channel:
-        check = health_pb2_grpc.HealthStub(channel).Check  # type: ignore[no-untyped-call]
-        return int(check(health_pb2.HealthCheckRequest(service=name), timeout=60).status)
+        stub: Any = health_pb2_grpc.HealthStub(channel)
+        return int(stub.Check(health_pb2.HealthCheckRequest(service=name), timeout=60).status)
 
 
 def test_one_that_withdraws_says_so_everywhere_lives_and_answers(tmp_path: Path) -> None:
@@ -141,9 +142,9 @@ async def test_a_second_signal_while_it_withdraws_does_not_wait_for_a_turn_that_
     assert not set(every) & set(await asyncio.to_thread(os.listdir, "/proc"))
 
 
-async def importing(channel: grpc.aio.Channel) -> grpc.aio.StreamUnaryCall:
+async def importing(channel: grpc.aio.Channel) -> Any:
     """An import of which the first entries are committed."""
-    stub = knowledge_pb2_grpc.KnowledgeServiceStub(channel)
+    stub = knowledge_pb2_grpc.KnowledgeServiceStub(channel)  # type: ignore[no-untyped-call]
     call = stub.AddEntries()
     await write(call, range(A_COMMIT))
     while True:
@@ -160,7 +161,7 @@ def reason(error: grpc.aio.AioRpcError) -> tuple[str, dict[str, str]]:
     return info.reason, dict(info.metadata)
 
 
-async def write(call: grpc.aio.StreamUnaryCall, numbers: range) -> None:
+async def write(call: Any, numbers: range) -> None:
     for number in numbers:
         entry = knowledge_pb2.Entry(id=f"entry-{number}", title=f"Thing {number}", text="It is blue.")
         await call.write(knowledge_pb2.AddEntriesRequest(entry=entry))

@@ -1,23 +1,39 @@
-"""`quizglass capabilities` and `quizglass health`."""
+"""`quizglass capabilities`, `health`, `top` and `explain`: what a server can do, how it is, what it did."""
 
 from __future__ import annotations
 
 import argparse
+import time
+from collections.abc import Callable
 
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from quizglass.text import plain
 from quizglass.values import Capabilities
 from quizglass_client.cli import connecting, subcommands
+from quizglass_client.errors import ClientError, InvalidRequest, ServerUnavailable
 from quizglass_client.sync import Client
-from quizglass_client.terminal.output import OK, UNAVAILABLE, print_json, say, stdout
+from quizglass_client.terminal.operations import DEFAULT_URL, OperationsPort, Samples, explained, overview
+from quizglass_client.terminal.output import FAILED, OK, UNAVAILABLE, UsageError, print_json, say, stdout
 
 
 def add_commands(commands: subcommands.Subcommands) -> None:
-    """Declare `capabilities` and `health`."""
+    """Declare them."""
     commands.add("capabilities", capabilities, "show what the server can do")
     commands.add("health", health, "tell whether the server takes requests")
+    watched = commands.add("top", top, "watch the server's metrics, until interrupted")
+    watched.add_argument("--every", type=float, default=2.0, metavar="SECONDS", help="between two looks (default 2)")
+    watched.add_argument("--once", action="store_true", help="look once, and end")
+    asked = commands.add(
+        "explain", explain, "tell what became of one of the server's latest turns, without its content"
+    )
+    asked.add_argument("turn", metavar="TURN_ID", nargs="?", help="its id or how that begins (default: the last turn)")
+    for each in (watched, asked):
+        each.set_defaults(calls_server=False)
+        where = f"the server's operations port (default {DEFAULT_URL})"
+        each.add_argument("--operations", metavar="URL", default=DEFAULT_URL, help=where)
 
 
 def capabilities(client: Client, arguments: argparse.Namespace) -> int:
@@ -73,3 +89,52 @@ def health(client: Client, arguments: argparse.Namespace) -> int:
         trusted = ", behind a certificate that is trusted" if connecting.encrypted(arguments) else ""
         say(f"{client.target} is not serving; is quizglass-server running there{trusted}?")
     return OK if healthy else UNAVAILABLE
+
+
+def top(client: Client, arguments: argparse.Namespace) -> int:
+    """Watch the server's metrics."""
+    return _reading(arguments, _watch)
+
+
+def explain(client: Client, arguments: argparse.Namespace) -> int:
+    """Tell what became of a turn."""
+    return _reading(arguments, _explain)
+
+
+def _reading(arguments: argparse.Namespace, show: Callable[[OperationsPort, argparse.Namespace], int]) -> int:
+    """Show something of the operations port, or say why it cannot be had."""
+    try:
+        return show(OperationsPort(arguments.operations, arguments.ca, arguments.access.metadata), arguments)
+    except InvalidRequest as error:
+        raise UsageError(error.message) from None
+    except ClientError as error:
+        say(error.message)
+        return UNAVAILABLE if isinstance(error, ServerUnavailable) else FAILED
+
+
+def _watch(port: OperationsPort, arguments: argparse.Namespace) -> int:
+    before: Samples | None = None
+    since = 0.0
+    if not 0 < arguments.every < 3600:
+        raise UsageError(f"--every: {arguments.every:g} is no time; give seconds above 0")
+    with Live(console=stdout(), auto_refresh=False) as live:
+        while True:
+            now, at = Samples(port.text("/metrics")), time.monotonic()
+            uptime = time.time() - now.sum("process_start_time_seconds")
+            live.update(overview(now, before, at - since if before else max(uptime, 1.0)), refresh=True)
+            if arguments.once:
+                return OK
+            before, since = now, at
+            time.sleep(arguments.every)
+
+
+def _explain(port: OperationsPort, arguments: argparse.Namespace) -> int:
+    turns = [turn for turn in port.turns() if turn["id"].startswith(arguments.turn or "")]
+    if not turns:
+        named = f"no turn whose id begins with {arguments.turn}" if arguments.turn else "no turn yet"
+        raise UsageError(f"the server has {named}; it keeps the latest 256, since its start")
+    if arguments.json:
+        print_json(turns[-1])
+    else:
+        stdout().print(explained(turns[-1]))
+    return OK
