@@ -22,6 +22,7 @@ LATENCY ?=
 EXPORT ?=
 KNOWLEDGE ?=
 HOSTILE ?=
+NETWORK ?=
 IMPORTS ?=
 COUNT ?= 1000
 SESSION ?=
@@ -42,7 +43,7 @@ TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
 	docs wheels client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-languages bench-latency bench-engine bench-export bench-knowledge \
-	image image-check bench-hostile bench-imports bench-session bench-voice bench-everyday bench-own bench-recipes clean
+	image image-check bench-hostile bench-imports bench-network bench-session bench-voice bench-everyday bench-own bench-recipes clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -83,7 +84,7 @@ $(VENV)/.dev: $(VENV)/.llama
 	@[ -z "$(TORCH_INDEX)" ] || $(BIN)/python -m pip install --quiet --no-deps --retries 1 --timeout 10 \
 		--index-url $(TORCH_INDEX) "$$(sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' export/pyproject.toml)" \
 		|| echo "Not from $(TORCH_INDEX): the usual index gives PyTorch, with CUDA where it is PyPI"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[heic,import,dev]' -e './server[onnx,llama,web,tls,milvus,voice]' -e './export[train]' -e ./lab
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[heic,import,dev]' -e './server[onnx,llama,web,tls,otel,milvus,voice]' -e './export[train]' -e ./lab
 	@touch $@
 
 demo: $(VENV)/.server ## Real photographs and notes: fetch, build, serve, ask twelve questions; no PyTorch, no llama.cpp
@@ -250,6 +251,9 @@ bench-hostile: $(VENV)/.dev ## Memory and the turns of others under hostile inpu
 
 bench-imports: $(VENV)/.dev ## Damaged, odd and hostile files given to the import (SEED=1 COUNT=1000 IMPORTS="--only tables")
 	$(BIN)/python -m bench.imports --seed $(firstword $(SEED) 1) --count $(COUNT) $(IMPORTS)
+
+bench-network: $(VENV)/.dev ## What TLS, tokens and metrics cost, and who is turned away (NETWORK="--only tokens --resume")
+	$(BIN)/python -m bench.network $(NETWORK)
 
 bench-session: $(VENV)/.dev ## A wearable's session: times, cuts, bytes, memory (SESSION="--only cuts --resume")
 	$(BIN)/python -m bench.session $(SESSION)
