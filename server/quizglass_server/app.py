@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
 
 from quizglass_server import __version__, containment, descriptors
 from quizglass_server.assistant.assistant import Assistant
@@ -28,7 +29,13 @@ from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.directories import check_directories
 from quizglass_server.config.listening import check_can_listen
 from quizglass_server.config.logs import set_level
-from quizglass_server.config.options import OPERATIONS_PACKAGES, WEB_PACKAGES, BundleOptions, PictureLimits
+from quizglass_server.config.options import (
+    OPERATIONS_PACKAGES,
+    TRACING_PACKAGES,
+    WEB_PACKAGES,
+    BundleOptions,
+    PictureLimits,
+)
 from quizglass_server.config.settings import Settings
 from quizglass_server.config.sources import suggestion
 from quizglass_server.decoding.decoder import PictureDecoder
@@ -41,6 +48,7 @@ from quizglass_server.languages import model as language_model
 from quizglass_server.memory import SightingMemory
 from quizglass_server.network.exposure import check_exposure
 from quizglass_server.network.network import Network
+from quizglass_server.observe import tracing
 from quizglass_server.observe.draining import Drain, DrainStep
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import preferred, survey
@@ -133,11 +141,15 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
     check_directories(settings)
     check_exposure(settings)
     _check_ports(settings)
+    _check_collector(settings.traces_url)
     _warn_when_in_clear(settings.knowledge)
     network, stop = await asyncio.to_thread(Network, settings), Stop()
     async with AsyncExitStack() as stack:
         watching = asyncio.create_task(network.watch(), name="watch over certificate and tokens")
         stack.callback(watching.cancel)
+        if settings.traces_url:
+            tracing.begin(settings.traces_url)
+            stack.push_async_callback(asyncio.to_thread, tracing.end)
         shown, operations_port = await _operations(settings, network, stack)
         services = replace(await _assembled(settings, stack, stop.drain), network=network)
         stack.callback(stop.drain.reach, DrainStep.SAVING)
@@ -405,10 +417,19 @@ def _check_ports(settings: Settings) -> None:
     check_can_listen(settings.host, settings.port)
 
 
-def _check_packages(setting: str, packages: Collection[str]) -> None:
+def _check_collector(url: str) -> None:
+    if not url:
+        return
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        raise SettingsError(f"traces_url: {url!r} is no http://HOST:PORT or https://HOST:PORT")
+    _check_packages("traces_url", TRACING_PACKAGES, "otel")
+
+
+def _check_packages(setting: str, packages: Collection[str], extra: str = "web") -> None:
     for name in packages:
-        if find_spec(name) is None:
-            raise SettingsError(f"{setting}: {name} is not installed; in the clone: pip install '.[web]'")
+        if find_spec(name.partition(".")[0]) is None or find_spec(name) is None:
+            raise SettingsError(f"{setting}: {name} is not installed; in the clone: pip install '.[{extra}]'")
 
 
 def _joined(host: str, port: int) -> str:

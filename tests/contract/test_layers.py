@@ -36,7 +36,7 @@ LAYERS = {
     "decoding": "config containment domain errors observe parent_death scheduling",
     "engines": "observe",
     "engines.onnx": "errors hashes scheduling",
-    "engines.generator": "errors hashes scheduling",
+    "engines.generator": "errors hashes observe scheduling",
     "engines.generator.checks": "engines.generator errors scheduling",
     "engines.generator.remote": "config engines engines.generator errors scheduling",
     "engines.generator.process": (
@@ -71,7 +71,7 @@ LAYERS = {
     "steps": "domain errors models roles steps.calculating steps.language",
     "bundle": "errors hashes models roles steps",
     "steps.lookup": "domain errors roles scheduling steps steps.language",
-    "turn": "domain engines errors languages models roles scheduling steps steps.language steps.lookup",
+    "turn": "domain engines errors languages models observe roles scheduling steps steps.language steps.lookup",
     "policies": "domain steps steps.language",
     "assistant": (
         "config decoding domain errors network observe policies roles scheduling steps steps.language steps.lookup turn"

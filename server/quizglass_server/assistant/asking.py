@@ -28,7 +28,7 @@ from quizglass_server.domain.turns import Picture, Turn
 from quizglass_server.errors import InvalidInput, QuizglassError
 from quizglass_server.network.login import current_login
 from quizglass_server.network.permissions import Permission
-from quizglass_server.observe import metrics
+from quizglass_server.observe import metrics, tracing
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
@@ -274,8 +274,9 @@ class Asking:
         """Wait for a permit, which `place` gives back; False if the time ran out before."""
         began = time.monotonic()
         try:
-            async with asyncio.timeout(budget.left_s):
-                await place.enter_async_context(self.assistant.admission.admit())
+            with tracing.stage("queue"):
+                async with asyncio.timeout(budget.left_s):
+                    await place.enter_async_context(self.assistant.admission.admit())
         except TimeoutError:
             return False
         finally:
@@ -294,6 +295,7 @@ class Asking:
         with due_within(budget.left_s):
             async with self.pictures.received(source.size):
                 started = time.monotonic_ns()
-                picture = await source.picture()
+                with tracing.stage("decode"):
+                    picture = await source.picture()
                 took = StageTiming("decode", (time.monotonic_ns() - started) / 1e9)
                 return replace(turn, picture=picture), (took,)

@@ -1,4 +1,4 @@
-"""Counts a turn in the metrics, and notes it among the recent ones, from what it tells and how it ends."""
+"""Counts a turn and spans it in its trace, from what it tells and how it ends; the latest are kept for `explain`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from quizglass_server.errors import (
     FilterFailed,
     KnowledgeFailed,
     QuizglassError,
+    Unexpected,
 )
 from quizglass_server.network.login import current_login
-from quizglass_server.observe import metrics
+from quizglass_server.observe import metrics, tracing
 from quizglass_server.observe.recent import RECENT, RecentTurn
 
 _FAILURES = (EngineLost, EngineFailed, KnowledgeFailed, FilterFailed, BudgetExceeded)
@@ -28,18 +29,17 @@ _FAILURES = (EngineLost, EngineFailed, KnowledgeFailed, FilterFailed, BudgetExce
 def counted(id: str, policy: str, tell: Callable[[TurnEvent], None]) -> Iterator[Callable[[TurnEvent], None]]:
     """Run a turn in the block, which hands its events to what this gives; they are passed on to `tell`."""
     turn = _Turn(policy, tell)
-    try:
-        yield turn.tell
-    except asyncio.CancelledError:
-        turn.outcome = "cancelled"
-        raise
-    except QuizglassError as error:
-        turn.outcome, turn.reason = "failed" if isinstance(error, _FAILURES) else "refused", error.code
-        raise
-    finally:
-        metrics.TURNS.add(policy, turn.plan, turn.outcome)
-        if metrics.collected():
-            RECENT.append(turn.told(id))
+    with tracing.turn(id, policy) as span:
+        try:
+            yield turn.tell
+        except BaseException as error:
+            turn.failed(error)
+            raise
+        finally:
+            span.ended(turn.plan, turn.outcome, turn.reason)
+            metrics.TURNS.add(policy, turn.plan, turn.outcome)
+            if metrics.collected():
+                RECENT.append(turn.told(id))
 
 
 class _Turn:
@@ -52,6 +52,16 @@ class _Turn:
         self.plan = ""
         self.outcome = "failed"
         self.reason = ""
+
+    def failed(self, error: BaseException) -> None:
+        """Note why there is no answer."""
+        if isinstance(error, asyncio.CancelledError):
+            self.outcome = "cancelled"
+        elif isinstance(error, QuizglassError):
+            self.outcome = "failed" if isinstance(error, _FAILURES) else "refused"
+            self.reason = error.code
+        else:
+            self.outcome, self.reason = "failed", Unexpected.code
 
     def tell(self, event: TurnEvent) -> None:
         """Pass an event on, then count what it says."""

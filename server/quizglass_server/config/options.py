@@ -21,6 +21,8 @@ WEB_PACKAGES = ("uvicorn", "connectrpc", "python_multipart")
 """What serving HTTP needs; the extra web installs them."""
 OPERATIONS_PACKAGES = ("uvicorn", "prometheus_client")
 """What the operations port needs; the same extra installs them."""
+TRACING_PACKAGES = ("opentelemetry.sdk", "opentelemetry.exporter")
+"""What sending spans needs; the extra otel installs them."""
 TLS_PACKAGES = ("cryptography",)
 """What making certificates needs, though not serving with them; the extra tls installs them."""
 Seconds = Annotated[float, Gt(0), Le(3600)]
@@ -230,6 +232,10 @@ class OperationsOptions(Options):
     operations_host: Annotated[str, MinLen(1)] = "127.0.0.1"
     """Address to listen on for that. The default can be reached from this machine only; others need what they need for
     `host`. A token needs `operate`."""
+    traces_url: str = ""
+    """Address of an OpenTelemetry collector, http://HOST:4318, that is sent a span for each turn and each of its stages
+    (OTLP over HTTP); never anything of a question, an answer, a picture or a token. Empty, the default: none is. Needs
+    the extra otel."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,6 +27,7 @@ from quizglass.values import (
     Withdrawn,
 )
 from quizglass_server.domain.turns import Evidence, StepDetail
+from quizglass_server.observe import tracing
 from quizglass_server.scheduling.clock import stage_clock
 from quizglass_server.steps.language.wording import same_wording
 from quizglass_server.steps.step import Telling
@@ -151,7 +152,7 @@ class Journal:
     def stage(self, name: str) -> Iterator[Span]:
         """Time a stage, however it ends, together with the engines called inside."""
         span, here = Span(name, self._now()), current_round()
-        with stage_clock() as clock, noted(name):
+        with stage_clock() as clock, noted(name), tracing.stage(name) as traced:
             try:
                 yield span
             finally:
@@ -160,6 +161,7 @@ class Journal:
                 span.duration = self._now() - span.started
                 span.engine = min(clock.us / 1e6, span.duration)
                 self.timings.append(StageTiming(name, span.duration, span.engine, here))
+                traced.used(span.engine, clock.tokens, clock.written)
 
     def ended(self, span: Span, role: str, tell: Callable[[], Telling] | None, reason: str = "") -> None:
         """Tell of a step, if the turn is to be explained: once the evidence that it brought has its number.

@@ -18,6 +18,8 @@ from time import monotonic
 
 import h11
 
+from quizglass_server.observe import tracing
+
 _CHUNK = 1 << 16
 _CROWDED_S, _CROWDED_EVERY_S = 30.0, 0.005
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
@@ -246,7 +248,7 @@ class HttpConnections:
 
     async def _ask(self, connection: _HttpConnection, method: str, path: str, body: bytes) -> Response:
         headers = {"Host": self.address.host, "Content-Type": "application/json", "Content-Length": str(len(body))}
-        headers |= self.address.headers or {}
+        headers |= {**(self.address.headers or {}), **tracing.outgoing()}
         await connection.send(h11.Request(method=method, target=path, headers=list(headers.items())), body)
         while not isinstance(event := await connection.event(), h11.Response):
             if isinstance(event, h11.ConnectionClosed):

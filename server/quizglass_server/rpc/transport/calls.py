@@ -22,7 +22,7 @@ from quizglass_server.config.logs import RateLimitedLogger
 from quizglass_server.errors import InvalidInput, QuizglassError
 from quizglass_server.network.login import Logins, current_login, logged_in
 from quizglass_server.network.permissions import Needs, needs
-from quizglass_server.observe import metrics
+from quizglass_server.observe import metrics, tracing
 from quizglass_server.rpc.requests.reader import Limits, RequestReader, method_of
 from quizglass_server.rpc.requests.unreadable import Unreadable
 from quizglass_server.rpc.transport.callers import Callers
@@ -104,7 +104,11 @@ class Calls(grpc.aio.ServerInterceptor):
 
     async def _serve(self, call: _Call, needed: Needs) -> None:
         try:
-            with self._callers.calling(call.context), logged_in(self._logins.enter(call.authorization, needed)):
+            with (
+                self._callers.calling(call.context),
+                logged_in(self._logins.enter(call.sent("authorization"), needed)),
+                tracing.carried(call.sent(tracing.TRACEPARENT)),
+            ):
                 if call.bound.check_room is not None:
                     call.bound.check_room()
                 async with self._its_turn(call):
@@ -151,10 +155,9 @@ class _Call:
         self.received = 0
         """Bytes of its messages."""
 
-    @property
-    def authorization(self) -> str | None:
-        """The token that came with it, as it came."""
-        told = (value for key, value in self.context.invocation_metadata() or () if key == "authorization")
+    def sent(self, name: str) -> str | None:
+        """What came with it under a name, as it came."""
+        told = (value for key, value in self.context.invocation_metadata() or () if key == name)
         return next(map(str, told), None)
 
     def __aiter__(self) -> AsyncIterator[Any]:

@@ -16,7 +16,7 @@ from quizglass_server.config.logs import set_peer
 from quizglass_server.errors import NotPermitted, Overloaded, Unauthenticated, reported
 from quizglass_server.network.login import Login, Logins, logged_in
 from quizglass_server.network.permissions import needs
-from quizglass_server.observe import metrics
+from quizglass_server.observe import metrics, tracing
 from quizglass_server.rpc.transport.proxies import FORWARDED
 from quizglass_server.rpc.transport.status import http_status
 from quizglass_server.scheduling.clients import Client, asked_by
@@ -26,6 +26,7 @@ from quizglass_server.web.http.connection import Connection
 from quizglass_server.web.http.origins import Origins
 
 _RETRY_AFTER = (b"retry-after", b"1")
+_TRACEPARENT = tracing.TRACEPARENT.encode()
 _CLOSE = (b"connection", b"close")
 _CODES = {401: {"code": "unauthenticated"}, 403: {"code": "permission_denied"}}
 """What Connect's clients read, and OpenAI's within the error."""
@@ -107,7 +108,7 @@ class Gate:
             with asked_by(client):
                 login = self._login(scope)
                 set_peer(*connection.named(client), login.name)
-                with logged_in(login), receiving as body:
+                with logged_in(login), tracing.carried(header(scope, _TRACEPARENT)), receiving as body:
                     body.whole = reply.whole
                     reply.body = body
                     await self._answer(route, scope, _Held(connection, route, body, reply))
