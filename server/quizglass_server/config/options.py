@@ -77,8 +77,9 @@ class EngineOptions(Options):
 
     title: ClassVar[str] = "models and knowledge"
     threads: Annotated[int, Ge(0), Le(1024)] = 0
-    """Threads of one run of an engine; 0 is half of the cores, because two engines often run at once. More speed up a
-    single turn, fewer leave room for other programs."""
+    """Threads of one run of an engine. 0: half of the cores for models before the answer, because two of them often run
+    at once, and for the generator what suits the machine and the model. More speed up a single turn, fewer leave room
+    for other programs."""
     provider: Literal["auto", "tensorrt", "cuda", "cpu"] = "auto"
     """What ONNX Runtime executes models with. auto takes the best that is there; a named one that is not there refuses
     to start instead of being slow."""
@@ -103,8 +104,6 @@ class BatchOptions(Options):
     more pictures and dialogues, at the price of memory; 0 lets the engine choose from the bundle's context."""
     generator_queue: Annotated[int, Ge(1), Le(65536)] = 64
     """Requests that wait for the generator beyond that; a turn makes up to three of them. Fewer refuse sooner."""
-    vision_threads: Annotated[int, Ge(0), Le(1024)] = 0
-    """Without effect since llama-server is the generator: pictures are encoded with the threads that write answers."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Where values of settings come from: variables, a file, flags; and what is said when one is wrong.
 
-Knows no setting by name.
+Knows no setting by name but those that are gone.
 """
 
 from __future__ import annotations
@@ -27,8 +27,15 @@ _NOT_OURS = (f"{PREFIX}CLIENT_", f"{PREFIX}EXPORT_", f"{PREFIX}TEST_")
 """Other programs of the project read those, and what begins with these."""
 
 
+_GONE = {"vision_threads": "pictures are encoded with the generator's own threads"}
+"""Settings of earlier releases, with the reason."""
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """ "; did you mean ...?" when a known name is near, else nothing."""
+    """Why a former setting is gone, or "; did you mean ...?" when a known name is near, else nothing."""
+    former = name.lower().removeprefix(PREFIX.lower()).removeprefix("--").replace("-", "_")
+    if former in _GONE:
+        return f" any more: {_GONE[former]}; leave it out"
     near = get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]}?" if near else ""
 

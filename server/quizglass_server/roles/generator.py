@@ -52,6 +52,7 @@ from quizglass_server.models.prompts import (
 )
 from quizglass_server.observe import metrics
 from quizglass_server.scheduling.clock import record_engine
+from quizglass_server.scheduling.cores import usable_cores
 from quizglass_server.scheduling.deadline import deadline
 from quizglass_server.scheduling.priority import Priority, current_priority
 
@@ -280,7 +281,7 @@ class LlamaGenerator:
             spec: what the manifest says of it.
             files: of the bundle.
             fitter: makes pictures smaller.
-            threads: of a process of its own.
+            threads: of a process of its own; 0: as many as suit the machine and the model.
             options: of that process.
             backend: what runs the model; None: a process of its own.
 
@@ -490,6 +491,7 @@ def _process_options(spec: GeneratorPart, files: ModelFiles, threads: int, optio
         context=spec.context,
         stop=spec.stop,
         threads=threads if files.path(spec.model).stat().st_size >= _TINY else 1,
+        cores=usable_cores(),
         program=None if options.llama_server is None else find_program(options.llama_server),
         **asdict(BatchOptions.of(options)),
         watch=WatchOptions(silent_s=options.generator_hang_s),

@@ -126,7 +126,7 @@ async def load_models(
     try:
         async with asyncio.TaskGroup() as group:
             if (part := bundle.roles.generator) is not None:
-                process = LlamaGenerator(part, bundle, loading.fitter, shares.llama, generator, elsewhere)
+                process = LlamaGenerator(part, bundle, loading.fitter, engines.threads, generator, elsewhere)
                 models[GENERATOR] = models.process = process
                 group.create_task(process.start())
             group.create_task(_load_here(models, loading))

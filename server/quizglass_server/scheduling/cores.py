@@ -1,4 +1,4 @@
-"""One place that shares the machine's cores between ONNX Runtime and llama.cpp."""
+"""How many of the machine's cores ONNX Runtime has beside llama.cpp, which chooses for itself."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ _NICE = 5
 class CoreShares:
     """Threads of each engine."""
 
-    llama: int
-    """Threads of llama.cpp, for a model that is large enough to share out."""
     onnx: int
     """Threads of each ONNX run."""
     runs: int
@@ -30,7 +28,7 @@ class CoreShares:
 def share_cores(cores: int, threads: int = 0) -> CoreShares:
     """Share out cores.
 
-    llama.cpp takes them all: its threads sleep while they wait, and when it answers the models before the answer are
+    llama.cpp may take them all: its threads sleep while they wait, and when it answers the models before the answer are
     done. Those have half of the cores. Two of them go at a time, because a turn reads words while it embeds its
     picture.
 
@@ -45,8 +43,8 @@ def share_cores(cores: int, threads: int = 0) -> CoreShares:
         raise ValueError(f"cores must be 1 or more and threads 0 or more, not {cores} and {threads}")
     runs = min(_MOST_RUNS, cores)
     if threads:
-        return CoreShares(threads, threads, runs)
-    return CoreShares(cores, max(1, (cores - cores // 2) // runs), runs)
+        return CoreShares(threads, runs)
+    return CoreShares(max(1, (cores - cores // 2) // runs), runs)
 
 
 def give_way() -> None:

@@ -75,6 +75,8 @@ def test_settings_made_directly_do_not_read_the_environment(monkeypatch) -> None
         (NEEDED, {"QUIZGLASS_XYZZY": "1"}, "", "QUIZGLASS_XYZZY: no such setting"),
         (NEEDED, {"QUIZGLASS_SERVER_PORT": "1"}, "", "QUIZGLASS_SERVER_PORT: no such setting"),
         ({"port": "x"}, {}, "", "--port: input should be a valid integer"),
+        (NEEDED, {}, "vision_threads = 2", "vision_threads: no such setting any more: pictures are encoded with"),
+        (NEEDED, {"QUIZGLASS_VISION_THREADS": "2"}, "", "QUIZGLASS_VISION_THREADS: no such setting any more"),
         (NEEDED, {}, "max_turn = 3", "quizglass.toml: max_turn: no such setting; did you mean max_turns?"),
         (NEEDED, {}, "port = ", "quizglass.toml: not valid TOML"),
         (NEEDED | {"port": "x"}, {}, "", "--port: input should be a valid integer"),
@@ -188,6 +190,7 @@ def test_a_milvus_is_printed_as_it_was_given_and_a_wrong_one_is_named(tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--vision-threads", "1"], "--vision-threads: no such flag any more: pictures"),
         (["--prot", "1"], "--prot: no such flag; did you mean --port?"),
         (["--log-format", "xml", "--bundle", "b", "--knowledge", "k"], "invalid choice"),
         ([], "bundle: required"),

@@ -15,22 +15,21 @@ from quizglass_server.scheduling.cores import CoreShares, share_cores, usable_co
 
 @pytest.mark.parametrize(
     ("cores", "shares"),
-    [(1, (1, 1, 1)), (2, (2, 1, 2)), (4, (4, 1, 2)), (8, (8, 2, 2)), (16, (16, 4, 2))],
+    [(1, (1, 1)), (2, (1, 2)), (4, (1, 2)), (8, (2, 2)), (16, (4, 2))],
 )
-def test_all_are_for_decoding_and_half_for_what_comes_before(cores: int, shares: tuple[int, int, int]) -> None:
+def test_half_are_for_what_comes_before_an_answer(cores: int, shares: tuple[int, int]) -> None:
     assert share_cores(cores) == CoreShares(*shares)
 
 
 @given(st.integers(1, 512))
 def test_what_comes_before_an_answer_leaves_half_of_the_cores(cores: int) -> None:
     shares = share_cores(cores)
-    assert min(shares.llama, shares.onnx, shares.runs) >= 1
-    assert shares.llama == cores
+    assert min(shares.onnx, shares.runs) >= 1
     assert shares.onnx * shares.runs <= max(cores / 2 + 1, 2)
 
 
 def test_settings_decide_where_they_are_given() -> None:
-    assert share_cores(8, threads=3) == CoreShares(3, 3, 2)
+    assert share_cores(8, threads=3) == CoreShares(3, 2)
     with pytest.raises(ValueError, match="cores must be 1 or more"):
         share_cores(0)
     with pytest.raises(ValueError, match="threads 0 or more"):

@@ -92,6 +92,8 @@ class GeneratorClient:
     def __init__(self, address: Address, model: ServedModel, places: ServerPlaces) -> None:
         self.address = address
         self.pulse = _Pulse()
+        self.calls = 0
+        """Completions that are under way or wait for a slot."""
         self.on_lost: Callable[[], None] = lambda: None
         """Called when the process has left in the middle, or cannot be reached."""
         self._connections = HttpConnections(address)
@@ -273,14 +275,18 @@ class GeneratorClient:
             head: tokens behind the prompt, of the answer.
         """
         self._check(prompt)
-        asked = await self._asking(self._begun(prompt), head)
-        async with self._places.taken_by(prompt, urgency) as slot:
-            with self.pulse.counted():
-                handed("generator", sum(map(_size, prompt)))
-                whole = {**_USUAL, **body, "prompt": asked, "id_slot": slot.number}
-                async with aclosing(self._events(whole, urgency.deadline)) as events:
-                    async for event in events:
-                        yield event
+        self.calls += 1
+        try:
+            asked = await self._asking(self._begun(prompt), head)
+            async with self._places.taken_by(prompt, urgency) as slot:
+                with self.pulse.counted():
+                    handed("generator", sum(map(_size, prompt)))
+                    whole = {**_USUAL, **body, "prompt": asked, "id_slot": slot.number}
+                    async with aclosing(self._events(whole, urgency.deadline)) as events:
+                        async for event in events:
+                            yield event
+        finally:
+            self.calls -= 1
 
     def _begun(self, prompt: Sequence[Part]) -> Sequence[Part]:
         """The prompt without the token that the server begins it with."""

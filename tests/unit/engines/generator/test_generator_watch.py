@@ -87,7 +87,7 @@ def test_an_exit_is_said_in_words() -> None:
 def test_the_prebuilt_server_knows_every_flag_that_one_is_started_with(tmp_path: Path) -> None:
     options = ProcessOptions(tmp_path / "m", tmp_path / "p", 512)
     for repack in (True, False):
-        given = iter(options.flags(tmp_path, "x.sock", 1, repack=repack))
+        given = iter(options.flags(tmp_path, "x.sock", 1, threads=3, repack=repack))
         for flag in given:
             assert flag in ALONE or flag in WITH_VALUE
             if flag in WITH_VALUE:

@@ -5,7 +5,9 @@ Read from files, so that the server itself loads no llama.cpp.
 
 from __future__ import annotations
 
+import platform
 import re
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,6 +31,15 @@ def cpu_features(cpuinfo: Path = _CPUINFO) -> tuple[str, ...]:
     line = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
     features = set(line.group(1).split()) if line else set()
     return tuple(name for name in _TELLING if name in features)
+
+
+def cpu_name(cpuinfo: Path = _CPUINFO) -> str:
+    """What the CPU calls itself, with its features; its features alone where the system does not say."""
+    with suppress(OSError):
+        text = cpuinfo.read_text(encoding="utf-8", errors="replace")
+        if (line := re.search(r"^model name\s*:(.*)$", text, re.MULTILINE)) is not None:
+            return f"{line.group(1).strip()} {' '.join(cpu_features(cpuinfo))}"
+    return f"{platform.machine()} {' '.join(cpu_features(cpuinfo))}"
 
 
 @cache

@@ -11,9 +11,10 @@ import shutil
 import signal
 import socket
 import tempfile
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import monotonic
 
 from quizglass_server.descriptors import Reserve
 from quizglass_server.engines.generator.checks import known_model
@@ -29,6 +30,8 @@ from quizglass_server.engines.generator.process.log import LogTail, exit_words
 from quizglass_server.engines.generator.process.options import ProcessOptions, environment
 from quizglass_server.engines.generator.process.programs import SLOWER, Origin, Program, find_program
 from quizglass_server.engines.generator.process.spawn import DESCRIPTORS, Child, spawn
+from quizglass_server.engines.generator.process.threads import ThreadChoice, kept_in
+from quizglass_server.engines.generator.prompt import TextPart
 from quizglass_server.errors import BundleError, EngineFailed, EngineLost, QuizglassError
 
 _ASK_EVERY_S = 0.02
@@ -37,6 +40,9 @@ _SOCKET = "x.sock"
 _LONGEST_SOCKET = 100
 """Bytes of a Unix socket's path: systems take 104 or 108."""
 _PROOF_S = 60.0
+_COMPARING_S = 20.0
+"""For the comparison of threads, with two loads of the model."""
+_TYPICAL, _TYPICAL_TOKENS = "The quick brown fox jumps over the lazy dog. " * 6, 8
 _OF_PROJECTORS = re.compile("mmproj|mtmd|clip")
 _FAULTS = frozenset({signal.SIGILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGABRT, signal.SIGTRAP})
 """Signals by which a process ends that runs instructions which this CPU does not have, or which compute nonsense."""
@@ -65,6 +71,8 @@ class Life:
     """Descriptor that keeps `folder` from being swept away."""
     reading: asyncio.Task[None]
     log: LogTail
+    threads: int
+    """That compute."""
     description: str = ""
     fate: str = ""
     """Why it was ended, where that is known better than from its exit status."""
@@ -128,6 +136,7 @@ class Launcher:
         sweep()
         self.program: Program | None = None
         """What was started last."""
+        self.threads = ThreadChoice(options, kept_in())
         self._fault = ""
 
     @property
@@ -202,7 +211,8 @@ class Launcher:
                 self._sockets = False
                 await self._prove()
             self._proved = True
-        life = await self._begun(self._options)
+        await self._compare_threads(weights)
+        life = await self._begun(self._options, self.threads.now)
         try:
             await self._serving(life, weights, self._options.load_timeout_s)
             if restore is not None:
@@ -213,6 +223,24 @@ class Launcher:
             raise
         logger.info("generator process %d (%s) serves %s", life.process.pid, self.program, life.description)
         return life
+
+    async def _compare_threads(self, weights: Weights) -> None:
+        """Find out with how many threads it answers soonest, once for a machine and a model, within a limit of time."""
+        assert self.program is not None
+        numbers = self.threads.to_compare(self.program)
+        seconds: dict[int, float] = {}
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_COMPARING_S):
+                for threads in numbers:
+                    life = await self._begun(self._options, threads)
+                    try:
+                        await self._serving(life, weights, self._options.load_timeout_s)
+                        seconds[threads] = await _answer_s(life.client)
+                    finally:
+                        life.kill()
+                        await life.bury()
+        if numbers:
+            self.threads.learn(seconds)
 
     async def _prove(self) -> None:
         """Have the program answer what is known of a tiny model. Raises CpuFault where it does not."""
@@ -225,12 +253,11 @@ class Launcher:
                 projector=None,
                 context=known_model.CONTEXT,
                 sequences=1,
-                # Work too small to be shared: on a busy machine threads would wait for each other a hundred times.
-                threads=1,
                 generator_batch=1,
                 generator_cells=0,
             )
-            life = await self._begun(tiny)
+            # Work too small to be shared: on a busy machine threads would wait for each other a hundred times.
+            life = await self._begun(tiny, threads=1)
             try:
                 await self._serving(life, None, min(_PROOF_S, self._options.load_timeout_s))
                 async with asyncio.timeout(_PROOF_S):
@@ -246,7 +273,7 @@ class Launcher:
                 life.kill()
                 await life.bury()
 
-    async def _begun(self, options: ProcessOptions) -> Life:
+    async def _begun(self, options: ProcessOptions, threads: int) -> Life:
         """A process that has been started, over a Unix socket where that is possible."""
         assert self.program is not None
         folder, lock = new_folder()
@@ -257,9 +284,10 @@ class Launcher:
         else:
             key, host, port = secrets.token_urlsafe(32), "127.0.0.1", _free_port()
             address = Address(host=host, port=port, headers={"Authorization": f"Bearer {key}"})
-        command = [*self.program.command, *options.flags(folder / "slots", host, port, repack=self._repack)]
+        flags = options.flags(folder / "slots", host, port, threads=threads, repack=self._repack)
         try:
             with self._reserve.spent():
+                command = [*self.program.command, *flags]
                 process = await spawn(command, environment(key), folder, "tcp" if key else "unix")
         except BaseException:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
@@ -268,7 +296,7 @@ class Launcher:
         log = LogTail()
         reading = asyncio.create_task(log.read(process.output), name="generator log")
         places = ServerPlaces(options.generator_batch, options.generator_queue)
-        return Life(process, GeneratorClient(address, _NOTHING, places), folder, lock, reading, log)
+        return Life(process, GeneratorClient(address, _NOTHING, places), folder, lock, reading, log, threads)
 
     async def _serving(self, life: Life, weights: Weights | None, patience_s: float) -> None:
         """Wait until a process serves, and learn what it serves.
@@ -339,6 +367,19 @@ async def _answering(client: GeneratorClient) -> None:
             await asyncio.sleep(_ASK_EVERY_S)
         else:
             return
+
+
+async def _answer_s(client: GeneratorClient) -> float:
+    """Seconds of a short answer: the lesser of two."""
+    took = []
+    for number in range(2):
+        prompt = [TextPart(f"{number}", trusted=True), TextPart(_TYPICAL, trusted=False)]
+        began = monotonic()
+        async with aclosing(client.generate(prompt, _TYPICAL_TOKENS)) as answer:
+            async for _ in answer:
+                pass
+        took.append(monotonic() - began)
+    return min(took)
 
 
 async def _restored(life: Life, saved: Path) -> None:

@@ -21,6 +21,24 @@ _OPENMP = {"OMP_WAIT_POLICY": "passive"}
 """Threads that spin lose a core to other programs now and then, and all others wait for them: seconds were measured."""
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """When threads are changed while the server runs."""
+
+    look_s: float = 10.0
+    """Between two looks at what other programs do."""
+    steady_s: float = 180.0
+    """The load must have been different for so long."""
+    apart_s: float = 900.0
+    """Between two changes."""
+    idle_s: float = 5.0
+    """The generator must have had nothing to do for so long."""
+    busy_cores: float = 0.7
+    """Others keep a core busy when they use more than this."""
+    idle_cores: float = 0.3
+    """They do not any more when they use less than this."""
+
+
 @dataclass(frozen=True)
 class ProcessOptions(BatchOptions):
     """What the generator process loads and how long its users wait."""
@@ -33,6 +51,9 @@ class ProcessOptions(BatchOptions):
     sequences: int = 4
     """How many whole contexts the KV cache has room for."""
     threads: int = 1
+    """0: chosen among `cores`."""
+    cores: int = 1
+    """That this server may use."""
     stop: tuple[str, ...] = ()
     """Texts that end an answer."""
     program: Program | None = None
@@ -44,19 +65,21 @@ class ProcessOptions(BatchOptions):
     close_wait_s: float = 2.0
     watch: WatchOptions = field(default_factory=WatchOptions)
     breaker: BreakerOptions = field(default_factory=BreakerOptions)
+    patience: Patience = field(default_factory=Patience)
 
     @property
     def cells(self) -> int:
         """Cells of the KV cache, shared by all slots."""
         return max(self.generator_cells or self.context * self.sequences, self.context)
 
-    def flags(self, folder: Path, host: str, port: int, *, repack: bool) -> list[str]:
+    def flags(self, folder: Path, host: str, port: int, *, threads: int, repack: bool) -> list[str]:
         """llama-server's flags.
 
         Args:
             folder: where it may write what its slots hold.
             host: what it listens on: the path of a Unix socket, or an address.
             port: with an address.
+            threads: that compute.
             repack: whether weights may be kept in the order that the CPU's fastest instructions want.
         """
         projector = [] if self.projector is None else ["--mmproj", str(self.projector.absolute())]
@@ -66,7 +89,7 @@ class ProcessOptions(BatchOptions):
             *("--parallel", str(self.generator_batch), "--kv-unified"),
             *("--ctx-size", str(self.cells), "--kv-unified-per-slot", str(self.context)),
             *("--batch-size", str(_BATCH), "--ubatch-size", str(_BATCH)),
-            *("--threads", str(self.threads), "--threads-batch", str(self.threads), "--poll", "0"),
+            *("--threads", str(threads), "--threads-batch", str(threads), "--poll", "0"),
             # What slots hold is all that is kept, so that it can be forgotten.
             *("--cache-ram", "0", "--slot-save-path", f"{folder}/"),
             *("--offline", "--no-ui", "--no-slots", "--no-context-shift"),
