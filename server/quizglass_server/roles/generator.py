@@ -58,6 +58,10 @@ from quizglass_server.scheduling.priority import Priority, current_priority
 
 LARGEST = Size(width=768, height=768)
 """Pictures that keep their shape have at most as many pixels: what a model makes of more is too slow for a turn."""
+_SIDES = (768, 576, 432, 320, 224, 160, 112)
+"""Sides of squares with as many pixels as a picture may have, from the largest on."""
+_QUESTION_TOKENS = 64
+"""Of a prompt beside its picture, at least."""
 ANSWER = "answer"
 """The task whose prompt every generator has."""
 _TINY = 100 << 20
@@ -225,6 +229,10 @@ class Completing(Protocol):
         """What the model's chat template makes of a conversation; None: it is filled where the model is."""
         ...
 
+    async def picture_tokens(self, width: int, height: int) -> int | None:
+        """How many tokens a picture of this size takes; None where that is not known."""
+        ...
+
 
 class GeneratorBackend(Protocol):
     """What runs a generator's model: a process of this server's own, or servers elsewhere."""
@@ -296,6 +304,7 @@ class LlamaGenerator:
         self._templates = generator_prompts(prompts, sees=self.sees_pictures)
         self.needs = frozenset[str]().union(*(template.names for template in self._templates.values()))
         """Names of the values that any of its prompts shows."""
+        self._largest = LARGEST
         self._process: GeneratorBackend = backend or _own_process(spec, files, threads, options)
 
     @property
@@ -342,6 +351,8 @@ class LlamaGenerator:
         await self._process.start()
         if self._spec.general:
             await self._take_format()
+        if self.sees_pictures:
+            await self._fit_pictures()
 
     async def generate(self, request: GenerationRequest) -> AsyncGenerator[Token | GenerationEnd, None]:
         """Stream tokens, then one end. White space before the first word is left out.
@@ -434,6 +445,41 @@ class LlamaGenerator:
         except PromptError as error:
             raise BundleError(f"the model's chat template cannot be used: {error}; take another model file") from error
 
+    async def _fit_pictures(self) -> None:
+        """See that a picture leaves room for a question and its answer in the model's context.
+
+        Raises:
+            BundleError: the manifest's size does not, or no size does.
+        """
+        context = self._spec.context
+        room = max(0, context - _QUESTION_TOKENS)
+        if self._spec.picture is not None:
+            size = self._spec.picture
+            if (tokens := await self._picture_tokens([size])) > room:
+                raise BundleError(
+                    f"roles.generator.picture: {size.width} x {size.height} pixels take {tokens} tokens, and "
+                    f"roles.generator.context ({context}) has room for {room} beside a question; choose a smaller "
+                    "picture or a longer context"
+                )
+            return
+        for side in _SIDES:
+            tokens = await self._picture_tokens(_shapes(side))
+            if tokens <= room - min(self._spec.max_new_tokens, room // 2):
+                break
+        if tokens > room:
+            raise BundleError(
+                f"the generator takes {tokens} tokens for a picture, and its context of {context} has room for {room} "
+                "beside a question; take a model with a longer context"
+            )
+        self._largest = Size(width=side, height=side)
+        if self._largest != LARGEST:
+            logger.warning("pictures are made as small as %d x %d pixels: the context has room for no more", side, side)
+
+    async def _picture_tokens(self, sizes: Sequence[Size]) -> int:
+        """Tokens of the costliest of these pictures; 0 where that is not known."""
+        client = await self._process.client()
+        return max([await client.picture_tokens(size.width, size.height) or 0 for size in sizes])
+
     async def _prompt(self, request: GenerationRequest) -> list[Part]:
         """The filled template; without pictures for a model of text alone, as for a question without any."""
         template = self._templates.get(request.task)
@@ -450,7 +496,7 @@ class LlamaGenerator:
 
     async def _picture(self, picture: Picture) -> PicturePart:
         """The picture as the process takes it: made off the event loop, which a large one would hold up."""
-        size = self._spec.picture or within(picture.pixels, LARGEST)
+        size = self._spec.picture or within(picture.pixels, self._largest)
         fitted = self._fitter.kept(picture, size)
         if fitted is None or not fitted.is_hashed:
             fitted = await asyncio.to_thread(self._hashed, picture, size)
@@ -461,6 +507,11 @@ class LlamaGenerator:
         fitted = self._fitter.fitted(picture, size)
         fitted.hash()
         return fitted
+
+
+def _shapes(side: int) -> list[Size]:
+    """Pictures of so many pixels in every shape in which a model may cut them into tiles: square, wide and tall."""
+    return [Size(width=int(side * share), height=int(side / share)) for share in (1.0, 1.4, 0.71, 2.0, 0.5)]
 
 
 def generator_prompts(prompts: Mapping[str, Path], *, sees: bool) -> dict[str, PromptTemplate]:

@@ -53,6 +53,7 @@ _USUAL = {
     "return_progress": True,
     "response_fields": ["stop", "stop_type", "tokens_evaluated", "tokens_predicted", "timings"],
 }
+_ASKED = {"type": "text", "text": "?"}
 _GARBAGE = "the generator failed: what it sends is no answer"
 _MOST_MESSAGE = 500
 _TEMPLATES = 512
@@ -199,6 +200,21 @@ class GeneratorClient:
         if not isinstance(filled, str):
             raise EngineFailed(_GARBAGE)
         return filled
+
+    async def picture_tokens(self, width: int, height: int) -> int | None:
+        """How many tokens a picture of this size takes, which is not looked at; None where the server cannot tell."""
+        file = await PictureFiles().file(PicturePart(b"blank", width, height, bytes(width * height * 3)))
+        picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{file}"}}
+        counts = []
+        for content in ([_ASKED], [picture, _ASKED]):
+            body = {"messages": [{"role": "user", "content": content}]}
+            try:
+                found = await self.document("POST", "/v1/chat/completions/input_tokens", body)
+            except (EngineFailed, PromptRefused):  # an older one, or a chat template that takes no pictures
+                return None
+            counts.append(found.get("input_tokens"))
+        alone, both = counts
+        return both - alone if isinstance(alone, int) and isinstance(both, int) else None
 
     async def alive(self) -> None:
         """Return if the process answers; EngineLost or EngineFailed if not."""

@@ -132,6 +132,17 @@ class RemoteGenerators:
 
         return await self._first(ask)
 
+    async def picture_tokens(self, width: int, height: int) -> int | None:
+        """How many tokens a picture of this size takes; None where servers do not tell."""
+        if not self.facts.native:
+            return None
+
+        async def ask(server: RemoteServer) -> int | None:
+            assert isinstance(server.asked, GeneratorClient)
+            return await server.asked.picture_tokens(width, height)
+
+        return await self._first(ask)
+
     async def forget(self) -> None:
         """Have each keep nothing of prompts and pictures, as far as it lets itself be told: it is not this server's."""
         for server in self._servers:
