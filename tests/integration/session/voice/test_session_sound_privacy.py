@@ -1,0 +1,67 @@
+"""Nothing of any sound is kept: not in logs, in files, in what is told of a turn, or in memory once it is understood."""
+
+import base64
+import gc
+import logging
+
+import pytest
+
+from quizglass.convert import server_message
+from quizglass.session import AnswerSpoken, Forget, Forgotten, Kept, Question
+from quizglass_server.session.voice.speech import Speech
+from tests.support.sessions.session_links import opened
+from tests.support.sessions.speech import ALOUD, CANARY, hearing_and_speaking, spoken, tone
+
+SECRET = "zanzibar"
+SPOKEN = tone(0.5) + CANARY * 800
+
+
+def found(text_or_bytes):
+    """Whether anything of the sound, or of what was said, is in it, in whatever writing."""
+    data = text_or_bytes.encode() if isinstance(text_or_bytes, str) else text_or_bytes
+    ways = CANARY, CANARY.hex().encode(), repr(CANARY)[2:-1].encode(), base64.b64encode(CANARY * 3)[2:14]
+    return any(way in data for way in ways)
+
+
+@pytest.fixture
+async def stage(tmp_path, caplog):
+    caplog.set_level(logging.DEBUG)
+    async with hearing_and_speaking(tmp_path, audit_log=tmp_path / "audit.log") as stage:
+        stage.voice.tail = CANARY * 100
+        stage.hearing.texts = [f"Where is {SECRET}?"]
+        yield stage
+
+
+async def test_sound_is_in_no_log_and_in_no_file(stage, tmp_path, caplog):
+    async with opened(stage.target, output=ALOUD) as (said, _):
+        await said.say(*spoken("a", SPOKEN, request=Question("", explain=True)))
+        await said.until(AnswerSpoken)
+        assert CANARY in stage.hearing.heard[0]
+        told = [each for _, each in said.heard if type(each).__name__ not in ("AnswerAudio", "Opened")]
+        assert not any(found(server_message(each, 1).SerializeToString()) for each in told)
+        await said.say(Forget())
+        assert Kept("caches") in (await said.until(Forgotten)).kept
+    for path in tmp_path.rglob("*"):
+        if path.is_file():
+            assert not found(path.read_bytes()), path
+            assert SECRET.encode() not in path.read_bytes(), path
+    logged = "\n".join(f"{record.getMessage()} {record.__dict__}" for record in caplog.records)
+    assert not found(logged)
+    assert SECRET not in logged
+
+
+async def test_a_recogniser_that_fails_leaves_no_sound_in_the_log(stage, caplog):
+    stage.hearing.failure = RuntimeError("unforeseen")
+    async with opened(stage.target) as (said, _):
+        await said.say(*spoken("a", SPOKEN))
+        assert (await said.notice()).reason == "UNEXPECTED"
+    assert "unforeseen" in caplog.text
+    assert not found(caplog.text)
+
+
+async def test_sound_is_let_go_with_its_transcript(stage):
+    async with opened(stage.target) as (said, _):
+        await said.say(*spoken("a", SPOKEN))
+        await said.done("a")
+        gc.collect()
+        assert [each for each in gc.get_objects() if isinstance(each, Speech)] == []
