@@ -32,6 +32,16 @@ def tone(seconds: float, *, rate_hz: int = RATE_HZ, channels: int = 1) -> bytes:
     return np.repeat(samples, channels).tobytes()
 
 
+def babble(seconds: float, seed: int) -> Any:
+    """Samples of a sound that comes and goes, and has the spectrum of speech."""
+    draw = np.random.default_rng(seed)
+    noise = draw.normal(size=round(seconds * RATE_HZ))
+    spectrum = np.fft.rfft(noise) / (1 + (np.fft.rfftfreq(len(noise), 1 / RATE_HZ) / 800) ** 2)
+    sound = np.fft.irfft(spectrum, len(noise))
+    sound *= 0.55 + 0.45 * np.sin(2 * np.pi * (3 + seed % 2) * np.arange(len(noise)) / RATE_HZ)
+    return sound / np.abs(sound).max() * 12_000
+
+
 def silence(seconds: float, *, rate_hz: int = RATE_HZ) -> bytes:
     return bytes(2 * round(seconds * rate_hz))
 
@@ -115,6 +125,8 @@ class Voice:
     failure: Exception | None = None
     tail: bytes = b""
     """Comes at the end of every text."""
+    sound: Callable[[float], bytes] | None = None
+    """Makes so many seconds of its sound."""
 
     async def speak(self, texts: AsyncIterator[str], language: str = "", name: str = "") -> AsyncGenerator[Sound, None]:
         self.languages.append(language)
@@ -125,7 +137,9 @@ class Voice:
                 raise self.failure
             if number and self.gate is not None:
                 await self.gate()
-            samples = tone(len(text) / 10, rate_hz=self.rate_hz) + self.tail
+            seconds = len(text) / 10
+            made = tone(seconds, rate_hz=self.rate_hz) if self.sound is None else self.sound(seconds)
+            samples = made + self.tail
             for at in range(0, len(samples), 8000):
                 yield Sound(samples[at : at + 8000], SoundFormat(self.rate_hz), number)
             number += 1

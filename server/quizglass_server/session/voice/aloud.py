@@ -98,6 +98,7 @@ class Aloud:
         room: waits until the client has what was sent.
         said: the exchange of a question; None: it is not remembered.
         stays_here: whether nothing of the session may leave this machine.
+        sent: told of sound before it is sent.
     """
 
     def __init__(
@@ -107,8 +108,10 @@ class Aloud:
         room: Callable[[], Awaitable[None]],
         said: Callable[[str], HeardOf | None],
         stays_here: Callable[[], bool],
+        sent: Callable[[str, Sound], None],
     ) -> None:
         self._mouth, self._emit, self._room, self._said, self._stays_here = mouth, emit, room, said, stays_here
+        self._sent = sent
         self._answers: dict[str, _Utterance] = {}
         self.language = ""
         """BCP 47 tag in which answers are said; empty: the voice's own."""
@@ -220,6 +223,7 @@ class Aloud:
                     segment = handed[sound.text]
                     rate, current = _Rate(answer.ask_id, segment.index, sound, self.most_hz), sound.text
                 answer.reached = rate.segment
+                self._sent(answer.ask_id, sound)
                 await self._send(rate, rate.take(sound))
         self._end_segment(rate)
 

@@ -16,6 +16,8 @@ SILENCE = 0.35
 """Probability below which it is none; between the two it is what the one before was."""
 BEGINS_WINDOWS = 3
 """Windows of voice in a row that are a word."""
+GUARDED_WINDOWS = 3
+"""How many more have to be while an answer is played: what the echo canceller leaves comes in short pieces."""
 OVER_S = 0.7
 """Seconds of silence after which the wearer has spoken. Shorter answers sooner, and cuts off who pauses to think."""
 _QUIET_ROOM = 0.0015
@@ -115,17 +117,18 @@ class Endpointer:
         """Whether there was a word, and silence after it."""
         return self.spoke and self._silent >= self._over_windows
 
-    def take(self, sound: bytes) -> None:
-        """Look at more sound."""
+    def take(self, sound: bytes, *, guarded: bool = False) -> None:
+        """Look at more sound; `guarded`: while an answer was played."""
+        begins = self._begins + GUARDED_WINDOWS * guarded
         sound, size = self._rest + sound, self._detector.window_bytes
         whole = len(sound) // size * size
         for at in range(0, whole, size):
-            self._window(self._detector.probability(sound[at : at + size]))
+            self._window(self._detector.probability(sound[at : at + size]), begins)
         self._rest = sound[whole:]
 
-    def _window(self, probability: float) -> None:
+    def _window(self, probability: float, begins: int) -> None:
         voice = probability >= (SILENCE if self._was_voice else VOICE)
         self._was_voice = voice
         self._in_a_row = self._in_a_row + 1 if voice else 0
         self._silent = 0 if voice else self._silent + 1
-        self.spoke = self.spoke or self._in_a_row >= self._begins
+        self.spoke = self.spoke or self._in_a_row >= begins

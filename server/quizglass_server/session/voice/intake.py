@@ -105,7 +105,7 @@ class Resampler:
 
 def mono(data: bytes, channels: int) -> Samples:
     """The samples of all channels as those of one."""
-    samples = np.frombuffer(data, "<i2")
-    if channels == 1:
-        return samples
-    return samples.reshape(-1, channels).mean(axis=1).astype(np.int16)
+    samples: Samples = np.frombuffer(data, "<i2")
+    if channels > 1:
+        samples = samples.reshape(-1, channels).mean(axis=1).astype(np.int16)
+    return samples

@@ -17,10 +17,12 @@ from quizglass.session import (
     SpeechEnd,
     SpeechStart,
 )
+from quizglass_server.domain.sound import Sound
 from quizglass_server.errors import InvalidInput
 from quizglass_server.scheduling.clients import Client
 from quizglass_server.scheduling.ledger import ByteLedger
 from quizglass_server.session.voice.aloud import Aloud, HeardOf, Mouth
+from quizglass_server.session.voice.echo import PlayedSound
 from quizglass_server.session.voice.speeches import Ears, Speeches
 
 SpeechSaid = SpeechStart | SpeechAudio | SpeechEnd
@@ -103,10 +105,12 @@ class SessionSound:
         output: OutputProfile,
     ) -> None:
         self._host, self._turns = host, turns
-        self._speeches = Speeches(ears, self)
+        self._heard_of = heard_of
+        self._played = PlayedSound()
+        self._speeches = Speeches(ears, self, self._played)
         self._aloud: Aloud | None = None
         if output.aloud:
-            self._aloud = Aloud(mouth, host.emit, host.sound_room, heard_of, lambda: host.stays_here)
+            self._aloud = Aloud(mouth, host.emit, host.sound_room, heard_of, lambda: host.stays_here, self._sent)
 
     # What the session does.
 
@@ -166,12 +170,14 @@ class SessionSound:
 
     def forget(self) -> int:
         """End all of it, and forget the names; returns how many spoken questions were ended."""
+        self._played.forget()
         if self._aloud is not None:
             self._aloud.cut(Cause.CANCEL)
         return self._speeches.forget()
 
     def stop(self) -> None:
         """End all of it without telling anybody."""
+        self._played.forget()
         self._speeches.stop()
         if self._aloud is not None:
             self._aloud.stop()
@@ -221,3 +227,12 @@ class SessionSound:
     def settled(self) -> None:
         """See `Asker.settled`."""
         self._host.settled()
+
+    def answer_to(self, ask_id: str) -> str:
+        """See `Asker.answer_to`."""
+        said = self._heard_of(ask_id)
+        return "" if said is None else f"{said.heard} {said.unheard}"
+
+    def _sent(self, ask_id: str, sound: Sound) -> None:
+        """Sound of an answer was sent, which an open microphone may hear."""
+        self._played.add(ask_id, sound, keep=self._speeches.hands_free)

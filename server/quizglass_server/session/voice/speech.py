@@ -16,6 +16,7 @@ from quizglass_server.errors import InvalidInput, Overloaded, Unfinished
 from quizglass_server.roles.speech import Hearing
 from quizglass_server.scheduling.ledger import ByteLedger
 from quizglass_server.scheduling.places import Place
+from quizglass_server.session.voice.echo import EchoCanceller, PlayedSound
 from quizglass_server.session.voice.endpoint import Endpointer
 from quizglass_server.session.voice.intake import HEARD, MAX_PIECE_BYTES, intake
 from quizglass_server.session.voice.pool import SpeechPool
@@ -57,6 +58,7 @@ class Speech:
         pool: bounds it.
         place: that it takes there.
         listener: receives its events.
+        played: what the device may be playing meanwhile.
 
     Raises:
         InvalidInput: its sound is of a kind that is not taken.
@@ -70,6 +72,7 @@ class Speech:
         pool: SpeechPool,
         place: Place,
         listener: SpeechListener,
+        played: PlayedSound,
     ) -> None:
         self.start, self.message_id, self.place = start, message_id, place
         self.ledger = ByteLedger()
@@ -85,7 +88,10 @@ class Speech:
         begins = {} if start.ends_by_silence else {"begins": _BEGINS_PUSHED}
         self._endpoint = Endpointer(pool.detector(), **begins)
         self._came = asyncio.Event()
-        self._waiting: deque[bytes] = deque()
+        self._waiting: deque[SpeechAudio] = deque()
+        self._echo = EchoCanceller(played)
+        self.beside = ""
+        """Name of the answer that was being played when its first word was heard; empty: none was."""
         self._began = monotonic()
         self._next_seq = 0
         self._taken = 0
@@ -134,7 +140,7 @@ class Speech:
         self._pool.take(self.place.client.address, size / self._bytes_per_second)
         self._bytes += size
         self._next_seq += 1
-        self._waiting.append(audio.data)
+        self._waiting.append(audio)
         self._came.set()
 
     def end(self, parts: int) -> None:
@@ -221,9 +227,14 @@ class Speech:
         except TimeoutError:
             raise Unfinished(IDLE_S, "audio, or speech_end") from None
 
-    def _looked_at(self, data: bytes) -> bytes:
-        sound = self._intake.take(data)
-        self._endpoint.take(sound)
+    def _looked_at(self, audio: SpeechAudio) -> bytes:
+        sound, playing = self._intake.take(audio.data), audio.playing
+        spoke = self._endpoint.spoke
+        if playing is not None:
+            sound = self._echo.take(sound, playing)
+        self._endpoint.take(sound, guarded=playing is not None)
+        if self._endpoint.spoke and not spoke and playing is not None:
+            self.beside = playing.ask_id
         self.ledger.add("hearing", len(sound))
         if self._endpoint.spoke:
             self._voiced_s += HEARD.seconds(len(sound))

@@ -31,6 +31,7 @@ from quizglass_server.roles.speech import Hearing
 from quizglass_server.scheduling.clients import Client
 from quizglass_server.scheduling.ledger import ByteLedger
 from quizglass_server.session.voice.commands import command, heard
+from quizglass_server.session.voice.echo import PlayedSound, is_echo
 from quizglass_server.session.voice.pool import SpeechPool
 from quizglass_server.session.voice.speech import Speech
 
@@ -90,6 +91,10 @@ class Asker(Protocol):
         """Note that one is over."""
         ...
 
+    def answer_to(self, ask_id: str) -> str:
+        """What was answered to a question, as far as it is remembered."""
+        ...
+
 
 class Speeches:
     """What a session's wearer says.
@@ -97,10 +102,13 @@ class Speeches:
     Args:
         ears: hear it.
         asker: asks it.
+        played: what the device may be playing meanwhile.
     """
 
-    def __init__(self, ears: Ears, asker: Asker) -> None:
-        self._ears, self._asker = ears, asker
+    def __init__(self, ears: Ears, asker: Asker, played: PlayedSound) -> None:
+        self._ears, self._asker, self._played = ears, asker, played
+        self.hands_free = False
+        """Whether the microphone stays open, as far as is known."""
         self._open: dict[str, Speech] = {}
         self._known: OrderedDict[str, tuple[bytes, SpeechStatus]] = OrderedDict()
         """Hash and status of speeches by their names, also of those that are over."""
@@ -140,6 +148,7 @@ class Speeches:
         while len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
         speech = self._made(start, message_id)
+        self.hands_free = start.ends_by_silence
         before = next(reversed(self._open.values()), None)
         self._open[start.id] = speech
         self._asker.emit(speech.status)
@@ -229,7 +238,7 @@ class Speeches:
             raise EngineLost("what hears is not there now; ask in text, or try again later")
         place = self._ears.pool.places.take(self._asker.client)
         try:
-            return Speech(start, message_id, hearing, self._ears.pool, place, self)
+            return Speech(start, message_id, hearing, self._ears.pool, place, self, self._played)
         except BaseException:
             place.release()
             raise
@@ -261,6 +270,8 @@ class Speeches:
 
     def _understood(self, speech: Speech, transcript: Transcript) -> None:
         text = heard(transcript.text)
+        if speech.beside and is_echo(text, self._asker.answer_to(speech.beside)):
+            text = ""
         wants = command(text)
         said = SpeechTranscript(speech.id, text, True, transcript.language, transcript.probability, wants)
         self._asker.emit(said)
