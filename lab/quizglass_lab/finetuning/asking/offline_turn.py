@@ -231,6 +231,13 @@ class OfflineTurn:
         """The evidence, unchanged: there are no events."""
         return list(chosen)
 
+    def expect_answer(self, state: State) -> None:
+        """Nothing: there is no prompt to read ahead."""
+
+    async def read_words(self) -> bool:
+        """False: printed words are those that the data set has, from the beginning."""
+        return False
+
     async def tags(self) -> tuple[str, ...]:
         """None: no classifier looks at the picture."""
         return ()
