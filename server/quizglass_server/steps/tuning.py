@@ -59,7 +59,8 @@ class Thresholds(ManifestPart):
     """Passages of a smaller reranker probability are not shown to the generator."""
     square_accept: float | None = None
     """What a smaller square is most like counts where its cosine and its lead before the next entry are together at
-    least this: among many squares, some part of anything looks a little like something. None: `image_accept` alone."""
+    least this: among many squares, some part of anything looks a little like something. Its cosine may then be a little
+    less than `image_accept`. None: `image_accept` alone."""
     text_accept: float = 0.1
     """Passages of a smaller cosine are not shown where no reranker has judged them."""
     coarse_accept: float = -1.0

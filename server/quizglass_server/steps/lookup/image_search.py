@@ -23,6 +23,9 @@ from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import passages, texts
 from quizglass_server.steps.tuning import Tuning
 
+_LESS = 0.05
+"""By how much cosine a square that is clearly like one entry may be less like it than a view has to be."""
+
 
 class PictureIndex(Protocol):
     """What can be searched by picture."""
@@ -63,12 +66,14 @@ async def search_pictures(
 ) -> list[EntryHit]:
     """The entries nearest to any of the views, best first, without those under the threshold; see `fused`.
 
-    Of squares those alone count that are clearly most like one entry (`square_accept`).
+    Of squares those alone count that are clearly most like one entry (`square_accept`), which may be a little less like
+    it than a view.
     """
     handed("knowledge", sum(vector.nbytes for vector in vectors))
     by_view = await index.search_views(vectors, tuning.image_candidates)
     if squares and tuning.square_accept is not None:
-        by_view = [hits for hits in by_view if _led(hits) >= tuning.square_accept]
+        by_view = [hits[:1] for hits in by_view if _led(hits) >= tuning.square_accept]
+        tuning = tuning.model_copy(update={"image_accept": tuning.image_accept - _LESS})
     return fused(by_view, question, tuning, other_than, step)
 
 
