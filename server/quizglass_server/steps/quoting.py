@@ -168,7 +168,8 @@ def chosen(found: Sequence[NoteSentence], scores: Sequence[float], accept: float
         accept: the least score of an answer.
 
     Returns:
-        One or two sentences of one entry; none where no score reaches `accept`.
+        One or two sentences of one entry, each with what a semicolon parts from it as far as they are short together;
+        none where no score reaches `accept`.
     """
     ranked = sorted(
         (replace(sentence, score=score) for sentence, score in zip(found, scores, strict=True)),
@@ -184,11 +185,29 @@ def chosen(found: Sequence[NoteSentence], scores: Sequence[float], accept: float
         or second.score < max(accept, _NEAR * best.score)
         or _words(best) + _words(second) > LONGEST_ANSWER
     ):
-        return [best]
-    places = {id(sentence): place for place, sentence in enumerate(found)}
-    both = {sentence.text: sentence for sentence in (best, second)}
-    order = {sentence.text: places[id(sentence)] for sentence in found}
-    return sorted(both.values(), key=lambda sentence: order[sentence.text])
+        return _completed([best], found)
+    return _completed([best, second], found)
+
+
+def _completed(quoted: Sequence[NoteSentence], found: Sequence[NoteSentence]) -> list[NoteSentence]:
+    """Sentences in their own order, those that semicolons part from others with these, if they are short together."""
+    places = {(id(sentence.evidence), sentence.place): at for at, sentence in enumerate(found)}
+    taken = {places[id(sentence.evidence), sentence.place]: sentence for sentence in quoted}
+    more = dict(taken)
+    for sentence in quoted:
+        first = last = places[id(sentence.evidence), sentence.place]
+        while last + 1 < len(found) and _follows(found[last], found[last + 1]):
+            last += 1
+        while first > 0 and _follows(found[first - 1], found[first]):
+            first -= 1
+        more = {at: found[at] for at in range(first, last + 1)} | more
+    whole = more if sum(map(_words, more.values())) <= LONGEST_ANSWER else taken
+    return [whole[at] for at in sorted(whole)]
+
+
+def _follows(one: NoteSentence, other: NoteSentence) -> bool:
+    """Whether a semicolon alone parts the other from the one before it."""
+    return one.text.endswith(";") and other.evidence is one.evidence and other.place == one.place + 1
 
 
 def beginning_of(evidence: Evidence) -> str:

@@ -73,6 +73,20 @@ def test_a_second_sentence_of_another_entry_is_never_added() -> None:
     assert joined(chosen(found, [0.9, 0.89], 0.5)) == "One."
 
 
+def test_what_a_semicolon_parts_is_quoted_together() -> None:
+    found = sentences_of([note("He is moved to whoever broke the build; at the moment that is Yuki. Ask him first.")])
+    assert joined(chosen(found, [0.9, 0.1, 0.1], 0.5)) == (
+        "He is moved to whoever broke the build; at the moment that is Yuki."
+    )
+    assert joined(chosen(found, [0.1, 0.9, 0.1], 0.5)).startswith("He is moved")
+    assert joined(chosen(found, [0.1, 0.1, 0.9], 0.5)) == "Ask him first."
+
+
+def test_a_long_list_parted_by_semicolons_is_quoted_in_parts() -> None:
+    found = sentences_of([note("; ".join(f"Part {number} is one of many parts" for number in range(8)) + ".")])
+    assert joined(chosen(found, [0.1, 0.9, *[0.1] * 6], 0.5)) == "Part 1 is one of many parts;"
+
+
 def test_two_sentences_that_are_long_together_are_one_too_many() -> None:
     long = "word " * (LONGEST_ANSWER - 5)
     found = sentences_of([note(f"{long.strip()}. And seven more words stand in here.")])
