@@ -48,7 +48,7 @@ from quizglass_server.steps.quoting import (
     sentences_of,
     weigh,
 )
-from quizglass_server.steps.read import words_may_tell
+from quizglass_server.steps.read import asks_to_read, words_may_tell
 from quizglass_server.steps.verify import Support, judged, verify
 from quizglass_server.turn.branches import in_branches, in_rounds
 from quizglass_server.turn.givens import TAGS, PictureContext
@@ -590,7 +590,7 @@ class Toolbox:
             self._reading_ahead.cancel()
 
     def _while_reading(self) -> None:
-        if self._looks_ahead:
+        if self._looks_ahead and not asks_to_read(self._turn.question):  # such questions seldom have it looked up
             self._lookups.embed_if_cheap()
 
 

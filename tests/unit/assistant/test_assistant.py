@@ -502,7 +502,7 @@ async def test_no_word_of_a_turn_is_logged_for_debugging_either(broken: tuple[st
     for role in broken:
         world.models.before[role] = failing(EngineFailed("broken"))
     with caplog.at_level(logging.DEBUG), suppress(EngineFailed):
-        await world.ask(turn("a secret question about words"))
+        await world.ask(turn("the cost of a secret question"))
     written = [f"{logging.Formatter().format(record)} {vars(record)}" for record in caplog.records]
     assert any(logged in text for text in written)
     said = ("secret", "legible", "crowns", "how much", "velmora")

@@ -286,3 +286,11 @@ async def test_what_may_stand_in_the_picture_is_read_unless_that_is_looked_up(
 def test_questions_about_looks_are_told_from_those_that_words_may_tell(question: str, looks: bool) -> None:
     assert asks_looks(question) is looks
     assert words_may_tell(question) is not looks
+
+
+@pytest.mark.parametrize(("question", "embedded"), [("What does the sign say?", 0), ("How much does this cost?", 1)])
+async def test_nothing_is_embedded_beside_words_that_a_question_asks_for(question: str, embedded: int) -> None:
+    world = World()
+    world.models.lines, world.models.decision = ["Velmora"], Plan.NONE
+    await world.ask(turn(question))
+    assert len(world.models.calls.of("image_encoder")) == embedded
