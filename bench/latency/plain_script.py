@@ -42,7 +42,7 @@ class PlainScript:
         for line in (self._world / "entries.jsonl").read_text(encoding="utf-8").splitlines():
             entry = json.loads(line)
             for place in entry["pictures"]:
-                self._names.append(entry["title"])
+                self._names.append(f"{entry['title']}: {entry['caption']}")
                 pictures.append(self._seen((self._world / place).read_bytes()))
             self._passages.append(f"{entry['title']}: {entry['text']}")
             passages.append(self._read(self._passages[-1]))
@@ -80,7 +80,7 @@ class PlainScript:
         seen = self._names[self._by_picture.knn_query(self._seen(frame), k=1)[0][0][0]]
         found = [self._passages[at] for at in self._by_text.knn_query(self._read(question), k=_PASSAGES)[0][0]]
         told = "".join(f"Found: {passage}\n" for passage in found)
-        asked = f"{self._marker}\nSeen: {seen}\n{told}Question: {question}\n"
+        asked = f"{self._marker}Seen: {seen}\n{told}Question: {question}\n"
         prompt = f"<|im_start|>user\n{asked}<|im_end|>\n<|im_start|>assistant\nAnswer:"
         picture = base64.b64encode(_fitted(frame, "PPM")[0]).decode()
         body = {"prompt": {"prompt_string": prompt, "multimodal_data": [picture]}, "n_predict": 64, "temperature": 0}
