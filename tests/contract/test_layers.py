@@ -16,6 +16,7 @@ PACKAGES = {
     "quizglass_lab": ROOT / "lab",
 }
 LAYERS = {
+    "brackets": "",
     "errors": "",
     "containment": "",
     "hashes": "",
@@ -25,7 +26,7 @@ LAYERS = {
     "service_manager": "",
     "steady_clock": "",
     "template_sandbox": "",
-    "schemas": "",
+    "schemas": "brackets",
     "observe": "",
     "descriptors": "errors",
     "domain": "errors",
@@ -36,7 +37,7 @@ LAYERS = {
     "decoding": "config containment domain errors observe parent_death scheduling",
     "engines": "observe",
     "engines.onnx": "errors hashes scheduling",
-    "engines.generator": "errors hashes observe scheduling",
+    "engines.generator": "brackets errors hashes observe scheduling",
     "engines.generator.checks": "engines.generator errors scheduling",
     "engines.generator.remote": "config engines engines.generator errors scheduling",
     "engines.generator.process": (

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from quizglass_server.brackets import depth
 from quizglass_server.schemas.grammar import Grammar
 from quizglass_server.schemas.keywords import Keywords
 from quizglass_server.schemas.limits import Effort, SchemaRefused
@@ -38,7 +39,7 @@ def schema_grammar(schema: str) -> SchemaGrammar:
     """
     if len(schema) > MOST_CHARACTERS:
         raise SchemaRefused("", f"has {len(schema)} characters; {MOST_CHARACTERS} at most")
-    if _nesting(schema) > MOST_NESTING:
+    if depth(schema, ("[{", "]}")) > MOST_NESTING:
         raise SchemaRefused("", f"nests deeper than {MOST_NESTING}")
     try:
         schema.encode()
@@ -50,15 +51,3 @@ def schema_grammar(schema: str) -> SchemaGrammar:
     effort = Effort()
     keywords = Keywords(document, effort)
     return SchemaGrammar(Grammar(keywords, effort).written(), tuple(keywords.ignored))
-
-
-def _nesting(text: str) -> int:
-    """Depth of the brackets in a text, those in its strings counted too."""
-    depth = deepest = 0
-    for character in text:
-        if character in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif character in "]}":
-            depth -= 1
-    return deepest

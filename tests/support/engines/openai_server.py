@@ -6,6 +6,7 @@ The shapes are those of vLLM 0.32, which was asked by hand, and of llama-server'
 from __future__ import annotations
 
 import json
+import re
 import socket
 import ssl
 import threading
@@ -30,6 +31,8 @@ class Script:
     tells: bool = True
     sees: bool = True
     token: str = ""
+    grammar: str = ""
+    """The key by which it is asked for a grammar, of which it writes the first literal; empty: it ignores all."""
     fault: str = ""
     """status 500, status 429, silence, half, garbage, no http, long line or error in the middle; empty: none."""
     first_alike: dict[str, float] = field(default_factory=lambda: {"A": 0.5, " B": 0.25, "B": 0.125})
@@ -78,6 +81,8 @@ class _Handler(BaseHTTPRequestHandler):
         )
         if shown and not script.sees:
             self._document(400, {"error": {"message": "seer is not a multimodal model", "code": 400}})
+        elif script.grammar and "broken" in json.dumps(body.get(script.grammar, "")):
+            self._document(400, {"error": {"message": "Invalid grammar specification", "code": 400}})
         elif script.fault.startswith("status"):
             self._document(int(script.fault.split()[1]), {"error": {"message": "out of luck"}})
         elif script.fault == "garbage":
@@ -97,7 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        words = script.words[: body["max_tokens"]]
+        words = (self._constrained(body) or script.words)[: body["max_tokens"]]
         try:
             self._event(self._chunk({"role": "assistant", "content": ""}))
             for place, word in enumerate(words):
@@ -129,6 +134,11 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:
             script.left.set()
             self.close_connection = True
+
+    def _constrained(self, body: dict[str, Any]) -> tuple[str, ...]:
+        asked = body.get(self.script.grammar) if self.script.grammar else None
+        grammar = asked.get("grammar", "") if isinstance(asked, dict) else asked or ""
+        return tuple(re.findall(r'"([^"]*)"', grammar)[:1])
 
     def _logprobs(self, word: str) -> dict[str, Any] | None:
         if not self.script.tells:

@@ -101,4 +101,4 @@ def convert(conversions: Sequence[Conversion]) -> None:
 
 def _pinned() -> str:
     project = tomllib.loads((ROOT / "server" / "pyproject.toml").read_text(encoding="utf-8"))
-    return next(each for each in project["project"]["dependencies"] if each.startswith("llama-cpp-python=="))
+    return str(project["project"]["optional-dependencies"]["llama"][0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unicodedata import normalize
 
+from quizglass_server.brackets import depth
 from quizglass_server.engines.generator.prompt import Constraint, ConstraintUnusable
 
 _MAX_CHARACTERS = 256 << 10
@@ -21,17 +22,6 @@ def checked(constraint: Constraint) -> str:
         raise ConstraintUnusable("the grammar has a null character")
     if len(text) > _MAX_CHARACTERS:
         raise ConstraintUnusable(f"a grammar of {len(text)} characters; {_MAX_CHARACTERS} at most")
-    if _nesting(text) > _MAX_NESTING:
+    if depth(text) > _MAX_NESTING:
         raise ConstraintUnusable(f"the grammar nests brackets deeper than {_MAX_NESTING}")
     return text
-
-
-def _nesting(text: str) -> int:
-    depth = deepest = 0
-    for character in text:
-        if character in "([{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif character in ")]}":
-            depth -= 1
-    return deepest

@@ -118,6 +118,27 @@ async def test_a_grammar_is_refused_and_lines_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("server", "key"), [("vllm", "structured_outputs"), ("vllm", "guided_grammar"), ("sglang", "ebnf")]
+)
+async def test_a_server_that_is_seen_to_follow_grammars_is_given_them_in_its_own_words(server: str, key: str) -> None:
+    script = Script(models=[{"id": "seer", "owned_by": server}], grammar=key)
+    with openai_server(script) as port:
+        async with reached(port) as generators:
+            assert generators.facts.lacks == ("prefix",)
+            assert "no grammar is followed" not in generators.notice
+            grammar = Constraint('root ::= "yes" | "no"')
+            assert (await written(generators, constraint=grammar))[0] == "yes"
+            asked = script.asked[-1][key]
+            assert asked == ({"grammar": grammar.grammar} if key == "structured_outputs" else grammar.grammar)
+            with pytest.raises(ConstraintUnusable, match="cannot use the grammar: Invalid grammar"):
+                await written(generators, constraint=Constraint('root ::= "broken'))
+            with pytest.raises(ConstraintUnusable, match="nests brackets"):
+                await written(generators, constraint=Constraint("root ::= " + "(" * 99 + ")" * 99))
+            assert (await written(generators, constraint=grammar))[0] == "yes"
+            assert key not in script.asked[0], "what it is asked without a grammar says nothing of one"
+
+
+@pytest.mark.parametrize(
     ("fault", "error", "words"),
     [
         ("status 500", EngineFailed, "failed with status 500: out of luck"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from http import HTTPStatus
 from math import exp
@@ -12,6 +13,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from quizglass_server.engines.generator.connection import ConnectionLost, HttpConnections, NotHttp, Response
+from quizglass_server.engines.generator.constraints import checked
 from quizglass_server.engines.generator.prompt import (
     TURN,
     Constraint,
@@ -31,6 +33,7 @@ from quizglass_server.scheduling.ledger import handed
 COMPLETIONS = "/v1/chat/completions"
 MOST_LABELS = 20
 """Most tokens whose probabilities OpenAI's API tells."""
+_OF_GRAMMARS = re.compile("grammar|ebnf|structured|guided|parse", re.IGNORECASE)
 _SILENT_S = 60.0
 _RETRY_S = 1.0
 _DATA, _DONE = b"data:", b"[DONE]"
@@ -40,8 +43,16 @@ _UNWANTED = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPSt
 Got = TypeVar("Got")
 
 
+GRAMMAR_KEYS: Mapping[str, Callable[[str], Mapping[str, Any]]] = {
+    "structured_outputs": lambda grammar: {"structured_outputs": {"grammar": grammar}},
+    "guided_grammar": lambda grammar: {"guided_grammar": grammar},
+    "ebnf": lambda grammar: {"ebnf": grammar},
+}
+"""How a grammar is asked for: of vLLM, of vLLM before 0.12, of SGLang. All of them read GBNF."""
+
+
 class OpenAiClient:
-    """Writes and chooses; it follows no grammar, and nothing can be read ahead.
+    """Writes and chooses; nothing can be read ahead.
 
     Args:
         connections: to the server.
@@ -56,8 +67,10 @@ class OpenAiClient:
     ) -> None:
         self._connections = connections
         self._path = base + COMPLETIONS
-        self._tells = tells
+        self.tells = tells
         self._fixed = {"model": model, "temperature": 0, **(more or {})}
+        self.grammar = ""
+        """Which of `GRAMMAR_KEYS` it follows; empty: none."""
         self._name = str(connections.address)
         self._answers_as = ""
         self._pictures = PictureUrls()
@@ -69,17 +82,20 @@ class OpenAiClient:
 
         Raises:
             PromptRefused: the server refuses the prompt; in its words.
-            ConstraintUnusable: a grammar is to be followed.
+            ConstraintUnusable: a grammar is to be followed, and it follows none, or not this one.
             Overloaded: it has no room.
             BudgetExceeded: the deadline passed before anything came.
             EngineLost: it cannot be reached, left in the middle, or another model answers.
             EngineFailed: it failed, or sent what is no completion.
         """
+        follows: Mapping[str, Any] = {}
         if constraint is not None and constraint.lines == 0:
-            raise ConstraintUnusable(f"{self._name} speaks OpenAI's API, which follows no grammar")
-        body = {"messages": messages_of(prompt, self._pictures), "max_tokens": max_tokens, "stream": True}
-        body |= {"stream_options": {"include_usage": True}, "logprobs": self._tells}
-        lines = _Lines(constraint.lines) if constraint is not None else None
+            if not self.grammar:
+                raise ConstraintUnusable(f"{self._name} speaks OpenAI's API and follows no grammar")
+            follows = GRAMMAR_KEYS[self.grammar](checked(constraint))
+        body = {**follows, "messages": messages_of(prompt, self._pictures), "max_tokens": max_tokens, "stream": True}
+        body |= {"stream_options": {"include_usage": True}, "logprobs": self.tells}
+        lines = _Lines(constraint.lines) if constraint is not None and constraint.lines else None
         written, usage, ended = 0, Usage(0), ""
         try:
             async with self._asked(body, urgency) as response, aclosing(self._chunks(response, urgency)) as chunks:
@@ -110,7 +126,7 @@ class OpenAiClient:
 
         A label that is not among the likeliest tokens has less than each of them. Errors as `generate`.
         """
-        if not self._tells:
+        if not self.tells:
             raise EngineFailed(f"{self._name} tells no probabilities, by which to choose")
         body = {"messages": messages_of(prompt, self._pictures), "max_tokens": 1, "stream": True}
         body |= {"logprobs": True, "top_logprobs": MOST_LABELS, "stream_options": {"include_usage": True}}
@@ -141,7 +157,8 @@ class OpenAiClient:
             response = await _within(urgency, request.__aenter__())
             try:
                 if not response.ok:
-                    self._refuse(response, await _within(urgency, response.document()))
+                    constrained = any(key in body for key in GRAMMAR_KEYS)
+                    self._refuse(response, await _within(urgency, response.document()), constrained=constrained)
                 yield response
             finally:
                 await request.__aexit__(None, None, None)
@@ -173,12 +190,14 @@ class OpenAiClient:
                 raise EngineLost(f"{self._name} now answers as {chunk.model!r}, and did as {self._answers_as!r}")
         return chunk
 
-    def _refuse(self, response: Response, content: bytes) -> None:
+    def _refuse(self, response: Response, content: bytes, *, constrained: bool) -> None:
         said, status = reason(content), response.status
         if status in _NOT_ALLOWED:
             raise EngineFailed(f"{self._name} refuses the token (status {status}); see generator_token_file")
         if status in _NO_ROOM:
             raise Overloaded(f"{self._name} has no room: {said}", _seconds(response.headers.get("retry-after")))
+        if constrained and status in _UNWANTED and _OF_GRAMMARS.search(said):
+            raise ConstraintUnusable(f"{self._name} cannot use the grammar: {said}")
         if status in _UNWANTED:
             raise PromptRefused(f"{self._name} says: {said}")
         raise EngineFailed(f"{self._name} failed with status {status}: {said}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -15,6 +15,8 @@ from quizglass_server.engines.generator.client import GeneratorClient, ServedMod
 from quizglass_server.engines.generator.connection import Address, ConnectionLost, HttpConnections, NotHttp
 from quizglass_server.engines.generator.places import ServerPlaces
 from quizglass_server.engines.generator.prompt import (
+    Constraint,
+    ConstraintUnusable,
     Finished,
     Part,
     PicturePart,
@@ -36,6 +38,10 @@ _TRY_S = 120.0
 _SIDE = 64
 _TAKES_SETTINGS = frozenset({"vllm", "sglang"})
 """Servers, by how they sign their models, that take settings of the chat template."""
+_GRAMMARS_OF = {"vllm": ("structured_outputs", "guided_grammar"), "sglang": ("ebnf",)}
+"""Which of `GRAMMAR_KEYS` are tried with each of them. What a server does not know it may ignore without a word."""
+_PROVED = "qzx-17"
+_PROOF = Constraint(f'root ::= "{_PROVED}"')
 _NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
 _IDENTITY = ("n_params", "n_vocab", "size")
 _NOT_FOUND = 404
@@ -55,6 +61,8 @@ class Facts:
     sees: bool
     tells: bool = True
     """Whether it tells probabilities."""
+    grammar: str = ""
+    """How it is asked to follow a grammar, where it speaks OpenAI's API; empty: it follows none."""
     context: int | None = None
     """Tokens of prompt and answer together; None: it does not say."""
 
@@ -63,7 +71,8 @@ class Facts:
         """What cannot be done with it: "choose", "probabilities", "grammar", "prefix"."""
         if self.native:
             return ()
-        return (*(() if self.tells else ("choose", "probabilities")), "grammar", "prefix")
+        probabilities = () if self.tells else ("choose", "probabilities")
+        return (*probabilities, *(() if self.grammar else ("grammar",)), "prefix")
 
 
 class RemoteServer:
@@ -190,7 +199,7 @@ class RemoteServer:
         more: Mapping[str, Any] = _NO_THINKING if listed.owned_by.lower() in _TAKES_SETTINGS else {}
         refusal: Exception | None = None
         for sees, tells in ((True, True), (False, True), (True, False), (False, False)):
-            client = OpenAiClient(self._connections, self.address.path, listed.id, tells=tells, more=more)
+            client = self._openai(listed, tells, more)
             try:
                 told = await _probability(client, sees=sees)
             except (PromptRefused, EngineFailed) as error:
@@ -198,14 +207,32 @@ class RemoteServer:
                 continue
             except BudgetExceeded:
                 raise EngineLost(f"{self.address} does not answer a question within {_TRY_S:g} s") from None
-            self.client = (
-                client
-                if told == tells
-                else OpenAiClient(self._connections, self.address.path, listed.id, tells=False, more=more)
-            )
+            tells = told and tells
+            client = client if told == client.tells else self._openai(listed, tells, more)
+            grammar = await _grammar_followed(client, _GRAMMARS_OF.get(listed.owned_by.lower(), ()))
+            self.client = client
             context = listed.max_model_len
-            return Facts(listed.id, identity, native=False, sees=sees, tells=told and tells, context=context)
+            return Facts(listed.id, identity, native=False, sees=sees, tells=tells, grammar=grammar, context=context)
         raise EngineFailed(f"{self.address} answers no question: {refusal}")
+
+    def _openai(self, listed: ListedModel, tells: bool, more: Mapping[str, Any]) -> OpenAiClient:
+        return OpenAiClient(self._connections, self.address.path, listed.id, tells=tells, more=more)
+
+
+async def _grammar_followed(client: OpenAiClient, keys: Sequence[str]) -> str:
+    """By which key the server follows a grammar: it writes what it never would without; empty where it does not."""
+    for client.grammar in keys:
+        written = ""
+        try:
+            urgency = Urgency(deadline=monotonic() + _TRY_S)
+            async for item in client.generate([TextPart("Hello.", trusted=False)], 16, urgency, _PROOF):
+                written += item.text if isinstance(item, Piece) else ""
+        except (PromptRefused, ConstraintUnusable, EngineFailed, BudgetExceeded):
+            continue
+        if written.strip() == _PROVED:
+            return client.grammar
+    client.grammar = ""
+    return ""
 
 
 async def _probability(client: OpenAiClient, *, sees: bool) -> bool:
