@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Annotated, Literal, Protocol
 
@@ -12,6 +13,8 @@ from quizglass_server.config.speech_server import SpeechServer, speech_server
 from quizglass_server.domain.sound import Sound, SoundFormat, Transcript
 from quizglass_server.errors import EngineFailed
 from quizglass_server.models.loading import RoleKey, RolePart
+
+logger = logging.getLogger(__name__)
 
 
 class Hearing(Protocol):
@@ -146,6 +149,8 @@ def speech_engine(part: SpeechPart, options: SpeechOptions) -> SpeechEngine:
         EngineFailed: its package is not installed.
         SettingsError: the command that starts it names no program.
     """
+    if part.server.leaves_machine:
+        logger.warning("speech crosses the network without encryption", extra={"to": str(part.server)})
     try:
         from quizglass_server.engines.wyoming.hearing import WyomingHearing
         from quizglass_server.engines.wyoming.server import WyomingServer
