@@ -54,7 +54,7 @@ async def run(setup: Setup) -> Part:
 
 
 def _first_words(secret: list[float], clear: list[float]) -> list[Row]:
-    """Medians, and the median of what each pair differs by: questions differ more from each other than that."""
+    """Medians, and the median difference of the pairs: questions differ more from each other than that."""
     dearer = median(ours - theirs for ours, theirs in zip(secret, clear, strict=True))
     within, more = dearer <= BAR_MS, f"<= +{BAR_MS:g} ms"
     return [

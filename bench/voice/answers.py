@@ -26,7 +26,7 @@ class _Told:
     answer: str = ""
 
     def right(self, asked: Asked) -> bool:
-        """Whether it says what is right; of what nothing answers, that it does not know."""
+        """Whether it is right; for unanswerable questions, that it does not know."""
         if not asked.right:
             return self.answer.startswith("I don't know")
         return all(word.casefold() in self.answer.casefold() for word in asked.right)

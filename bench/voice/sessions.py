@@ -28,7 +28,7 @@ _CUTS_S = 4.0
 
 
 async def memory(setup: VoiceSetup, stage: VoiceStage) -> Part:
-    """Sessions whose microphones are open while nobody speaks, and the server after many speeches."""
+    """Sessions whose microphones are open in silence, and the server after many speeches."""
     count, rounds = setup.count(100, 8), setup.count(1_000, 10)
     (short, *_) = utterances(setup.demo, setup.folder / "speech", ["How tall is it?"], (1.0,))
     await _said(setup, stage, short.wav(), setup.count(20, 2))  # what the first ones bring with them

@@ -88,7 +88,7 @@ def _cogplanner(asked: Sequence[Turns], fixed: Sequence[str]) -> list[Row]:
 
 
 def _times(asked: Sequence[Turns]) -> Row:
-    """Mean time of planning's two inferences: the sum of what a turn spent writing and deciding."""
+    """Mean time of planning's two inferences: the sum of a turn's times of writing and deciding."""
     ours, theirs = (fmean(planning_ms(turns, policy) for turns in asked) for policy in (SEQUENTIAL, PARALLEL))
     name, most = "planning a turn, parallel", 1 / PLANNING_TIMES
     return Row(

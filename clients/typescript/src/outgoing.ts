@@ -281,7 +281,7 @@ export class Outgoing {
     }
   }
 
-  /** The next pieces of what is spoken, before any of a frame: the wearer waits for its end. Undefined: there are none. */
+  /** The next pieces of speech, before any of a frame: the wearer waits for its end. Undefined: there are none. */
   #sound(most: number): ClientMessage[] | undefined {
     const batch: ClientMessage[] = [];
     let bytes = 0;

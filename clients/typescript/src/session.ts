@@ -81,7 +81,7 @@ export interface SayOptions extends AskOptions {
   channels?: number;
   /** Whether the server ends the question, when something was said and there is silence: for a microphone that stays open. */
   endsBySilence?: boolean;
-  /** Tag of what is spoken, such as "en"; default: the server finds out. */
+  /** Tag of the spoken language, such as "en"; default: the server finds out. */
   language?: string;
 }
 
@@ -370,7 +370,7 @@ export class Session implements Kept {
     const sha256 = new Uint8Array(await crypto.subtle.digest("SHA-256", sharper.data as BufferSource));
     this.#check();
     if (this.#forgotten !== forgotten) {
-      const told = "the session was told to forget while the picture was made ready";
+      const told = "the session forgot its pictures while this one was made ready";
       throw new Cancelled(told, Status.CANCELLED, { reason: "FORGOTTEN" });
     }
     this.outgoing.show(sha256, sharper.data, sharper.begin);

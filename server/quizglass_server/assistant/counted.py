@@ -75,7 +75,7 @@ class _Turn:
             self._done(event)
 
     def told(self, id: str) -> RecentTurn:
-        """What is told of the turn once it has ended."""
+        """The report on the turn once it has ended."""
         timings, skipped = (self._end.timings, self._end.skipped) if self._end else ((), ())
         how = self._policy, self.plan, self.outcome, self.reason, perf_counter() - self._began, self._first_words
         stages = tuple((took.stage, took.duration, took.engine) for took in timings)

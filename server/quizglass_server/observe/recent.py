@@ -10,7 +10,7 @@ MOST = 256
 
 @dataclass(frozen=True, slots=True)
 class RecentTurn:
-    """What is told of a turn."""
+    """The record of a turn."""
 
     id: str
     ended: float

@@ -30,7 +30,7 @@ _provider: Any = None
 
 
 class TracedSpan:
-    """A span that is under way; one that is not recorded takes what it is told and forgets it."""
+    """A span that is under way; one that is not recorded ignores its attributes."""
 
     __slots__ = ("_span",)
 

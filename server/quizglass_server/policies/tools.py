@@ -230,7 +230,7 @@ class Tools(Protocol):
         ...
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
-        """1, 2, ... while the usual cost of these steps and of what comes after still fits; events carry the number,
+        """1, 2, ... while the usual cost of these and of later steps still fits; events carry the number,
         counted on from the rounds before.
 
         Args:

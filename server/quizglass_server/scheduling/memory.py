@@ -75,7 +75,7 @@ class WorkMemory:
         self._held = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self.keepers: list[Callable[[int], None]] = []
-        """Called when so many bytes are missing: each lets go of what it only keeps in case it is asked for again."""
+        """Called when so many bytes are missing: each releases what it keeps as a cache."""
 
     @property
     def used(self) -> int:

@@ -46,7 +46,7 @@ def may_ask_for_words(question: str) -> bool:
 
 def words_may_tell(question: str) -> bool:
     """Whether printed words may tell what a question wants that does not ask for them, where the picture is not looked
-    up: not of looks, nor of what it names itself."""
+    up: not of looks, nor of a thing that it names itself."""
     return not (asks_looks(question) or asks_by_its_names(question))
 
 

@@ -111,7 +111,7 @@ def _supported(answer: str, sources: Sequence[Source], calculations: Sequence[Ca
 def _disputes(
     said: Sequence[str], question: str, cited: Sequence[Source], every: Sequence[Source]
 ) -> tuple[Dispute, ...]:
-    """What other sources have in place of what an answer says, each source once.
+    """What other sources have in place of an answer's claim, each source once.
 
     Args:
         said: the answer's sentences, or the numbers that it was calculated from.

@@ -53,7 +53,7 @@ class ShownFrames:
         full = await encode_on_thread(picture, 0 if thumbnail else side)
         small = await encode_on_thread(full, thumbnail) if thumbnail else full
         if self._forgotten != forgotten:
-            told = "the session was told to forget while the picture was made ready"
+            told = "the session forgot its pictures while this one was made ready"
             raise Cancelled(told, status="CANCELLED", reason="FORGOTTEN")
         if small == full:
             return self._outgoing.show(full, pinned=pinned)

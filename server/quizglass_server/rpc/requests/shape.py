@@ -34,7 +34,7 @@ class CountLimits:
     def converted(self, name: str) -> int | None:
         """So many items are made into a message; None: any number.
 
-        A few more than allowed, since what a request with some too many was about is told by those who read it.
+        A few more than allowed, so that the readers of a request can name the excess.
         """
         most = self.most.get(name)
         return None if most is None else 2 * most + 8

@@ -1,6 +1,6 @@
-"""Takes an answer's own sound out of what the microphone hears of it, so that it is not taken for the wearer.
+"""Removes an answer's own sound from the microphone's, so that it is not taken for the wearer.
 
-A block of what the microphone hears is explained by what the device played then (Wiener filter), with whatever delay
+A block from the microphone is explained by what the device played then (Wiener filter), with whatever delay
 and room lie between, and what is left of it is heard. Devices that cancel echoes themselves leave less to do here.
 """
 
@@ -110,7 +110,7 @@ class EchoCanceller:
         """From a sample that is heard to the newest one that was played by then, as the filter sees it."""
         self._since = 0
         self._level = 0.0
-        """Energy of a window of what was heard lately."""
+        """Energy of a recent window from the microphone."""
 
     def take(self, sound: bytes, playing: Playing) -> bytes:
         """What a piece has besides what was played.
@@ -144,7 +144,7 @@ class EchoCanceller:
         return left
 
     def _fit(self) -> None:
-        """Find the delay and the filter that make of what was played what was heard lately."""
+        """Find the delay and the filter that turn the played sound into the recent sound from the microphone."""
         self._since, self._taps = 0, np.zeros(0)
         heard = self._heard
         played = self._played.between(self._ask_id, self._at - len(heard) - _LATE - _TAPS, self._at + _EARLY)

@@ -64,7 +64,7 @@ class SileroDetector:
         return self._detect is not None
 
     def probability(self, window: bytes) -> float:
-        """See `VoiceDetector.probability`; 0 of what is quieter than any voice, while no weights are loaded."""
+        """See `VoiceDetector.probability`; 0 for sound quieter than any voice, while no weights are loaded."""
         self._quiet = self._quiet + 1 if _loudness(window) < _QUIET_ROOM else 0
         if self._quiet > _QUIET_WINDOWS:
             self._detect = None

@@ -32,8 +32,8 @@ def evidence_odds(
 
 
 def match_odds(seen: Iterable[Evidence], brought: Iterable[Evidence], thresholds: Thresholds) -> float:
-    """Log odds that what a picture shows is what is told of it, above those of a usual right hit; 0 where no image
-    search brought what is told.
+    """Log odds that a picture shows the evidence's subject, above those of a usual right hit; 0 where no image
+    search brought the evidence.
 
     Of several entries it is the one that matches least: an answer may stand on each of them.
 

@@ -22,7 +22,7 @@ export function noCamera() {
  */
 export function cameraTrouble(error) {
   const why = {
-    NotAllowedError: "The browser was told not to give this page the camera.",
+    NotAllowedError: "The browser's settings do not give this page the camera.",
     NotFoundError: "This machine has no camera.",
     NotReadableError: "The camera is used by another program.",
   }[/** @type {string} */ (error?.name)];

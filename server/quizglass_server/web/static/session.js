@@ -104,7 +104,7 @@ export class Session {
   }
 
   /**
-   * Ask what is spoken; what is told of it: events as those of `ask`, and `{heard}`, `{speech}`, `{voice}`. It ends without
+   * Ask what is spoken; its events are those of `ask`, and `{heard}`, `{speech}`, `{voice}`. It ends without
    * `done` where nothing was asked.
    * @param {object} request an AskRequest without its question
    * @param {{rateHz: number, pieces: AsyncIterable<Uint8Array>}} microphone
