@@ -99,7 +99,7 @@ LAYERS = {
     "web.chat": (
         "assistant decoding domain errors network observe roles rpc.requests scheduling schemas web.http web.speech"
     ),
-    "web": "config network observe policies roles rpc rpc.requests web.chat web.http web.speech",
+    "web": "config errors network observe policies roles rpc rpc.requests web.chat web.http web.speech",
     "app": (
         "assistant bundle config containment decoding descriptors engines.generator.remote errors knowledge languages "
         "memory network observe policies roles rpc scheduling service_manager session.dialogue steps turn web"

@@ -14,6 +14,7 @@ from prometheus_client.exposition import choose_encoder
 
 from quizglass_server import __version__
 from quizglass_server.config.settings import Settings, all_fields
+from quizglass_server.errors import QuizglassError
 from quizglass_server.network.network import Network
 from quizglass_server.observe import metrics
 from quizglass_server.observe.recent import RECENT
@@ -46,6 +47,8 @@ class Operations:
         self._registry: CollectorRegistry = metrics.collect()
         self._serving: tuple[Services, RpcServer] | None = None
         metrics.DRAIN.set(0)
+        for reason in _reasons(QuizglassError):  # or the first of a kind would be no increase
+            metrics.REFUSALS.add(reason, by=0)
         metrics.PLACES.set(settings.max_turns)
         metrics.EXPIRY.set(network.tls.current.expires.timestamp() if network.tls else 0)
 
@@ -104,6 +107,11 @@ class Operations:
 
 async def _turns(scope: Scope, receive: Receive, send: Send) -> None:
     await respond_json(send, HTTPStatus.OK, {"turns": [asdict(turn) for turn in RECENT]})
+
+
+def _reasons(kind: type[QuizglassError]) -> set[str]:
+    """Codes of a class of errors and of all below it."""
+    return {kind.code}.union(*map(_reasons, kind.__subclasses__()))
 
 
 def shown(settings: Settings) -> dict[str, object]:

@@ -112,6 +112,7 @@ def test_what_is_refused_is_counted_by_its_reason_over_every_transport(server: L
         }
 
     before = refusals()
+    assert before["UNEXPECTED"] == 0, "an alert looks for an increase, and the first must be one"
     with Client(server.target, timeout=60) as client:
         for picture in (b"no picture", None):
             with pytest.raises(ClientError):
