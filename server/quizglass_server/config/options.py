@@ -80,9 +80,10 @@ class EngineOptions(Options):
     """Threads of one run of an engine. 0: half of the cores for models before the answer, because two of them often run
     at once, and for the generator what suits the machine and the model. More speed up a single turn, fewer leave room
     for other programs."""
-    provider: Literal["auto", "tensorrt", "cuda", "cpu"] = "auto"
-    """What ONNX Runtime executes models with. auto takes the best that is there; a named one that is not there refuses
-    to start instead of being slow."""
+    provider: Literal["auto", "tensorrt", "cuda", "tensorrt-rtx", "openvino", "cpu"] = "auto"
+    """What ONNX Runtime executes models with. auto takes the best that it is compiled with; tensorrt-rtx and openvino
+    are plug-ins of the extras `rtx` and `openvino`. A named one that is not there refuses to start instead of being
+    slow."""
     picture_cache_bytes: Annotated[int, Ge(1 << 20), Le(1 << 40)] = 96 << 20
     """Memory for pictures that may be asked about again, which is most of what a server grows by: two thirds for
     decoded ones, the rest for the forms that models take. More keeps more of them, which a second question finds."""

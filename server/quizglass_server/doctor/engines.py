@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.engines.generator.process.programs import SLOWER, Origin, find_program
-from quizglass_server.engines.onnx.providers import AUTO, NAMES, choose
+from quizglass_server.engines.onnx.providers import AUTO, choose, short
 from quizglass_server.errors import EngineFailed, SettingsError
 
 if TYPE_CHECKING:  # importing it needs llama.cpp, which may be what is missing
@@ -48,9 +48,8 @@ def llama_variants(variants: Sequence[Variant], in_use: str | None, flags: froze
 
 def providers(available: Sequence[str], setting: str) -> Iterator[Finding]:
     """What ONNX Runtime runs models with."""
-    short = {name: key for key, name in NAMES.items()}
     try:
-        chosen = [short[name] for name in choose(setting, available)]
+        chosen = [short(name) for name in choose(setting, available)]
     except SettingsError as error:
         text, _, remedy = error.message.partition("; ")
         yield Finding("ONNX Runtime", Status.WRONG, text, remedy, {"available": list(available)})

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from quizglass_server.engines.onnx.plugins import PLUGINS
 from quizglass_server.errors import EngineFailed, SettingsError
 
 NAMES = {
@@ -14,12 +15,20 @@ NAMES = {
     "cuda": "CUDAExecutionProvider",
     "cpu": "CPUExecutionProvider",
 }
-"""Setting to ONNX Runtime's name, best first."""
+"""Setting to ONNX Runtime's name of a provider that it is compiled with, best first."""
 AUTO = "auto"
 PREPARED = "tensorrt-engine"
 """What runs a model whose TensorRT engine was built ahead of time."""
 
 Options = dict[str, str]
+_CUDA: Options = {
+    # Trying every algorithm takes gigabytes of workspace, for tiny models too; an arena grows by what is asked for.
+    "cudnn_conv_algo_search": "HEURISTIC",
+    "cudnn_conv_use_max_workspace": "0",
+    "arena_extend_strategy": "kSameAsRequested",
+    # TF32 has ten bits of mantissa: differences of 3e-3 in a planner's logits were seen.
+    "use_tf32": "0",
+}
 logger = logging.getLogger(__name__)
 
 
@@ -42,7 +51,9 @@ Ranges = Mapping[str, InputRange]
 
 
 def choose(setting: str, available: Sequence[str]) -> list[str]:
-    """Names of the providers to try, best first; the CPU always comes last.
+    """ONNX Runtime's names of the providers to try, best first; the CPU always comes last.
+
+    A plug-in has to be named: "auto" takes what ONNX Runtime is compiled with.
 
     Raises:
         SettingsError: the setting is unknown, or names a provider that this ONNX Runtime lacks.
@@ -50,8 +61,10 @@ def choose(setting: str, available: Sequence[str]) -> list[str]:
     cpu = NAMES["cpu"]
     if setting == AUTO:
         return [name for name in NAMES.values() if name in available] or [cpu]
+    if setting in PLUGINS:
+        return [PLUGINS[setting].provider, cpu]
     if setting not in NAMES:
-        raise SettingsError(f"provider: {setting!r} is unknown; use {AUTO}, {', '.join(NAMES)}")
+        raise SettingsError(f"provider: {setting!r} is unknown; use {AUTO}, {', '.join((*NAMES, *PLUGINS))}")
     if NAMES[setting] not in available:
         raise SettingsError(
             f"provider: {NAMES[setting]} is not in this ONNX Runtime, which has {', '.join(available) or 'none'}; "
@@ -66,6 +79,8 @@ def options(provider: str, ranges: Ranges, cache: Path | None) -> Options:
     TensorRT builds one engine for the whole range of shapes; without the ranges of all inputs it builds again at run
     time.
     """
+    if provider == NAMES["cuda"]:
+        return dict(_CUDA)
     if provider != NAMES["tensorrt"]:
         return {}
     profile = (("min", "smallest"), ("opt", "usual"), ("max", "largest")) if ranges else ()
@@ -87,7 +102,14 @@ def confirm(setting: str, wanted: Sequence[str], running: Sequence[str], model: 
         if setting != AUTO:
             raise EngineFailed(f"{message}; install the provider's libraries, or set provider to {AUTO}")
         logger.warning("%s", message)
-    return next((short for short, name in NAMES.items() if name == first), first)
+    return short(first)
+
+
+def short(provider: str) -> str:
+    """A provider's name in settings, of ONNX Runtime's; itself where settings have none."""
+    names = {name: setting for setting, name in NAMES.items()}
+    names |= {plugin.provider: setting for setting, plugin in PLUGINS.items()}
+    return names.get(provider, provider)
 
 
 def _shapes(ranges: Ranges, field: str) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from quizglass_server.engines.onnx.plugins import PLUGINS, devices
 from quizglass_server.engines.onnx.pool import EnginePool as EnginePool
 from quizglass_server.engines.onnx.prepared import find_prepared
 from quizglass_server.engines.onnx.providers import AUTO, NAMES, PREPARED, InputRange, Ranges, choose, confirm, options
@@ -32,7 +34,7 @@ class OnnxOptions:
     threads: int = 1
     """Threads of each session."""
     provider: str = AUTO
-    """auto, tensorrt, cuda or cpu."""
+    """auto, tensorrt, cuda, cpu, or a plug-in: tensorrt-rtx or openvino."""
     cache: Path | None = None
     """Where TensorRT keeps engines it built, and where those built ahead of time are looked for; None: it builds them
     at every start."""
@@ -109,7 +111,7 @@ class OnnxSession:
         self._session, self.executor = _prepared(ort, path, wanted, how) or _opened(
             ort, path, wanted, {} if signature.free else self._ranges, how, self.name
         )
-        """The provider that runs it: tensorrt-engine (built ahead of time), tensorrt, cuda or cpu."""
+        """The provider that runs it, as settings name it, or tensorrt-engine: built ahead of time."""
         self._shapes = {node.name: list(node.shape) for node in self._session.get_inputs()}
         self.inputs = frozenset(self._shapes)
         """Names of the inputs."""
@@ -180,12 +182,25 @@ def _opened(
     ort: Any, path: Path, wanted: Sequence[str], ranges: Ranges, how: OnnxOptions, name: str
 ) -> tuple[Any, str]:
     """A session of the model as it is, and what runs it; `ranges` are of all of its inputs, or empty."""
+    settings = _session_options(ort, how.threads)
     providers = [(provider, options(provider, ranges, how.cache)) for provider in wanted]
+    if how.provider in PLUGINS:
+        settings.add_provider_for_devices(devices(ort, how.provider), {})
+        providers = []  # those of the settings count where none are given
+    elif NAMES["cuda"] in wanted:
+        _preload(ort)
     try:
-        session = ort.InferenceSession(str(path), _session_options(ort, how.threads), providers=providers)
+        session = ort.InferenceSession(str(path), settings, providers=providers)
     except Exception as error:
         raise BundleError(f"{name}: ONNX Runtime cannot load it: {error}") from error
     return session, confirm(how.provider, wanted, session.get_providers(), name)
+
+
+@cache
+def _preload(ort: Any) -> None:
+    """Load CUDA and cuDNN from the packages that the extra `gpu` brings, once: the linker does not look there."""
+    if hasattr(ort, "preload_dlls"):
+        ort.preload_dlls(directory="")
 
 
 def import_onnxruntime() -> Any:
