@@ -6,7 +6,7 @@
 # with `--gpus all` for the second one. `make image` builds the CPU's without Docker, on a Debian of its own as BASE.
 ARG BASE=python:3.11.13-slim-bookworm
 
-FROM nvidia/cuda:12.9.1-cudnn-devel-ubuntu24.04 AS build-gpu
+FROM nvidia/cuda:13.0.1-cudnn-devel-ubuntu24.04 AS build-gpu
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 # hadolint ignore=DL3008
 RUN apt-get update \
@@ -26,7 +26,7 @@ COPY server ./server
 COPY clients/python ./clients/python
 RUN /opt/quizglass/bin/pip install --no-cache-dir '.[gpu,llama,tls,web]'
 
-FROM nvidia/cuda:12.9.1-cudnn-runtime-ubuntu24.04 AS gpu
+FROM nvidia/cuda:13.0.1-cudnn-runtime-ubuntu24.04 AS gpu
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends libgomp1 libglib2.0-0 libgl1 python3 \
