@@ -62,7 +62,7 @@ def test_a_plugin_without_a_device_is_refused_with_what_it_needs(installed: str)
 
 
 def test_a_library_that_cannot_be_loaded_is_named(installed: str) -> None:
-    with pytest.raises(EngineFailed, match="openvino cannot be loaded; it needs an Intel .*: libtbb"):
+    with pytest.raises(EngineFailed, match=r"openvino cannot be loaded; it needs an Intel .*: libtbb"):
         devices(Runtime([], broken="libtbb.so.12: cannot open shared object file"), "openvino")
 
 
