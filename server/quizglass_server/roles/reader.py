@@ -161,7 +161,9 @@ class RapidOcrReader:
             pixels, begins = np.ascontiguousarray(pixels[rows, columns]), (rows.start, columns.start)
         import cv2
 
-        bgr = cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR)  # numpy takes forty times as long
+        bgr: RGB = cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR).astype(
+            np.uint8, copy=False
+        )  # numpy takes forty times as long
         # The detector's scale is a setting of the object, so one picture at a time.
         with self._lock:
             self._scale = scale
