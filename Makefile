@@ -43,7 +43,7 @@ TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
 	docs wheels client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-languages bench-latency bench-engine bench-export bench-knowledge \
-	image image-check bench-hostile bench-imports bench-network bench-session bench-voice bench-everyday bench-own bench-recipes clean
+	audit image image-check bench-hostile bench-imports bench-network bench-session bench-voice bench-everyday bench-own bench-recipes clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -115,6 +115,9 @@ fuzz: $(VENV)/.dev ## Requests that nobody would send, ten minutes an entry (dow
 
 serve: $(VENV)/.generator ## Serve the starter bundle on 127.0.0.1:50061, for browsers on http://127.0.0.1:50062
 	$(BIN)/quizglass-server --bundle $(STARTER)/bundle --knowledge .run/knowledge --web-port 50062
+
+audit: $(VENV)/.server ## Known vulnerabilities of what is installed; its SBOM (CycloneDX) and licences in work/audit
+	deploy/audit.sh $(BIN)/python
 
 image: ## Build the container image without Docker (root, buildah, debootstrap; IMAGE_LLAMA=none: without llama.cpp)
 	LLAMA=$(IMAGE_LLAMA) deploy/image/build.sh

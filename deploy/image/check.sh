@@ -80,7 +80,7 @@ assert done(*config["Healthcheck"]["Test"][1:])[0] == 0
 assert done("touch", "/opt/quizglass/x", "/bundle/x")[0] != 0, "its root can be written to"
 assert done("id", "-u")[1].strip() == user.partition(":")[0]
 note = "The aloe on the window sill is watered every three weeks."
-for command in (["knowledge", "add", "--title", "Aloe", "--text", note], ["ask", ASKED]):
+for command in (["knowledge", "add", "--title", "Aloe", "--text", note], ["ask", "-", ASKED]):
     status, said = done("quizglass", *command)
     print(f"quizglass {command[0]}: {' '.join(said.split())[:300]}")
     assert status == 0
