@@ -20,8 +20,10 @@ from quizglass.session import (
     PostureChange,
     Progress,
     Speech,
+    SpeechTranscript,
     TurnUpdate,
 )
+from quizglass.text import plain
 from quizglass.values import Done
 from quizglass_client.access import Access
 from quizglass_client.cli import subcommands
@@ -30,12 +32,14 @@ from quizglass_client.errors import ClientError, InvalidRequest, ServerUnavailab
 from quizglass_client.session.aio import AsyncSession, AsyncTurn
 from quizglass_client.session.turns import TurnSaid
 from quizglass_client.session.values import LinkLost, LinkRestored
+from quizglass_client.session.voice.device import Loudspeaker, Microphone
 from quizglass_client.sync import Client
 from quizglass_client.terminal.answer import AnswerView
+from quizglass_client.terminal.conversation import converse
 from quizglass_client.terminal.output import FAILED, OK, UsageError, print_json, say, stdout
 from quizglass_client.terminal.show import TurnView
 from quizglass_client.terminal.speech import as_line
-from quizglass_client.types import Event
+from quizglass_client.types import AskOptions, Event
 
 _COMMANDS = (
     "/show FILE  another picture   /stop  end the answer   /device battery=12 heat=warm link=poor   /forget   /help   "
@@ -50,6 +54,9 @@ def add_command(commands: subcommands.Subcommands) -> None:
     made = commands.add("chat", chat, summary)
     subcommands.file(
         made.add_argument("pictures", metavar="PICTURE", nargs="*", help="shown before the first question")
+    )
+    made.add_argument(
+        "--voice", action="store_true", help="speak and listen: microphone and loudspeaker of this machine"
     )
     made.add_argument("--policy", default="", help="one that `quizglass capabilities` lists (default: the server's)")
     made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in (default: the server's)")
@@ -100,6 +107,9 @@ async def _chat(arguments: argparse.Namespace) -> int:
         try:
             for name in arguments.pictures:
                 await talk.show(name)
+            if arguments.voice:
+                await talk.converse()
+                return FAILED if talk.failed else OK
             if terminal:
                 say(_HELP)
             while (line := await lines.get()) is not None and line.strip() != "/quit":
@@ -136,6 +146,19 @@ class _Talk:
         """Tell of a line that was wrong, or of a question that failed."""
         self.failed = True
         say(why)
+
+    async def converse(self) -> None:
+        """Talk by microphone and loudspeaker, until the program is interrupted."""
+        speaker, asked = Loudspeaker(), self._arguments
+        options: AskOptions = {"policy": asked.policy, "budget": asked.budget, "max_answer_tokens": asked.max_tokens}
+        try:
+            with Microphone() as microphone:
+                say("listening; speak over an answer to end it, Ctrl-C to leave")
+                await converse(
+                    self._session, microphone, microphone.rate_hz, speaker, self._print, self._frame, options
+                )
+        finally:
+            speaker.close()
 
     async def show(self, name: str) -> None:
         """Send a picture, which the next question is about."""
@@ -227,6 +250,8 @@ class _Talk:
                     self._view.segments(segments)
                 if isinstance(event, Done):
                     self._view.event(Event(said.turn_id, said.seq, said.elapsed, event))
+            case SpeechTranscript(text=text, final=True) if text:
+                say(f"heard: {plain(text)}")
             case Interrupted():
                 self._view.interrupt()
                 say("interrupted")
@@ -239,7 +264,7 @@ def _output(arguments: argparse.Namespace) -> OutputProfile:
     markup = Markup.NONE if arguments.spoken else Markup.AS_WRITTEN
     speech = Speech.ENGLISH if arguments.spoken else Speech.AS_WRITTEN
     words, columns, lines, lead_in = arguments.words, arguments.columns, arguments.lines, arguments.lead_in
-    return OutputProfile(0, words, lines, columns, markup, speech, lead_in)
+    return OutputProfile(0, words, lines, columns, markup, speech, lead_in, aloud=arguments.voice)
 
 
 def _lines(source: TextIO | None) -> asyncio.Queue[str | None]:

@@ -216,10 +216,10 @@ class SessionCore:
             try:
                 while (source.back or not source.ended) and self.failure is None:
                     feed, upload = self._begin(spoken, source, request)
+                    feeds.put_nowait(feed)
                     await self._record(source, upload, feed)
                     await upload.finished.wait()
                     source.back.extend(upload.left)
-                    feeds.put_nowait(feed)
                     if feed.failed:
                         await asyncio.sleep(_PAUSE_S)
             finally:

@@ -259,8 +259,9 @@ class Session:
     ) -> Iterator[Turn]:
         """Ask whatever is spoken into a microphone that stays open, question after question, until its pieces end.
 
-        Each turn comes when its question was spoken; the next one is listened for meanwhile. What was heard is the
-        turn's `transcript`, which is empty where that was nothing. Arguments and errors are those of `say`.
+        Each turn comes when its question is listened for, before its first word, and the next one when that was spoken.
+        What was heard is the turn's `transcript`, which is empty where that was nothing. Arguments and errors are those
+        of `say`.
         """
         spoken = Spoken(audio, frame, overlap, rate_hz, channels, True, language)
         feeds = self._runner.run(self._core.listen(spoken, picture, **options))

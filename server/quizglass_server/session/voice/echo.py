@@ -30,7 +30,7 @@ _EARLY, _LATE = _RATE // 10, 2 * _RATE // 5
 _BEFORE_PEAK = 64
 _FIT_EVERY = _RATE // 6
 """Samples after which the filter is fitted anew: it takes some milliseconds."""
-_LEFT, _DECAY = 0.3, 0.95
+_LEFT, _DECAY = 0.2, 0.95
 """Share of the energy of a window, or of one before it less so much for each since, that has to be left; less is what
 no linear filter of that length explains, such as the room's later answer, and is silenced."""
 _WINDOW = 256

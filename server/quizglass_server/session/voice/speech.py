@@ -94,6 +94,8 @@ class Speech:
         """Name of the answer that was being played when its first word was heard; empty: none was."""
         self._began = monotonic()
         self._next_seq = 0
+        self._whole = False
+        """Whether no more pieces are taken."""
         self._taken = 0
         """Pieces that were looked at."""
         self._bytes = 0
@@ -129,7 +131,7 @@ class Speech:
             InvalidInput: it is no sound of the announced kind, or too much.
             Overloaded: it came faster than anybody speaks.
         """
-        if audio.seq < self._next_seq or self.end_seq is not None:
+        if audio.seq < self._next_seq or self._whole:
             return
         size = len(audio.data)
         checks.within(size, 1, MAX_PIECE_BYTES, "data")
@@ -152,7 +154,9 @@ class Speech:
         if self.end_seq is None:
             if parts != self._next_seq:
                 raise InvalidInput("parts", f"{parts} is not the number of pieces that came, which is {self._next_seq}")
-            self._end(parts)
+            self._whole = True
+            if not self.start.ends_by_silence:  # else it may have ended before: what has come is looked at first
+                self._end(parts)
             self._came.set()
 
     async def heard(self) -> Transcript:
@@ -212,7 +216,9 @@ class Speech:
                 if self.end_seq is None and self.start.ends_by_silence and self._finished:
                     self._end(self._taken)
                     return
-            elif self.end_seq is not None:
+            elif self._whole:
+                if self.end_seq is None:
+                    self._end(self._taken)
                 if rest := self._intake.end():
                     yield rest
                 return
@@ -245,7 +251,7 @@ class Speech:
         return self._endpoint.over or self._voiced_s >= self._pool.longest_s
 
     def _end(self, seq: int) -> None:
-        self.end_seq = seq
+        self.end_seq, self._whole = seq, True
         self._listener.ended(self)
 
 

@@ -12,11 +12,13 @@ from bench.session.cutting_proxy import Cut, cutting_proxy
 from quizglass.session import AnswerAudio, AnswerSpoken, Segment, SegmentState, SpeechTranscript
 from quizglass_client import AsyncSession, Cancelled, InvalidRequest, Session
 from quizglass_client.cli import main
+from quizglass_client.session.voice.device import louder
 from quizglass_client.session.voice.playback import AnswerSound
+from quizglass_client.terminal.conversation import converse
 from tests.support.rpc_fakes import png, serving, serving_on_a_thread
 from tests.support.sessions.conformance import LIVELY
 from tests.support.sessions.session_links import text, words
-from tests.support.sessions.speech import ALOUD, SpeechStage, hearing_and_speaking, silence, tone, wav
+from tests.support.sessions.speech import ALOUD, SpeechStage, babble, hearing_and_speaking, silence, tone, wav
 
 
 @pytest.fixture
@@ -212,3 +214,54 @@ def test_the_command_hears_a_file_and_writes_another(tmp_path, capsys):
 def test_the_command_says_what_it_cannot_do(words_, capsys):
     assert main(["ask", *words_]) == 2
     assert capsys.readouterr().err
+
+
+class Played:
+    """A loudspeaker that plays nothing, and is never through with it until it is stopped."""
+
+    def __init__(self):
+        self.volume, self.sound, self.stopped = 1.0, [], asyncio.Event()
+
+    @property
+    def seconds(self):
+        return None if self.stopped.is_set() or not self.sound else 0.1
+
+    def play(self, audio):
+        self.sound.append(audio)
+
+    def stop(self):
+        if self.sound:
+            self.stopped.set()
+
+
+async def test_a_conversation_ends_an_answer_with_the_wearers_first_word(stage):
+    stage.hearing.texts = ["What is it?", "Louder.", "Stop."]
+    stage.assistant.script = words(3)
+    stage.voice.sound = lambda seconds: babble(seconds, 2).astype("<i2").tobytes()  # no tone, as the wearer's is
+    speaker, told = Played(), []
+    between = asyncio.Event()
+
+    async def microphone():
+        yield tone(0.6) + silence(1.2)
+        await between.wait()  # the whole answer is there, and still being played
+        yield silence(0.8)
+        yield tone(0.6) + silence(1.2)
+        yield tone(0.6) + silence(1.2)
+
+    def tell(said):
+        told.append(said)
+        if isinstance(said, AnswerSpoken):
+            between.set()
+
+    async with AsyncSession(stage.target, output=ALOUD) as session:
+        await converse(session, microphone(), 16_000, speaker, tell, b"", {})
+    assert speaker.stopped.is_set()
+    assert speaker.volume == 1.5
+    heard = [said.text for said in told if isinstance(said, SpeechTranscript) and said.final and said.text]
+    assert heard == ["What is it?", "Louder.", "Stop."]
+    assert len(stage.assistant.turns) == 1
+
+
+def test_louder_sound_is_not_clipped_around():
+    assert louder(b"\x00\x40\x00\xc0\x10\x00", 3.0) == b"\xff\x7f\x00\x80\x30\x00"
+    assert louder(b"\x00\x40", 1.0) == b"\x00\x40"

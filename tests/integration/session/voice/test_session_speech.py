@@ -96,6 +96,15 @@ async def test_the_server_ends_what_is_followed_by_silence(stage, said):
     await said.done("a")
 
 
+async def test_silence_ends_a_speech_though_its_client_has_sent_more_and_its_end(stage, said):
+    start, *audio = spoken("a", tone(0.6) + silence(1.5) + tone(0.6) + silence(1.5), ends_by_silence=True)
+    await said.say(start, *audio, SpeechEnd("a", len(audio)))
+    ended = await said.until(SpeechStatus, lambda each: each.state is SpeechState.ENDED)
+    assert 12 <= ended.next_seq <= 16
+    assert (await final(said, "a")).text == "What is this?"
+    await said.done("a")
+
+
 @pytest.mark.parametrize("sound", [b"", silence(1.0)])
 async def test_where_nothing_is_said_nothing_is_asked(stage, said, sound):
     await said.say(*spoken("a", sound))

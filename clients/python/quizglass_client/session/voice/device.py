@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from array import array
 from collections.abc import Iterator
 from typing import Any
 
@@ -90,7 +91,7 @@ class Loudspeaker:
         self._stream: Any = None
         self._kind = (0, 0)
         self.volume = 1.0
-        """0 to 1, times what the sound is."""
+        """Times what the sound is."""
 
     def play(self, audio: AnswerAudio) -> None:
         """Play more of the answer.
@@ -139,4 +140,11 @@ class Loudspeaker:
         with self._lock:
             data, self._waiting = self._waiting[:size], self._waiting[size:]
             self._played += len(data)
-        out[:] = data.ljust(size, b"\0")
+        out[:] = louder(data, self.volume).ljust(size, b"\0")
+
+
+def louder(data: bytes, times: float) -> bytes:
+    """16-bit PCM at another volume, of this machine's byte order."""
+    if times == 1.0:
+        return data
+    return array("h", (max(-32_768, min(32_767, round(each * times))) for each in array("h", data))).tobytes()
