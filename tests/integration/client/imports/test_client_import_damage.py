@@ -203,7 +203,8 @@ def test_an_entry_that_takes_the_place_of_another_is_named(stage, imported, tmp_
     (tmp_path / "e.csv").write_text("id,title\na,First\nb,B\na,Last\n")
     status, report, _ = imported(tmp_path / "e.csv")
     assert (status, stage.knowledge.entries["a"].title, len(stage.knowledge.entries)) == (1, "Last", 2)
-    assert [note["name"] for note in report["passed_over"]] == ["a"]
+    (note,) = report["passed_over"]
+    assert (note["name"], "the entry of line 4 replaced that of line 2" in note["message"]) == ("a", True)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from quizglass_client.types import AddReport
 _LONGEST = 2_000  # characters of a message, which may repeat what the file says
 MOST_NAMED = 10_000
 """Refusals of one import that are kept; what comes after these is counted."""
-_MOST_IDS = 1_000_000  # distinct ids that are remembered, in some 60 MB
+_MOST_IDS = 1_000_000  # distinct ids that are remembered, in some 100 MB
 _PICTURE = re.compile(r"pictures\[(\d{1,5})\]")
 _UNNAMED = BadLine(0, "")
 """Stands for each bad line after the first that are kept."""
@@ -119,7 +119,7 @@ class ImportProgress:
 
     def _count(self, line: GoodLine, refused: Refused | None) -> None:
         if refused is None:
-            self._ids.add(line.entry.id)
+            self._ids.add(line.entry.id, line.line)
             if self._keeps_sources:
                 self.brought[line.entry.id] = line.entry.source
         else:
@@ -131,15 +131,17 @@ class _Ids:
 
     def __init__(self, noted: ImportReport) -> None:
         self._noted = noted
-        self._seen: set[int] = set()
+        self._seen: dict[int, int] = {}  # lines by hashes of ids
 
-    def add(self, entry_id: str) -> None:
-        """An entry was added."""
+    def add(self, entry_id: str, line: int) -> None:
+        """The entry of a line was added."""
         name = hash(entry_id)
         if name in self._seen:
-            self._noted.passed_over(entry_id, "this id is there more than once: the last entry replaced the others")
+            replaced = f"the entry of line {line} replaced that of line {self._seen[name]}"
+            self._noted.passed_over(entry_id, f"this id is there more than once: {replaced}")
+            self._seen[name] = line
         elif len(self._seen) < _MOST_IDS:
-            self._seen.add(name)
+            self._seen[name] = line
             if len(self._seen) == _MOST_IDS:
                 self._noted.noted(entry_id, "ids after this one are not compared with each other")
 
