@@ -61,10 +61,10 @@ SQUARE_ACCEPT = 0.7
 """Of a square, the nearest entry's cosine and its lead together; chosen on `dev` and `held` of docs/benchmarks/own.md,
 where a square of a thing in the store has at least 0.71, of any other thing at most 0.69."""
 QUOTE_LIKENESS = 4.0
-"""Weight of a sentence's cosine with the question beside the reranker's log odds; both weights were fitted to the notes
-that the reranker was not taught (docs/benchmarks/own.md)."""
+"""Weight of a sentence's cosine with the question beside the reranker's log odds, fitted to notes that the reranker was
+not taught."""
 QUOTE_ACCEPT = 0.84
-"""The least score of a sentence with both."""
+"""The least score of a sentence with both, chosen on `dev` and `held` of docs/benchmarks/own.md."""
 RERANK_ACCEPT = 0.05
 """The least probability of a passage that is looked at: of held-out notes that answer 99 % have more as a whole."""
 _LIKEST = 0.9999
