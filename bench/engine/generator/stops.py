@@ -72,8 +72,9 @@ async def _of(setup: Setup, ours: Ours, shape: Shape, repeats: int) -> dict[str,
 async def _step(ours: Ours) -> float:
     """Processor seconds of one token that is written."""
     spent = []
-    for seed in range(5):
-        async with aclosing((await ours.process.client()).generate(parts(Ask(words(30, seed), 2)), _TOKENS)) as stream:
+    for seed in range(3):
+        prompt = parts(Ask(words(30, seed), 2))
+        async with aclosing((await ours.process.client()).generate(prompt, 4 * _BEFORE)) as stream:
             await anext(stream)
             before, count = computed_s(ours), 0
             async for item in stream:
