@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from quizglass import values
 from quizglass.values import (
@@ -24,8 +24,11 @@ from quizglass.values import (
 if TYPE_CHECKING:
     from PIL import Image
 
-PictureLike: TypeAlias = "bytes | str | Path | Image.Image"
-"""Encoded bytes, a path, or a Pillow image."""
+    PictureLike: TypeAlias = bytes | str | Path | Image.Image
+    """Encoded bytes, a path, or a Pillow image."""
+else:
+    # Without Pillow: annotations are read while messages become values, and Pillow need not be installed.
+    PictureLike = bytes | str | Path | Any
 
 
 class AskOptions(TypedDict, total=False):

@@ -21,7 +21,7 @@ from quizglass.v1 import pairing_pb2, pairing_pb2_grpc
 from quizglass_client import AsyncClient, AsyncSession, Unauthenticated
 from quizglass_client.access import Access, tls
 from quizglass_client.pairing import PairingLink, pair
-from quizglass_server.config.logs import Sparing
+from quizglass_server.config.logs import RateLimitedLogger
 from quizglass_server.network import login
 from quizglass_server.network.permissions import Permission
 from quizglass_server.network.tokens import TokenFile, made
@@ -115,7 +115,8 @@ def envoy(served, folder):
 
 @pytest.mark.parametrize("proxy", [caddy, envoy], ids=["caddy", "envoy"])
 async def test_a_question_a_session_and_the_page_pass_a_proxy(proxy, tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(login, "logger", Sparing(logging.getLogger(login.__name__)))  # which has left nothing out yet
+    fresh = RateLimitedLogger(logging.getLogger(login.__name__))  # which has left nothing out yet
+    monkeypatch.setattr(login, "logger", fresh)
     text, token = made("phone", [Permission.ASK, Permission.OPERATE], None)
     TokenFile(tmp_path / "tokens").add(token)
     settings = {"tokens": tmp_path / "tokens", "web_origins": "https://localhost", "trusted_proxies": "127.0.0.1"}
