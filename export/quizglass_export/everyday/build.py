@@ -46,6 +46,8 @@ checkpoint = "smollm2-checkpoint"
 adapters = ["planner-adapter"]
 precision = "int8-weights"
 max_tokens = 256
+# Compared on general questions, of which it was taught none: INT8 moves a probability by 0.0204 in the mean.
+accept.drift = 0.025
 """
 _RERANKER = """
 [roles.reranker]
