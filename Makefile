@@ -116,7 +116,7 @@ fuzz: $(VENV)/.dev ## Requests that nobody would send, ten minutes an entry (dow
 serve: $(VENV)/.generator ## Serve the starter bundle on 127.0.0.1:50061, for browsers on http://127.0.0.1:50062
 	$(BIN)/quizglass-server --bundle $(STARTER)/bundle --knowledge .run/knowledge --web-port 50062
 
-audit: $(VENV)/.server ## Known vulnerabilities of what is installed; its SBOM (CycloneDX) and licences in work/audit
+audit: $(VENV)/.server ## Known vulnerabilities of the installed packages; their SBOM (CycloneDX) and licences in work/audit
 	deploy/audit.sh $(BIN)/python
 
 image: ## Build the container image without Docker (root, buildah, debootstrap; IMAGE_LLAMA=none: without llama.cpp)

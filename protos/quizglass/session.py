@@ -1,6 +1,7 @@
 """What crosses the wire in a wearable's session, as plain values; classes are named as their messages in session.proto.
 
-`quizglass.values` has what questions and turns are made of. Durations are seconds.
+`quizglass.values` has what questions and turns are made of, `quizglass.speech` what carries sound. Durations are
+seconds.
 """
 
 from __future__ import annotations
@@ -9,6 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from quizglass.speech import AnswerAudio as AnswerAudio
+from quizglass.speech import AnswerSpoken as AnswerSpoken
+from quizglass.speech import Codec as Codec
+from quizglass.speech import Command as Command
+from quizglass.speech import Playing as Playing
+from quizglass.speech import SpeechAudio as SpeechAudio
+from quizglass.speech import SpeechEnd as SpeechEnd
+from quizglass.speech import SpeechState as SpeechState
+from quizglass.speech import SpeechStatus as SpeechStatus
+from quizglass.speech import SpeechTranscript as SpeechTranscript
 from quizglass.values import Exchange, MemoryUse, Region, TurnEvent
 
 
@@ -130,33 +141,6 @@ class Cause(StrEnum):
     UNREAD = "unread"
     STOPPING = "stopping"
     SPEECH = "speech"
-
-
-class Codec(StrEnum):
-    """How sound is written."""
-
-    UNKNOWN = ""
-    """As PCM16."""
-    PCM16 = "pcm16"
-    OPUS = "opus"
-
-
-class SpeechState(StrEnum):
-    """How far a spoken question is."""
-
-    UNKNOWN = ""
-    LISTENING = "listening"
-    VOICE = "voice"
-    ENDED = "ended"
-
-
-class Command(StrEnum):
-    """What a wearer's words want at once, without a turn."""
-
-    NONE = ""
-    STOP = "stop"
-    LOUDER = "louder"
-    QUIETER = "quieter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,33 +310,6 @@ class SpeechStart:
     request: Question | None = None
     """What goes with the question, whose words are heard."""
     language: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Playing:
-    """Which sound of an answer was heard while a piece was recorded."""
-
-    ask_id: str
-    at: float = 0.0
-    """Seconds of the answer's sound that were played when the piece began."""
-
-
-@dataclass(frozen=True, slots=True)
-class SpeechAudio:
-    """A piece of the sound of a speech."""
-
-    id: str
-    seq: int
-    data: bytes
-    playing: Playing | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SpeechEnd:
-    """The wearer has spoken."""
-
-    id: str
-    parts: int
 
 
 ClientSaid = (
@@ -604,57 +561,6 @@ class Forgotten:
     exchanges: int
     ended: int
     kept: tuple[Kept, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SpeechStatus:
-    """What the session has of a speech."""
-
-    id: str
-    state: SpeechState
-    next_seq: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SpeechTranscript:
-    """What was heard of a speech."""
-
-    ask_id: str
-    text: str
-    final: bool = False
-    language: str = ""
-    probability: float | None = None
-    command: Command = Command.NONE
-
-    @property
-    def asks(self) -> bool:
-        """Whether it is a question, whose turn follows."""
-        return self.final and bool(self.text) and self.command is Command.NONE
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerAudio:
-    """A piece of an answer's sound, 16-bit PCM."""
-
-    ask_id: str
-    segment: int
-    rate_hz: int
-    channels: int
-    data: bytes
-    last: bool = False
-    """Of its segment."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerSpoken:
-    """No more sound comes of an answer."""
-
-    ask_id: str
-    whole: bool
-    heard: str = ""
-    unheard: str = ""
-    reason: str = ""
-    """Why it is not whole."""
 
 
 ServerSaid = (

@@ -85,7 +85,7 @@ class EngineOptions(Options):
     are plug-ins of the extras `rtx` and `openvino`. A named one that is not there refuses to start instead of being
     slow."""
     picture_cache_bytes: Annotated[int, Ge(1 << 20), Le(1 << 40)] = 96 << 20
-    """Memory for pictures that may be asked about again, which is most of what a server grows by: two thirds for
+    """Memory for pictures that may be asked about again, the largest part of a server's growth: two thirds for
     decoded ones, the rest for the forms that models take. More keeps more of them, which a second question finds."""
     engine_cache: Path | None = None
     """Directory where TensorRT keeps the engines it builds, and where those that `quizglass-export tensorrt` built are

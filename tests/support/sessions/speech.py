@@ -82,7 +82,7 @@ class LoudnessDetector:
 
 @dataclass
 class Hearing:
-    """Hears what it is told to, in this order; "" hears nothing."""
+    """Gives these transcripts, in this order; "" hears nothing."""
 
     texts: list[str] = field(default_factory=lambda: ["What is this?"])
     ready: bool = True

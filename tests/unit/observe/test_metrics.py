@@ -1,4 +1,4 @@
-"""The table of metrics: names as Prometheus wants them, and nothing recorded until somebody wants to know."""
+"""The table of metrics: names as Prometheus wants them, and nothing recorded while the operations port is off."""
 
 from __future__ import annotations
 

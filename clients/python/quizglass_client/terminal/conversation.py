@@ -52,7 +52,7 @@ async def converse(
         microphone: pieces of 16-bit PCM, of one channel.
         rate_hz: samples a second.
         speaker: plays answers. It is quiet with the first word of the wearer.
-        tell: takes what is told of the questions.
+        tell: takes what is printed about the questions.
         frame: name of the picture that they are about.
         options: of the questions.
     """
@@ -79,10 +79,10 @@ async def _follow(turn: AsyncTurn, speaker: Speaker, tell: Callable[[TurnSaid], 
                     speaker.play(said)
                     playing = playing or asyncio.create_task(_tell_position(turn, speaker))
             tell(said)
-        while playing is not None and speaker.seconds is not None:  # noqa: ASYNC110  # nobody tells of it
+        while playing is not None and speaker.seconds is not None:  # noqa: ASYNC110  # there is no event for it
             await asyncio.sleep(_TELL_S)
     except ClientError:
-        pass  # it is told by its notice
+        pass  # its notice says so
     finally:
         if playing is not None:
             playing.cancel()

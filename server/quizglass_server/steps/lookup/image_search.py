@@ -24,7 +24,7 @@ from quizglass_server.steps.telling import passages, texts
 from quizglass_server.steps.tuning import Tuning
 
 _LESS = 0.05
-"""By how much cosine a square that is clearly like one entry may be less like it than a view has to be."""
+"""Cosine allowance for a square that is clearly most like one entry, against a whole view."""
 
 
 class PictureIndex(Protocol):

@@ -123,7 +123,7 @@ async def test_sound_without_words_is_an_empty_transcript(words: str) -> None:
         assert [each.text for each in await heard(by, SECOND)] == [""]
 
 
-async def test_no_sound_at_all_asks_nobody() -> None:
+async def test_no_sound_at_all_is_sent_to_no_server() -> None:
     script = SpeechScript()
     async with hearing(script) as by:
         assert await heard(by, b"") == [Transcript("", True)]

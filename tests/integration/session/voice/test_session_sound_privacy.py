@@ -1,4 +1,4 @@
-"""Nothing of any sound is kept: not in logs, in files, in what is told of a turn, or in memory after its transcript."""
+"""Nothing of any sound is kept: not in logs, in files, in a turn's events, or in memory after its transcript."""
 
 import base64
 import gc

@@ -1,4 +1,4 @@
-"""What the device plays is taken out of what its microphone hears, whatever delay and room lie between."""
+"""The echo of what the device plays is removed from its microphone, whatever delay and room lie between."""
 
 import numpy as np
 import pytest
