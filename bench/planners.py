@@ -14,6 +14,8 @@ from PIL import Image
 
 from bench.worlds import Trial, in_own_order, picture
 from quizglass.values import Exchange
+from quizglass_bundle.inputs.prompts import PromptTemplate, PromptTokenizer
+from quizglass_bundle.inputs.vision_inputs import image_span
 from quizglass_export.checkpoints.source import Source
 from quizglass_lab.pocketworld.questions import Question
 from quizglass_server.bundle.files import Bundle
@@ -23,8 +25,6 @@ from quizglass_server.domain.turns import Turn
 from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading
-from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer
-from quizglass_server.models.vision_inputs import image_span
 from quizglass_server.roles.decider import VisionDeciderPart
 
 Ask = Callable[[Turn, str], str]

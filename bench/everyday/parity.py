@@ -21,6 +21,9 @@ from bench.everyday.setup import Setup
 from bench.everyday.without_avx512 import Way, way_without
 from bench.results import Row, at_least
 from bench.sections import Part
+from quizglass_bundle.fields import Normalised
+from quizglass_bundle.inputs.prompts import PromptTemplate, PromptTokenizer, filled
+from quizglass_bundle.inputs.vision_inputs import channels
 from quizglass_export.everyday.base import gguf_file, write_checkpoint
 from quizglass_export.everyday.build import PROMPTS
 from quizglass_export.everyday.weights import IMAGE_ENCODER
@@ -33,10 +36,7 @@ from quizglass_lab.finetuning.asking.choice import ModelOptions, asked_model
 from quizglass_lab.finetuning.asking.gguf import GgufModel
 from quizglass_lab.finetuning.asking.interface import Ask
 from quizglass_server.bundle.files import Bundle
-from quizglass_server.models.fields import Normalised
 from quizglass_server.models.fitting import PictureFitter
-from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer, filled
-from quizglass_server.models.vision_inputs import channels
 
 _FACTS, _QUICK = 30, 3
 _TOKENS, _ANSWER = 64, 48

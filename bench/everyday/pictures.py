@@ -13,6 +13,7 @@ from bench.everyday.fetched.things import Thing, in_photograph, on_plain, things
 from bench.everyday.setup import Encoders, Setup, between, encoders, knowing
 from bench.results import Row, at_least, ratio
 from bench.sections import Part
+from quizglass_bundle.tuning import Tuning
 from quizglass_export.everyday.weights import PHOTOGRAPHS
 from quizglass_server.app import tuning
 from quizglass_server.bundle.files import Bundle
@@ -22,7 +23,6 @@ from quizglass_server.knowledge import KnowledgeBase
 from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, RIGHT, WHOLE, View, squares_of, views_of
 from quizglass_server.steps.lookup.crop import Part as Cut
 from quizglass_server.steps.lookup.image_search import embed_views, fused
-from quizglass_server.steps.tuning import Tuning
 
 BUSY = ("china.jpg", "flower.jpg", "coffee.png", "chelsea.png", "coins.png", "rocket.jpg", "gravel.png")
 SQUARED, SERVED = "whole and the bundle's squares", "as the bundle is served"

@@ -14,10 +14,10 @@ from bench.results import Row, at_least
 from bench.sections import Part
 from bench.worlds import UNSEEN_SHARE
 from quizglass.values import AbstainReason, Done
+from quizglass_bundle.tuning import Tuning
 from quizglass_lab.pocketworld.questions import make_questions
 from quizglass_server.policies import POLICIES
 from quizglass_server.steps.abstaining import abstains
-from quizglass_server.steps.tuning import Tuning
 
 SHARES = (0.25, 0.5, 1.0, 2.0)
 """Of a policy's median time."""

@@ -17,11 +17,11 @@ from time import perf_counter
 from typing import Any, cast
 
 from quizglass.values import Plan
+from quizglass_bundle.inputs.prompts import Values
 from quizglass_lab.pocketworld.question import Hop
 from quizglass_lab.pocketworld.questions import Question
 from quizglass_lab.scoring.answers import exact_match
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token
-from quizglass_server.models.prompts import Values
 from quizglass_server.policies.cogplanner import Action
 from quizglass_server.policies.cogplanner_baselines import Grade
 from quizglass_server.policies.core_mmrag import TOP_ENTRIES, Entry

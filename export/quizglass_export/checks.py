@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from quizglass_server.models.fields import ManifestPart
+from quizglass_bundle.fields import ManifestPart
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Precision = Literal["fp32", "fp16", "int8", "int8-rows", "int8-weights", "int4-weights"]

@@ -6,12 +6,14 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
+import quizglass_bundle
 import quizglass_server
 
 EXPORT = Path(__file__).parent
+BUNDLE = Path(quizglass_bundle.__file__).parent
 SERVER = Path(quizglass_server.__file__).parent
-_SERVER_ROOMS = ("bundle", "domain", "engines", "models", "roles")
-"""The server's rooms that say what a manifest holds, make a model's inputs and run it."""
+_SERVER_ROOMS = ("domain", "engines", "models", "roles")
+"""The server's rooms that run a model."""
 
 
 def modules(*folders: Path) -> list[Path]:
@@ -19,9 +21,9 @@ def modules(*folders: Path) -> list[Path]:
     return [path for folder in folders for path in sorted(folder.rglob("*.py"))]
 
 
-def server_modules() -> list[Path]:
-    """The server's modules that a bundle depends on."""
-    return modules(*(SERVER / room for room in _SERVER_ROOMS))
+def serving_modules() -> list[Path]:
+    """The modules that say what a manifest holds, and that make a model's inputs and run it."""
+    return modules(BUNDLE, *(SERVER / room for room in _SERVER_ROOMS))
 
 
 def files_digest(files: Iterable[Path]) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from quizglass_bundle.fields import MANIFEST
 from quizglass_export.errors import ExportError
-from quizglass_server.models.fields import MANIFEST
 
 _NEW, _OLD = "new", "old"
 _TEXTS = (".jinja", ".json", ".txt")

@@ -22,6 +22,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
+from quizglass_bundle.tuning import Tuning
 from quizglass_server import __version__, containment, descriptors
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.bundle.files import Bundle, completed
@@ -62,7 +63,6 @@ from quizglass_server.scheduling.memory import WorkMemory, return_large_blocks
 from quizglass_server.service_manager import ServiceManager
 from quizglass_server.session.dialogue.keys import keys_of
 from quizglass_server.session.dialogue.token import DialogueSealer
-from quizglass_server.steps.tuning import Tuning
 from quizglass_server.turn.resources import Resources
 
 if TYPE_CHECKING:

@@ -43,6 +43,10 @@ import uuid
 from collections.abc import Iterable
 from typing import TypeVar
 
+from quizglass_bundle.errors import BundleError as BundleError
+from quizglass_bundle.errors import QuizglassError as QuizglassError
+from quizglass_bundle.errors import SettingsError as SettingsError
+
 M = TypeVar("M")
 _ROLE_REMEDIES = {
     "hearing": "start the server with --hearing, see docs/voice.md",
@@ -50,19 +54,6 @@ _ROLE_REMEDIES = {
 }
 
 logger = logging.getLogger(__name__)
-
-
-class QuizglassError(Exception):
-    """Base of everything the server raises on purpose. The message is safe to show to a client."""
-
-    code = "INTERNAL"
-    retry_after_s: float | None = None
-    """Seconds from now after which another try may succeed, where that is known."""
-
-    def __init__(self, message: str, **metadata: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.metadata = metadata
 
 
 class InvalidInput(QuizglassError):
@@ -336,18 +327,6 @@ class NotSupported(QuizglassError):
 
     def __init__(self, backend: str, message: str) -> None:
         super().__init__(message, backend=backend)
-
-
-class BundleError(QuizglassError):
-    """A bundle is damaged or incomplete; the message names the file or the manifest key."""
-
-    code = "BUNDLE_INVALID"
-
-
-class SettingsError(QuizglassError):
-    """A setting is unknown or wrong; the message names it."""
-
-    code = "SETTING_INVALID"
 
 
 class SettingMissing(SettingsError):

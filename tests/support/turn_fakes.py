@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from quizglass.values import Done, Entry, Exchange, Plan, Region, TurnEvent
+from quizglass_bundle.inputs.prompts import EXAMPLE, Values
+from quizglass_bundle.tuning import Tuning
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token, Turn, Vector
-from quizglass_server.models.prompts import EXAMPLE, Values
 from quizglass_server.roles import table
 from quizglass_server.roles.generator import GENERATOR, GenerationRequest
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
@@ -26,7 +27,6 @@ from quizglass_server.roles.reranker import RERANKER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.clock import record_engine
-from quizglass_server.steps.tuning import Tuning
 from quizglass_server.turn.outbox import Outbox, followed
 from quizglass_server.turn.resources import Resources
 

@@ -74,10 +74,10 @@ def half_billion(folder: Path, tokenizer: Path, say: Callable[[str], None]) -> S
 
 
 def _write(folder: Path, tokenizer: Path) -> None:
+    from quizglass_bundle.fields import Patched
     from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
     from quizglass_export.gguf.text import write_text_gguf
     from quizglass_export.gguf.vision import write_vision_gguf
-    from quizglass_server.models.fields import Patched
 
     filled = folder / "tokenizer.json"
     content = json.loads(tokenizer.read_text(encoding="utf-8"))

@@ -106,7 +106,7 @@ def _exporter() -> str:
 
 def label_ids(source: Path) -> list[int]:
     """Token ids of yes and no."""
-    from quizglass_server.models.prompts import PromptTokenizer
+    from quizglass_bundle.inputs.prompts import PromptTokenizer
 
     spec = json.loads((source / "manifest.json").read_text())["roles"]["reranker"]
     tokenizer = PromptTokenizer(source / spec["tokenizer"])

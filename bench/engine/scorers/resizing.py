@@ -16,9 +16,9 @@ from PIL import Image
 from bench.engine.contenders.setup import Setup
 from bench.results import against
 from bench.sections import Part
+from quizglass_bundle.fields import Size
+from quizglass_bundle.inputs.resizing import resize
 from quizglass_server.domain.turns import RGB
-from quizglass_server.models.fields import Size
-from quizglass_server.models.resizing import resize
 
 _FRAMES = ((448, 448), (480, 640), (720, 1280))
 """Height and width: pocketworld's, and of cameras."""

@@ -85,11 +85,11 @@ def candidates(seed: int) -> tuple[str, list[str]]:
 
 def served_scorer(bundle: Path, threads: int) -> tuple[Score, Callable[[], None], Callable[[str, str], list[int]]]:
     """The server's scorer, how to close it, and the token ids that it makes of a query and a passage."""
+    from quizglass_bundle.inputs.prompts import PromptTemplate, PromptTokenizer, encode_within
     from quizglass_server.bundle.files import Bundle
     from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions
-    from quizglass_server.models.fitting import PictureFitter, encode_within
+    from quizglass_server.models.fitting import PictureFitter
     from quizglass_server.models.loading import Loading
-    from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer
     from quizglass_server.roles.reranker import TextRerankerPart
 
     loaded = Bundle.load(bundle)

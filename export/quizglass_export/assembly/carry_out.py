@@ -18,7 +18,7 @@ from quizglass_export.assembly.parity_report import failures
 from quizglass_export.assembly.plan import Plan, step_key
 from quizglass_export.assembly.work import Step, Work, open_work
 from quizglass_export.checks import Check
-from quizglass_export.code_digest import EXPORT, files_digest, modules, server_modules
+from quizglass_export.code_digest import EXPORT, files_digest, modules, serving_modules
 from quizglass_export.directory import check_free, fresh_directory, hidden_beside, place
 from quizglass_export.errors import ExportError
 from quizglass_export.roles.decider import shared_part
@@ -109,7 +109,7 @@ def _run_steps(plan: Plan, work: Work, advance: Callable[[str], None]) -> dict[s
 
 def _code() -> dict[str, Any]:
     """The code that makes and compares models, and what it runs on: with other code every step is done again."""
-    return {"modules": files_digest([*modules(EXPORT), *server_modules()]), "packages": versions()}
+    return {"modules": files_digest([*modules(EXPORT), *serving_modules()]), "packages": versions()}
 
 
 def _export(plan: Plan, role: str, tokenizer: str, folder: Path) -> dict[str, Any]:

@@ -72,9 +72,9 @@ def build_by(
         work: keeps finished steps; None: nothing is kept.
         reports: print estimates, and write a report beside the bundle.
     """
+    from quizglass_bundle.errors import BundleError
+    from quizglass_bundle.inputs.prompts import PromptError
     from quizglass_export.errors import ExportError
-    from quizglass_server.errors import BundleError
-    from quizglass_server.models.prompts import PromptError
 
     try:
         with stopping():

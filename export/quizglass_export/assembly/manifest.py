@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from quizglass_bundle.fields import MANIFEST
+from quizglass_bundle.hashes import file_sha256
 from quizglass_export.assembly.parity_report import markdown, parity_document
 from quizglass_export.checkpoints.files import read_json
 from quizglass_export.checks import Check
 from quizglass_server.bundle.manifest import FileEntry, Manifest
-from quizglass_server.hashes import file_sha256
-from quizglass_server.models.fields import MANIFEST
 from quizglass_server.roles.table import Roles
 
 if TYPE_CHECKING:

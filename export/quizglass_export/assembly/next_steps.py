@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from quizglass_bundle.tuning import Thresholds
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.policies.serving import Has, preferred, survey
-from quizglass_server.steps.tuning import Thresholds
 
 _PROMPT = "generator.prompts."
 

@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from quizglass_bundle.errors import BundleError
+from quizglass_bundle.inputs.prompts import GENERAL_PROMPTS, PromptError, PromptTemplate
 from quizglass_export.assembly.work import Work
 from quizglass_export.checkpoints.files import TOKENIZER, read_json
 from quizglass_export.checkpoints.peft_models import check_fit
@@ -25,8 +27,6 @@ from quizglass_export.roles.shared.entry import ReadyOnnx, Scorer
 from quizglass_export.roles.shared.job import Exporter, RoleJob
 from quizglass_export.roles.shared.samples import SOURCES, LazySamples, ParitySample
 from quizglass_export.roles.tagger import ReadyTagger
-from quizglass_server.errors import BundleError
-from quizglass_server.models.prompts import GENERAL_PROMPTS, PromptError, PromptTemplate
 from quizglass_server.roles.decider import NAMED, LinearDeciderPart, check_labels
 from quizglass_server.roles.table import DECIDERS
 

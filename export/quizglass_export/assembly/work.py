@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from quizglass_bundle.hashes import file_sha256
 from quizglass_export.errors import ExportError
-from quizglass_server.hashes import file_sha256
 
 _DONE = ".done.json"
 _DIGESTS = "digests.json"

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from quizglass_bundle.fields import MANIFEST
 from quizglass_export.assembly.manifest import entries, files, write_json
 from quizglass_export.assembly.parity_report import markdown
 from quizglass_export.bundles.inspect import role_files, settings_of
@@ -18,7 +19,6 @@ from quizglass_export.directory import check_free, fresh_directory, place
 from quizglass_export.errors import ExportError
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.bundle.manifest import FileEntry, Manifest
-from quizglass_server.models.fields import MANIFEST
 from quizglass_server.roles.table import nested
 
 REPORT = "report.md"

@@ -73,9 +73,9 @@ def _reporting(run: Command) -> Command:
 
 
 def _reported(command: str, run: Callable[[], int]) -> int:
+    from quizglass_bundle.errors import BundleError
+    from quizglass_bundle.inputs.prompts import PromptError
     from quizglass_export.errors import ExportError
-    from quizglass_server.errors import BundleError
-    from quizglass_server.models.prompts import PromptError
 
     try:
         with stopping():
@@ -184,8 +184,8 @@ def run_diff(args: argparse.Namespace) -> int:
 @_reporting
 def run_sign(args: argparse.Namespace) -> int:
     """Sign a bundle. Returns 0, or 2 when it is damaged or the key is none."""
+    from quizglass_bundle.signature import SIGNATURE, sign
     from quizglass_server.bundle.files import Bundle
-    from quizglass_server.bundle.signature import SIGNATURE, sign
 
     bundle = Bundle.load(args.bundle)
     sign(bundle.root, args.key)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from quizglass_export.checkpoints.cross_encoder import write_checkpoint as write_reranker
-from quizglass_export.code_digest import EXPORT, files_digest, modules, server_modules
+from quizglass_export.code_digest import EXPORT, files_digest, modules, serving_modules
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.base import gguf_file, write_checkpoint
 from quizglass_export.everyday.imagenet_labels import write_labels
@@ -123,7 +123,7 @@ def _run_build(recipe: Path, out: Path) -> None:
 
 def _key(adapters: Path) -> dict[str, str]:
     """What a bundle is made of and by, by name and SHA-256: the same wherever this package and the adapters lie."""
-    code = [*sorted(EXPORT.glob("*.py")), *modules(*(EXPORT / folder for folder in _BUILDERS)), *server_modules()]
+    code = [*sorted(EXPORT.glob("*.py")), *modules(*(EXPORT / folder for folder in _BUILDERS)), *serving_modules()]
     key = {"code": files_digest(code)}
     for path in [RECIPE, *sorted(PROMPTS.rglob("*.jinja"))]:
         key[path.relative_to(EXPORT).as_posix()] = files_digest([path])

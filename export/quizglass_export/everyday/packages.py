@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from quizglass_bundle.hashes import file_sha256
 from quizglass_export.errors import ExportError
-from quizglass_server.hashes import file_sha256
 
 Downloader = Callable[[str, Path], None]
 """Puts the wheel of a requirement ("name==version") into a folder."""

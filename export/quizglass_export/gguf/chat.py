@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from transformers.utils.chat_template_utils import render_jinja_template
 
+from quizglass_bundle.inputs.prompts import CONVERSATION, ChatFormat, read_format
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.header import GgufHeader
-from quizglass_server.models.prompts import CONVERSATION, ChatFormat, read_format
 
 
 def beginning(header: GgufHeader) -> str:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quizglass_bundle.inputs.prompts import Prompt
+from quizglass_bundle.inputs.resizing import RGB
 from quizglass_export.errors import ExportError
-from quizglass_server.domain.turns import RGB
-from quizglass_server.models.prompts import Prompt
 
 FILE_TYPES = {
     **{"f32": 0, "f16": 1, "bf16": 32, "q8_0": 7},

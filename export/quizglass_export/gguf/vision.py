@@ -16,9 +16,9 @@ import gguf
 import numpy as np
 from torch import Tensor
 
+from quizglass_bundle.fields import Patched
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.text import finish, float32
-from quizglass_server.models.fields import Patched
 
 _PREFIX = "model.visual."
 _WINDOW_PIXELS = 112

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_server.domain.turns import RGB
-from quizglass_server.models.fields import Patched
-from quizglass_server.models.vision_inputs import padded, patches, vision_batch
+from quizglass_bundle.fields import Patched
+from quizglass_bundle.inputs.resizing import RGB
+from quizglass_bundle.inputs.vision_inputs import padded, patches, vision_batch
 
 
 def scorer_batch(

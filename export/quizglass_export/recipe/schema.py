@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, create_model, model_validator
 
+from quizglass_bundle.fields import Count, ManifestPart
+from quizglass_bundle.inputs.prompts import GENERAL_PROMPTS
+from quizglass_bundle.tuning import EvidenceLimits, Languages, Thresholds
 from quizglass_export.roles import decider
 from quizglass_export.roles.shared.entry import Demands
-from quizglass_server.models.fields import Count, ManifestPart
-from quizglass_server.models.prompts import GENERAL_PROMPTS
 from quizglass_server.roles import table
 from quizglass_server.roles.decider import NAMED
-from quizglass_server.steps.tuning import EvidenceLimits, Languages, Thresholds
 
 FORMAT = 1
 

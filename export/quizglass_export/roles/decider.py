@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
+from quizglass_bundle.errors import BundleError
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES
 from quizglass_export.roles.shared.entry import Entry, Labels, Scorer, TemplateName
@@ -25,7 +26,6 @@ from quizglass_export.roles.shared.scorers import (
     prepare_text_scorer,
     prepare_vision_scorer,
 )
-from quizglass_server.errors import BundleError
 from quizglass_server.roles.decider import check_labels
 
 PLAN_LABELS = (("none", " A"), ("image", " B"), ("text", " C"), ("both", " D"))

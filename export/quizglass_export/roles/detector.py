@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from quizglass_bundle.fields import Size
+from quizglass_bundle.inputs.text_rows import TextTokenizer
 from quizglass_export.checks import Check, at_most
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.detectors import GroundingDino, Owlv2Phrases, Owlv2Pictures, exportable_masks
@@ -18,8 +20,6 @@ from quizglass_export.parity import Inputs, as_array, session
 from quizglass_export.roles.shared.entry import FromCheckpoint
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_size, by_type, in_each_size
 from quizglass_export.roles.shared.pictures import picture_of, pixels_of, tensors_of, words_of
-from quizglass_server.models.fields import Size
-from quizglass_server.models.text_rows import TextTokenizer
 from quizglass_server.roles.detector import DetectorPart
 
 GROUNDING_DINO, OWL = "grounding-dino", "owlv2"

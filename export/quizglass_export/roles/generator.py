@@ -10,6 +10,11 @@ import numpy as np
 import torch
 from pydantic import Field, model_validator
 
+from quizglass_bundle.errors import BundleError
+from quizglass_bundle.fields import Count, Patched, Size
+from quizglass_bundle.inputs import vision_inputs
+from quizglass_bundle.inputs.prompts import Prompt, PromptError, PromptTokenizer, Segment, SegmentKind
+from quizglass_bundle.inputs.resizing import RGB
 from quizglass_export.checkpoints.files import CONFIG
 from quizglass_export.checkpoints.greedy import complete
 from quizglass_export.checkpoints.loading import config_errors, read_config
@@ -25,11 +30,6 @@ from quizglass_export.graphs.qwen_vl import VISION_CLASSES
 from quizglass_export.roles.shared.entry import IMAGE_TOKEN, Adapters, Entry, TemplateName
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type, prompt_name
 from quizglass_export.roles.shared.scorers import processed
-from quizglass_server.domain.turns import RGB
-from quizglass_server.errors import BundleError
-from quizglass_server.models import vision_inputs
-from quizglass_server.models.fields import Count, Patched, Size
-from quizglass_server.models.prompts import Prompt, PromptError, PromptTokenizer, Segment, SegmentKind
 from quizglass_server.roles.generator import ANSWER, GeneratorPart
 from quizglass_server.roles.generator import generator_prompts as generator_prompts_of
 

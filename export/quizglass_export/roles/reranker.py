@@ -8,6 +8,8 @@ from typing import Annotated
 import torch
 from pydantic import Discriminator, Field, Tag
 
+from quizglass_bundle.errors import BundleError
+from quizglass_bundle.fields import Count
 from quizglass_export.checkpoints.loading import read_config
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
@@ -24,8 +26,6 @@ from quizglass_export.roles.shared.scorers import (
     prepare_text_scorer,
 )
 from quizglass_export.roles.text_encoder import longest, reference_tokenizer, tokenised
-from quizglass_server.errors import BundleError
-from quizglass_server.models.fields import Count
 from quizglass_server.roles.reranker import CrossEncoderPart, check_labels
 
 CLASSES = {

@@ -43,9 +43,9 @@ class _Graph:
 
 def run(args: argparse.Namespace) -> int:
     """Check or build. Returns 0, 1 where a graph does not fit, or 2 when something is wrong."""
+    from quizglass_bundle.errors import BundleError
     from quizglass_export.errors import ExportError
     from quizglass_server.bundle.files import Bundle
-    from quizglass_server.errors import BundleError
 
     try:
         if args.out is None and (args.context or args.precision):
@@ -69,8 +69,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _graphs(bundle: Any, asked: Sequence[str] | None) -> dict[str, _Graph]:
     """By file, every graph of the roles that are asked for: of several picture sizes, of texts beside pictures."""
+    from quizglass_bundle.fields import files_of
     from quizglass_export.errors import ExportError
-    from quizglass_server.models.fields import files_of
 
     for role in asked or ():
         if (part := bundle.roles.part(role)) is None:

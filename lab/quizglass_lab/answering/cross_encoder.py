@@ -10,8 +10,8 @@ import torch
 from peft import LoraConfig, get_peft_model
 from torch import Tensor
 
+from quizglass_bundle.inputs.text_rows import TextRow, TextTokenizer, padded
 from quizglass_export.checkpoints.peft_models import load_adapted
-from quizglass_server.models.text_rows import TextRow, TextTokenizer, padded
 
 LAYERS = ("query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense")
 """Linear layers of BERT's blocks that get an adapter. The classifier is new, and saved whole."""

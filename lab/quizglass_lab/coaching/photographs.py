@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from quizglass_bundle.inputs.resizing import RGB
 from quizglass_lab.coaching.samples import CLEAN, QUALITIES, SIZES, CaptureSample
 from quizglass_lab.pocketworld.drawing.canvas import Pen
 from quizglass_lab.pocketworld.drawing.faults import MOST_TILT, occlude, spoil
 from quizglass_lab.wordgate.sources import photographs
-from quizglass_server.domain.turns import RGB
 
 KINDS = (CLEAN, "blur", "dark", "tilt", "noise", "occlusion")
 """Truncation is none of them: whether a border cuts a thing needs labels of where things are."""

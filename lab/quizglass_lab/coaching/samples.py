@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
+from quizglass_bundle.inputs.resizing import RGB
 from quizglass_lab.pocketworld.draw import draw_scene
 from quizglass_lab.pocketworld.layout import free_scene
 from quizglass_lab.pocketworld.scenes import FAULTS, Scene, make_scene
 from quizglass_lab.pocketworld.world import Thing, make_world
-from quizglass_server.domain.turns import RGB
 
 CLEAN = "none"
 KINDS = (CLEAN, *FAULTS)

@@ -59,11 +59,11 @@ def _declare(
 
 def _run(args: argparse.Namespace, kind: type[Options], run: Run, show: Callable[[Report], None]) -> int:
     """Returns 0, 2 when an input is wrong, or 130 when it was stopped."""
+    from quizglass_bundle.inputs.prompts import PromptError
     from quizglass_client import ClientError
     from quizglass_export.errors import ExportError
     from quizglass_lab.finetuning.shared.options import read_options
     from quizglass_lab.finetuning.shared.progress import Progress
-    from quizglass_server.models.prompts import PromptError
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     try:

@@ -20,6 +20,8 @@ from PIL import Image
 from torch import Tensor
 
 from quizglass.values import Region
+from quizglass_bundle.fields import Size
+from quizglass_bundle.inputs.vision_inputs import fit
 from quizglass_lab.pocketworld.arrangement import Box, boxes
 from quizglass_lab.pocketworld.draw import draw_scene, draw_thing
 from quizglass_lab.pocketworld.layout import free_scene
@@ -38,9 +40,7 @@ from quizglass_lab.pocketworld.world import (
 )
 from quizglass_lab.retrieval.shapes import IMAGE_SIZE
 from quizglass_server.domain.turns import Picture
-from quizglass_server.models.fields import Size
 from quizglass_server.models.fitting import content_hash
-from quizglass_server.models.vision_inputs import fit
 from quizglass_server.steps.lookup.crop import crop
 from quizglass_server.steps.lookup.detect import around
 

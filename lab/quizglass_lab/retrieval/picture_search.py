@@ -16,6 +16,9 @@ from PIL import Image
 from transformers import CLIPVisionModelWithProjection
 
 from quizglass.values import Entry, Region
+from quizglass_bundle.fields import Size
+from quizglass_bundle.inputs.vision_inputs import fit
+from quizglass_bundle.tuning import EvidenceLimits, Thresholds, Tuning
 from quizglass_lab.pocketworld.dataset import PICTURE_SIZE, SCENE_SIZE
 from quizglass_lab.pocketworld.draw import draw_scene, draw_thing
 from quizglass_lab.pocketworld.questions import Question, make_questions
@@ -26,12 +29,9 @@ from quizglass_lab.retrieval.thresholds import Report, keeping_threshold, match_
 from quizglass_lab.starter_bundle.settings import read_settings
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Picture, Vector
-from quizglass_server.models.fields import Size
 from quizglass_server.models.fitting import content_hash
-from quizglass_server.models.vision_inputs import fit
 from quizglass_server.steps.lookup.crop import place_of, views_of
 from quizglass_server.steps.lookup.image_search import embed_views, search_pictures
-from quizglass_server.steps.tuning import EvidenceLimits, Thresholds, Tuning
 
 EVIDENCE: dict[str, Any] = {
     "views": {"placed": [0.5, 0.4], "unplaced": [1.0, 0.5]},

@@ -13,11 +13,11 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer
 
+from quizglass_bundle.inputs.prompts import PromptTemplate, PromptTokenizer, SegmentKind
 from quizglass_export.assembly.plan import DEFAULT_PROMPTS
 from quizglass_lab.pocketworld.names import SYLLABLES
 from quizglass_lab.retrieval.pairs import ABOUT, Pair, Passage, PassageLibrary
 from quizglass_lab.retrieval.shapes import RERANKER_MAX_TOKENS
-from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer, SegmentKind
 
 PROMPT = DEFAULT_PROMPTS / "rerank.jinja"
 LABELS = (" yes", " no")

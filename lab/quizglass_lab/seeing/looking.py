@@ -18,6 +18,10 @@ import numpy as np
 import torch
 
 from quizglass.values import Region
+from quizglass_bundle.fields import Size
+from quizglass_bundle.inputs.resizing import RGB
+from quizglass_bundle.inputs.vision_inputs import fit
+from quizglass_bundle.tuning import Tuning, Views
 from quizglass_lab.pocketworld.arrangement import boxes
 from quizglass_lab.pocketworld.dataset import PICTURE_SIZE
 from quizglass_lab.pocketworld.draw import draw_scene, draw_thing
@@ -34,16 +38,13 @@ from quizglass_lab.seeing.phrases import NO_THINGS
 from quizglass_lab.seeing.scenes import SCENE_SIZE
 from quizglass_lab.starter_bundle.settings import read_settings
 from quizglass_server.domain.regions import Detection
-from quizglass_server.domain.turns import RGB, Picture
-from quizglass_server.models.fields import Size
+from quizglass_server.domain.turns import Picture
 from quizglass_server.models.fitting import content_hash
-from quizglass_server.models.vision_inputs import fit
 from quizglass_server.roles.detector import distinct
 from quizglass_server.steps.language.phrases import phrases_of
 from quizglass_server.steps.lookup.crop import Part, place_of, views_of
 from quizglass_server.steps.lookup.detect import around, chosen
 from quizglass_server.steps.lookup.image_search import embed_views, search_pictures
-from quizglass_server.steps.tuning import Tuning, Views
 
 WORLD = (7001, 1000, 400)
 """Seed and size of the world, and how many questions."""

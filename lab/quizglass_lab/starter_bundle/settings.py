@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError
 
+from quizglass_bundle.fields import Count, ManifestPart, Size
+from quizglass_bundle.tuning import EvidenceLimits, Thresholds
 from quizglass_export.checkpoints.files import read_json
 from quizglass_export.errors import ExportError
-from quizglass_server.models.fields import Count, ManifestPart, Size
-from quizglass_server.steps.tuning import EvidenceLimits, Thresholds
 
 SETTINGS = "settings.json"
 

@@ -21,10 +21,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
+from quizglass_bundle.inputs.resizing import RGB
 from quizglass_lab.wordgate.network import note
 from quizglass_lab.wordgate.samples import GateSample, Painter, Scenes
 from quizglass_lab.wordgate.sources import Sources
-from quizglass_server.domain.turns import RGB
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.models.wordgate import (
     LARGE_SIDE,

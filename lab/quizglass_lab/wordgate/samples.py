@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from quizglass_bundle.inputs.resizing import RGB
 from quizglass_lab.pocketworld.dataset import SCENE_SIZE, build_world
 from quizglass_lab.pocketworld.draw import draw_scene
 from quizglass_lab.pocketworld.questions import Question, make_questions
 from quizglass_lab.wordgate.sources import Sources
-from quizglass_server.domain.turns import RGB
 from quizglass_server.models.wordgate import fitted
 
 SEEN_HEIGHT = 6.0

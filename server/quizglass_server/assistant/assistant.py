@@ -20,6 +20,7 @@ from quizglass.values import (
     Verdict,
     VerdictOutcome,
 )
+from quizglass_bundle.tuning import Answers
 from quizglass_server.assistant.direct import answer_by_entry, small_talk
 from quizglass_server.assistant.recollection import note_remembered, note_unremembered, recall, remember, search_memory
 from quizglass_server.assistant.search import search
@@ -43,7 +44,6 @@ from quizglass_server.steps.language.intents import Intent, intent_of
 from quizglass_server.steps.language.wording import same_wording
 from quizglass_server.steps.lookup.detect import around, find_regions
 from quizglass_server.steps.read import find_words
-from quizglass_server.steps.tuning import Answers
 from quizglass_server.steps.verify import Support, judged, told_check, verify
 from quizglass_server.turn.givens import PictureContext
 from quizglass_server.turn.journal import Journal

@@ -19,18 +19,18 @@ from typing import get_args
 
 from pydantic import ValidationError
 
+from quizglass_bundle.fields import MANIFEST
+from quizglass_bundle.hashes import file_sha256
+from quizglass_bundle.signature import SIGNATURE, check_signature
+from quizglass_bundle.tuning import Answers
 from quizglass_server import __version__
 from quizglass_server.bundle.manifest import Manifest
-from quizglass_server.bundle.signature import SIGNATURE, check_signature
 from quizglass_server.errors import BundleError
-from quizglass_server.hashes import file_sha256
-from quizglass_server.models.fields import MANIFEST
 from quizglass_server.roles.decider import DeciderPart
 from quizglass_server.roles.given import Given
 from quizglass_server.roles.reader import ReaderPart
 from quizglass_server.roles.reranker import RerankerPart
 from quizglass_server.roles.table import Roles
-from quizglass_server.steps.tuning import Answers
 
 _MAX_MANIFEST_BYTES = 4 << 20
 _TOLD_APART = frozenset(

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from quizglass_server.models.fields import FileName, ManifestPart, files_of
+from quizglass_bundle.fields import FileName, ManifestPart, files_of
+from quizglass_bundle.tuning import EvidenceLimits, Languages, Thresholds
 from quizglass_server.roles.table import Roles
-from quizglass_server.steps.tuning import EvidenceLimits, Languages, Thresholds
 
 FORMAT = 1
 

@@ -13,9 +13,9 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from annotated_types import Ge, Gt, Le, MinLen
 
+from quizglass_bundle.speech_server import SpeechServer
 from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.generator_address import GeneratorAddress
-from quizglass_server.config.speech_server import SpeechServer
 
 WEB_PACKAGES = ("uvicorn", "connectrpc", "python_multipart")
 """What serving HTTP needs; the extra web installs them."""

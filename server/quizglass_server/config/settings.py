@@ -31,6 +31,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
+from quizglass_bundle.speech_server import speech_server
 from quizglass_server.config.address import knowledge_address, proxy_network, web_origin
 from quizglass_server.config.generator_address import generator_address
 from quizglass_server.config.options import (
@@ -64,7 +65,6 @@ from quizglass_server.config.sources import (
     file_values,
     refuse_unknown_variables,
 )
-from quizglass_server.config.speech_server import speech_server
 
 _OWN_KNOWLEDGE = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "quizglass" / "knowledge"
 """Where a generator alone keeps what is imported, though it cannot look it up."""

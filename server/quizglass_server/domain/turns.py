@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from quizglass import values
 from quizglass.values import Exchange
+from quizglass_bundle.inputs.resizing import RGB as RGB
 
-RGB = NDArray[np.uint8]
-"""Picture, height x width x 3, sRGB, upright."""
 Vector = NDArray[np.float32]
 """Embedding, one-dimensional, L2-normalised."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quizglass_bundle.inputs.text_rows import TYPES
 from quizglass_server.engines.onnx.batcher import BatchLimits
 from quizglass_server.engines.onnx.providers import InputRange
 
@@ -19,3 +20,9 @@ def prompt_ranges(limit: int) -> dict[str, InputRange]:
     """Shapes of prompts of up to `limit` tokens."""
     row = InputRange((1, 1), (1, min(128, limit)), (MAX_BATCH, limit))
     return {"input_ids": row, "attention_mask": row}
+
+
+def text_ranges(limit: int) -> tuple[dict[str, InputRange], dict[str, InputRange]]:
+    """Shapes of the inputs that `padded` makes for up to `limit` tokens: those of every model, and the others."""
+    row = InputRange((1, 1), (1, min(32, limit)), (MAX_BATCH, limit))
+    return {"input_ids": row, "attention_mask": row}, {TYPES: row}

@@ -10,11 +10,10 @@ from threading import Lock
 
 import numpy as np
 
+from quizglass_bundle.fields import Size
+from quizglass_bundle.inputs.vision_inputs import fit
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.cache import BoundedCache
-from quizglass_server.models.fields import Size
-from quizglass_server.models.prompts import Prompt, PromptTokenizer, SegmentKind
-from quizglass_server.models.vision_inputs import fit
 
 CACHE_BYTES = 12 << 20
 
@@ -105,24 +104,3 @@ def within(pixels: RGB, largest: Size) -> Size:
 def content_hash(pixels: RGB) -> bytes:
     """SHA-256 of raw pixels."""
     return sha256(pixels.tobytes()).digest()
-
-
-def encode_within(tokenizer: PromptTokenizer, prompt: Prompt, image: list[int], limit: int) -> list[int]:
-    """Token ids of a prompt, at most `limit`.
-
-    What is too long is cut at the end of the longest data, again and again; instructions and the picture are never
-    cut. Without data to cut the prompt may stay longer than `limit`.
-    """
-    pieces = [tokenizer.encode((segment,), image) for segment in prompt]
-    data = [piece for piece, segment in zip(pieces, prompt, strict=True) if segment.kind is SegmentKind.DATA]
-    excess = sum(map(len, pieces)) - limit
-    while excess > 0 and data:
-        by_length = sorted(data, key=len)
-        longest = by_length[-1]
-        second = len(by_length[-2]) if len(by_length) > 1 else 0
-        cut = min(excess, max(len(longest) - second, 1), len(longest))
-        if cut == 0:
-            break
-        del longest[-cut:]
-        excess -= cut
-    return [token for piece in pieces for token in piece]

@@ -11,14 +11,14 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from quizglass_bundle.fields import Normalised, Size
+from quizglass_bundle.inputs.vision_inputs import channels
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
 from quizglass_server.engines.onnx.providers import InputRange
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.models.batching import BATCH_PIXELS, MAX_BATCH
-from quizglass_server.models.fields import Normalised, Size
 from quizglass_server.models.loading import Loading
-from quizglass_server.models.vision_inputs import channels
 from quizglass_server.scheduling.priority import Priority, current_priority
 
 Sized = TypeVar("Sized")

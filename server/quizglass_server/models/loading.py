@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, cast
 
+from quizglass_bundle.fields import ManifestPart
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.errors import BundleError
-from quizglass_server.models.fields import ManifestPart
 from quizglass_server.models.fitting import PictureFitter
 
 Loaded = TypeVar("Loaded")

@@ -9,16 +9,16 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from quizglass_bundle.fields import Normalised
+from quizglass_bundle.inputs.text_rows import TextRow, padded
+from quizglass_bundle.inputs.vision_inputs import channels
 from quizglass_server.domain.turns import RGB
 from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.errors import BundleError
-from quizglass_server.models.batching import LIMITS, MAX_BATCH
-from quizglass_server.models.fields import Normalised
+from quizglass_server.models.batching import LIMITS, MAX_BATCH, text_ranges
 from quizglass_server.models.grids import blank, pixel_range
 from quizglass_server.models.loading import Loading
-from quizglass_server.models.text_rows import TextRow, padded, text_ranges
-from quizglass_server.models.vision_inputs import channels
 
 Result = TypeVar("Result")
 Read = Callable[[NDArray[np.float32], int, str], Sequence[Result]]

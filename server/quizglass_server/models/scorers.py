@@ -15,18 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from quizglass_server.domain.turns import Picture
-from quizglass_server.engines.cache import BoundedCache
-from quizglass_server.engines.onnx.batcher import Batcher
-from quizglass_server.engines.onnx.providers import InputRange, Ranges
-from quizglass_server.engines.onnx.session import OnnxSession, Signature
-from quizglass_server.errors import BundleError
-from quizglass_server.models.batching import LIMITS, MAX_BATCH, prompt_ranges
-from quizglass_server.models.fields import Count, FileName, Gridded, Patched
-from quizglass_server.models.loading import Loading, RolePart
-from quizglass_server.models.logits import checked, softmax
-from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer, load_template
-from quizglass_server.models.vision_inputs import (
+from quizglass_bundle.fields import Count, FileName, Gridded, Patched
+from quizglass_bundle.inputs.prompts import PromptError, PromptTemplate, PromptTokenizer, load_template
+from quizglass_bundle.inputs.vision_inputs import (
     VISION_END,
     VISION_START,
     Patches,
@@ -35,6 +26,15 @@ from quizglass_server.models.vision_inputs import (
     patches,
     vision_batch,
 )
+from quizglass_server.domain.turns import Picture
+from quizglass_server.engines.cache import BoundedCache
+from quizglass_server.engines.onnx.batcher import Batcher
+from quizglass_server.engines.onnx.providers import InputRange, Ranges
+from quizglass_server.engines.onnx.session import OnnxSession, Signature
+from quizglass_server.errors import BundleError
+from quizglass_server.models.batching import LIMITS, MAX_BATCH, prompt_ranges
+from quizglass_server.models.loading import Loading, RolePart
+from quizglass_server.models.logits import checked, softmax
 
 Logits = NDArray[np.float32]
 Probabilities = NDArray[np.float64]

@@ -12,19 +12,19 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from quizglass_bundle.fields import Count, FileName, Gridded, Normalised, graphs
+from quizglass_bundle.inputs.products import product
+from quizglass_bundle.inputs.prompts import clean
+from quizglass_bundle.inputs.text_rows import TextRow, TextTokenizer, padded
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
-from quizglass_server.engines.products import product
-from quizglass_server.models.batching import LIMITS
-from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, graphs
+from quizglass_server.models.batching import LIMITS, text_ranges
 from quizglass_server.models.grids import Grids
 from quizglass_server.models.loading import Loading, RoleKey, RolePart
 from quizglass_server.models.logits import checked
-from quizglass_server.models.prompts import clean
 from quizglass_server.models.question_graph import Asked, QuestionGraph
-from quizglass_server.models.text_rows import TextRow, TextTokenizer, padded, text_ranges
 
 _CACHE_BYTES = 16 << 20
 

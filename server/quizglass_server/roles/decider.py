@@ -11,14 +11,22 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from quizglass.values import Plan
+from quizglass_bundle.fields import graphs
+from quizglass_bundle.inputs.prompts import (
+    EXAMPLE,
+    Prompt,
+    PromptError,
+    SegmentKind,
+    Value,
+    Values,
+    encode_within,
+    filled,
+)
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError, EngineFailed
-from quizglass_server.models.fields import graphs
-from quizglass_server.models.fitting import encode_within
 from quizglass_server.models.grids import Grids, blank
 from quizglass_server.models.loading import Loading, RolePart
 from quizglass_server.models.logits import softmax
-from quizglass_server.models.prompts import EXAMPLE, Prompt, PromptError, SegmentKind, Value, Values, filled
 from quizglass_server.models.scorers import TextScorer, VisionGraph, VisionRow, VisionScorer, scorer_prompt
 from quizglass_server.models.shared_prompts import PromptPart, SharingScorer
 

@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 from pydantic import model_validator
 
 from quizglass.values import Region
+from quizglass_bundle.fields import Count, FileName, Gridded, Normalised, Size, graphs
+from quizglass_bundle.inputs.products import product
+from quizglass_bundle.inputs.prompts import clean
+from quizglass_bundle.inputs.text_rows import TextRow, TextTokenizer, padded
+from quizglass_bundle.inputs.vision_inputs import channels
 from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.onnx.providers import InputRange
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
-from quizglass_server.engines.products import product
 from quizglass_server.errors import BundleError
-from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, Size, graphs
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.grids import Grids, blank, pixel_range
 from quizglass_server.models.loading import Loading, RoleKey, RolePart
 from quizglass_server.models.logits import checked, sigmoid
-from quizglass_server.models.prompts import clean
-from quizglass_server.models.text_rows import TextRow, TextTokenizer, padded
-from quizglass_server.models.vision_inputs import channels
 
 MAX_PHRASES = 8
 SAME = 0.5

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from quizglass_bundle.fields import Count, FileName, Gridded, Normalised, graphs
+from quizglass_bundle.inputs.prompts import clean
+from quizglass_bundle.inputs.text_rows import TextTokenizer
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError
-from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, graphs
 from quizglass_server.models.grids import Grids
 from quizglass_server.models.loading import Loading, RoleKey, RolePart
 from quizglass_server.models.logits import checked, softmax
-from quizglass_server.models.prompts import clean
 from quizglass_server.models.question_graph import Asked, QuestionGraph
-from quizglass_server.models.text_rows import TextTokenizer
 
 
 class DomainRouter(Protocol):

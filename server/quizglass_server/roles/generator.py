@@ -14,6 +14,18 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import AfterValidator, Field, model_validator
 
+from quizglass_bundle.fields import Count, FileName, Size
+from quizglass_bundle.inputs.prompts import (
+    CONVERSATION,
+    EXAMPLE,
+    PromptError,
+    PromptTemplate,
+    SegmentKind,
+    Values,
+    filled,
+    load_template,
+    read_format,
+)
 from quizglass_server.config.options import BatchOptions, GeneratorOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token, owned
 from quizglass_server.engines.generator.process.breaker import BreakerOptions
@@ -36,20 +48,8 @@ from quizglass_server.engines.generator.prompt import (
     Usage,
 )
 from quizglass_server.errors import BundleError, EngineFailed, InvalidInput, QuizglassError
-from quizglass_server.models.fields import Count, FileName, Size
 from quizglass_server.models.fitting import FittedPicture, PictureFitter, within
 from quizglass_server.models.loading import ModelFiles, RoleKey, RolePart
-from quizglass_server.models.prompts import (
-    CONVERSATION,
-    EXAMPLE,
-    PromptError,
-    PromptTemplate,
-    SegmentKind,
-    Values,
-    filled,
-    load_template,
-    read_format,
-)
 from quizglass_server.observe import metrics
 from quizglass_server.scheduling.clock import record_engine
 from quizglass_server.scheduling.cores import usable_cores

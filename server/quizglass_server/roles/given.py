@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from quizglass_bundle.inputs.prompts import GENERAL_PROMPTS
 from quizglass_server.config.options import GivenOptions
 from quizglass_server.engines.generator.checks.gguf_file import GgufError, read_gguf
 from quizglass_server.engines.generator.remote.server import Facts
 from quizglass_server.errors import SettingsError
-from quizglass_server.models.prompts import GENERAL_PROMPTS
 from quizglass_server.roles.generator import GeneratorPart
 
 MODEL, PROJECTOR = "given/model.gguf", "given/mmproj.gguf"

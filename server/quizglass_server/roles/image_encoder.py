@@ -8,9 +8,9 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from quizglass_bundle.fields import Count, FileName, Gridded, Normalised, graphs
+from quizglass_bundle.hashes import fingerprint
 from quizglass_server.domain.turns import Picture, Vector
-from quizglass_server.hashes import fingerprint
-from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, graphs
 from quizglass_server.models.grids import PictureGraphs
 from quizglass_server.models.loading import Loading, RoleKey, RolePart
 from quizglass_server.models.logits import normalised

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
+from quizglass_bundle.inputs.products import take_memory
 from quizglass_server.config.options import EngineOptions, GeneratorOptions, SpeechOptions
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
-from quizglass_server.engines.products import take_memory
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading, ModelFiles, RolePart
 from quizglass_server.roles.generator import GENERATOR, GeneratorBackend, GeneratorPart, LlamaGenerator

@@ -22,12 +22,12 @@ from PIL import Image, ImageDraw
 from pydantic import Field
 
 from quizglass.values import Region
+from quizglass_bundle.inputs.prompts import clean
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import import_onnxruntime
 from quizglass_server.errors import EngineFailed
 from quizglass_server.models.loading import Loading, RoleKey, RolePart
-from quizglass_server.models.prompts import clean
 from quizglass_server.models.wordgate import LARGE_SIDE, WordGate, searched_side
 from quizglass_server.scheduling.clock import measured_engine
 from quizglass_server.scheduling.ledger import handed

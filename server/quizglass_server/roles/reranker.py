@@ -12,18 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from quizglass_bundle.fields import Count, FileName
+from quizglass_bundle.inputs.prompts import Prompt, clean, encode_within, filled
+from quizglass_bundle.inputs.text_rows import TextRow, TextTokenizer, padded
 from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.errors import BundleError
-from quizglass_server.models.batching import LIMITS
-from quizglass_server.models.fields import Count, FileName
-from quizglass_server.models.fitting import encode_within
+from quizglass_server.models.batching import LIMITS, text_ranges
 from quizglass_server.models.loading import Loading, RoleKey, RolePart
 from quizglass_server.models.logits import checked, sigmoid, softmax
-from quizglass_server.models.prompts import Prompt, clean, filled
 from quizglass_server.models.scorers import TextScorer, scorer_prompt
 from quizglass_server.models.shared_prompts import PartResult, PromptPart, SharingScorer, before_data
-from quizglass_server.models.text_rows import TextRow, TextTokenizer, padded, text_ranges
 
 _FEW = 3
 """Passages for which one run more would take longer than the beginning that it spares them."""

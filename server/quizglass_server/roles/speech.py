@@ -8,8 +8,8 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import AfterValidator
 
+from quizglass_bundle.speech_server import SpeechServer, speech_server
 from quizglass_server.config.options import SpeechOptions
-from quizglass_server.config.speech_server import SpeechServer, speech_server
 from quizglass_server.domain.sound import Sound, SoundFormat, Transcript
 from quizglass_server.errors import EngineFailed
 from quizglass_server.models.loading import RoleKey, RolePart

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from quizglass_server.models.fields import ManifestPart
+from quizglass_bundle.fields import ManifestPart
 from quizglass_server.models.loading import Asked, RoleKey, RolePart
 from quizglass_server.roles.coarse_reranker import CoarseRerankerPart
 from quizglass_server.roles.decider import NAMED, Decider, DeciderPart

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from quizglass_bundle.fields import Count, FileName, Gridded, Normalised, graphs
+from quizglass_bundle.inputs.prompts import clean
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError, EngineFailed
-from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, graphs
 from quizglass_server.models.grids import PictureGraphs
 from quizglass_server.models.loading import Loading, RoleKey, RolePart
 from quizglass_server.models.logits import checked, softmax
-from quizglass_server.models.prompts import clean
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 Output = Literal["logits", "probabilities"]

@@ -8,15 +8,15 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from quizglass_bundle.fields import Count, FileName
+from quizglass_bundle.hashes import fingerprint
+from quizglass_bundle.inputs.text_rows import TextRow, TextTokenizer, TokenCounter, padded
 from quizglass_server.domain.turns import Vector
 from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
-from quizglass_server.hashes import fingerprint
-from quizglass_server.models.batching import LIMITS
-from quizglass_server.models.fields import Count, FileName
+from quizglass_server.models.batching import LIMITS, text_ranges
 from quizglass_server.models.loading import Loading, RoleKey, RolePart
 from quizglass_server.models.logits import normalised
-from quizglass_server.models.text_rows import TextRow, TextTokenizer, TokenCounter, padded, text_ranges
 from quizglass_server.scheduling.priority import Priority, at_priority
 
 

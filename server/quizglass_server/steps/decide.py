@@ -12,15 +12,15 @@ from math import log, tanh
 from string import ascii_uppercase
 
 from quizglass.values import Plan
+from quizglass_bundle.inputs.prompts import Values
+from quizglass_bundle.tuning import Thresholds
 from quizglass_server.domain.turns import Picture, StepDetail
 from quizglass_server.errors import EngineFailed, QuizglassError
-from quizglass_server.models.prompts import Values
 from quizglass_server.roles.decider import DIRECT, SUPPORTED, VERIFIER, Decider
 from quizglass_server.roles.generator import GenerationRequest, Generator
 from quizglass_server.steps.shortening import TOO_MUCH, may_be_shorter, shorter
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import prompted, weighed
-from quizglass_server.steps.tuning import Thresholds
 
 NONE = Plan.NONE.value
 _SUREST = 1e-4

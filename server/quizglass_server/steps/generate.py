@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TypeVar
 
 from quizglass.values import FinishReason
+from quizglass_bundle.inputs.prompts import clean
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import GenerationEnd, StepDetail, Token
 from quizglass_server.errors import BudgetExceeded, QuizglassError
-from quizglass_server.models.prompts import clean
 from quizglass_server.roles.generator import GenerationRequest, Generator
 from quizglass_server.steps.calculating.calculator import Calculator
 from quizglass_server.steps.shortening import TOO_MUCH, may_be_shorter, shorter

@@ -22,9 +22,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from quizglass_bundle.inputs.prompts import Value
 from quizglass_server.domain.state import Note, State
 from quizglass_server.domain.turns import Evidence, Turn
-from quizglass_server.models.prompts import Value
 from quizglass_server.steps.language import english
 from quizglass_server.steps.language.lexemes import meaning
 from quizglass_server.steps.language.phrases import says_what

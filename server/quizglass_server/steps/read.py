@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from quizglass.values import Region
+from quizglass_bundle.inputs.prompts import clean
 from quizglass_server.domain.turns import Picture, StepDetail
-from quizglass_server.models.prompts import clean
 from quizglass_server.roles.domain_router import DomainRouter
 from quizglass_server.roles.reader import Reader
 from quizglass_server.roles.tagger import Tagger

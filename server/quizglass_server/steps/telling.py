@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from quizglass_bundle.inputs.prompts import Values
 from quizglass_server.domain.turns import Evidence, StepDetail
-from quizglass_server.models.prompts import Values
 from quizglass_server.steps.prompt_values import line
 
 LONGEST = 300

@@ -7,9 +7,9 @@ from collections.abc import Callable, Container, Mapping
 from typing import TypeVar
 
 from quizglass.values import Origin
+from quizglass_bundle.inputs.prompts import Value
 from quizglass_server.domain.state import Note, State
 from quizglass_server.domain.turns import Evidence, Picture, Turn
-from quizglass_server.models.prompts import Value
 from quizglass_server.roles.tagger import TAGGER
 from quizglass_server.steps.prompt_values import prompt_values
 from quizglass_server.steps.read import asks_to_read, domain_of, find_words, may_ask_for_words, read_words, tags_of

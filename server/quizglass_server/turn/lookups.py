@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
+from quizglass_bundle.inputs.prompts import MOST_ENTRIES
+from quizglass_bundle.tuning import Tuning
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Evidence, Picture, Turn, Vector
-from quizglass_server.models.prompts import MOST_ENTRIES
 from quizglass_server.roles.detector import DETECTOR
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
@@ -26,7 +27,6 @@ from quizglass_server.steps.lookup.own_passages import in_order, own_passages, w
 from quizglass_server.steps.lookup.pointing import each_meant, pointing
 from quizglass_server.steps.lookup.rerank import SURE, best_first, choose, merged, rerank
 from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
-from quizglass_server.steps.tuning import Tuning
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.runner import StepRunner

@@ -5,14 +5,14 @@ picture could answer them, and the bundle has none.
 from __future__ import annotations
 
 from quizglass.values import AbstainReason, FinishReason
+from quizglass_bundle.inputs.prompts import Values
+from quizglass_bundle.tuning import ANY_LANGUAGE, Languages
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Turn
 from quizglass_server.languages.identification import is_in
 from quizglass_server.languages.names import named
-from quizglass_server.models.prompts import Values
 from quizglass_server.roles.generator import Generator
 from quizglass_server.steps.language.appearance import asks_colour, asks_what_is_seen, tells_colour
-from quizglass_server.steps.tuning import ANY_LANGUAGE, Languages
 
 _NOTE = "no model of this bundle sees what a picture shows; it is looked up and read alone"
 _TELLING = ("history", "words", "tags", "seen", "names", "found")

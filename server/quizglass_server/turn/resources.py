@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from quizglass.values import Region
+from quizglass_bundle.tuning import Tuning
 from quizglass_server.domain.entries import EntryHit, SearchOptions
 from quizglass_server.domain.sightings import Seen, SightingHit, SightingQuery
 from quizglass_server.domain.turns import Picture, Vector
@@ -18,7 +19,6 @@ from quizglass_server.steps.lookup.entry_pictures import PictureSource
 from quizglass_server.steps.lookup.image_search import PictureIndex
 from quizglass_server.steps.lookup.recall import SightingIndex
 from quizglass_server.steps.lookup.text_search import TextIndex
-from quizglass_server.steps.tuning import Tuning
 
 _ANY = SearchOptions()
 _CACHED_VECTORS, _CACHED_WORDS, _CACHED_TAGS = 4096, 1024, 1024  # a vector is 128 to 1,024 floats

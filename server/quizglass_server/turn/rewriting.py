@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from quizglass_bundle.inputs.prompts import clean
+from quizglass_bundle.tuning import Tuning
 from quizglass_server.domain.state import Draft, State
-from quizglass_server.models.prompts import clean
 from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.generate import write
@@ -15,7 +16,6 @@ from quizglass_server.steps.language.phrases import says_what
 from quizglass_server.steps.language.pronouns import points
 from quizglass_server.steps.language.ungrounded import has_ungrounded_names
 from quizglass_server.steps.language.wording import same_wording
-from quizglass_server.steps.tuning import Tuning
 from quizglass_server.turn.requests import Requests
 from quizglass_server.turn.runner import StepRunner
 

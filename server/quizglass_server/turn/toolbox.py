@@ -22,9 +22,9 @@ from quizglass.values import (
     QueryRewritten,
     VerdictOutcome,
 )
+from quizglass_bundle.inputs.prompts import Values
 from quizglass_server.domain.state import Draft, Note, State
 from quizglass_server.domain.turns import Evidence, Picture, Turn
-from quizglass_server.models.prompts import Values
 from quizglass_server.roles.decider import SELECTING, VERIFIER, Decider
 from quizglass_server.roles.generator import ANSWER, GENERATOR, GenerationRequest, Generator, lines
 from quizglass_server.roles.reranker import RERANKER

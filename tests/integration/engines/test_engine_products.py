@@ -7,13 +7,13 @@ import sys
 
 import numpy as np
 
-from quizglass_server.engines.products import product
+from quizglass_bundle.inputs.products import product
 
 LIMITED = """
 import resource, threading
 from pathlib import Path
 import numpy as np
-from quizglass_server.engines.products import product, take_memory
+from quizglass_bundle.inputs.products import product, take_memory
 
 take_memory()
 threading.stack_size(1 << 18)

@@ -18,10 +18,10 @@ from safetensors.torch import save_file  # noqa: E402
 
 from bench.export.parity import exported as exported_files  # noqa: E402
 from bench.export.parity import plan_role  # noqa: E402
+from quizglass_bundle.inputs.text_rows import TextRow, TextTokenizer  # noqa: E402
 from quizglass_export.checks import Check  # noqa: E402
 from quizglass_export.errors import ExportError  # noqa: E402
 from quizglass_export.roles.shared.samples import random_samples  # noqa: E402
-from quizglass_server.models.text_rows import TextRow, TextTokenizer  # noqa: E402
 from tests.support.bundles.exported_bundle import exported_role  # noqa: E402
 from tests.support.bundles.tiny_checkpoints import bert_tokenizer, blip2, convolutional, image_model, owlv2, text_model  # noqa: E402
 

@@ -113,15 +113,16 @@ def test_a_pooling_that_was_changed_meanwhile_is_not_that_of_the_finished_step(r
         assert digest == sha256(pooling.read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize("changed", ["models/vision_inputs.py", "roles/tagger.py", "engines/onnx/session.py"])
-def test_a_step_depends_on_the_servers_code_that_feeds_and_runs_its_model(
+@pytest.mark.parametrize("changed", ["BUNDLE/inputs/vision_inputs.py", "SERVER/roles/tagger.py", "SERVER/engines/onnx/session.py"])
+def test_a_step_depends_on_the_code_that_feeds_and_runs_its_model(
     changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code = tmp_path / "server"
-    shutil.copytree(code_digest.SERVER, code)
-    monkeypatch.setattr(code_digest, "SERVER", code)
+    package, _, file = changed.partition("/")
+    code = tmp_path / package
+    shutil.copytree(getattr(code_digest, package), code)
+    monkeypatch.setattr(code_digest, package, code)
     before = carrying._code()
-    (code / changed).write_text((code / changed).read_text() + "\n# changed\n")
+    (code / file).write_text((code / file).read_text() + "\n# changed\n")
     assert carrying._code() != before
 
 

@@ -18,6 +18,11 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from quizglass.values import Plan  # noqa: E402
+from quizglass_bundle.inputs.prompts import (  # noqa: E402
+    PromptTemplate,
+    PromptTokenizer,
+    encode_within,
+)
 from quizglass_export.graphs.rotary import DOMAIN, fuse_rotary  # noqa: E402
 from quizglass_export.onnx.quantise import quantise_products  # noqa: E402
 from quizglass_export.onnx.scorer_file import write_text_scorer  # noqa: E402
@@ -25,10 +30,9 @@ from quizglass_export.parity import session  # noqa: E402
 from quizglass_server.bundle.files import Bundle  # noqa: E402
 from quizglass_server.engines.onnx.pool import EnginePool  # noqa: E402
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession  # noqa: E402
-from quizglass_server.models.fitting import PictureFitter, encode_within  # noqa: E402
+from quizglass_server.models.fitting import PictureFitter  # noqa: E402
 from quizglass_server.models.loading import Loading  # noqa: E402
 from quizglass_server.models.logits import softmax  # noqa: E402
-from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer  # noqa: E402
 from quizglass_server.scheduling.clock import stage_clock  # noqa: E402
 from tests.support.bundles.tiny_bundle import write_bundle  # noqa: E402
 from tests.support.bundles.tiny_models import vocabulary  # noqa: E402

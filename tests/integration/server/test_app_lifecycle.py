@@ -17,12 +17,12 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc
+from quizglass_bundle.tuning import EvidenceLimits, Thresholds
 from quizglass_server import app
 from quizglass_server.config.settings import Settings
 from quizglass_server.errors import EngineFailed, KnowledgeFailed, KnowledgeLocked, SettingsError
 from quizglass_server.knowledge.database.lock import lock_directory
 from quizglass_server.knowledge.database.schema import FILE
-from quizglass_server.steps.tuning import EvidenceLimits, Thresholds
 from quizglass_server.web.http.server import WebServer
 from tests.support.gate import Gate
 from tests.support.turn_fakes import Knowledge, Models

@@ -11,7 +11,7 @@ import wave
 import openai
 import pytest
 
-from quizglass_server.config.speech_server import speech_server
+from quizglass_bundle.speech_server import speech_server
 from quizglass_server.engines.wyoming.hearing import WyomingHearing
 from quizglass_server.engines.wyoming.server import WyomingServer
 from quizglass_server.engines.wyoming.voice import WyomingVoice

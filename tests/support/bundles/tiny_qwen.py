@@ -11,8 +11,8 @@ import transformers
 from numpy.typing import NDArray
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-from quizglass_server.models.fields import Patched
-from quizglass_server.models.prompts import PromptTokenizer
+from quizglass_bundle.fields import Patched
+from quizglass_bundle.inputs.prompts import PromptTokenizer
 
 SPECIALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>")
 MERGES = (

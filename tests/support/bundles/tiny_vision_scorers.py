@@ -9,9 +9,9 @@ import numpy as np
 import torch
 import transformers
 
+from quizglass_bundle.fields import Patched
+from quizglass_bundle.inputs.vision_inputs import image_tokens
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES
-from quizglass_server.models.fields import Patched
-from quizglass_server.models.vision_inputs import image_tokens
 
 IMAGE, START, END = 90, 91, 92
 """Token ids of a picture, and of what stands before and behind it."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from quizglass_bundle.tuning import Tuning, Views
 from quizglass_client import Answer, AsyncClient
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.options import MemoryOptions
@@ -17,7 +18,6 @@ from quizglass_server.domain.turns import RGB, Picture, Vector
 from quizglass_server.memory import SightingMemory
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
-from quizglass_server.steps.tuning import Tuning, Views
 from quizglass_server.turn.resources import Resources
 from tests.support.knowledge.fakes import FakeTextEncoder
 from tests.support.rpc_fakes import Stage, png, serve_stage

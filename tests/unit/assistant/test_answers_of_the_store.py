@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from quizglass.values import AnswerDelta, AnswerKind, TurnEvent, Verdict, VerdictOutcome
+from quizglass_bundle.tuning import Answers
 from quizglass_server.domain.entries import ChunkHit
 from quizglass_server.errors import InvalidInput
-from quizglass_server.steps.tuning import Answers
 from tests.support.scripted_policy import of
 from tests.support.turn_fakes import VELMORA, World, done, turn
 

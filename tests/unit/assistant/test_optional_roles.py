@@ -24,10 +24,11 @@ from quizglass.values import (
     Verdict,
     VerdictOutcome,
 )
+from quizglass_bundle.inputs.prompts import Values
+from quizglass_bundle.tuning import Tuning
 from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.turns import Evidence, Picture
 from quizglass_server.errors import Overloaded, RoleMissing
-from quizglass_server.models.prompts import Values
 from quizglass_server.roles.coarse_reranker import COARSE_RERANKER
 from quizglass_server.roles.detector import DETECTOR
 from quizglass_server.roles.domain_router import DOMAIN_ROUTER
@@ -36,7 +37,6 @@ from quizglass_server.steps.lookup.coarse import rerank_coarsely
 from quizglass_server.steps.lookup.crop import LEFT, crop
 from quizglass_server.steps.lookup.detect import around, chosen, find_regions
 from quizglass_server.steps.lookup.rerank import rerank
-from quizglass_server.steps.tuning import Tuning
 from tests.support.turn_fakes import World, done, picture, turn
 
 

@@ -25,6 +25,7 @@ from bench.everyday.tags import Tagged, shares
 from bench.everyday.turns import _POLICIES, _photographs
 from bench.sections import sampled
 from quizglass.values import Entry
+from quizglass_bundle.tuning import Tuning, Views
 from quizglass_lab.everyday.facts import Fact
 from quizglass_lab.everyday.knowledge import EIGHT, asked_path
 from quizglass_lab.finetuning.asking.interface import Written
@@ -32,7 +33,6 @@ from quizglass_lab.finetuning.training.examples import TrainingExample
 from quizglass_server.domain.entries import ChunkHit, EntryHit
 from quizglass_server.domain.turns import Picture
 from quizglass_server.steps.lookup.crop import WHOLE, crop
-from quizglass_server.steps.tuning import Tuning, Views
 
 NOUNS = """  1 This software and database is being provided to you, the LICENSEE
 00002452 03 n 01 thing 0 009 @ 00001930 n 0000 | a separate and self-contained entity

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.config.speech_server import SpeechServer, speech_server
+from quizglass_bundle.speech_server import SpeechServer, speech_server
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from string import ascii_uppercase
 import pytest
 
 from quizglass.values import Plan
+from quizglass_bundle.inputs.prompts import GENERAL_PROMPTS, PromptValue, SegmentKind, load_template
 from quizglass_export.recipe.read import read_recipe
-from quizglass_server.models.prompts import GENERAL_PROMPTS, PromptValue, SegmentKind, load_template
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.cogplanner import Action
 from quizglass_server.policies.cogplanner_baselines import Grade

@@ -13,6 +13,8 @@ peft = pytest.importorskip("peft")
 
 from safetensors.torch import load_file, save_file  # noqa: E402
 
+from quizglass_bundle.fields import Patched  # noqa: E402
+from quizglass_bundle.inputs.vision_inputs import patch_grid  # noqa: E402
 from quizglass_export.bundles.onnx_graph import read_onnx, summarise  # noqa: E402
 from quizglass_export.checkpoints.merge import merge_adapters  # noqa: E402
 from quizglass_export.checkpoints.merged import MergedWeights  # noqa: E402
@@ -24,8 +26,6 @@ from quizglass_export.onnx.accept import apply_precision  # noqa: E402
 from quizglass_export.onnx.scorer_inputs import scorer_batch  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
 from quizglass_export.roles.shared.scorers import VISION_AXES  # noqa: E402
-from quizglass_server.models.fields import Patched  # noqa: E402
-from quizglass_server.models.vision_inputs import patch_grid  # noqa: E402
 from tests.support.bundles.tiny_vision_scorers import IMAGE, LABELS, made, pictured  # noqa: E402
 
 PICTURE = Patched(width=56, height=56, mean=(0.5,) * 3, std=(0.5,) * 3, patch=14, merge=2, temporal=2)

@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 import pytest
 
+from quizglass_bundle.fields import Size
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import RGB, Picture
@@ -23,7 +24,6 @@ from quizglass_server.engines.generator.prompt import Part, PicturePart, TextPar
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession, Signature
 from quizglass_server.errors import BundleError, EngineFailed, EngineLost
-from quizglass_server.models.fields import Size
 from quizglass_server.models.fitting import FittedPicture, PictureFitter
 from quizglass_server.models.loading import Loading
 from quizglass_server.roles.generator import GENERATOR, GenerationRequest, LlamaGenerator

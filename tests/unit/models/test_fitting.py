@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from quizglass_bundle.fields import Size
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.models import fitting
-from quizglass_server.models.fields import Size
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading
 from quizglass_server.scheduling.priority import Priority, at_priority

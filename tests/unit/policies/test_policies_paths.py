@@ -18,13 +18,13 @@ from quizglass.values import (
     QueryRewritten,
     Verdict,
 )
+from quizglass_bundle.inputs.prompts import Values
+from quizglass_bundle.tuning import Views
 from quizglass_server.domain.entries import ChunkHit
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token
 from quizglass_server.errors import InvalidInput
-from quizglass_server.models.prompts import Values
 from quizglass_server.roles.decider import Decider
 from quizglass_server.roles.generator import GenerationRequest
-from quizglass_server.steps.tuning import Views
 from tests.support.turn_fakes import VELMORA, World, done, picture, turn
 
 SEEN = ["Velmora: Velmora is a red car made by Tandric."]

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass.values import Region
+from quizglass_bundle.fields import Size
 from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.turns import Picture
-from quizglass_server.models.fields import Size
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.roles.detector import SAME, distinct, squared
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from quizglass_bundle.fields import ManifestPart, Normalised
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.domain.turns import Vector
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.knowledge.base import KnowledgeBase
-from quizglass_server.models.fields import ManifestPart, Normalised
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading
 from tests.support.bundles.tiny_bundle import write_bundle

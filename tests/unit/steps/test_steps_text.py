@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from quizglass.values import Exchange, Origin
+from quizglass_bundle.tuning import Tuning
 from quizglass_server.domain.state import State
 from quizglass_server.domain.turns import Evidence, GenerationEnd, Token, Turn
 from quizglass_server.errors import InvalidInput
@@ -17,7 +18,6 @@ from quizglass_server.steps.lookup.rerank import choose, rerank
 from quizglass_server.steps.prompt_values import line, prompt_values, stands_alone
 from quizglass_server.steps.read import MAX_WORDS_CHARS, read_words
 from quizglass_server.steps.shortening import shorter
-from quizglass_server.steps.tuning import Tuning
 from tests.support.turn_fakes import Models, picture, turn
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from quizglass_bundle.tuning import CertaintyLine, EvidenceLimits, Thresholds, Tuning, Views
 from quizglass_server import app
 from quizglass_server.steps.decide import likeliest, planned, selected, trust
-from quizglass_server.steps.tuning import CertaintyLine, EvidenceLimits, Thresholds, Tuning, Views
 
 
 def tuned(**evidence: Any) -> Tuning:

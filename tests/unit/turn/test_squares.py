@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from quizglass.values import EvidenceFound, SkippedStep
+from quizglass_bundle.tuning import Views
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.policies.tools import Tools
-from quizglass_server.steps.tuning import Views
 from tests.support.scripted_policy import of
 from tests.support.turn_fakes import TAGRIN, VELMORA, World, done
 

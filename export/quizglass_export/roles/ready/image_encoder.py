@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from quizglass_bundle.inputs import vision_inputs
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.parity import Floats, batches, check_vectors, session
@@ -17,7 +18,6 @@ from quizglass_export.roles.image_encoder import ImageEncoder, ReadyImageEncoder
 from quizglass_export.roles.ready.library_encoder import LIBRARY
 from quizglass_export.roles.ready.onnx_files import GraphForm, check_file, onnx_source, place_model
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
-from quizglass_server.models import vision_inputs
 from quizglass_server.roles.image_encoder import ImageEncoderPart
 
 _INPUT, _OUTPUT = "pixel_values", "image_embeds"

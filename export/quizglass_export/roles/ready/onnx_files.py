@@ -9,13 +9,13 @@ from pathlib import Path
 
 import onnx
 
+from quizglass_bundle.hashes import file_sha256
 from quizglass_export.checkpoints.source import OnnxSource
 from quizglass_export.errors import ExportError
 from quizglass_export.onnx.file import save_model, whole_model
 from quizglass_export.parity import session
 from quizglass_export.roles.shared.job import RoleJob
 from quizglass_export.roles.text_encoder import tokenised
-from quizglass_server.hashes import file_sha256
 
 Axes = Sequence[int | None]
 """Sizes of a tensor's axes; None: any number."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from quizglass_bundle.errors import BundleError
 from quizglass_export.checks import Check, at_most, share
 from quizglass_export.errors import ExportError
 from quizglass_export.parity import Floats, batches, session
@@ -20,7 +21,6 @@ from quizglass_export.roles.ready.onnx_files import GraphForm, check_file, onnx_
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
 from quizglass_export.roles.shared.pictures import pixels_of
 from quizglass_export.roles.tagger import ReadyTagger
-from quizglass_server.errors import BundleError
 from quizglass_server.models.grids import blank
 from quizglass_server.models.logits import softmax
 from quizglass_server.roles.tagger import TaggerPart, read_labels

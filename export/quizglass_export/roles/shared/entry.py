@@ -12,8 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from quizglass_bundle.fields import Count, ManifestPart, Size
 from quizglass_export.checks import Acceptance, Precision, Share
-from quizglass_server.models.fields import Count, ManifestPart, Size
 
 IMAGE_TOKEN = "<|image_pad|>"  # noqa: S105 - a word of the vocabulary
 

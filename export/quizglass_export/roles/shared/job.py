@@ -8,6 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from quizglass_bundle.errors import BundleError
+from quizglass_bundle.fields import Channels, Grid, Normalised, Patched, Size, graphs
+from quizglass_bundle.inputs.prompts import EXAMPLE, PromptError, PromptTemplate, PromptTokenizer, encode_within, filled
+from quizglass_bundle.inputs.text_rows import TextTokenizer
+from quizglass_bundle.inputs.vision_inputs import image_span
 from quizglass_export.checkpoints.files import CONFIG, read_json
 from quizglass_export.checkpoints.source import AnySource
 from quizglass_export.checks import Check
@@ -15,13 +20,7 @@ from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
 from quizglass_export.errors import ExportError, reason
 from quizglass_export.roles.shared.entry import Demands, OnnxEntry, Scorer
 from quizglass_export.roles.shared.samples import ParitySample
-from quizglass_server.errors import BundleError
-from quizglass_server.models.fields import Channels, Grid, Normalised, Patched, Size, graphs
-from quizglass_server.models.fitting import encode_within
-from quizglass_server.models.prompts import EXAMPLE, PromptError, PromptTemplate, PromptTokenizer, filled
 from quizglass_server.models.scorers import VisionScorer, scorer_prompt
-from quizglass_server.models.text_rows import TextTokenizer
-from quizglass_server.models.vision_inputs import image_span
 from quizglass_server.roles.detector import DetectorPart
 
 _HALF: Channels = (0.5, 0.5, 0.5)

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from quizglass_bundle.fields import Normalised
+from quizglass_bundle.inputs import vision_inputs
+from quizglass_bundle.inputs.resizing import RGB
+from quizglass_bundle.inputs.text_rows import TextTokenizer, padded
 from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
 from quizglass_export.parity import Floats, Inputs
 from quizglass_export.roles.shared.entry import QFormer
 from quizglass_export.roles.shared.job import PREPROCESSOR, RoleJob, normalisation
-from quizglass_server.domain.turns import RGB
-from quizglass_server.models import vision_inputs
-from quizglass_server.models.fields import Normalised
-from quizglass_server.models.text_rows import TextTokenizer, padded
 
 BLIP = "Blip2ForImageTextRetrieval"
 Q_FORMER_CLASSES = {"blip-2": BLIP}

@@ -15,8 +15,8 @@ from typing import overload
 import numpy as np
 from PIL import Image
 
-from quizglass_server.domain.turns import RGB
-from quizglass_server.models.prompts import PromptValue, filled
+from quizglass_bundle.inputs.prompts import PromptValue, filled
+from quizglass_bundle.inputs.resizing import RGB
 
 SEED = 90_210
 _THINGS = (

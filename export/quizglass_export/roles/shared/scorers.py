@@ -11,6 +11,10 @@ import numpy as np
 import torch
 import transformers
 
+from quizglass_bundle.fields import Patched
+from quizglass_bundle.inputs import vision_inputs
+from quizglass_bundle.inputs.prompts import MOST_ENTRIES, SegmentKind
+from quizglass_bundle.inputs.resizing import RGB
 from quizglass_export.checkpoints.files import CONFIG, tensor_sizes
 from quizglass_export.checkpoints.loading import read_config
 from quizglass_export.checkpoints.merged import MergedWeights
@@ -28,10 +32,6 @@ from quizglass_export.onnx.scorer_inputs import scorer_batch
 from quizglass_export.parity import Floats, Inputs, as_array, check_scorer
 from quizglass_export.roles.shared.entry import Scorer
 from quizglass_export.roles.shared.job import Exported, RoleJob, by_size, in_each_size, prompt_name
-from quizglass_server.domain.turns import RGB
-from quizglass_server.models import vision_inputs
-from quizglass_server.models.fields import Patched
-from quizglass_server.models.prompts import MOST_ENTRIES, SegmentKind
 from quizglass_server.models.scorers import TextScorer, VisionScorer
 from quizglass_server.roles.decider import TextDeciderPart, VisionDeciderPart
 from quizglass_server.roles.reranker import TextRerankerPart

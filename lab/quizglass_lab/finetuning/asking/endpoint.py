@@ -15,12 +15,12 @@ from typing import Any
 
 from PIL import Image
 
+from quizglass_bundle.inputs.prompts import SegmentKind
 from quizglass_export.errors import ExportError
 from quizglass_lab.finetuning.asking.interface import MOST_TOKENS, Ask, Chosen, Written
 from quizglass_lab.finetuning.models.chat import Prompts, chat_messages
 from quizglass_lab.finetuning.models.inputs import read_picture
 from quizglass_lab.scoring.endpoint import ChatEndpoint, EndpointError
-from quizglass_server.models.prompts import SegmentKind
 
 _TOP = 20
 logger = logging.getLogger(__name__)

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
+from quizglass_bundle.fields import Size
+from quizglass_bundle.inputs import vision_inputs
+from quizglass_bundle.inputs.prompts import Prompt, PromptTokenizer, SegmentKind
+from quizglass_bundle.inputs.resizing import RGB
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.jobs import GenerationJob, Generations, generate
 from quizglass_export.roles.shared.entry import IMAGE_TOKEN
 from quizglass_lab.finetuning.asking.interface import MOST_TOKENS, Ask, Chosen, Written
 from quizglass_lab.finetuning.models.chat import END, Prompts
 from quizglass_lab.finetuning.models.inputs import read_picture
-from quizglass_server.domain.turns import RGB
-from quizglass_server.models import vision_inputs
-from quizglass_server.models.fields import Size
 from quizglass_server.models.logits import softmax
-from quizglass_server.models.prompts import Prompt, PromptTokenizer, SegmentKind
 from quizglass_server.steps.calculating.calculator import worked_out
 
 _CONTEXT = 4096

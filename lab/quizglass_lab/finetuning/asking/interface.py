@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from quizglass_server.models.prompts import Values
+from quizglass_bundle.inputs.prompts import Values
 
 MOST_TOKENS = 64
 

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from quizglass.values import AbstainReason, Exchange, FinishReason, Plan
+from quizglass_bundle.inputs.prompts import MOST_ENTRIES
+from quizglass_bundle.tuning import Tuning
 from quizglass_lab.finetuning.asking.interface import MOST_TOKENS, Ask, AskedModel, letters
 from quizglass_lab.finetuning.asking.searching import EvidenceSearch
 from quizglass_server.domain.state import Draft, Note, State
 from quizglass_server.domain.turns import Evidence, Turn
-from quizglass_server.models.prompts import MOST_ENTRIES
 from quizglass_server.policies import Policy
 from quizglass_server.policies.tools import Label
 from quizglass_server.steps.abstaining import abstains
@@ -27,7 +28,6 @@ from quizglass_server.steps.generate import lines_of
 from quizglass_server.steps.language.phrases import asks_by_its_names
 from quizglass_server.steps.language.wording import same_wording
 from quizglass_server.steps.prompt_values import prompt_values
-from quizglass_server.steps.tuning import Tuning
 
 _SEEN, _FOUND = 1, 2
 """Entries, and passages of each query, that are shown where a policy does not say how many."""

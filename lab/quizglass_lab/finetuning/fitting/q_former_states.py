@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from quizglass_bundle.fields import Normalised
+from quizglass_bundle.inputs.text_rows import TextTokenizer
 from quizglass_export.checkpoints.source import Source
 from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
 from quizglass_export.graphs.q_former import QFormerClassifier
@@ -18,8 +20,6 @@ from quizglass_lab.finetuning.models.inputs import read_picture
 from quizglass_lab.finetuning.recipes.questions import picture_file
 from quizglass_lab.finetuning.shared.records import chunks
 from quizglass_lab.logistic_regression import Floats
-from quizglass_server.models.fields import Normalised
-from quizglass_server.models.text_rows import TextTokenizer
 
 _MOST_WORDS = 64
 

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from quizglass_export.errors import ExportError
-from quizglass_server.models.prompts import (
+from quizglass_bundle.inputs.prompts import (
     GENERAL_PROMPTS,
     Prompt,
     PromptError,
@@ -23,6 +22,7 @@ from quizglass_server.models.prompts import (
     filled,
     load_template,
 )
+from quizglass_export.errors import ExportError
 
 OWN_PROMPTS = Path(__file__).parent.parent / "prompts"
 """What annotation asks and no policy does: to decompose a question, to judge an answer, to choose by picture alone."""

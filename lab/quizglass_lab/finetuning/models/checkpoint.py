@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import transformers
 
+from quizglass_bundle.inputs.prompts import PromptError, PromptTokenizer
 from quizglass_export.checkpoints.files import CONFIG, TOKENIZER, how_to_download, read_json, weight_files
 from quizglass_export.checkpoints.peft_models import load_adapted
 from quizglass_export.errors import ExportError, reason
@@ -20,7 +21,6 @@ from quizglass_export.roles.shared.job import patched
 from quizglass_lab.finetuning.models.chat import Prompts
 from quizglass_lab.finetuning.models.inputs import InputMaker
 from quizglass_lab.starter.model.precision import chosen_device
-from quizglass_server.models.prompts import PromptError, PromptTokenizer
 
 TEXT_TYPES = ("qwen3", "qwen2", "llama")
 """Model types that read text alone."""

@@ -14,12 +14,11 @@ from PIL import Image
 from quizglass.picture_files.errors import BadPicture, OutOfMemory
 from quizglass.picture_files.header import read_header
 from quizglass.picture_files.rgb import checked, decode_bytes
+from quizglass_bundle.fields import Patched
+from quizglass_bundle.inputs import vision_inputs
+from quizglass_bundle.inputs.prompts import Prompt, PromptTokenizer, SegmentKind, encode_within
+from quizglass_bundle.inputs.resizing import RGB
 from quizglass_export.errors import ExportError
-from quizglass_server.domain.turns import RGB
-from quizglass_server.models import vision_inputs
-from quizglass_server.models.fields import Patched
-from quizglass_server.models.fitting import encode_within
-from quizglass_server.models.prompts import Prompt, PromptTokenizer, SegmentKind
 
 MOST_PIXELS = 178_956_970
 """Most pixels of a picture; Pillow refuses more by itself, unless a server's decoder has run in the process."""

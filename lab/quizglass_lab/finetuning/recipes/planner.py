@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from quizglass.values import Origin
+from quizglass_bundle.inputs.prompts import PromptValue
 from quizglass_export.errors import ExportError
 from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_lab.finetuning.asking.choice import MODEL_HELP, asked_model
@@ -51,7 +52,6 @@ from quizglass_lab.finetuning.training.examples import TrainingExample
 from quizglass_lab.finetuning.training.settings import Training
 from quizglass_lab.scoring.plans import plan_label
 from quizglass_server.domain.turns import Evidence
-from quizglass_server.models.prompts import PromptValue
 from quizglass_server.steps.prompt_values import line
 
 PLANS = ("none", "image", "text", "both")

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from pydantic import Field
 
+from quizglass_bundle.inputs.prompts import PromptValue
 from quizglass_client import Client, ClientError
 from quizglass_export.checkpoints.files import read_json
 from quizglass_export.errors import ExportError
@@ -28,7 +29,6 @@ from quizglass_lab.finetuning.shared.records import file_hash, write_rows
 from quizglass_lab.finetuning.training.examples import HELD_OUT, TRAIN, TrainingExample, objectives
 from quizglass_lab.scoring.answers import normalise
 from quizglass_server.domain.turns import Evidence
-from quizglass_server.models.prompts import PromptValue
 
 DATASETS = ", ".join(BENCHMARKS)
 _DECISIVE = {

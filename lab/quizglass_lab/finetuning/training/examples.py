@@ -10,9 +10,9 @@ from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from quizglass_bundle.inputs.prompts import EMPTY
 from quizglass_export.errors import ExportError
 from quizglass_lab.finetuning.shared.records import Record, placed_rows
-from quizglass_server.models.prompts import EMPTY
 
 TRAIN, HELD_OUT = "train.jsonl", "held-out.jsonl"
 
@@ -26,7 +26,7 @@ class TrainingExample(Record):
     task: str
     """Name of the prompt template, without `.jinja`."""
     values: dict[str, Any] = Field(default_factory=dict)
-    """Values of the template's variables, by their names (`EMPTY` of quizglass_server.models.prompts)."""
+    """Values of the template's variables, by their names (`EMPTY` of quizglass_bundle.inputs.prompts)."""
     pictures: tuple[str, ...] = ()
     """Paths of the pictures that the prompt shows, relative to the file; the wearer's own first."""
     target: str

@@ -8,11 +8,11 @@ from pathlib import Path
 import torch
 from torch.utils.data import Dataset
 
+from quizglass_bundle.inputs.prompts import Prompt, PromptError, Segment, SegmentKind
 from quizglass_export.errors import ExportError
 from quizglass_lab.finetuning.models.checkpoint import Loaded
 from quizglass_lab.finetuning.models.inputs import InputMaker, TokenRow
 from quizglass_lab.finetuning.training.examples import TrainingExample
-from quizglass_server.models.prompts import Prompt, PromptError, Segment, SegmentKind
 
 
 def answer_ids(loaded: Loaded, prompt: Prompt, example: TrainingExample) -> list[int]:

@@ -15,6 +15,7 @@ from peft import LoraConfig, get_peft_model
 from peft.tuners.tuners_utils import BaseTunerLayer
 from torch.nn import functional
 
+from quizglass_bundle.inputs.prompts import GENERAL_PROMPTS
 from quizglass_export.checkpoints.files import TRAINING, how_to_download, read_json, weight_files
 from quizglass_export.checkpoints.peft_models import save_adapter
 from quizglass_export.directory import fresh_directory
@@ -35,7 +36,6 @@ from quizglass_lab.finetuning.training.sampler import SimilarLengths
 from quizglass_lab.finetuning.training.settings import Training
 from quizglass_lab.finetuning.training.time_limit import Diary, falling, peak_memory, time_is_up
 from quizglass_lab.starter.model.precision import has_tiles
-from quizglass_server.models.prompts import GENERAL_PROMPTS
 
 _ATTENTION = "q_proj|k_proj|v_proj|o_proj"
 TARGETS = {

@@ -8,8 +8,7 @@ from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 
-from quizglass_lab.starter.model.vlm import PICTURE_TOKENS
-from quizglass_server.models.prompts import (
+from quizglass_bundle.inputs.prompts import (
     PromptTemplate,
     PromptTokenizer,
     PromptValue,
@@ -18,6 +17,7 @@ from quizglass_server.models.prompts import (
     Values,
     filled,
 )
+from quizglass_lab.starter.model.vlm import PICTURE_TOKENS
 from quizglass_server.steps.prompt_values import standing, stands_alone, unmatched
 
 PROMPTS = resources.files("quizglass_export") / "prompts"

@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
+from quizglass_bundle.inputs.prompts import Value
 from quizglass_lab.pocketworld.names import core_thing_names, stray_words
 from quizglass_lab.starter.data.examples import Example, Request
 from quizglass_lab.starter.data.library import Library
-from quizglass_server.models.prompts import Value
 
 _WORD = re.compile(r"\b[A-Z][a-z]+\b")
 

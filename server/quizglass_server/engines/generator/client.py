@@ -19,6 +19,7 @@ from typing import Any, NoReturn, TypeVar
 
 from cachetools import LRUCache
 
+from quizglass_bundle.hashes import file_sha256
 from quizglass_server.engines.generator.connection import Address, ConnectionLost, HttpConnections, NotHttp, Response
 from quizglass_server.engines.generator.constraints import checked
 from quizglass_server.engines.generator.control_tokens import ControlTexts
@@ -39,7 +40,6 @@ from quizglass_server.engines.generator.prompt import (
 )
 from quizglass_server.engines.generator.prompt_text import composed, with_markers
 from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost
-from quizglass_server.hashes import file_sha256
 from quizglass_server.scheduling.ledger import handed, text_size
 
 MAX_LABELS = 64

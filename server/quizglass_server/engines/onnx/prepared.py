@@ -16,7 +16,7 @@ from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
-from quizglass_server.hashes import file_sha256
+from quizglass_bundle.hashes import file_sha256
 
 CONTEXT = ".ctx.onnx"
 """Ending of a model for ONNX Runtime that holds its engine, or names it."""

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from time import monotonic
 
-from quizglass_server.config.speech_server import SpeechServer
+from quizglass_bundle.speech_server import SpeechServer
 from quizglass_server.engines.generator.connection import Address
 from quizglass_server.engines.wyoming.abilities import Service, SpeechProgram, described
 from quizglass_server.engines.wyoming.link import Link, opened

@@ -13,8 +13,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
+from quizglass_bundle.hashes import file_sha256
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.hashes import file_sha256
 from quizglass_server.knowledge.content.records import GraphRecord
 from quizglass_server.knowledge.database.disk import meaning, sync
 from quizglass_server.knowledge.database.reader import DatabaseReader

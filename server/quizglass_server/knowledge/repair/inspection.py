@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from quizglass_bundle.hashes import file_sha256
 from quizglass_server.errors import KnowledgeFailed, NotFound
-from quizglass_server.hashes import file_sha256
 from quizglass_server.knowledge.content.records import VectorKind
 from quizglass_server.knowledge.database.checksums import StoreState, damaged, picture_digest, row_digest, signed
 from quizglass_server.knowledge.database.clean_shutdown import ShutdownRecord, read_flag

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from quizglass_bundle.tuning import Tuning
 from quizglass_server.domain.turns import Evidence, Picture
 from quizglass_server.roles.coarse_reranker import CoarseReranker
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import passages as told_passages
 from quizglass_server.steps.telling import texts
-from quizglass_server.steps.tuning import Tuning
 
 
 def _told(

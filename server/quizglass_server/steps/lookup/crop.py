@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from math import ceil
 
 from quizglass.values import Region
+from quizglass_bundle.tuning import Views
 from quizglass_server.domain.turns import Picture
-from quizglass_server.steps.tuning import Views
 
 LEFT, MIDDLE, RIGHT = "left", "middle", "right"
 _APART = 0.6

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quizglass.values import Region
+from quizglass_bundle.tuning import Tuning
 from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.turns import Picture, StepDetail
 from quizglass_server.roles.detector import Detector
@@ -12,7 +13,6 @@ from quizglass_server.steps.language.phrases import phrases_of
 from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, RIGHT, place_of
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import texts
-from quizglass_server.steps.tuning import Tuning
 
 _SMALLEST = 0.01
 """Boxes under this share of the picture show nothing that could be recognised."""

@@ -13,6 +13,7 @@ from math import inf
 from typing import Protocol
 
 from quizglass.values import Origin
+from quizglass_bundle.tuning import Tuning
 from quizglass_server.domain.entries import EntryHit, first_picture
 from quizglass_server.domain.turns import Evidence, Picture, StepDetail, Vector
 from quizglass_server.roles.image_encoder import ImageEncoder
@@ -21,7 +22,6 @@ from quizglass_server.steps.language.wording import stands_in, words
 from quizglass_server.steps.lookup.crop import Part, crop, region_of
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import passages, texts
-from quizglass_server.steps.tuning import Tuning
 
 _LESS = 0.05
 """Cosine allowance for a square that is clearly most like one entry, against a whole view."""

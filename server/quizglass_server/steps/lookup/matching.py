@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from quizglass.values import Evidence, Origin
+from quizglass_bundle.tuning import Thresholds
 from quizglass_server.steps.language.appearance import tells_other_colours
-from quizglass_server.steps.tuning import Thresholds
 
 
 def evidence_odds(

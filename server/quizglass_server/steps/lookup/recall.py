@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from quizglass.values import Origin
+from quizglass_bundle.tuning import Tuning
 from quizglass_server.domain.sightings import SightingHit, SightingQuery
 from quizglass_server.domain.turns import Evidence, Vector
 from quizglass_server.roles.text_encoder import TextEncoder
@@ -19,7 +20,6 @@ from quizglass_server.scheduling.ledger import handed, text_size
 from quizglass_server.steps.language.wording import stands_in, words
 from quizglass_server.steps.lookup.crop import WHOLE, View, place_of, views_of
 from quizglass_server.steps.telling import shortened
-from quizglass_server.steps.tuning import Tuning
 
 _SEEING = r"(?:see|saw|seen|look(?:ed)? at)"
 _WEARER = r"(?:I|we)"

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
+from quizglass_bundle.tuning import Tuning
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.roles.reranker import Reranker
 from quizglass_server.steps.lookup.links import whole_line
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import passages as told_passages
 from quizglass_server.steps.telling import texts
-from quizglass_server.steps.tuning import Tuning
 
 REJECTED = 0.02
 """Among passages less probable than this the reranker has no favourite: they keep the search's order."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from quizglass_server.config.speech_server import speech_server
+from quizglass_bundle.speech_server import speech_server
 from quizglass_server.domain.sound import SoundFormat
 from quizglass_server.engines.generator.process.watch import WatchOptions
 from quizglass_server.engines.wyoming.hearing import WyomingHearing

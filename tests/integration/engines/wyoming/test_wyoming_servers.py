@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quizglass_server.config.speech_server import speech_server
+from quizglass_bundle.speech_server import speech_server
 from quizglass_server.domain.sound import Sound, SoundFormat, Transcript
 from quizglass_server.engines.wyoming.hearing import WyomingHearing
 from quizglass_server.engines.wyoming.server import WyomingServer

@@ -14,6 +14,9 @@ pytest.importorskip("transformers")
 
 import torch
 
+from quizglass_bundle.fields import Patched
+from quizglass_bundle.inputs.prompts import Prompt, PromptTokenizer, Segment, SegmentKind
+from quizglass_bundle.inputs.vision_inputs import image_span, patch_grid, patches
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf import jobs as llama_jobs
 from quizglass_export.gguf.drift import drift
@@ -22,9 +25,6 @@ from quizglass_export.gguf.text import write_text_gguf
 from quizglass_export.gguf.vision import write_vision_gguf
 from quizglass_export.long_work import stopping
 from quizglass_export.roles.generator import check_tokens
-from quizglass_server.models.fields import Patched
-from quizglass_server.models.prompts import Prompt, PromptTokenizer, Segment, SegmentKind
-from quizglass_server.models.vision_inputs import image_span, patch_grid, patches
 from tests.support.bundles.tiny_qwen import IMAGE, ROWS, SPECIALS, logits_of_rows, qwen2_5_vl, qwen2_vl, qwen3, spec
 
 HOSTILE = (

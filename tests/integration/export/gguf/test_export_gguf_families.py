@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from quizglass_bundle.inputs.prompts import GENERAL_PROMPTS, ChatFormat, PromptError
 from quizglass_export.assembly.plan import make_plan
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.chat import chat_format
@@ -18,7 +19,6 @@ from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.recipe.schema import Recipe
 from quizglass_export.roles.generator import Generator
 from quizglass_export.roles.shared.samples import random_samples
-from quizglass_server.models.prompts import GENERAL_PROMPTS, ChatFormat, PromptError
 from tests.support.bundles.tiny_models import write_llama
 
 GEMMA = (

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from quizglass_bundle.inputs.prompts import SegmentKind, load_template
 from quizglass_export.errors import ExportError
 from quizglass_lab.finetuning.asking.checkpoint import CheckpointModel
 from quizglass_lab.finetuning.asking.choice import ModelOptions, asked_model
 from quizglass_lab.finetuning.asking.interface import Ask, letters
 from quizglass_lab.finetuning.models.chat import OWN_PROMPTS, Prompts, chat_messages
 from quizglass_lab.finetuning.models.checkpoint import load
-from quizglass_server.models.prompts import SegmentKind, load_template
 from tests.support.bundles.tiny_models import write_generator, write_tokenizer
 from tests.support.training.finetuning import ChatServer, checkpoint, picture
 

@@ -13,6 +13,7 @@ import pytest
 import torch
 import transformers
 
+from quizglass_bundle.inputs.prompts import filled
 from quizglass_client import Client
 from quizglass_export.checkpoints.merge import merge_adapter
 from quizglass_lab.datasets.benchmarks import read_samples
@@ -33,7 +34,6 @@ from quizglass_lab.finetuning.shared.progress import Progress
 from quizglass_lab.finetuning.training.trainer import train
 from quizglass_lab.scoring.endpoint import ChatEndpoint
 from quizglass_server.domain.turns import Evidence
-from quizglass_server.models.prompts import filled
 from quizglass_server.policies import POLICIES
 from tests.support.rpc_fakes import Stage
 from tests.support.training.finetuning import ChatServer, checkpoint, picture, rows, searching_server

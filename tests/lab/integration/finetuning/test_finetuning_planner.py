@@ -15,6 +15,7 @@ import transformers
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file, save_file
 
+from quizglass_bundle.inputs.prompts import GENERAL_PROMPTS
 from quizglass_export.checkpoints.merge import merge_adapter
 from quizglass_export.cli import main as build
 from quizglass_export.errors import ExportError
@@ -22,7 +23,6 @@ from quizglass_lab.cli import main
 from quizglass_lab.finetuning.recipes import planner
 from quizglass_lab.finetuning.recipes.planner import PLANS, PlannerAnnotation, Probe, annotate, balanced, plan_of
 from quizglass_lab.finetuning.shared.progress import Progress
-from quizglass_server.models.prompts import GENERAL_PROMPTS
 from tests.support.training.finetuning import ChatServer, checkpoint, picture, rows
 
 torch.set_num_threads(1)

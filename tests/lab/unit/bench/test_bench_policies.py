@@ -14,10 +14,10 @@ from bench.policies.given import GivenDecider, GivenGenerator, Record, Span, bus
 from bench.policies.overlap import by_turns
 from bench.policies.stage import Outcome
 from quizglass.values import AbstainReason, Done, FinishReason, Plan
+from quizglass_bundle.inputs.prompts import Values
 from quizglass_lab.pocketworld.questions import Question, make_questions
 from quizglass_lab.pocketworld.world import World, core_world, make_world, with_core
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token
-from quizglass_server.models.prompts import Values
 from quizglass_server.policies.qa_dragon import Judgement
 from quizglass_server.roles.generator import GenerationRequest
 

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from safetensors.torch import load_file, save_file
 
+from quizglass_bundle.inputs.prompts import EMPTY, GENERAL_PROMPTS, PromptTemplate
 from quizglass_export.checkpoints.merge import merge_adapter
 from quizglass_export.errors import ExportError
 from quizglass_lab.finetuning.models.checkpoint import load
@@ -35,7 +36,6 @@ from quizglass_lab.finetuning.training.sampler import SimilarLengths
 from quizglass_lab.finetuning.training.settings import FULL_RATE, Training
 from quizglass_lab.finetuning.training.time_limit import rate_share
 from quizglass_lab.finetuning.training.trainer import train
-from quizglass_server.models.prompts import EMPTY, GENERAL_PROMPTS, PromptTemplate
 from tests.support.training.finetuning import checkpoint, picture, rows
 
 torch.set_num_threads(1)

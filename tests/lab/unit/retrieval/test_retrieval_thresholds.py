@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from quizglass_bundle.tuning import Match
 from quizglass_lab.retrieval.thresholds import match_of
-from quizglass_server.steps.tuning import Match
 
 
 def firsts(usual: float, ahead: float, count: int = 400) -> list[tuple[float, float]]:

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from quizglass_bundle.tuning import CertaintyLine
 from quizglass_lab.pocketworld.question import ABSTAIN
 from quizglass_lab.pocketworld.questions import make_questions, make_unknowable
 from quizglass_lab.pocketworld.world import core_world, make_world, with_core
@@ -20,7 +21,6 @@ from quizglass_lab.starter.stages import judging
 from quizglass_lab.starter.stages.decider import DecisionBatches
 from quizglass_lab.starter.stages.records import save_rows
 from quizglass_server.steps.decide import trust
-from quizglass_server.steps.tuning import CertaintyLine
 
 CHECKPOINT = Path(__file__).parents[4] / "models" / "starter" / "checkpoints" / "base"
 WORLD = with_core(make_world(4321, 60, format=2), core_world(2))

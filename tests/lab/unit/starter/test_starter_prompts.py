@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from quizglass.values import Exchange, Origin
+from quizglass_bundle.inputs.prompts import PromptTokenizer, filled, load_template
 from quizglass_lab.starter.data.examples import LETTERS, PROMPTS, Encoder, Example, Request
 from quizglass_lab.starter.model.tokenizer import build_tokenizer
 from quizglass_lab.starter.model.vlm import PICTURE_TOKENS
@@ -13,7 +14,6 @@ from quizglass_lab.starter.stages.decider import DECISIONS
 from quizglass_lab.starter_bundle.recipe import TASKS
 from quizglass_server.domain.state import State
 from quizglass_server.domain.turns import Evidence, Picture, Turn
-from quizglass_server.models.prompts import PromptTokenizer, filled, load_template
 from quizglass_server.policies import POLICIES
 from quizglass_server.steps.prompt_values import prompt_values
 

@@ -11,10 +11,7 @@ pytest.importorskip("transformers")
 
 from jinja2 import Environment
 
-from quizglass_server.engines.generator.control_tokens import ControlTexts
-from quizglass_server.engines.generator.prompt import Part, PicturePart, TextPart
-from quizglass_server.engines.generator.prompt_text import with_markers
-from quizglass_server.models.prompts import (
+from quizglass_bundle.inputs.prompts import (
     CONVERSATION,
     EXAMPLE,
     GENERAL_PROMPTS,
@@ -24,6 +21,9 @@ from quizglass_server.models.prompts import (
     load_template,
     read_format,
 )
+from quizglass_server.engines.generator.control_tokens import ControlTexts
+from quizglass_server.engines.generator.prompt import Part, PicturePart, TextPart
+from quizglass_server.engines.generator.prompt_text import with_markers
 from tests.support.vision_models.families import FAMILIES, Family
 
 MARKER = "<__media_1__>"

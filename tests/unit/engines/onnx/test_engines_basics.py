@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from quizglass_bundle.fields import Size
+from quizglass_bundle.inputs.prompts import PromptTemplate, PromptTokenizer, encode_within
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.providers import InputRange, choose, confirm, options
 from quizglass_server.errors import EngineFailed, SettingsError
-from quizglass_server.models.fields import Size
-from quizglass_server.models.fitting import PictureFitter, encode_within
-from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer
+from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.roles.reader import in_reading_order
 from quizglass_server.roles.text_encoder import pooled
 from quizglass_server.scheduling.clock import EngineClock, measured_engine, record_engine, stage_clock

@@ -19,7 +19,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(build.EXPORT / "parity.py", copied)
     for name in ("models", "roles"):
         shutil.copytree(code_digest.SERVER / name, copied.with_name("quizglass_server") / name)
+    shutil.copytree(code_digest.BUNDLE, copied.with_name("quizglass_bundle"))
     monkeypatch.setattr(build, "EXPORT", copied)
+    monkeypatch.setattr(code_digest, "BUNDLE", copied.with_name("quizglass_bundle"))
     monkeypatch.setattr(code_digest, "SERVER", copied.with_name("quizglass_server"))
     monkeypatch.setattr(build, "RECIPE", copied / "everyday" / "bundle.toml")
     monkeypatch.setattr(build, "PROMPTS", copied / "everyday" / "prompts")
@@ -77,7 +79,7 @@ def test_a_bundle_is_the_same_wherever_its_sources_lie(package: Path, tmp_path: 
             "onnx/file.py",
             "parity.py",
         ),
-        *("../quizglass_server/models/vision_inputs.py", "../quizglass_server/roles/tagger.py"),
+        *("../quizglass_bundle/inputs/vision_inputs.py", "../quizglass_server/roles/tagger.py"),
     ],
 )
 def test_what_it_is_made_of_or_by_makes_another_one(changed: str, package: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from itertools import product
 import pytest
 
 from quizglass.values import Origin
+from quizglass_bundle.inputs.prompts import Prompt, PromptTemplate, filled
 from quizglass_export.everyday.build import PROMPTS
 from quizglass_lab.everyday.facts import Fact
 from quizglass_lab.finetuning.models.chat import Prompts
@@ -16,7 +17,6 @@ from quizglass_lab.finetuning.recipes.everyday_notes import NoteMaker
 from quizglass_lab.finetuning.training.examples import TrainingExample
 from quizglass_server.domain.state import State
 from quizglass_server.domain.turns import Evidence, Turn
-from quizglass_server.models.prompts import Prompt, PromptTemplate, filled
 from quizglass_server.steps.prompt_values import prompt_values
 
 REWRITES, ANSWERS = ("base/rewrite",), ("base/answer",)

@@ -9,10 +9,10 @@ import pytest
 
 transformers = pytest.importorskip("transformers")
 
+from quizglass_bundle.fields import Normalised  # noqa: E402
+from quizglass_bundle.inputs import vision_inputs  # noqa: E402
 from quizglass_export.errors import ExportError  # noqa: E402
 from quizglass_export.roles.shared.job import normalisation  # noqa: E402
-from quizglass_server.models import vision_inputs  # noqa: E402
-from quizglass_server.models.fields import Normalised  # noqa: E402
 
 MEAN, STD = [0.5, 0.4, 0.3], [0.2, 0.3, 0.4]
 FIXED = {"do_resize": False, "image_mean": MEAN, "image_std": STD}

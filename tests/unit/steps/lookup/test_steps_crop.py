@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass.values import Region
+from quizglass_bundle.tuning import Views
 from quizglass_server.domain.turns import Picture
 from quizglass_server.steps.lookup.crop import (
     LEFT,
@@ -19,7 +20,6 @@ from quizglass_server.steps.lookup.crop import (
     views_of,
     with_place,
 )
-from quizglass_server.steps.tuning import Views
 
 
 @pytest.mark.parametrize(

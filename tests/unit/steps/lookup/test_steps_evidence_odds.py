@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from quizglass.values import Origin
+from quizglass_bundle.tuning import Match, Thresholds
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.steps.language.appearance import tells_other_colours
 from quizglass_server.steps.lookup.matching import evidence_odds, match_odds
-from quizglass_server.steps.tuning import Match, Thresholds
 
 BIRD, PASSAGE = "Faca is a yellow bird.", "The price of the Faca is 61 crowns."
 

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass.values import Entry
+from quizglass_bundle.tuning import Tuning
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.steps.lookup.image_search import fused
-from quizglass_server.steps.tuning import Tuning
 
 CAR, BOAT = Entry("velmora", "Velmora", kind="car"), Entry("tagrin", "Tagrin", kind="boat")
 BOX = Entry("orvel", "Orvel", kind="lunch box")

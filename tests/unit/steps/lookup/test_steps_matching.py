@@ -3,9 +3,9 @@
 import pytest
 
 from quizglass.values import Origin
+from quizglass_bundle.tuning import Match, Thresholds
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.steps.lookup.matching import match_odds
-from quizglass_server.steps.tuning import Match, Thresholds
 
 BUNDLE = Thresholds(image_accept=0.6, support_match=Match(similarity=10, margin=5, offset=-9.25, most=0.9))
 

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
+from quizglass_bundle.inputs.prompts import Values
 from quizglass_lab.pocketworld.question import ABSTAIN, Question
 from quizglass_lab.pocketworld.world import Thing
 from quizglass_lab.starter.data.examples import LETTERS, Example
@@ -14,7 +15,6 @@ from quizglass_lab.starter.data.knowing import Known
 from quizglass_lab.starter.data.library import Library
 from quizglass_lab.starter.data.situations import base_request
 from quizglass_lab.starter.data.tasks.drafts import NOTHING_TELLS, Drafts, thoughts
-from quizglass_server.models.prompts import Values
 
 PLANS = ("none", "image", "text", "both")
 SUBJECTS = ("other", "book", "logo", "plant", "calculation", "translation")

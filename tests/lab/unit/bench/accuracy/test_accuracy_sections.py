@@ -35,13 +35,13 @@ from bench.accuracy.several import Turns, accuracy, barred_unseen
 from bench.accuracy.turns import spent_ms
 from bench.results import Row, at_least
 from quizglass.values import Origin
+from quizglass_bundle.tuning import Match, Thresholds
 from quizglass_lab.pocketworld.arrangement import boxes
 from quizglass_lab.pocketworld.dataset import build_world
 from quizglass_lab.pocketworld.question import Conflict, Hop, Question
 from quizglass_lab.pocketworld.questions import make_questions, make_sessions
 from quizglass_lab.scoring.selective import risk_coverage_area
 from quizglass_server.domain.turns import Evidence
-from quizglass_server.steps.tuning import Match, Thresholds
 
 WORLD = build_world(4711, 60, format=2)
 QUESTIONS = make_questions(WORLD, 24, 4711, format=2)

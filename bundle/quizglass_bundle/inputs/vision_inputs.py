@@ -13,10 +13,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_server.domain.turns import RGB
-from quizglass_server.models.fields import Normalised, Patched, Size
-from quizglass_server.models.prompts import PromptTokenizer
-from quizglass_server.models.resizing import resize
+from quizglass_bundle.fields import Normalised, Patched, Size
+from quizglass_bundle.inputs.prompts import PromptTokenizer
+from quizglass_bundle.inputs.resizing import RGB, resize
 
 VISION_START = "<|vision_start|>"
 VISION_END = "<|vision_end|>"

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from quizglass_server.template_sandbox import MOST_SOURCE, BoundedTemplate
+from quizglass_bundle.inputs.template_sandbox import MOST_SOURCE, BoundedTemplate
 
 PromptValue = str | Sequence[str] | Sequence[Mapping[str, str]] | None
 
@@ -29,7 +29,7 @@ PromptValue = str | Sequence[str] | Sequence[Mapping[str, str]] | None
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _SLOT = re.compile(f"( ?){_OPEN}(\\d+){_CLOSE}")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ue000-\uf8ff]")
-GENERAL_PROMPTS = Path(__file__).parents[1] / "prompts"
+GENERAL_PROMPTS = Path(__file__).with_name("templates")
 """Folder of templates for general models, in ChatML: one for every task of every policy, named as the task."""
 _SHORT = 400
 """Characters of data that is encoded sooner than Python's lock could be handed over and got back."""
@@ -389,3 +389,24 @@ def _parts(text: str, value: str) -> tuple[str, str]:
         raise PromptError(f"it says a message {text.count(value)} times")
     before, _, after = text.partition(value)
     return before, after
+
+
+def encode_within(tokenizer: PromptTokenizer, prompt: Prompt, image: list[int], limit: int) -> list[int]:
+    """Token ids of a prompt, at most `limit`.
+
+    What is too long is cut at the end of the longest data, again and again; instructions and the picture are never
+    cut. Without data to cut the prompt may stay longer than `limit`.
+    """
+    pieces = [tokenizer.encode((segment,), image) for segment in prompt]
+    data = [piece for piece, segment in zip(pieces, prompt, strict=True) if segment.kind is SegmentKind.DATA]
+    excess = sum(map(len, pieces)) - limit
+    while excess > 0 and data:
+        by_length = sorted(data, key=len)
+        longest = by_length[-1]
+        second = len(by_length[-2]) if len(by_length) > 1 else 0
+        cut = min(excess, max(len(longest) - second, 1), len(longest))
+        if cut == 0:
+            break
+        del longest[-cut:]
+        excess -= cut
+    return [token for piece in pieces for token in piece]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from quizglass_server.models.fields import Count, ManifestPart
+from quizglass_bundle.fields import Count, ManifestPart
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 Step = Annotated[float, Field(ge=0, le=2)]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quizglass_server.models.prompts import EXAMPLE, PromptError, PromptTemplate, SegmentKind, load_template
-from quizglass_server.template_sandbox import MOST_SOURCE, MOST_WORK
+from quizglass_bundle.inputs.prompts import EXAMPLE, PromptError, PromptTemplate, SegmentKind, load_template
+from quizglass_bundle.inputs.template_sandbox import MOST_SOURCE, MOST_WORK
 
 LONG = "a" * 30_000
 NESTED = "{% for a in range(1000) %}" * 3 + "{% endfor %}" * 3

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.models.fields import Size
-from quizglass_server.models.fitting import within
-from quizglass_server.models.prompts import (
+from quizglass_bundle.fields import Size
+from quizglass_bundle.inputs.prompts import (
     GENERAL_PROMPTS,
     SYSTEM,
     USER,
@@ -16,6 +15,7 @@ from quizglass_server.models.prompts import (
     PromptTemplate,
     read_format,
 )
+from quizglass_server.models.fitting import within
 
 FORMATS = [
     (f"<s>[INST] {SYSTEM}\n{USER} [/INST]", f"<s>[INST] {USER} [/INST]"),

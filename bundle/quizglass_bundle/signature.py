@@ -8,8 +8,8 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
-from quizglass_server.errors import BundleError, SettingsError
-from quizglass_server.models.fields import MANIFEST
+from quizglass_bundle.errors import BundleError, SettingsError
+from quizglass_bundle.fields import MANIFEST
 
 SIGNATURE = "manifest.sig"
 _PURPOSE = b"quizglass bundle manifest 1\n"

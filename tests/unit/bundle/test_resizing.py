@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from quizglass_server.models import resizing
-from quizglass_server.models.fields import Size
-from quizglass_server.models.resizing import height_first, pillows_order, resize, width_first
+from quizglass_bundle.fields import Size
+from quizglass_bundle.inputs import resizing
+from quizglass_bundle.inputs.resizing import height_first, pillows_order, resize, width_first
 
 
 def noise(height: int, width: int, seed: int = 0) -> np.ndarray:

@@ -8,18 +8,19 @@ comes first is Pillow's choice by shape and version, so it is asked once for eve
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from quizglass_server.domain.turns import RGB
-from quizglass_server.engines.cache import BoundedCache
-from quizglass_server.engines.products import product
-from quizglass_server.models.fields import Size
+from quizglass_bundle.fields import Size
+from quizglass_bundle.inputs.products import product
 
+RGB = NDArray[np.uint8]
+"""Picture, height x width x 3, sRGB, upright."""
 LARGEST_PIXELS = 1 << 20
 """Of larger pictures Pillow needs less memory."""
 _ROWS = 8
@@ -32,7 +33,6 @@ _ROUNDED_APART = 0.002
 """Share of bytes that float32 may round to the other side."""
 
 Order = Callable[[RGB, int, int], RGB]
-_seen = BoundedCache[tuple[int, int, int, int], bool](_SHAPES)
 _Band = tuple[slice, slice, NDArray[np.float32]]
 
 
@@ -42,8 +42,7 @@ def resize(picture: RGB, size: Size) -> RGB:
     shape = (height, width, size.height, size.width)
     if height * width > LARGEST_PIXELS:
         return _by_pillow(picture, size.height, size.width)
-    if _seen.get(shape) is None:
-        _seen.put(shape, True)
+    if next(_uses(*shape)) == 0:
         return _by_pillow(picture, size.height, size.width)
     order = pillows_order(*shape)
     return _by_pillow(picture, size.height, size.width) if order is None else order(picture, size.height, size.width)
@@ -57,6 +56,12 @@ def width_first(picture: RGB, height: int, width: int) -> RGB:
 def height_first(picture: RGB, height: int, width: int) -> RGB:
     """Resize the height, then the width."""
     return _transposed(_along_first_axis(_transposed(_along_first_axis(picture, height)), width))
+
+
+@lru_cache(maxsize=_SHAPES)
+def _uses(before_h: int, before_w: int, after_h: int, after_w: int) -> Iterator[int]:
+    """Counts the pictures of this shape: the way that has to be prepared is for shapes that come again."""
+    return count()
 
 
 @lru_cache(maxsize=_SHAPES)

@@ -5,16 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.models.fields import Patched
-from quizglass_server.models.vision_inputs import (
-    channels,
-    fit,
-    image_tokens,
-    padded,
-    patches,
-    positions,
-    vision_batch,
-)
+from quizglass_bundle.fields import Patched
+from quizglass_bundle.inputs.vision_inputs import channels, fit, image_tokens, padded, patches, positions, vision_batch
 
 MEAN, STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 IMAGE, START, END = 900, 901, 902

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from quizglass_server.models.prompts import (
+from quizglass_bundle.inputs.prompts import (
     EXAMPLE,
     NOTES,
     PromptError,

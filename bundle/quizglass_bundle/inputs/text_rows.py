@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from quizglass_server.engines.onnx.providers import InputRange
-from quizglass_server.errors import BundleError
-from quizglass_server.models.batching import MAX_BATCH
+from quizglass_bundle.errors import BundleError
 
 _SHORT = 400
 """Characters of a text that is encoded sooner than Python's lock could be handed over and got back, which the way for
@@ -83,12 +81,6 @@ def padded(rows: Sequence[TextRow], width: int | None = None) -> dict[str, NDArr
         mask[index, : len(row)] = 1
         types[index, : len(row)] = row.types
     return {"input_ids": ids, "attention_mask": mask, TYPES: types}
-
-
-def text_ranges(limit: int) -> tuple[dict[str, InputRange], dict[str, InputRange]]:
-    """Shapes of the inputs that `padded` makes for up to `limit` tokens: those of every model, and the others."""
-    row = InputRange((1, 1), (1, min(32, limit)), (MAX_BATCH, limit))
-    return {"input_ids": row, "attention_mask": row}, {TYPES: row}
 
 
 def _quoting(path: Path) -> Tokenizer:
