@@ -22,6 +22,7 @@ RUN /opt/quizglass/bin/python server/native/wheel.py --install --cache /tmp/whee
     --define GGML_CUDA=ON --define "CMAKE_CUDA_ARCHITECTURES=75;80;86;89;90"
 COPY pyproject.toml README.md LICENSE ./
 COPY protos ./protos
+COPY bundle ./bundle
 COPY server ./server
 COPY clients/python ./clients/python
 RUN /opt/quizglass/bin/pip install --no-cache-dir '.[gpu,llama,tls,web]'
@@ -61,6 +62,7 @@ COPY server/native ./server/native
 RUN [ "$LLAMA" = none ] || /opt/quizglass/bin/python server/native/wheel.py --install --cache /tmp/wheels
 COPY pyproject.toml README.md LICENSE ./
 COPY protos ./protos
+COPY bundle ./bundle
 COPY server ./server
 COPY clients/python ./clients/python
 RUN extras=onnx,tls,web; [ "$LLAMA" = none ] || extras="$extras,llama"; \

@@ -57,25 +57,25 @@ $(VENV)/bin/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 # Enough for bundles without a generator: hnswlib alone is compiled, in seconds.
-$(VENV)/.server: pyproject.toml server/pyproject.toml export/pyproject.toml lab/pyproject.toml | $(VENV)/bin/python
+$(VENV)/.server: pyproject.toml bundle/pyproject.toml server/pyproject.toml export/pyproject.toml lab/pyproject.toml | $(VENV)/bin/python
 	@command -v $${CXX:-c++} >/dev/null || { \
 		echo "hnswlib is compiled when it is installed, and there is no C++ compiler; on Debian and Ubuntu: apt install build-essential python3-dev"; exit 1; }
 	@echo "Installing the server"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cli]' -e './server[onnx,web]' -e ./export
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cli]' -e ./bundle -e './server[onnx,web]' -e ./export
 	@touch $@
 
 # A generator without compiling: llama.cpp of our own where it is installed or in the cache, and else a prebuilt one.
 $(VENV)/.generator: $(wildcard server/native/*) $(VENV)/.server
 	@[ -e $(VENV)/.llama ] || $(BIN)/python server/native/wheel.py --install --cached 2>/dev/null || { \
 		echo "Installing llama.cpp prebuilt (xllamacpp); make llama compiles one that answers faster"; \
-		$(BIN)/python -m pip install --quiet --progress-bar on -e './server[cpu,web]'; }
+		$(BIN)/python -m pip install --quiet --progress-bar on -e ./bundle -e './server[cpu,web]'; }
 	@touch $@
 
 # Compiled from source once, for every CPU of this architecture; the wheel stays in the user's cache.
 $(VENV)/.llama: $(wildcard server/native/*) $(VENV)/.server
 	@echo "Installing llama.cpp (compiled once, about ten minutes on two cores)"
 	$(BIN)/python server/native/wheel.py --install
-	$(BIN)/python -m pip install --quiet -e './server[onnx,llama,web]'
+	$(BIN)/python -m pip install --quiet -e ./bundle -e './server[onnx,llama,web]'
 	@touch $@
 
 # PyTorch alone, in one attempt of seconds: an index that cannot be reached is tried for every package, many times each.
@@ -84,7 +84,7 @@ $(VENV)/.dev: $(VENV)/.llama
 	@[ -z "$(TORCH_INDEX)" ] || $(BIN)/python -m pip install --quiet --no-deps --retries 1 --timeout 10 \
 		--index-url $(TORCH_INDEX) "$$(sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' export/pyproject.toml)" \
 		|| echo "Not from $(TORCH_INDEX): the usual index gives PyTorch, with CUDA where it is PyPI"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[heic,import,dev]' -e './server[onnx,llama,web,tls,otel,milvus,voice]' -e './export[train]' -e ./lab
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[heic,import,dev]' -e ./bundle -e './server[onnx,llama,web,tls,otel,milvus,voice]' -e './export[train]' -e ./lab
 	@touch $@
 
 demo: $(VENV)/.server ## Real photographs and notes: fetch, build, serve, ask twelve questions; no PyTorch, no llama.cpp
@@ -92,7 +92,7 @@ demo: $(VENV)/.server ## Real photographs and notes: fetch, build, serve, ask tw
 
 # The programs that hear and speak are installed into an environment of their own, below work/demo/speech.
 voice: $(VENV)/.server ## Ask three questions by voice and hear the answers: fetch Whisper and Piper, serve, speak
-	$(BIN)/python -c 'import wyoming' 2>/dev/null || $(BIN)/python -m pip install --quiet -e './server[onnx,web,voice]'
+	$(BIN)/python -c 'import wyoming' 2>/dev/null || $(BIN)/python -m pip install --quiet -e ./bundle -e './server[onnx,web,voice]'
 	$(BIN)/python -m clients.demo.voice $(VOICE)
 
 demo-world: $(VENV)/.generator ## The same on the starter bundle and its drawn world, by every kind of policy
@@ -207,7 +207,7 @@ $(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet -e '.[docs]'
 	@touch $@
 
-wheels: $(VENV)/.dev ## Build the wheels of client, server and exporter: dist/
+wheels: $(VENV)/.dev ## Build the wheels of client, bundle format, server and exporter: dist/
 	.ci/wheels dist $(BIN)/python
 
 client-java: ## Build the Java client: clients/java/build/quizglass-client.jar

@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from quizglass_bundle.files import Bundle
 from quizglass_export.code_digest import files_digest, modules
-from quizglass_server.bundle.files import Bundle
 
 _LENGTH = 12
 

@@ -14,18 +14,19 @@ from PIL import Image
 
 from bench.worlds import Trial, in_own_order, picture
 from quizglass.values import Exchange
+from quizglass_bundle.files import Bundle
 from quizglass_bundle.inputs.prompts import PromptTemplate, PromptTokenizer
 from quizglass_bundle.inputs.vision_inputs import image_span
+from quizglass_bundle.parts import VisionScorer
 from quizglass_export.checkpoints.source import Source
 from quizglass_lab.pocketworld.questions import Question
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import PictureLimits
 from quizglass_server.decoding.pictures import decode_picture
 from quizglass_server.domain.turns import Turn
 from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading
-from quizglass_server.roles.decider import VisionDeciderPart
+from quizglass_server.roles.load import load_role
 
 Ask = Callable[[Turn, str], str]
 """A turn and the words in its picture to a plan."""
@@ -67,7 +68,7 @@ def as_turn(question: Question) -> Turn:
 
 def _served(bundle: Bundle, pool: EnginePool, threads: int) -> Ask:
     loading = Loading(bundle, pool, PictureFitter(), OnnxOptions(threads=threads, provider="cpu"))
-    planner = _planner(bundle).load("planner", loading)
+    planner = load_role("planner", _planner(bundle), loading)
     loop = asyncio.new_event_loop()
 
     def ask(turn: Turn, words: str) -> str:
@@ -79,8 +80,8 @@ def _served(bundle: Bundle, pool: EnginePool, threads: int) -> Ask:
     return ask
 
 
-def _planner(bundle: Bundle) -> VisionDeciderPart:
-    if not isinstance(bundle.roles.planner, VisionDeciderPart):
+def _planner(bundle: Bundle) -> VisionScorer:
+    if not isinstance(bundle.roles.planner, VisionScorer):
         raise SystemExit(f"{bundle.root}: no planner that sees pictures")
     return bundle.roles.planner
 

@@ -14,6 +14,7 @@ from typing import Any
 from rich.console import Console
 
 import quizglass
+import quizglass_bundle
 import quizglass_client
 import quizglass_export
 import quizglass_server
@@ -165,7 +166,7 @@ class Runner:
 
         What was kept of them before counts when resumed alone: one that fails now, or is not reached, has no figures.
         """
-        packages = quizglass, quizglass_client, quizglass_export, quizglass_server
+        packages = quizglass, quizglass_client, quizglass_export, quizglass_bundle, quizglass_server
         self._settings = {"code": code(*packages), **settings}
         for name in () if self._resume else self._only:
             self._store.forget(name)

@@ -13,6 +13,7 @@ from typing import Any
 from rich.progress import Progress
 
 import quizglass
+import quizglass_bundle
 import quizglass_client
 import quizglass_server
 from bench.fingerprints import code, weights
@@ -64,7 +65,7 @@ class Ground:
 
     def log(self, section: str, trial: Trial) -> Path:
         """Where a section keeps its answers, of this bundle and this code; emptied unless the run resumes."""
-        served = code(quizglass, quizglass_client, quizglass_server, pocketworld)
+        served = code(quizglass, quizglass_client, quizglass_bundle, quizglass_server, pocketworld)
         world = f"{self.format}-{trial.seed}-{self.things}-{len(trial.questions)}"
         path = self.workdir / f"accuracy-{section}-{weights(self.bundle)}-{served}-{world}.jsonl"
         if not self.resume:

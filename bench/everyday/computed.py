@@ -17,13 +17,14 @@ import numpy as np
 
 from bench.everyday.fetched.things import read_picture
 from bench.everyday.without_avx512 import has_avx512
+from quizglass_bundle.files import Bundle
 from quizglass_export.gguf import worker
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.engines.generator.checks.backends import variant_in_use
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading
+from quizglass_server.roles.load import load_role
 
 
 def main() -> None:
@@ -38,7 +39,7 @@ async def _encoded(bundle: Bundle, asked: dict[str, Any]) -> dict[str, Any]:
     pool = EnginePool(1)
     loading = Loading(bundle, pool, PictureFitter(), OnnxOptions(1, "cpu"))
     loaded = {
-        role: await pool.run(lambda role=role: getattr(bundle.roles, role).load(role, loading))  # type: ignore[misc]
+        role: await pool.run(lambda role=role: load_role(role, getattr(bundle.roles, role), loading))  # type: ignore[misc]
         for role in ("text_encoder", "image_encoder", "tagger", "planner")
         if getattr(bundle.roles, role) is not None
     }

@@ -16,11 +16,11 @@ from bench.everyday.setup import Setup, between
 from bench.everyday.turns import import_folder
 from bench.results import Row, at_least
 from bench.sections import Part
+from quizglass_bundle.files import Bundle
 from quizglass_client import Client
 from quizglass_client.local import LocalServer
 from quizglass_export.bundles.change import repack
 from quizglass_lab.scoring.intervals import confidence_interval
-from quizglass_server.bundle.files import Bundle
 
 _KEY, _POLICY = "own_passages", "image"
 

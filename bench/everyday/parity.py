@@ -22,6 +22,7 @@ from bench.everyday.without_avx512 import Way, way_without
 from bench.results import Row, at_least
 from bench.sections import Part
 from quizglass_bundle.fields import Normalised
+from quizglass_bundle.files import Bundle
 from quizglass_bundle.inputs.prompts import PromptTemplate, PromptTokenizer, filled
 from quizglass_bundle.inputs.vision_inputs import channels
 from quizglass_export.everyday.base import gguf_file, write_checkpoint
@@ -35,7 +36,6 @@ from quizglass_lab.everyday.wording import pointing, questions
 from quizglass_lab.finetuning.asking.choice import ModelOptions, asked_model
 from quizglass_lab.finetuning.asking.gguf import GgufModel
 from quizglass_lab.finetuning.asking.interface import Ask
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.models.fitting import PictureFitter
 
 _FACTS, _QUICK = 30, 3

@@ -13,10 +13,10 @@ from bench.everyday.fetched.things import Thing, in_photograph, on_plain, things
 from bench.everyday.setup import Encoders, Setup, between, encoders, knowing
 from bench.results import Row, at_least, ratio
 from bench.sections import Part
+from quizglass_bundle.files import Bundle
 from quizglass_bundle.tuning import Tuning
 from quizglass_export.everyday.weights import PHOTOGRAPHS
 from quizglass_server.app import tuning
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.knowledge import KnowledgeBase

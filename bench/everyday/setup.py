@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from quizglass_bundle.files import Bundle
 from quizglass_lab.scoring.intervals import wilson_interval
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.domain.entries import PicturedEntry
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
@@ -17,6 +17,7 @@ from quizglass_server.knowledge import KnowledgeBase
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading
 from quizglass_server.roles.image_encoder import OnnxImageEncoder
+from quizglass_server.roles.load import load_role
 from quizglass_server.roles.text_encoder import OnnxTextEncoder
 
 THREADS = 2
@@ -64,8 +65,8 @@ async def encoders(bundle_folder: Path, threads: int = THREADS) -> Encoders:
     if text is None or image is None:
         raise SystemExit(f"{bundle_folder}: it has not both encoders; run `quizglass-export everyday bundle`")
     return Encoders(
-        await pool.run(lambda: text.load("text_encoder", loading)),
-        await pool.run(lambda: image.load("image_encoder", loading)),
+        await pool.run(lambda: load_role("text_encoder", text, loading)),
+        await pool.run(lambda: load_role("image_encoder", image, loading)),
     )
 
 

@@ -12,11 +12,12 @@ from bench.everyday.fetched.things import on_plain, things
 from bench.everyday.setup import THREADS, Setup, between
 from bench.results import Row
 from bench.sections import Part
-from quizglass_server.bundle.files import Bundle
+from quizglass_bundle.files import Bundle
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading
+from quizglass_server.roles.load import load_role
 
 _QUICK = 6
 _SAY_NOTHING = {"a", "an", "and", "at", "by", "for", "from", "in", "it", "of", "on", "or", "that", "the", "this"}
@@ -49,7 +50,7 @@ async def tags(setup: Setup) -> Part:
     if part is None:
         raise SystemExit(f"{setup.bundle}: it has no tagger; run `quizglass-export everyday bundle`")
     loading = Loading(bundle, pool, PictureFitter(), OnnxOptions(THREADS, "cpu"))
-    tagger = await pool.run(lambda: part.load("tagger", loading))
+    tagger = await pool.run(lambda: load_role("tagger", part, loading))
     setup.say(f"tagging {len(stored)} things on a plain background")
     tagged, seconds = list[Tagged](), list[float]()
     for thing in stored:

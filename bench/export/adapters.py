@@ -15,10 +15,10 @@ from bench.export.graphs import on
 from bench.export.parity import exported, plan_role, row
 from bench.export.setup import Setup
 from bench.sections import Part
+from quizglass_bundle.parts import VisionScorer
 from quizglass_export.checkpoints.source import Source
 from quizglass_export.parity import check_scorer
 from quizglass_export.roles.shared.scorers import VisionPrompts, vision_logits
-from quizglass_server.models.scorers import VisionScorer
 from tests.support.bundles import tiny_qwen
 
 _CLASS = "Qwen2VLForConditionalGeneration"

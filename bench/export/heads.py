@@ -22,12 +22,12 @@ from bench.export.setup import Setup
 from bench.results import Row, against
 from bench.sections import Part
 from quizglass_bundle.inputs.vision_inputs import patch_grid
+from quizglass_bundle.parts import VisionScorer as Planner
 from quizglass_export.graphs.attention import causal_masks
 from quizglass_export.graphs.scorer_vl import VisionScorer
 from quizglass_export.onnx.file import halve_weights, write_onnx
 from quizglass_export.parity import Inputs, session
 from quizglass_export.roles.shared.scorers import VISION_AXES, VisionPrompts
-from quizglass_server.models.scorers import VisionScorer as Planner
 
 ROOT = Path(__file__).parents[2]
 WAYS = {"labels": "label rows", "full": "all logits, ONNX", "generate": "transformers' generate"}

@@ -11,10 +11,10 @@ from bench.export.planner import export_planner, milliseconds, starter_plan
 from bench.export.setup import Setup
 from bench.results import Row, against, measured
 from bench.sections import Part
+from quizglass_bundle.parts import VisionScorer
 from quizglass_export.checks import Check
 from quizglass_export.parity import session
 from quizglass_export.roles.shared.scorers import VisionPrompts
-from quizglass_server.models.scorers import VisionScorer
 
 PRECISIONS = ("fp32", "fp16", "int8", "int8-rows", "int8-weights", "int4-weights")
 _SAMPLES, _FEW = 160, 8

@@ -13,11 +13,11 @@ from typing import Any
 
 from bench.knowledge.worker import say
 from quizglass.values import Entry, SearchMode
+from quizglass_bundle.files import Bundle
 from quizglass_lab.pocketworld.articles import world_articles
 from quizglass_lab.pocketworld.dataset import build_world, entry_record
 from quizglass_lab.pocketworld.names import CORE_THINGS
 from quizglass_lab.pocketworld.questions import make_questions
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.domain.entries import PicturedEntry, SearchOptions
 from quizglass_server.domain.turns import Vector
 from quizglass_server.engines.onnx.pool import EnginePool
@@ -25,6 +25,7 @@ from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.knowledge import KnowledgeBase
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading
+from quizglass_server.roles.load import load_role
 from quizglass_server.roles.text_encoder import OnnxTextEncoder
 
 _LIMIT = 32
@@ -42,7 +43,7 @@ async def measure(bundle_folder: Path, seed: int, things: int, folder: Path, rou
     part, loading = bundle.roles.text_encoder, Loading(bundle, pool, PictureFitter(), OnnxOptions(1, "cpu"))
     if part is None:
         raise SystemExit(f"{bundle_folder}: no text encoder")
-    encoder = await pool.run(lambda: part.load("text_encoder", loading))
+    encoder = await pool.run(lambda: load_role("text_encoder", part, loading))
     world = build_world(seed, things - CORE_THINGS, core=True)
     with tempfile.TemporaryDirectory(dir=folder) as home:
         base = await KnowledgeBase.open(Path(home), text_encoder=encoder, image_encoder=None)

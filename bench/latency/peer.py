@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[2]
-_PACKAGES = ("protos", "server", "clients/python")
+_PACKAGES = ("protos", "bundle", "server", "clients/python")
 _PATH, _NO_BYTECODE = "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"
 
 
@@ -37,12 +37,15 @@ def peer_tree(commit: str, folder: Path) -> PeerTree:
     if not tree.folder.is_dir():
         partial = tree.folder.with_suffix(".partial")
         partial.mkdir(parents=True, exist_ok=True)
-        archive = subprocess.run(
-            ["git", "archive", commit, *_PACKAGES], cwd=_ROOT, check=True, capture_output=True
-        ).stdout
+        there = _git("ls-tree", "--name-only", commit, "--", *_PACKAGES).decode().split()  # older commits have fewer
+        archive = _git("archive", commit, *there)
         subprocess.run(["tar", "-x", "-C", str(partial)], input=archive, check=True)
         partial.rename(tree.folder)
     return tree
+
+
+def _git(*arguments: str) -> bytes:
+    return subprocess.run(["git", *arguments], cwd=_ROOT, check=True, capture_output=True).stdout
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from bench.latency.setup import Setup
 from bench.planners import time_planners
 from bench.results import Row, spread
 from bench.sections import Part
-from quizglass_server.bundle.files import Bundle
+from quizglass_bundle.files import Bundle
 
 
 def run(setup: Setup) -> Part:

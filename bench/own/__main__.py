@@ -17,6 +17,7 @@ from pathlib import Path
 from rich.console import Console
 
 import quizglass
+import quizglass_bundle
 import quizglass_client
 import quizglass_server
 from bench import sections
@@ -175,7 +176,7 @@ def _named(part: Part, split: str) -> Part:
 
 def _name(settings: Mapping[str, object]) -> str:
     """Of the file of answers: another bundle, dataset or code has another."""
-    measured = code(quizglass, quizglass_client, quizglass_server)
+    measured = code(quizglass, quizglass_client, quizglass_bundle, quizglass_server)
     return sha256(f"{sorted(settings.items())} {measured}".encode()).hexdigest()[:12]
 
 

@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import quizglass
+import quizglass_bundle
 import quizglass_client
 import quizglass_export
 import quizglass_server
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder: Path = args.workdir.resolve() / ("recipes-steps-quick" if args.quick else "recipes-steps")
     base = sha256((work.ROOT / work.BASE / "model.safetensors").read_bytes()).hexdigest()[:12]
     made_of = {"base": base, "bundle": weights(args.bundle)}
-    how = code(quizglass, quizglass_client, quizglass_export, quizglass_server)
+    how = code(quizglass, quizglass_client, quizglass_export, quizglass_bundle, quizglass_server)
     work.claim(folder, seeds=args.seeds, fresh=args.fresh, code=how, **made_of)
     runner = sections.Runner("recipes", SECTIONS, args)
     with runner.status() as say:

@@ -1,8 +1,8 @@
 """The extras of the package `quizglass`: hatchling runs this whenever it is built or installed.
 
-Server, exporter and laboratory are packages of their own. Extras bring them from the clone that is being installed: no
-index has them, and their names there could be anybody's. Released wheels are installed side by side instead
-(`make wheels`).
+Bundle format, server, exporter and laboratory are packages of their own. Extras bring them from the clone that is being
+installed: no index has them, and their names there could be anybody's. Released wheels are installed side by side
+instead (`make wheels`).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Extras(MetadataHookInterface):
         if os.environ.get(RELEASE):
             metadata["optional-dependencies"] = self.config["extras"]
             return
-        server, export, lab = (Path(self.root, name) for name in ("server", "export", "lab"))
+        bundle, server, export, lab = (Path(self.root, name) for name in ("bundle", "server", "export", "lab"))
         project = tomllib.loads((server / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         metadata["optional-dependencies"] = {
             **self.config["extras"],
-            **{name: [_package(server, name), CLI] for name in project["optional-dependencies"]},
-            "server": [_package(server), CLI],
-            "export": [_package(server), _package(export, "train")],
-            "lab": [_package(server), _package(export, "train"), _package(lab)],
+            **{name: [_package(bundle), _package(server, name), CLI] for name in project["optional-dependencies"]},
+            "server": [_package(bundle), _package(server), CLI],
+            "export": [_package(bundle), _package(server), _package(export, "train")],
+            "lab": [_package(bundle), _package(server), _package(export, "train"), _package(lab)],
         }
 
 

@@ -22,10 +22,10 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
+from quizglass_bundle.files import Bundle
 from quizglass_bundle.tuning import Tuning
 from quizglass_server import __version__, containment, descriptors
 from quizglass_server.assistant.assistant import Assistant
-from quizglass_server.bundle.files import Bundle, completed
 from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.directories import check_directories
 from quizglass_server.config.listening import check_can_listen
@@ -53,7 +53,7 @@ from quizglass_server.observe import tracing
 from quizglass_server.observe.draining import Drain, DrainStep
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import preferred, survey
-from quizglass_server.roles.given import given_files, given_servers
+from quizglass_server.roles.given import completed, given_files, given_servers
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.load import LoadedModels, load_models
 from quizglass_server.roles.text_encoder import TEXT_ENCODER

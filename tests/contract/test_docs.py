@@ -13,11 +13,11 @@ from pydantic import BaseModel
 
 from bench import render
 from quizglass.v1 import assistant_pb2, knowledge_pb2, memory_pb2, session_pb2, types_pb2
+from quizglass_bundle.manifest import Manifest
 from quizglass_client.cli.command import parser as client_parser
 from quizglass_export import cli as export_cli
 from quizglass_lab import cli as lab_cli
 from quizglass_server import errors
-from quizglass_server.bundle.manifest import Manifest
 from quizglass_server.config.options import LinkOptions
 from quizglass_server.config.settings import Settings, all_fields, fields_of
 from quizglass_server.policies import POLICIES

@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SERVER = ROOT / "server" / "quizglass_server"
 PACKAGES = {
+    "quizglass_bundle": ROOT / "bundle",
     "quizglass_server": ROOT / "server",
     "quizglass_client": ROOT / "clients" / "python",
     "quizglass_export": ROOT / "export",
@@ -19,13 +20,11 @@ LAYERS = {
     "brackets": "",
     "errors": "",
     "containment": "",
-    "hashes": "",
     "languages": "",
     "offline": "",
     "parent_death": "",
     "service_manager": "",
     "steady_clock": "",
-    "template_sandbox": "",
     "schemas": "brackets",
     "observe": "",
     "descriptors": "errors",
@@ -36,43 +35,42 @@ LAYERS = {
     "markup": "containment errors parent_death",
     "decoding": "config containment domain errors observe parent_death scheduling",
     "engines": "observe",
-    "engines.onnx": "errors hashes scheduling",
-    "engines.generator": "brackets errors hashes observe scheduling",
+    "engines.onnx": "errors scheduling",
+    "engines.generator": "brackets errors observe scheduling",
     "engines.generator.checks": "engines.generator errors scheduling",
     "engines.generator.remote": "config engines engines.generator errors scheduling",
     "engines.generator.process": (
         "config containment descriptors engines.generator engines.generator.checks errors observe parent_death"
     ),
-    "engines.wyoming": ("config domain engines.generator engines.generator.process errors scheduling"),
-    "models": "domain engines engines.onnx errors scheduling template_sandbox",
+    "engines.wyoming": "domain engines.generator engines.generator.process errors scheduling",
+    "models": "domain engines engines.onnx errors scheduling",
     "coaching": "domain errors models",
     "roles": (
         "config domain engines engines.generator engines.generator.checks engines.generator.process "
-        "engines.generator.remote engines.onnx engines.wyoming errors hashes models observe scheduling"
+        "engines.generator.remote engines.onnx engines.wyoming errors models observe scheduling"
     ),
     "knowledge.content": "domain errors markup",
     "knowledge.database": "domain errors knowledge.content steady_clock",
-    "knowledge.index": "domain errors hashes knowledge.content knowledge.database scheduling",
+    "knowledge.index": "domain errors knowledge.content knowledge.database scheduling",
     "knowledge.ingest": "domain errors knowledge.content knowledge.database knowledge.index markup roles scheduling",
     "knowledge.search": "domain knowledge.content knowledge.database knowledge.index",
-    "knowledge.repair": "errors hashes knowledge.content knowledge.database knowledge.index steady_clock",
+    "knowledge.repair": "errors knowledge.content knowledge.database knowledge.index steady_clock",
     "knowledge.milvus": (
-        "config domain errors knowledge.content knowledge.database knowledge.index knowledge.ingest "
-        "knowledge.search markup roles scheduling steady_clock"
+        "config domain errors knowledge.content knowledge.database knowledge.index knowledge.ingest knowledge.search "
+        "markup roles scheduling steady_clock"
     ),
     "knowledge": (
-        "config decoding domain engines errors knowledge.content knowledge.database knowledge.index "
-        "knowledge.ingest knowledge.milvus knowledge.repair knowledge.search markup roles scheduling steady_clock"
+        "config decoding domain engines errors knowledge.content knowledge.database knowledge.index knowledge.ingest "
+        "knowledge.milvus knowledge.repair knowledge.search markup roles scheduling steady_clock"
     ),
     "memory": (
         "config decoding domain errors knowledge knowledge.content knowledge.database knowledge.ingest roles scheduling"
     ),
     "steps.language": "",
     "steps.calculating": "domain steps.language",
-    "steps": "domain errors models roles steps.calculating steps.language",
-    "bundle": "errors hashes models roles steps",
+    "steps": "domain errors roles steps.calculating steps.language",
     "steps.lookup": "domain errors roles scheduling steps steps.language",
-    "turn": "domain engines errors languages models observe roles scheduling steps steps.language steps.lookup",
+    "turn": "domain engines errors languages observe roles scheduling steps steps.language steps.lookup",
     "policies": "domain steps steps.language",
     "assistant": (
         "config decoding domain errors network observe policies roles scheduling steps steps.language steps.lookup turn"
@@ -84,15 +82,15 @@ LAYERS = {
         "assistant coaching config domain errors observe scheduling session.dialogue session.output session.voice turn"
     ),
     "doctor": (
-        "bundle config containment decoding descriptors domain engines.generator.checks engines.generator.process "
+        "config containment decoding descriptors domain engines.generator.checks engines.generator.process "
         "engines.generator.remote engines.onnx errors knowledge knowledge.content network policies roles scheduling "
         "session.dialogue"
     ),
     "rpc.requests": "errors scheduling",
     "rpc.transport": "config errors network observe rpc.requests scheduling",
     "rpc": (
-        "assistant bundle coaching config decoding descriptors domain errors knowledge knowledge.content memory "
-        "network roles rpc.requests rpc.transport scheduling session session.dialogue session.voice"
+        "assistant coaching config decoding descriptors domain errors knowledge knowledge.content memory network "
+        "roles rpc.requests rpc.transport scheduling session session.dialogue session.voice"
     ),
     "web.http": "config errors network observe rpc.transport scheduling",
     "web.speech": "decoding domain errors observe roles web.http",
@@ -101,8 +99,8 @@ LAYERS = {
     ),
     "web": "config errors network observe policies roles rpc rpc.requests web.chat web.http web.speech",
     "app": (
-        "assistant bundle config containment decoding descriptors engines.generator.remote errors knowledge languages "
-        "memory network observe policies roles rpc scheduling service_manager session.dialogue steps turn web"
+        "assistant config containment decoding descriptors engines.generator.remote errors knowledge languages memory "
+        "network observe policies roles rpc scheduling service_manager session.dialogue turn web"
     ),
     "cli": "app config doctor errors network",
     "__main__": "cli",
@@ -169,7 +167,11 @@ def importers(*prefixes: str) -> set[str]:
 
 def test_every_room_of_the_server_imports_what_the_table_says() -> None:
     whole = "quizglass_server"  # the version, and what has to come before every import
-    rooms = {upper: lowers - {whole} for upper, lowers in arrows().items() if upper.startswith(f"{whole}.")}
+    rooms = {
+        upper: {low for low in lowers if low.startswith(f"{whole}.")}
+        for upper, lowers in arrows().items()
+        if upper.startswith(f"{whole}.")
+    }
     found = {
         upper.removeprefix(f"{whole}."): {low.removeprefix(f"{whole}.") for low in rooms[upper]} for upper in rooms
     }
@@ -249,9 +251,15 @@ def test_no_folder_of_the_benchmarks_imports_one_that_imports_it_back() -> None:
 
 
 def test_the_product_does_not_import_its_laboratory() -> None:
-    product = [ROOT / "protos", ROOT / "server", ROOT / "clients", ROOT / "export"]
+    product = [ROOT / "protos", ROOT / "bundle", ROOT / "server", ROOT / "clients", ROOT / "export"]
     files = (path for folder in product for path in folder.rglob("*.py") if "node_modules" not in path.parts)
     assert [str(path) for path in files if any(name.split(".")[0] == "quizglass_lab" for name in imported(path))] == []
+
+
+def test_the_format_of_bundles_knows_neither_who_writes_them_nor_who_reads_them() -> None:
+    files = PACKAGES["quizglass_bundle"].rglob("*.py")
+    ours = {name for path in files for name in imported(path) if name.startswith("quizglass")}
+    assert {name.split(".")[0] for name in ours} == {"quizglass_bundle"}
 
 
 def test_the_server_does_not_import_the_exporter() -> None:

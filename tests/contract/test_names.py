@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = {
     "protos": ROOT / "protos" / "quizglass",
+    "bundle": ROOT / "bundle" / "quizglass_bundle",
     "server": ROOT / "server" / "quizglass_server",
     "export": ROOT / "export" / "quizglass_export",
     "lab": ROOT / "lab" / "quizglass_lab",
@@ -35,6 +36,7 @@ def test_tests_stand_in_rooms_that_exist() -> None:
     server = PACKAGES["server"]
     others = {
         "bench",
+        "bundle",
         "client",
         "deploy",
         "export",

@@ -15,15 +15,17 @@ from quizglass import __version__
 ROOT = Path(__file__).parents[2]
 PACKAGES = {
     "quizglass": (ROOT, ("protos/quizglass", "clients/python/quizglass_client")),
+    "quizglass-bundle": (ROOT / "bundle", ("quizglass_bundle",)),
     "quizglass-server": (ROOT / "server", ("quizglass_server",)),
     "quizglass-export": (ROOT / "export", ("quizglass_export",)),
     "quizglass-lab": (ROOT / "lab", ("quizglass_lab",)),
 }
 ABOVE = {
     "quizglass": (),
-    "quizglass-server": ("quizglass",),
-    "quizglass-export": ("quizglass-server", "quizglass"),
-    "quizglass-lab": ("quizglass-export", "quizglass-server", "quizglass"),
+    "quizglass-bundle": (),
+    "quizglass-server": ("quizglass", "quizglass-bundle"),
+    "quizglass-export": ("quizglass-server", "quizglass-bundle", "quizglass"),
+    "quizglass-lab": ("quizglass-export", "quizglass-server", "quizglass-bundle", "quizglass"),
 }
 """The packages that each needs, and so imports from."""
 BESIDE = {

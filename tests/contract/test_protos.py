@@ -12,8 +12,8 @@ from google.protobuf import descriptor_pb2
 from grpc_tools import protoc
 from pydantic import BaseModel
 
+from quizglass_bundle.manifest import Roles
 from quizglass_server.coaching import closer
-from quizglass_server.roles.table import Roles
 
 ROOT = Path(__file__).parents[2]
 PROTOS = ROOT / "protos"

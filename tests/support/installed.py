@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[2]
 FOLDERS = {
     "quizglass": ROOT,
+    "quizglass-bundle": ROOT / "bundle",
     "quizglass-server": ROOT / "server",
     "quizglass-export": ROOT / "export",
 }

@@ -10,9 +10,9 @@ from bench.accuracy.ground import Ground, lacking, said, skipped
 from bench.accuracy.several import Turns, accuracy, ask_policies, barred_unseen, interval
 from bench.results import Row, at_least
 from bench.sections import Part
+from quizglass_bundle.files import Bundle
 from quizglass_lab.scoring.intervals import confidence_interval
 from quizglass_lab.search_router import BRANCHES
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.policies import POLICIES
 
 SHARE = 0.3

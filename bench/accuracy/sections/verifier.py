@@ -10,10 +10,10 @@ from bench.accuracy.several import Turns, ask_policies, barred_unseen, share
 from bench.results import Row, at_least, at_most
 from bench.sections import Part
 from quizglass.values import Evidence, Origin
+from quizglass_bundle.files import Bundle
 from quizglass_bundle.tuning import Thresholds
 from quizglass_lab.pocketworld.questions import make_unknowable
 from quizglass_lab.scoring.selective import risk_coverage_area
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.steps.decide import trust
 from quizglass_server.steps.lookup.matching import evidence_odds
 

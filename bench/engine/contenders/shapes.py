@@ -38,7 +38,7 @@ class Shape:
 
 def starter(bundle: Path) -> Shape:
     """The starter bundle's own generator."""
-    from quizglass_server.bundle.files import Bundle
+    from quizglass_bundle.files import Bundle
 
     loaded = Bundle.load(bundle.resolve())
     spec = loaded.roles.generator

@@ -22,7 +22,6 @@ def main() -> None:
     # Libraries are not what is measured: neither side is charged with those that the other lacks.
     import onnxruntime  # noqa: F401
 
-    import quizglass_server.bundle.files
     import quizglass_server.roles.reranker  # noqa: F401
 
     idle = memory_kib("VmRSS")

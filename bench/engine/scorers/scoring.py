@@ -85,20 +85,21 @@ def candidates(seed: int) -> tuple[str, list[str]]:
 
 def served_scorer(bundle: Path, threads: int) -> tuple[Score, Callable[[], None], Callable[[str, str], list[int]]]:
     """The server's scorer, how to close it, and the token ids that it makes of a query and a passage."""
+    from quizglass_bundle.files import Bundle
     from quizglass_bundle.inputs.prompts import PromptTemplate, PromptTokenizer, encode_within
-    from quizglass_server.bundle.files import Bundle
+    from quizglass_bundle.parts import TextScorer
     from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions
     from quizglass_server.models.fitting import PictureFitter
     from quizglass_server.models.loading import Loading
-    from quizglass_server.roles.reranker import TextRerankerPart
+    from quizglass_server.roles.load import load_role
 
     loaded = Bundle.load(bundle)
     spec = loaded.roles.reranker
-    if not isinstance(spec, TextRerankerPart):
+    if not isinstance(spec, TextScorer):
         raise SystemExit(f"{bundle}: no reranker by a text model")
     # As a server shares out its cores: several runs at a time, each with one thread.
     pool = EnginePool(threads)
-    scorer = spec.load("reranker", Loading(loaded, pool, PictureFitter(), OnnxOptions(threads=1, provider="cpu")))
+    scorer = load_role("reranker", spec, Loading(loaded, pool, PictureFitter(), OnnxOptions(threads=1, provider="cpu")))
     tokenizer = PromptTokenizer(loaded.path(spec.tokenizer))
     template = PromptTemplate.load(loaded.path(spec.prompt))
     loop = asyncio.new_event_loop()

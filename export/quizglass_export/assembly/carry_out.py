@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from quizglass_bundle.files import Bundle
+from quizglass_bundle.manifest import Roles, nested
 from quizglass_export.assembly.manifest import versions, write_manifest
 from quizglass_export.assembly.parity_report import failures
 from quizglass_export.assembly.plan import Plan, step_key
@@ -24,8 +26,6 @@ from quizglass_export.errors import ExportError
 from quizglass_export.roles.decider import shared_part
 from quizglass_export.roles.shared.job import prompt_name
 from quizglass_export.roles.starting import check_start
-from quizglass_server.bundle.files import Bundle
-from quizglass_server.roles.table import Roles, nested
 
 
 @dataclass(frozen=True, slots=True)

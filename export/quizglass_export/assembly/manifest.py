@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from quizglass_bundle.fields import MANIFEST
 from quizglass_bundle.hashes import file_sha256
+from quizglass_bundle.manifest import FileEntry, Manifest, Roles
 from quizglass_export.assembly.parity_report import markdown, parity_document
 from quizglass_export.checkpoints.files import read_json
 from quizglass_export.checks import Check
-from quizglass_server.bundle.manifest import FileEntry, Manifest
-from quizglass_server.roles.table import Roles
 
 if TYPE_CHECKING:
     from quizglass_export.recipe.read import RecipeFile

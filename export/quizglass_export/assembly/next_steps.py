@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from quizglass_bundle.files import Bundle
 from quizglass_bundle.tuning import Thresholds
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.policies.serving import Has, preferred, survey
 
 _PROMPT = "generator.prompts."

@@ -11,6 +11,8 @@ from typing import Any
 
 from quizglass_bundle.errors import BundleError
 from quizglass_bundle.inputs.prompts import GENERAL_PROMPTS, PromptError, PromptTemplate
+from quizglass_bundle.manifest import DECIDERS
+from quizglass_bundle.parts import NAMED, LinearDeciderPart
 from quizglass_export.assembly.work import Work
 from quizglass_export.checkpoints.files import TOKENIZER, read_json
 from quizglass_export.checkpoints.peft_models import check_fit
@@ -27,8 +29,7 @@ from quizglass_export.roles.shared.entry import ReadyOnnx, Scorer
 from quizglass_export.roles.shared.job import Exporter, RoleJob
 from quizglass_export.roles.shared.samples import SOURCES, LazySamples, ParitySample
 from quizglass_export.roles.tagger import ReadyTagger
-from quizglass_server.roles.decider import NAMED, LinearDeciderPart, check_labels
-from quizglass_server.roles.table import DECIDERS
+from quizglass_server.roles.decider import check_labels
 
 SHARED_TOKENIZER = "tokenizer/tokenizer.json"
 READY = ("generator", "image_encoder", "text_encoder", "reranker", "tagger")

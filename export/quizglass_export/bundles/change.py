@@ -10,6 +10,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from quizglass_bundle.fields import MANIFEST
+from quizglass_bundle.files import Bundle
+from quizglass_bundle.manifest import FileEntry, Manifest, nested
 from quizglass_export.assembly.manifest import entries, files, write_json
 from quizglass_export.assembly.parity_report import markdown
 from quizglass_export.bundles.inspect import role_files, settings_of
@@ -17,9 +19,6 @@ from quizglass_export.checkpoints.files import read_json
 from quizglass_export.checks import Check
 from quizglass_export.directory import check_free, fresh_directory, place
 from quizglass_export.errors import ExportError
-from quizglass_server.bundle.files import Bundle
-from quizglass_server.bundle.manifest import FileEntry, Manifest
-from quizglass_server.roles.table import nested
 
 REPORT = "report.md"
 _FIXED = ("files", "format", "parity", "provenance", "roles")

@@ -91,8 +91,8 @@ def _reported(command: str, run: Callable[[], int]) -> int:
 @_reporting
 def run_inspect(args: argparse.Namespace) -> int:
     """Show what is inside. Returns 0, or 2 when the bundle is damaged."""
+    from quizglass_bundle.files import Bundle
     from quizglass_export.bundles.inspect import describe
-    from quizglass_server.bundle.files import Bundle
 
     found = describe(Bundle.load(args.bundle))
     if args.json:
@@ -159,8 +159,8 @@ def _verify(bundle: Path, plan: Plan | None, *, as_json: bool) -> int:
 @_reporting
 def run_diff(args: argparse.Namespace) -> int:
     """Show differences. Returns 0 if there is none, 1 if there are, 2 when a bundle is damaged."""
+    from quizglass_bundle.files import Bundle
     from quizglass_export.bundles.difference import compare
-    from quizglass_server.bundle.files import Bundle
 
     found = compare(Bundle.load(args.first), Bundle.load(args.second))
     if args.json:
@@ -184,8 +184,8 @@ def run_diff(args: argparse.Namespace) -> int:
 @_reporting
 def run_sign(args: argparse.Namespace) -> int:
     """Sign a bundle. Returns 0, or 2 when it is damaged or the key is none."""
+    from quizglass_bundle.files import Bundle
     from quizglass_bundle.signature import SIGNATURE, sign
-    from quizglass_server.bundle.files import Bundle
 
     bundle = Bundle.load(args.bundle)
     sign(bundle.root, args.key)
@@ -198,12 +198,12 @@ def run_sign(args: argparse.Namespace) -> int:
 @_reporting
 def run_add(args: argparse.Namespace) -> int:
     """Add roles. Returns 0, or 2 when an input is wrong or parity does not hold."""
+    from quizglass_bundle.files import Bundle
     from quizglass_export.assembly.carry_out import carry_out, step_names
     from quizglass_export.assembly.plan import make_plan
     from quizglass_export.bundles.change import add_roles, check_addition
     from quizglass_export.directory import hidden_beside
     from quizglass_export.recipe.read import read_recipe
-    from quizglass_server.bundle.files import Bundle
 
     base, plan = Bundle.load(args.bundle), make_plan(read_recipe(args.recipe))
     how = {"replace_roles": args.replace_role, "replace": args.replace}
@@ -218,9 +218,9 @@ def run_add(args: argparse.Namespace) -> int:
 @_reporting
 def run_repack(args: argparse.Namespace) -> int:
     """Repack a bundle. Returns 0, or 2 when an input is wrong."""
+    from quizglass_bundle.files import Bundle
     from quizglass_export.bundles.change import repack
     from quizglass_export.errors import ExportError
-    from quizglass_server.bundle.files import Bundle
 
     settings = {}
     for text in args.set:

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from quizglass_server.bundle.files import Bundle
+from quizglass_bundle.files import Bundle
 
 _TEXTS = (".jinja",)
 _LONGEST = 1 << 16

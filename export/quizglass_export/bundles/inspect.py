@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from quizglass_bundle.fields import files_of
+from quizglass_bundle.files import Bundle
+from quizglass_bundle.parts import GeneratorPart, RolePart
 from quizglass_export.bundles.onnx_graph import summarise
 from quizglass_export.checkpoints.files import read_json
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.header import read_gguf
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.engines.onnx.providers import AUTO, NAMES, choose
-from quizglass_server.models.loading import RolePart
 from quizglass_server.policies.serving import preferred, survey
-from quizglass_server.roles.generator import GeneratorPart
 
 
 def describe(bundle: Bundle) -> dict[str, Any]:

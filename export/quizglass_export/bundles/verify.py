@@ -9,13 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from quizglass_bundle.files import Bundle
 from quizglass_bundle.hashes import file_sha256
 from quizglass_export.bundles.onnx_graph import read_onnx
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.header import read_gguf
 from quizglass_export.roles.starting import check_start
-from quizglass_server.bundle.files import Bundle
 
 if TYPE_CHECKING:
     from quizglass_export.assembly.plan import Plan

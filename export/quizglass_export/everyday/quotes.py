@@ -12,7 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from quizglass_bundle.fields import MANIFEST, Normalised
+from quizglass_bundle.files import Bundle
 from quizglass_bundle.inputs.text_rows import TextTokenizer, padded
+from quizglass_bundle.manifest import Manifest, Roles
+from quizglass_bundle.parts import CrossEncoderPart, ImageEncoderPart, ReaderPart, TaggerPart, TextEncoderPart
 from quizglass_bundle.tuning import Answers, EvidenceLimits, Thresholds, Views
 from quizglass_export.assembly.manifest import entries, versions, write_json
 from quizglass_export.assembly.parity_report import parity_document
@@ -28,14 +31,6 @@ from quizglass_export.parity import check_vectors, session
 from quizglass_export.written_graphs import bert, efficientnet_lite
 from quizglass_export.written_graphs.safetensors_file import read_safetensors, with_adapter
 from quizglass_export.written_graphs.weights import NamedWeights
-from quizglass_server.bundle.files import Bundle
-from quizglass_server.bundle.manifest import Manifest
-from quizglass_server.roles.image_encoder import ImageEncoderPart
-from quizglass_server.roles.reader import ReaderPart
-from quizglass_server.roles.reranker import CrossEncoderPart
-from quizglass_server.roles.table import Roles
-from quizglass_server.roles.tagger import TaggerPart
-from quizglass_server.roles.text_encoder import TextEncoderPart
 
 BUNDLE = "quotes"
 """Its name, and that of its folder in the work directory."""

@@ -15,11 +15,11 @@ from pydantic import Field, create_model, model_validator
 
 from quizglass_bundle.fields import Count, ManifestPart
 from quizglass_bundle.inputs.prompts import GENERAL_PROMPTS
+from quizglass_bundle.parts import NAMED
 from quizglass_bundle.tuning import EvidenceLimits, Languages, Thresholds
 from quizglass_export.roles import decider
 from quizglass_export.roles.shared.entry import Demands
 from quizglass_server.roles import table
-from quizglass_server.roles.decider import NAMED
 
 FORMAT = 1
 

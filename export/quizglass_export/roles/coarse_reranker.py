@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from quizglass_bundle.inputs.text_rows import TextTokenizer
+from quizglass_bundle.parts import CoarseRerankerPart
 from quizglass_export.checks import Check
 from quizglass_export.graphs.q_former import QFormerQuestion, QFormerText
 from quizglass_export.onnx.file import halve_weights, write_onnx
@@ -24,7 +25,6 @@ from quizglass_export.roles.shared.pictures import (
     tensors_of,
     words_of,
 )
-from quizglass_server.roles.coarse_reranker import CoarseRerankerPart
 
 
 class CoarseReranker(QFormer):

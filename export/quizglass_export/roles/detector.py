@@ -12,6 +12,7 @@ import torch
 
 from quizglass_bundle.fields import Size
 from quizglass_bundle.inputs.text_rows import TextTokenizer
+from quizglass_bundle.parts import DetectorPart
 from quizglass_export.checks import Check, at_most
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.detectors import GroundingDino, Owlv2Phrases, Owlv2Pictures, exportable_masks
@@ -20,7 +21,6 @@ from quizglass_export.parity import Inputs, as_array, session
 from quizglass_export.roles.shared.entry import FromCheckpoint
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_size, by_type, in_each_size
 from quizglass_export.roles.shared.pictures import picture_of, pixels_of, tensors_of, words_of
-from quizglass_server.roles.detector import DetectorPart
 
 GROUNDING_DINO, OWL = "grounding-dino", "owlv2"
 CLASSES = {GROUNDING_DINO: "GroundingDinoForObjectDetection", OWL: "Owlv2ForObjectDetection"}

@@ -11,6 +11,7 @@ from safetensors import SafetensorError, safe_open
 
 from quizglass_bundle.fields import Count
 from quizglass_bundle.inputs.text_rows import TextTokenizer
+from quizglass_bundle.parts import DomainRouterPart
 from quizglass_export.checkpoints.files import CLASSIFIER
 from quizglass_export.checkpoints.loading import check_finite, read_config
 from quizglass_export.checks import Check
@@ -31,7 +32,6 @@ from quizglass_export.roles.shared.pictures import (
     tensors_of,
     words_of,
 )
-from quizglass_server.roles.domain_router import DomainRouterPart
 
 
 class DomainRouter(QFormer):

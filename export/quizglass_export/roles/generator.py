@@ -15,6 +15,7 @@ from quizglass_bundle.fields import Count, Patched, Size
 from quizglass_bundle.inputs import vision_inputs
 from quizglass_bundle.inputs.prompts import Prompt, PromptError, PromptTokenizer, Segment, SegmentKind
 from quizglass_bundle.inputs.resizing import RGB
+from quizglass_bundle.parts import ANSWER, GeneratorPart
 from quizglass_export.checkpoints.files import CONFIG
 from quizglass_export.checkpoints.greedy import complete
 from quizglass_export.checkpoints.loading import config_errors, read_config
@@ -30,7 +31,6 @@ from quizglass_export.graphs.qwen_vl import VISION_CLASSES
 from quizglass_export.roles.shared.entry import IMAGE_TOKEN, Adapters, Entry, TemplateName
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type, prompt_name
 from quizglass_export.roles.shared.scorers import processed
-from quizglass_server.roles.generator import ANSWER, GeneratorPart
 from quizglass_server.roles.generator import generator_prompts as generator_prompts_of
 
 GENERATOR_CLASSES = {kind: VISION_CLASSES[kind] for kind in ("qwen2_vl", "qwen2_5_vl")} | {"qwen3": "Qwen3ForCausalLM"}

@@ -13,6 +13,7 @@ from pydantic import Discriminator, Field, Tag
 
 from quizglass_bundle.fields import Count, Normalised
 from quizglass_bundle.inputs import vision_inputs
+from quizglass_bundle.parts import ImageEncoderPart
 from quizglass_export.checkpoints.files import read_json
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
@@ -21,7 +22,6 @@ from quizglass_export.onnx.optimum_encoders import embedded, write_image_encoder
 from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vectors, session
 from quizglass_export.roles.shared.entry import FromCheckpoint, OnnxEntry, ReadyOnnx, is_ready
 from quizglass_export.roles.shared.job import PREPROCESSOR, Exported, Exporter, RoleJob, by_type, normalisation
-from quizglass_server.roles.image_encoder import ImageEncoderPart
 
 _CLIP_REST = r"^(text_model\.|text_projection|logit_scale|logit_bias|vision_model\.embeddings\.position_ids$)"
 CLASSES = {

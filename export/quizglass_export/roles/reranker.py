@@ -10,6 +10,7 @@ from pydantic import Discriminator, Field, Tag
 
 from quizglass_bundle.errors import BundleError
 from quizglass_bundle.fields import Count
+from quizglass_bundle.parts import CrossEncoderPart
 from quizglass_export.checkpoints.loading import read_config
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
@@ -26,7 +27,7 @@ from quizglass_export.roles.shared.scorers import (
     prepare_text_scorer,
 )
 from quizglass_export.roles.text_encoder import longest, reference_tokenizer, tokenised
-from quizglass_server.roles.reranker import CrossEncoderPart, check_labels
+from quizglass_server.roles.reranker import check_labels
 
 CLASSES = {
     "bert": "BertForSequenceClassification",

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from quizglass_bundle.files import Bundle
+from quizglass_bundle.parts import GeneratorPart, ReaderPart
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.header import read_gguf
 from quizglass_export.gguf.jobs import picture_tokens, tokenise
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.errors import EngineFailed
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading
-from quizglass_server.roles.generator import GeneratorPart, generator_prompts
-from quizglass_server.roles.reader import ReaderPart
+from quizglass_server.roles.generator import generator_prompts
+from quizglass_server.roles.load import load_role
 
 
 def check_start(bundle: Bundle) -> None:
@@ -35,7 +36,7 @@ def check_start(bundle: Bundle) -> None:
             if isinstance(part, GeneratorPart):
                 check_generator(bundle, part)
             elif not isinstance(part, ReaderPart):
-                part.load(role, loading)
+                load_role(role, part, loading)
     except EngineFailed as error:
         raise ExportError(error.message) from error
     finally:

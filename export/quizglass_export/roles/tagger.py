@@ -13,6 +13,7 @@ from pydantic import Discriminator, Tag
 from quizglass_bundle.errors import BundleError
 from quizglass_bundle.fields import Count, Normalised
 from quizglass_bundle.inputs import vision_inputs
+from quizglass_bundle.parts import TaggerPart
 from quizglass_export.checks import Check, Share
 from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import apply_precision
@@ -22,7 +23,7 @@ from quizglass_export.roles.image_encoder import CLASSES, CONVOLUTIONAL, picture
 from quizglass_export.roles.shared.entry import Entry, FromCheckpoint, ReadyOnnx, is_ready
 from quizglass_export.roles.shared.job import PREPROCESSOR, Exported, Exporter, RoleJob, by_type, normalisation
 from quizglass_export.roles.shared.pictures import pixels_of
-from quizglass_server.roles.tagger import TaggerPart, checked_labels
+from quizglass_server.roles.tagger import checked_labels
 
 CLASSIFIERS = {kind: CLASSES[kind][0].replace("Model", "ForImageClassification") for kind in CONVOLUTIONAL}
 """Model type to class."""

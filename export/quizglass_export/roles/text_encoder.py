@@ -13,6 +13,7 @@ from pydantic import Discriminator, Tag
 
 from quizglass_bundle.fields import Count
 from quizglass_bundle.inputs.text_rows import TextTokenizer, padded
+from quizglass_bundle.parts import TextEncoderPart
 from quizglass_export.checkpoints.loading import read_config
 from quizglass_export.checkpoints.sentence_files import Embedding, read_embedding
 from quizglass_export.checkpoints.source import AnySource
@@ -24,7 +25,7 @@ from quizglass_export.parity import Floats, Inputs, as_array, batches, check_vec
 from quizglass_export.roles.shared.entry import FromCheckpoint, ReadyOnnx, is_ready
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob, by_type
 from quizglass_export.roles.shared.samples import long_passage
-from quizglass_server.roles.text_encoder import TextEncoderPart, pooled
+from quizglass_server.roles.text_encoder import pooled
 
 CLASSES = {
     "bert": ("BertModel", r"^(pooler\.|cls\.|.*\.position_ids$)"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from quizglass_bundle.parts import SpeechAddress
 from quizglass_export.roles.shared.entry import Entry
-from quizglass_server.roles.speech import SpeechAddress
 
 
 class Voice(Entry):

@@ -44,8 +44,8 @@ class _Graph:
 def run(args: argparse.Namespace) -> int:
     """Check or build. Returns 0, 1 where a graph does not fit, or 2 when something is wrong."""
     from quizglass_bundle.errors import BundleError
+    from quizglass_bundle.files import Bundle
     from quizglass_export.errors import ExportError
-    from quizglass_server.bundle.files import Bundle
 
     try:
         if args.out is None and (args.context or args.precision):

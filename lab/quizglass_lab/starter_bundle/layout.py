@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from quizglass_bundle.files import Bundle
 from quizglass_export.assembly.carry_out import carry_out
 from quizglass_export.assembly.plan import Plan, make_plan
 from quizglass_export.checkpoints.files import Checkpoints
@@ -18,7 +19,6 @@ from quizglass_export.roles.shared.samples import LazySamples
 from quizglass_lab.starter_bundle.recipe import starter_recipe
 from quizglass_lab.starter_bundle.samples import pocketworld_samples
 from quizglass_lab.starter_bundle.settings import read_settings
-from quizglass_server.bundle.files import Bundle
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from quizglass.values import (
     Verdict,
     VerdictOutcome,
 )
+from quizglass_bundle.parts import ANSWER
 from quizglass_bundle.tuning import Answers
 from quizglass_server.assistant.direct import answer_by_entry, small_talk
 from quizglass_server.assistant.recollection import note_remembered, note_unremembered, recall, remember, search_memory
@@ -34,7 +35,7 @@ from quizglass_server.policies import POLICIES, Policy
 from quizglass_server.policies.policy import QUOTES
 from quizglass_server.policies.serving import Has, PolicyStatus, preferred, status_of, survey
 from quizglass_server.roles.detector import DETECTOR
-from quizglass_server.roles.generator import ANSWER, GENERATOR
+from quizglass_server.roles.generator import GENERATOR
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.reader import READER
 from quizglass_server.scheduling.admission import Admission

@@ -11,8 +11,8 @@ from itertools import chain
 from pathlib import Path
 from time import monotonic
 
+from quizglass_bundle.files import Bundle
 from quizglass_server import descriptors
-from quizglass_server.bundle.files import Bundle, completed
 from quizglass_server.config.directories import check_directories
 from quizglass_server.config.listening import refusal, what_to_do
 from quizglass_server.config.options import WEB_PACKAGES
@@ -26,7 +26,7 @@ from quizglass_server.errors import BundleError, QuizglassError, SettingsError
 from quizglass_server.network.exposure import check_exposure
 from quizglass_server.network.network import Network
 from quizglass_server.policies.serving import preferred, survey
-from quizglass_server.roles.given import given_files, given_servers
+from quizglass_server.roles.given import completed, given_files, given_servers
 from quizglass_server.roles.load import LoadedModels, RoleStatus, load_models
 from quizglass_server.roles.reader import READER
 from quizglass_server.session.dialogue.keys import load_keys

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-from quizglass_bundle.fields import ManifestPart
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
-from quizglass_server.errors import BundleError
 from quizglass_server.models.fitting import PictureFitter
 
 Loaded = TypeVar("Loaded")
@@ -52,28 +50,3 @@ class Loading:
         if key not in self._shared:
             self._shared[key] = load()
         return cast(Loaded, self._shared[key])
-
-
-class RolePart(ManifestPart):
-    """What a manifest says of a role's model."""
-
-    engine: str
-    kind: str
-
-    def sizes(self) -> list[tuple[int, int]]:
-        """(width, height) of every size of pictures that the model takes; none of one without pictures, or of any."""
-        return []
-
-    @property
-    def sees_pictures(self) -> bool:
-        """Whether the model is given pictures."""
-        return bool(self.sizes())
-
-    def load(self, role: str, loading: Loading) -> Any:
-        """Load the model that fills a role.
-
-        Raises:
-            BundleError: a file is damaged, or does not fit the manifest or the role; names it.
-            EngineFailed: an engine is not installed, or does not start.
-        """
-        raise BundleError(f"roles.{role}.kind: {self.kind!r} is not run in this process")

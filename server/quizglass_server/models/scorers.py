@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 
-from quizglass_bundle.fields import Count, FileName, Gridded, Patched
+from quizglass_bundle.fields import Patched
 from quizglass_bundle.inputs.prompts import PromptError, PromptTemplate, PromptTokenizer, load_template
 from quizglass_bundle.inputs.vision_inputs import (
     VISION_END,
@@ -26,6 +24,7 @@ from quizglass_bundle.inputs.vision_inputs import (
     patches,
     vision_batch,
 )
+from quizglass_bundle.parts import Scorer, VisionScorer
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.onnx.batcher import Batcher
@@ -33,66 +32,24 @@ from quizglass_server.engines.onnx.providers import InputRange, Ranges
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.errors import BundleError
 from quizglass_server.models.batching import LIMITS, MAX_BATCH, prompt_ranges
-from quizglass_server.models.loading import Loading, RolePart
+from quizglass_server.models.loading import Loading
 from quizglass_server.models.logits import checked, softmax
 
 Logits = NDArray[np.float32]
 Probabilities = NDArray[np.float64]
-Labels = Annotated[tuple[tuple[str, str], ...], Field(min_length=2)]
-Rows = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=2)]
 
 
-class Scorer(RolePart):
-    """What a manifest says of a scorer."""
+def probabilities(part: Scorer, logits: Logits, name: str) -> Probabilities:
+    """Probabilities of the labels, float64 [B, labels], from the model's logits [B, R].
 
-    engine: Literal["onnx"]
-    model: FileName
-    tokenizer: FileName
-    prompt: FileName
-    labels: Labels
-    """(name, text); each text is one token."""
-    rows: Rows | None = None
-    """Of each label the place of its logit, where the model gives those of several roles; None: in this order."""
-    max_tokens: Count
-
-    @model_validator(mode="after")
-    def _a_row_each(self) -> Scorer:
-        if self.rows is not None and len(self.rows) != len(self.labels):
-            raise ValueError(f"rows: {len(self.rows)} places for {len(self.labels)} labels")
-        return self
-
-    def probabilities(self, logits: Logits, name: str) -> Probabilities:
-        """Probabilities of the labels, float64 [B, labels], from the model's logits [B, R].
-
-        Raises:
-            BundleError: the model gives other logits than the manifest says; `name` is the model's.
-        """
-        if self.rows is None:
-            return softmax(checked(logits, (len(logits), len(self.labels)), name))
-        if max(self.rows) >= logits.shape[1]:
-            raise BundleError(f"{name}: gives {logits.shape[1]} logits, the manifest names row {max(self.rows)}")
-        return softmax(checked(logits, logits.shape, name)[:, list(self.rows)])
-
-
-class VisionScorer(Gridded, Scorer):
-    """A vision-language model."""
-
-    kind: Literal["vl-scorer"]
-    picture: Patched
-    image_token: str
-    most_pictures: Annotated[int, Field(ge=2)] | None = None
-    """How many pictures a prompt shows at most, where the graph takes several; None: one."""
-
-    @property
-    def takes(self) -> int:
-        """How many pictures a prompt shows at most."""
-        return self.most_pictures or 1
-
-
-class TextScorer(Scorer):
-    """A text model."""
-
-    kind: Literal["text-scorer"]
+    Raises:
+        BundleError: the model gives other logits than the manifest says; `name` is the model's.
+    """
+    if part.rows is None:
+        return softmax(checked(logits, (len(logits), len(part.labels)), name))
+    if max(part.rows) >= logits.shape[1]:
+        raise BundleError(f"{name}: gives {logits.shape[1]} logits, the manifest names row {max(part.rows)}")
+    return softmax(checked(logits, logits.shape, name)[:, list(part.rows)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quizglass_bundle.inputs.prompts import Prompt, SegmentKind
+from quizglass_bundle.parts import TextScorer
 from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.errors import BundleError
 from quizglass_server.models.batching import LIMITS, UNPADDED, prompt_ranges
 from quizglass_server.models.loading import Loading
-from quizglass_server.models.scorers import TextScorer
 
 ROWS, ALONE = "quizglass.rows", "alone"
 """What an exporter notes in a model whose rows must not be padded to share a run (`quantise` of quizglass_export)."""

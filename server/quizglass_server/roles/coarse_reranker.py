@@ -7,22 +7,23 @@ Picture and question become a few query vectors and each passage one; a passage 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_bundle.fields import Count, FileName, Gridded, Normalised, graphs
+from quizglass_bundle.fields import graphs
 from quizglass_bundle.inputs.products import product
 from quizglass_bundle.inputs.prompts import clean
 from quizglass_bundle.inputs.text_rows import TextRow, TextTokenizer, padded
+from quizglass_bundle.parts import CoarseRerankerPart
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.models.batching import LIMITS, text_ranges
 from quizglass_server.models.grids import Grids
-from quizglass_server.models.loading import Loading, RoleKey, RolePart
+from quizglass_server.models.loading import Loading, RoleKey
 from quizglass_server.models.logits import checked
 from quizglass_server.models.question_graph import Asked, QuestionGraph
 
@@ -44,27 +45,6 @@ class CoarseReranker(Protocol):
 
 
 COARSE_RERANKER = RoleKey[CoarseReranker]("coarse_reranker")
-
-
-class CoarseRerankerPart(Gridded, RolePart):
-    """BLIP-2's Q-Former, in a manifest."""
-
-    engine: Literal["onnx"]
-    kind: Literal["q-former"]
-    model: FileName
-    """`pixel_values`, with `input_ids` and `attention_mask` of the question, to `image_embeds` [B, queries, dimension];
-    without a question where the graph lacks these."""
-    text_model: FileName
-    """`input_ids`, `attention_mask` to `text_embeds` [B, dimension]."""
-    tokenizer: FileName
-    picture: Normalised
-    queries: Count
-    dimension: Count
-    max_tokens: Count
-
-    def load(self, role: str, loading: Loading) -> OnnxCoarseReranker:
-        """The reranker; BundleError where a file is damaged or gives other vectors than the manifest says."""
-        return OnnxCoarseReranker(self, loading)
 
 
 class OnnxCoarseReranker:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 
 from quizglass.values import Plan
 from quizglass_bundle.fields import graphs
@@ -22,12 +21,14 @@ from quizglass_bundle.inputs.prompts import (
     encode_within,
     filled,
 )
+from quizglass_bundle.parts import LinearDeciderPart, TextScorer, VisionScorer
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError, EngineFailed
 from quizglass_server.models.grids import Grids, blank
-from quizglass_server.models.loading import Loading, RolePart
+from quizglass_server.models.loading import Loading
 from quizglass_server.models.logits import softmax
-from quizglass_server.models.scorers import TextScorer, VisionGraph, VisionRow, VisionScorer, scorer_prompt
+from quizglass_server.models.scorers import VisionGraph, VisionRow, scorer_prompt
+from quizglass_server.models.scorers import probabilities as label_probabilities
 from quizglass_server.models.shared_prompts import PromptPart, SharingScorer
 
 logger = logging.getLogger(__name__)
@@ -40,8 +41,6 @@ PLANS = tuple(plan.value for plan in Plan)
 VERIFIER = "verifier"
 SELECTING = ("select", "select_by_text")
 """Deciders that select one of several entries, or none of them."""
-NAMED = ("planner", "tool_router", VERIFIER)
-"""Deciders with a place of their own in the manifest, because of the demands on their labels."""
 
 
 class Decider(Protocol):
@@ -82,14 +81,6 @@ def check_labels(role: str, names: Sequence[str]) -> None:
         raise BundleError(f"roles.{role}.labels: {', '.join(names)}: not all are plans; use {', '.join(PLANS)}")
     if role == VERIFIER and SUPPORTED not in names:
         raise BundleError(f"roles.{role}.labels: {', '.join(names)}: none is {SUPPORTED!r}")
-
-
-class VisionDeciderPart(VisionScorer):
-    """A decider by a vision-language model, in a manifest."""
-
-    def load(self, role: str, loading: Loading) -> VisionDecider:
-        """The decider; BundleError where a file is damaged or does not fit the manifest."""
-        return VisionDecider(role, self, loading)
 
 
 class VisionDecider:
@@ -154,15 +145,9 @@ class VisionDecider:
         return prompt
 
     def _named(self, graph: VisionGraph, logits: NDArray[np.float32]) -> list[tuple[str, float]]:
-        return _named([name for name, _ in self._spec.labels], self._spec.probabilities(logits[None], graph.name)[0])
-
-
-class TextDeciderPart(TextScorer):
-    """A decider by a text model, in a manifest."""
-
-    def load(self, role: str, loading: Loading) -> TextDecider:
-        """The decider; BundleError where a file is damaged or does not fit the manifest."""
-        return TextDecider(role, self, loading)
+        return _named(
+            [name for name, _ in self._spec.labels], label_probabilities(self._spec, logits[None], graph.name)[0]
+        )
 
 
 class TextDecider:
@@ -198,40 +183,7 @@ class TextDecider:
 
     def _named(self, logits: NDArray[np.float32]) -> list[tuple[str, float]]:
         names = [name for name, _ in self._spec.labels]
-        return _named(names, self._spec.probabilities(logits[None], self._scorer.name)[0])
-
-
-Weights = Annotated[tuple[float, ...], Field(min_length=1)]
-
-
-class LinearDeciderPart(RolePart):
-    """A decider by multinomial logistic regression on numbers, in a manifest."""
-
-    engine: Literal["numpy"]
-    kind: Literal["linear"]
-    features: Annotated[tuple[str, ...], Field(min_length=1)]
-    """Names of the values that it reads: a number as it is, a list by its length, a text by its words."""
-    labels: Annotated[tuple[str, ...], Field(min_length=2)]
-    weights: Annotated[tuple[Weights, ...], Field(min_length=2)]
-    """A row for each label, a column for each feature."""
-    bias: Annotated[tuple[float, ...], Field(min_length=2)]
-    """Bias of each label."""
-
-    @model_validator(mode="after")
-    def _shapes_fit(self) -> LinearDeciderPart:
-        labels, features = len(self.labels), len(self.features)
-        for name, values in (("labels", self.labels), ("features", self.features)):
-            if twice := sorted({value for value in values if values.count(value) > 1}):
-                raise ValueError(f"{name}: {twice[0]!r} is there twice")
-        if len(self.weights) != labels or any(len(row) != features for row in self.weights):
-            raise ValueError(f"weights: must have {labels} rows of {features} numbers, one for each label and feature")
-        if len(self.bias) != labels:
-            raise ValueError(f"bias: must have {labels} numbers, one for each label")
-        return self
-
-    def load(self, role: str, loading: Loading) -> LinearDecider:
-        """The decider; BundleError where a label does not fit the role."""
-        return LinearDecider(role, self)
+        return _named(names, label_probabilities(self._spec, logits[None], self._scorer.name)[0])
 
 
 class LinearDecider:
@@ -267,6 +219,3 @@ class LinearDecider:
 
 def _named(labels: Sequence[str], probabilities: NDArray[np.float64]) -> list[tuple[str, float]]:
     return list(zip(labels, map(float, probabilities), strict=True))
-
-
-DeciderPart = Annotated[VisionDeciderPart | TextDeciderPart | LinearDeciderPart, Field(discriminator="kind")]

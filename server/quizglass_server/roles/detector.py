@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import model_validator
 
 from quizglass.values import Region
-from quizglass_bundle.fields import Count, FileName, Gridded, Normalised, Size, graphs
+from quizglass_bundle.fields import Normalised, Size, graphs
 from quizglass_bundle.inputs.products import product
 from quizglass_bundle.inputs.prompts import clean
 from quizglass_bundle.inputs.text_rows import TextRow, TextTokenizer, padded
 from quizglass_bundle.inputs.vision_inputs import channels
+from quizglass_bundle.parts import OWL, DetectorPart
 from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.cache import BoundedCache
@@ -24,14 +24,13 @@ from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.errors import BundleError
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.grids import Grids, blank, pixel_range
-from quizglass_server.models.loading import Loading, RoleKey, RolePart
+from quizglass_server.models.loading import Loading, RoleKey
 from quizglass_server.models.logits import checked, sigmoid
 
 MAX_PHRASES = 8
 SAME = 0.5
 """Boxes of one phrase that overlap by more are one thing; the likelier one stays."""
 _GREY = 128
-_OWL = "owlv2"
 _KEPT_PHRASES, _LATELY = 1024, 32
 
 Scores = NDArray[np.float64]
@@ -54,32 +53,6 @@ class Detector(Protocol):
 
 
 DETECTOR = RoleKey[Detector]("detector")
-
-
-class DetectorPart(Gridded, RolePart):
-    """An open-vocabulary detector: a picture and phrases to boxes (centre x, centre y, width, height, 0 to 1)."""
-
-    engine: Literal["onnx"]
-    kind: Literal["grounding-dino", "owlv2"]
-    model: FileName
-    tokenizer: FileName
-    picture: Normalised
-    boxes: Count
-    """How many the model gives for a picture."""
-    max_tokens: Count
-    text_model: FileName | None = None
-    """OWLv2's graph of phrases, where `model` is the one of pictures: those are then looked at once, whatever is looked
-    for in them, and before that is known. None: `model` takes both."""
-
-    @model_validator(mode="after")
-    def _in_halves(self) -> DetectorPart:
-        if self.text_model is not None and (self.kind != _OWL or self.grids):
-            raise ValueError("text_model: only OWLv2 has a graph of its own for phrases, and no grids beside it")
-        return self
-
-    def load(self, role: str, loading: Loading) -> OnnxDetector:
-        """The detector; BundleError where a file is damaged or gives other boxes than the manifest says."""
-        return OnnxDetector(self, loading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +116,7 @@ class OnnxDetector:
             look, vectors = self._halves.look(picture), self._halves.vectors(wanted, self._phrases)
             return look.showing(wanted, vectors, least_score)
         phrases = self._phrases(wanted)
-        if self._spec.kind == _OWL:
+        if self._spec.kind == OWL:
             side = max(picture.width, picture.height)
             graph = self._graphs.fitting(side, side)
             square, shown = squared(picture, graph.size, self._fitter)
@@ -156,7 +129,7 @@ class OnnxDetector:
 
     def _phrases(self, phrases: Sequence[str]) -> _Phrases:
         """OWLv2 takes a row for each phrase, Grounding DINO one row with a full stop after each."""
-        if self._spec.kind == _OWL:
+        if self._spec.kind == OWL:
             inputs = padded(self._tokenizer.rows(phrases), self._spec.max_tokens)
             columns = [slice(place, place + 1) for place in range(len(phrases))]
         else:
@@ -182,7 +155,7 @@ class OnnxDetector:
         before = next((place for place, (one, other) in enumerate(zip(empty, stop, strict=False)) if one != other), 0)
         after = len(empty) - before
         marks = stop[before : len(stop) - after]
-        if spec.kind != _OWL and not marks:
+        if spec.kind != OWL and not marks:
             raise BundleError(f"{spec.tokenizer}: has no token for a full stop, which ends the detector's phrases")
         return (empty[:before], empty[before:]), marks
 
@@ -195,7 +168,7 @@ class _DetectorGraph:
         self._boxes = spec.boxes
         longest = spec.max_tokens
         text = InputRange((1, 1), (1, min(16, longest)), (1, longest))
-        if spec.kind == _OWL:
+        if spec.kind == OWL:
             text = InputRange((1, longest), (1, longest), (MAX_PHRASES, longest))
         shapes = {"pixel_values": pixel_range(size, 1), "input_ids": text, "attention_mask": text}
         self._session = OnnxSession(loading.files.path(model), Signature("pred_boxes", shapes), loading.how)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from quizglass_bundle.fields import Count, FileName, Gridded, Normalised, graphs
+from quizglass_bundle.fields import graphs
 from quizglass_bundle.inputs.prompts import clean
 from quizglass_bundle.inputs.text_rows import TextTokenizer
+from quizglass_bundle.parts import DomainRouterPart
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError
 from quizglass_server.models.grids import Grids
-from quizglass_server.models.loading import Loading, RoleKey, RolePart
+from quizglass_server.models.loading import Loading, RoleKey
 from quizglass_server.models.logits import checked, softmax
 from quizglass_server.models.question_graph import Asked, QuestionGraph
 
@@ -28,22 +28,6 @@ class DomainRouter(Protocol):
 
 
 DOMAIN_ROUTER = RoleKey[DomainRouter]("domain_router")
-
-
-class DomainRouterPart(Gridded, RolePart):
-    """BLIP-2's Q-Former reading a picture and a question, with a classification head: `logits` [B, labels]."""
-
-    engine: Literal["onnx"]
-    kind: Literal["q-former-classifier"]
-    model: FileName
-    tokenizer: FileName
-    picture: Normalised
-    labels: Annotated[tuple[str, ...], Field(min_length=2)]
-    max_tokens: Count
-
-    def load(self, role: str, loading: Loading) -> OnnxDomainRouter:
-        """The router; BundleError where a file is damaged or gives other logits than the manifest says."""
-        return OnnxDomainRouter(self, loading)
 
 
 class OnnxDomainRouter:

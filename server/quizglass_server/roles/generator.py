@@ -10,11 +10,9 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Literal, Protocol
+from typing import Protocol
 
-from pydantic import AfterValidator, Field, model_validator
-
-from quizglass_bundle.fields import Count, FileName, Size
+from quizglass_bundle.fields import Size
 from quizglass_bundle.inputs.prompts import (
     CONVERSATION,
     EXAMPLE,
@@ -26,6 +24,7 @@ from quizglass_bundle.inputs.prompts import (
     load_template,
     read_format,
 )
+from quizglass_bundle.parts import ANSWER, LARGEST, GeneratorPart
 from quizglass_server.config.options import BatchOptions, GeneratorOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token, owned
 from quizglass_server.engines.generator.process.breaker import BreakerOptions
@@ -49,21 +48,17 @@ from quizglass_server.engines.generator.prompt import (
 )
 from quizglass_server.errors import BundleError, EngineFailed, InvalidInput, QuizglassError
 from quizglass_server.models.fitting import FittedPicture, PictureFitter, within
-from quizglass_server.models.loading import ModelFiles, RoleKey, RolePart
+from quizglass_server.models.loading import ModelFiles, RoleKey
 from quizglass_server.observe import metrics
 from quizglass_server.scheduling.clock import record_engine
 from quizglass_server.scheduling.cores import usable_cores
 from quizglass_server.scheduling.deadline import deadline
 from quizglass_server.scheduling.priority import Priority, current_priority
 
-LARGEST = Size(width=768, height=768)
-"""Pictures that keep their shape have at most as many pixels: what a model makes of more is too slow for a turn."""
 _SIDES = (768, 576, 432, 320, 224, 160, 112)
 """Sides of squares with as many pixels as a picture may have, from the largest on."""
 _QUESTION_TOKENS = 64
 """Of a prompt beside its picture, at least."""
-ANSWER = "answer"
-"""The task whose prompt every generator has."""
 _TINY = 100 << 20
 """Bytes of a model below which one thread computes: more would wait for each other longer than they compute."""
 _ASKED: Values = {name: value for name, value in EXAMPLE.items() if name != "history"}
@@ -146,64 +141,6 @@ class Generator(Protocol):
 
 
 GENERATOR = RoleKey[Generator]("generator")
-
-
-def _tasks(prompts: dict[str, str]) -> dict[str, str]:
-    if ANSWER not in prompts:
-        raise ValueError(f"{ANSWER} is missing; every generator has this prompt")
-    return prompts
-
-
-Task = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
-Prompts = Annotated[dict[Task, FileName], AfterValidator(_tasks)]
-
-
-class GeneratorPart(RolePart):
-    """A model for llama.cpp: text GGUF and, if it sees pictures, its vision projector."""
-
-    engine: Literal["llama"]
-    kind: Literal["generator"]
-    model: FileName
-    projector: FileName | None = None
-    """None: it reads text alone, and a picture reaches it as what was read and found."""
-    prompts: Prompts
-    """Task to template; `answer` is required, others as policies need them: `rewrite`, `plan`, any other."""
-    picture: Size | None = None
-    """What pictures are stretched to. None: they keep their shape, and are made smaller where they are very large."""
-    stop: tuple[str, ...] = ()
-    """Texts that end an answer, besides the tokens that the model's file names for that."""
-    context: Count
-    max_new_tokens: Count
-
-    @model_validator(mode="after")
-    def _sees(self) -> GeneratorPart:
-        if self.projector is None and self.picture is not None:
-            raise ValueError("picture: a model without projector reads text alone; leave it out, or name the projector")
-        return self
-
-    def sizes(self) -> list[tuple[int, int]]:
-        """The size of its pictures, if it sees any and they have one."""
-        return [] if self.picture is None else [(self.picture.width, self.picture.height)]
-
-    @property
-    def sees_pictures(self) -> bool:
-        """Whether the model is given pictures."""
-        return self.projector is not None
-
-    @property
-    def general(self) -> bool:
-        """Whether its prompts are those for general models, to be put into the model's own chat format."""
-        return False
-
-    @property
-    def choices(self) -> bool | None:
-        """Whether labels can be chosen by their probabilities; None: not."""
-        return True
-
-    @property
-    def largest_picture(self) -> Size:
-        """The size of the largest pictures that it is given."""
-        return self.picture or LARGEST
 
 
 class Completing(Protocol):

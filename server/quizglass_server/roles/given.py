@@ -6,16 +6,19 @@ It was tuned for none of the bundle's prompts, so it gets those for general mode
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from quizglass_bundle.files import Bundle
 from quizglass_bundle.inputs.prompts import GENERAL_PROMPTS
+from quizglass_bundle.manifest import Manifest, Roles
+from quizglass_bundle.parts import GeneratorPart, ReaderPart
+from quizglass_server import __version__
 from quizglass_server.config.options import GivenOptions
 from quizglass_server.engines.generator.checks.gguf_file import GgufError, read_gguf
 from quizglass_server.engines.generator.remote.server import Facts
 from quizglass_server.errors import SettingsError
-from quizglass_server.roles.generator import GeneratorPart
 
 MODEL, PROJECTOR = "given/model.gguf", "given/mmproj.gguf"
 """What a manifest would call the files; of servers elsewhere there are none."""
@@ -84,6 +87,32 @@ def given_servers(facts: Facts) -> Given:
     context = min(facts.context or _CONTEXT, _CONTEXT)
     part = _part(engine, sees=facts.sees, context=context, tells=facts.tells)
     return Given(Path(facts.model).name, part, _prompts())
+
+
+def completed(bundle: Bundle | None, given: Given | None) -> Bundle:
+    """A bundle with the generator that the settings give in place of its own.
+
+    Args:
+        bundle: None: one with no files of its own, which reads printed words.
+        given: the generator and its files; None: the bundle's own stays.
+    """
+    if given is None:
+        assert bundle is not None, "settings without a bundle give a generator"
+        return bundle
+    if bundle is None:
+        manifest = Manifest(
+            format=1,
+            name=given.title,
+            version=__version__,
+            roles=Roles(reader=ReaderPart(engine="rapidocr", kind="reader")),
+            abstain="I don't know",
+            files={},
+            parity="parity.json",
+            provenance={},
+        )
+        bundle = Bundle(root=Path(), manifest=manifest, digest="")
+    roles = bundle.roles.model_copy(update={"generator": given.part})
+    return replace(bundle, manifest=bundle.manifest.model_copy(update={"roles": roles}), given=given.files)
 
 
 def _part(engine: Literal["llama", "openai"], *, sees: bool, context: int, tells: bool = True) -> GivenPart:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_bundle.fields import Count, FileName, Gridded, Normalised, graphs
+from quizglass_bundle.fields import graphs
 from quizglass_bundle.hashes import fingerprint
+from quizglass_bundle.parts import ImageEncoderPart
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.models.grids import PictureGraphs
-from quizglass_server.models.loading import Loading, RoleKey, RolePart
+from quizglass_server.models.loading import Loading, RoleKey
 from quizglass_server.models.logits import normalised
 
 
@@ -35,20 +36,6 @@ class ImageEncoder(Protocol):
 
 
 IMAGE_ENCODER = RoleKey[ImageEncoder]("image_encoder")
-
-
-class ImageEncoderPart(Gridded, RolePart):
-    """A picture to one vector of `dimension` floats."""
-
-    engine: Literal["onnx"]
-    kind: Literal["image-encoder"]
-    model: FileName
-    picture: Normalised
-    dimension: Count
-
-    def load(self, role: str, loading: Loading) -> OnnxImageEncoder:
-        """The encoder; BundleError where a file is damaged or gives other vectors than the manifest says."""
-        return OnnxImageEncoder(self, loading)
 
 
 class OnnxImageEncoder:

@@ -4,23 +4,61 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
+from quizglass_bundle.errors import BundleError
 from quizglass_bundle.inputs.products import take_memory
+from quizglass_bundle.manifest import Roles
+from quizglass_bundle.parts import (
+    CoarseRerankerPart,
+    CrossEncoderPart,
+    DetectorPart,
+    DomainRouterPart,
+    GeneratorPart,
+    ImageEncoderPart,
+    LinearDeciderPart,
+    ReaderPart,
+    RolePart,
+    SpeechPart,
+    TaggerPart,
+    TextEncoderPart,
+    TextScorer,
+    VisionScorer,
+)
 from quizglass_server.config.options import EngineOptions, GeneratorOptions, SpeechOptions
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.models.fitting import PictureFitter
-from quizglass_server.models.loading import Loading, ModelFiles, RolePart
-from quizglass_server.roles.generator import GENERATOR, GeneratorBackend, GeneratorPart, LlamaGenerator
-from quizglass_server.roles.speech import SpeechEngine, SpeechPart, given_speech, speech_engine
-from quizglass_server.roles.table import Models, Roles
+from quizglass_server.models.loading import Loading, ModelFiles
+from quizglass_server.roles.coarse_reranker import OnnxCoarseReranker
+from quizglass_server.roles.decider import LinearDecider, TextDecider, VisionDecider
+from quizglass_server.roles.detector import OnnxDetector
+from quizglass_server.roles.domain_router import OnnxDomainRouter
+from quizglass_server.roles.generator import GENERATOR, GeneratorBackend, LlamaGenerator
+from quizglass_server.roles.image_encoder import OnnxImageEncoder
+from quizglass_server.roles.reader import RapidOcrReader
+from quizglass_server.roles.reranker import RERANKER, OnnxCrossEncoder, OnnxReranker
+from quizglass_server.roles.speech import SpeechEngine, given_speech, speech_engine
+from quizglass_server.roles.table import Models
+from quizglass_server.roles.tagger import OnnxTagger
+from quizglass_server.roles.text_encoder import OnnxTextEncoder
 from quizglass_server.scheduling.cores import share_cores, usable_cores
 
 logger = logging.getLogger(__name__)
+
+_BY_PART: Mapping[type[RolePart], Callable[[Any, Loading], Any]] = {
+    CoarseRerankerPart: OnnxCoarseReranker,
+    CrossEncoderPart: OnnxCrossEncoder,
+    DetectorPart: OnnxDetector,
+    DomainRouterPart: OnnxDomainRouter,
+    ImageEncoderPart: OnnxImageEncoder,
+    TaggerPart: OnnxTagger,
+    TextEncoderPart: OnnxTextEncoder,
+}
+"""What runs each kind of model that a manifest names and that is told apart by its kind alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +180,33 @@ async def load_models(
     return models
 
 
+def load_role(role: str, part: RolePart, loading: Loading) -> Any:
+    """Load the model that fills a role in this process; generators and speech run in others.
+
+    Raises:
+        BundleError: a file is damaged, or does not fit the manifest or the role; names it.
+        EngineFailed: an engine is not installed, or does not start.
+    """
+    match part:
+        case VisionScorer():
+            return VisionDecider(role, part, loading)
+        case TextScorer():
+            return OnnxReranker(part, loading) if role == RERANKER.name else TextDecider(role, part, loading)
+        case LinearDeciderPart():
+            return LinearDecider(role, part)
+        case ReaderPart():
+            return RapidOcrReader(loading.pool, part.gate)
+    if (model := _BY_PART.get(type(part))) is None:
+        raise BundleError(f"roles.{role}.kind: {part.kind!r} is not run in this process")
+    return model(part, loading)
+
+
 async def _load_here(models: LoadedModels, loading: Loading) -> None:
     """Load the models of this process, off the event loop."""
     for role, part in models.parts.items():
         if not isinstance(part, GeneratorPart | SpeechPart):
             named = replace(loading, how=replace(loading.how, role=role))
-            models.put(role, await models.pool.run(partial(part.load, role, named)))
+            models.put(role, await models.pool.run(partial(load_role, role, part, named)))
 
 
 def _begin_speech(models: LoadedModels, options: SpeechOptions) -> None:

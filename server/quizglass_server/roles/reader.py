@@ -14,12 +14,11 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from math import ceil
 from threading import Lock
-from typing import Annotated, Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
-from pydantic import Field
 
 from quizglass.values import Region
 from quizglass_bundle.inputs.prompts import clean
@@ -27,7 +26,7 @@ from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import import_onnxruntime
 from quizglass_server.errors import EngineFailed
-from quizglass_server.models.loading import Loading, RoleKey, RolePart
+from quizglass_server.models.loading import RoleKey
 from quizglass_server.models.wordgate import LARGE_SIDE, WordGate, searched_side
 from quizglass_server.scheduling.clock import measured_engine
 from quizglass_server.scheduling.ledger import handed
@@ -65,24 +64,6 @@ class Reader(Protocol):
 
 
 READER = RoleKey[Reader]("reader")
-
-
-class ReaderPart(RolePart):
-    """Reads printed words; its models come with the RapidOCR package."""
-
-    engine: Literal["rapidocr"]
-    kind: Literal["reader"]
-    gate: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Probability of words from which a picture is read at all; 0 reads every picture. None: as the gate was fitted."""
-
-    @property
-    def sees_pictures(self) -> bool:
-        """Always true: it reads pictures of any size."""
-        return True
-
-    def load(self, role: str, loading: Loading) -> RapidOcrReader:
-        """The reader; EngineFailed where its package is missing."""
-        return RapidOcrReader(loading.pool, self.gate)
 
 
 class RapidOcrReader:

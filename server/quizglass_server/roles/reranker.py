@@ -6,22 +6,22 @@ import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Annotated, Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 
-from quizglass_bundle.fields import Count, FileName
 from quizglass_bundle.inputs.prompts import Prompt, clean, encode_within, filled
 from quizglass_bundle.inputs.text_rows import TextRow, TextTokenizer, padded
+from quizglass_bundle.parts import CrossEncoderPart, TextScorer
 from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.errors import BundleError
 from quizglass_server.models.batching import LIMITS, text_ranges
-from quizglass_server.models.loading import Loading, RoleKey, RolePart
+from quizglass_server.models.loading import Loading, RoleKey
 from quizglass_server.models.logits import checked, sigmoid, softmax
-from quizglass_server.models.scorers import TextScorer, scorer_prompt
+from quizglass_server.models.scorers import probabilities as label_probabilities
+from quizglass_server.models.scorers import scorer_prompt
 from quizglass_server.models.shared_prompts import PartResult, PromptPart, SharingScorer, before_data
 
 _FEW = 3
@@ -43,40 +43,6 @@ class Reranker(Protocol):
 
 
 RERANKER = RoleKey[Reranker]("reranker")
-
-
-class TextRerankerPart(TextScorer):
-    """A reranker by a text model, in a manifest."""
-
-    def load(self, role: str, loading: Loading) -> OnnxReranker:
-        """The reranker; BundleError where a file is damaged, or no label is `yes`."""
-        return OnnxReranker(self, loading)
-
-
-class CrossEncoderPart(RolePart):
-    """A query and a passage, encoded as a pair by the tokenizer, to logits [B, logits] (BERT-style rerankers)."""
-
-    engine: Literal["onnx"]
-    kind: Literal["cross-encoder"]
-    model: FileName
-    tokenizer: FileName
-    max_tokens: Count
-    logits: Count
-    """How many the model gives; of one, the relevance is its sigmoid, of more, the softmax at `relevant`."""
-    relevant: Annotated[int, Field(ge=0)] = 0
-
-    @model_validator(mode="after")
-    def _inside(self) -> CrossEncoderPart:
-        if self.relevant >= self.logits:
-            raise ValueError(f"relevant is {self.relevant}, the model gives {self.logits} logits")
-        return self
-
-    def load(self, role: str, loading: Loading) -> OnnxCrossEncoder:
-        """The reranker; BundleError where a file is damaged or gives other logits than the manifest says."""
-        return OnnxCrossEncoder(self, loading)
-
-
-RerankerPart = Annotated[TextRerankerPart | CrossEncoderPart, Field(discriminator="kind")]
 
 
 def check_labels(names: Sequence[str]) -> None:
@@ -141,7 +107,9 @@ class OnnxReranker:
         return [PromptPart(ids) for ids in self._encoded(query, passages)]
 
     def _relevance(self, results: Sequence[PartResult]) -> list[float]:
-        probabilities = self._spec.probabilities(np.stack([result.logits for result in results]), self._scorer.name)
+        probabilities = label_probabilities(
+            self._spec, np.stack([result.logits for result in results]), self._scorer.name
+        )
         return [float(probability) for probability in probabilities[:, self._yes]]
 
     def _first(self, query: str, passage: str, beginning: list[int]) -> list[PromptPart]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from typing import Annotated, Literal, Protocol
+from typing import Protocol
 
-from pydantic import AfterValidator
-
-from quizglass_bundle.speech_server import SpeechServer, speech_server
+from quizglass_bundle.parts import HearingPart, SpeechPart, VoicePart
 from quizglass_server.config.options import SpeechOptions
 from quizglass_server.domain.sound import Sound, SoundFormat, Transcript
 from quizglass_server.errors import EngineFailed
-from quizglass_server.models.loading import RoleKey, RolePart
+from quizglass_server.models.loading import RoleKey
 
 logger = logging.getLogger(__name__)
 
@@ -94,42 +92,6 @@ class SpeechEngine(Protocol):
     async def close(self) -> None:
         """End it."""
         ...
-
-
-def _of_this_machine(address: str) -> str:
-    """Accept the address of a server on this machine: a bundle starts no programs, and sends speech nowhere."""
-    server = speech_server(address)
-    if server.command or server.leaves_machine:
-        raise ValueError("a bundle names a server of its own machine, unix:///PATH or tcp://127.0.0.1:PORT")
-    return address
-
-
-SpeechAddress = Annotated[str, AfterValidator(_of_this_machine)]
-
-
-class SpeechPart(RolePart):
-    """A server of the Wyoming protocol."""
-
-    engine: Literal["wyoming"] = "wyoming"
-    address: SpeechAddress
-    """Where it listens; of one that the settings name it may be the command that starts it."""
-
-    @property
-    def server(self) -> SpeechServer:
-        """The same, understood."""
-        return speech_server(self.address)
-
-
-class HearingPart(SpeechPart):
-    """Recognises speech."""
-
-    kind: Literal["hearing"] = "hearing"
-
-
-class VoicePart(SpeechPart):
-    """Speaks."""
-
-    kind: Literal["voice"] = "voice"
 
 
 def given_speech(options: SpeechOptions) -> dict[str, SpeechPart]:

@@ -7,22 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from quizglass_bundle.fields import Count, FileName, Gridded, Normalised, graphs
+from quizglass_bundle.fields import graphs
 from quizglass_bundle.inputs.prompts import clean
+from quizglass_bundle.parts import TaggerPart
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError, EngineFailed
 from quizglass_server.models.grids import PictureGraphs
-from quizglass_server.models.loading import Loading, RoleKey, RolePart
+from quizglass_server.models.loading import Loading, RoleKey
 from quizglass_server.models.logits import checked, softmax
 
-Probability = Annotated[float, Field(ge=0, le=1)]
-Output = Literal["logits", "probabilities"]
 MAX_LABEL_CHARS = 80
 """Longer labels are no words for a prompt."""
 
@@ -36,28 +34,6 @@ class Tagger(Protocol):
 
 
 TAGGER = RoleKey[Tagger]("tagger")
-
-
-class TaggerPart(Gridded, RolePart):
-    """A picture to one value for each label: `logits` or `probabilities` [B, labels]."""
-
-    engine: Literal["onnx"]
-    kind: Literal["image-classifier"]
-    model: FileName
-    picture: Normalised
-    labels: FileName
-    """UTF-8, a label a line, in the order of the model's values."""
-    output: Output = "logits"
-    """Name of the model's output. Logits become probabilities by a softmax; probabilities are taken as they are, so
-    that several labels of one picture can be likely."""
-    least: Probability = 0.5
-    """Less likely labels are left out."""
-    most: Count = 3
-    """Most labels of one picture."""
-
-    def load(self, role: str, loading: Loading) -> OnnxTagger:
-        """The tagger; BundleError where a file is damaged or the model gives other values than there are labels."""
-        return OnnxTagger(self, loading)
 
 
 class OnnxTagger:

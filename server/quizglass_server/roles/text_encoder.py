@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_bundle.fields import Count, FileName
 from quizglass_bundle.hashes import fingerprint
 from quizglass_bundle.inputs.text_rows import TextRow, TextTokenizer, TokenCounter, padded
+from quizglass_bundle.parts import TextEncoderPart
 from quizglass_server.domain.turns import Vector
 from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.models.batching import LIMITS, text_ranges
-from quizglass_server.models.loading import Loading, RoleKey, RolePart
+from quizglass_server.models.loading import Loading, RoleKey
 from quizglass_server.models.logits import normalised
 from quizglass_server.scheduling.priority import Priority, at_priority
 
@@ -47,25 +47,6 @@ class TextEncoder(Protocol):
 
 
 TEXT_ENCODER = RoleKey[TextEncoder]("text_encoder")
-
-
-class TextEncoderPart(RolePart):
-    """A text to one vector of `dimension` floats, pooled over its tokens."""
-
-    engine: Literal["onnx"]
-    kind: Literal["text-encoder"]
-    model: FileName
-    tokenizer: FileName
-    dimension: Count
-    pooling: Literal["mean", "cls", "last"]
-    """How the token states become one vector: their mean, the first, or that of the last token."""
-    query_prefix: str = ""
-    passage_prefix: str = ""
-    max_tokens: Count
-
-    def load(self, role: str, loading: Loading) -> OnnxTextEncoder:
-        """The encoder; BundleError where a file is damaged or gives other vectors than the manifest says."""
-        return OnnxTextEncoder(self, loading)
 
 
 class OnnxTextEncoder:

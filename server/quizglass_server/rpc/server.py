@@ -26,11 +26,11 @@ from quizglass.v1 import (
     session_pb2,
     session_pb2_grpc,
 )
+from quizglass_bundle.files import Bundle
 from quizglass_server import __version__
 from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS, Asking
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.assistant.look_ahead import LookAhead
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.coaching.closer import CloseUpAdvisor
 from quizglass_server.coaching.coach import FAULTS, SURE, CaptureCoach
 from quizglass_server.config.address import MilvusAddress

@@ -23,10 +23,11 @@ from quizglass.values import (
     VerdictOutcome,
 )
 from quizglass_bundle.inputs.prompts import Values
+from quizglass_bundle.parts import ANSWER
 from quizglass_server.domain.state import Draft, Note, State
 from quizglass_server.domain.turns import Evidence, Picture, Turn
 from quizglass_server.roles.decider import SELECTING, VERIFIER, Decider
-from quizglass_server.roles.generator import ANSWER, GENERATOR, GenerationRequest, Generator, lines
+from quizglass_server.roles.generator import GENERATOR, GenerationRequest, Generator, lines
 from quizglass_server.roles.reranker import RERANKER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.at_once import at_once

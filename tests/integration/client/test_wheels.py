@@ -34,8 +34,8 @@ def wheels(tmp_path_factory):
     return folder
 
 
-def test_they_are_three_of_one_version_and_name_no_folder_of_this_machine(wheels):
-    names = ("quizglass", "quizglass_server", "quizglass_export")
+def test_they_are_four_of_one_version_and_name_no_folder_of_this_machine(wheels):
+    names = ("quizglass", "quizglass_bundle", "quizglass_server", "quizglass_export")
     assert {path.name for path in wheels.iterdir()} == {f"{name}-{__version__}-py3-none-any.whl" for name in names}
     for path in wheels.iterdir():
         with zipfile.ZipFile(path) as archive:
@@ -63,7 +63,7 @@ def test_the_command_starts(wheels, tmp_path):
 
 
 def test_the_server_starts(wheels, tmp_path):
-    server = Installed(tmp_path, "quizglass", "quizglass-server", wheels=wheels)
+    server = Installed(tmp_path, "quizglass", "quizglass-bundle", "quizglass-server", wheels=wheels)
     assert server.run("quizglass-server", "--version").stdout == f"quizglass-server {__version__}\n"
     config = server.run("quizglass-server", "--print-config", "--bundle", "b", "--knowledge", "k")
     assert config.returncode == 0, config.stderr
@@ -71,6 +71,8 @@ def test_the_server_starts(wheels, tmp_path):
 
 def test_the_exporter_looks_into_a_bundle(wheels, tmp_path):
     bundle = write_bundle(tmp_path / "bundle", ("image_encoder", "text_encoder"))
-    exporter = Installed(tmp_path, "quizglass", "quizglass-server[onnx]", "quizglass-export", wheels=wheels)
+    exporter = Installed(
+        tmp_path, "quizglass", "quizglass-bundle", "quizglass-server[onnx]", "quizglass-export", wheels=wheels
+    )
     done = exporter.run("quizglass-export", "inspect", bundle, "--json")
     assert (done.returncode, '"name": "tiny"' in done.stdout) == (0, True), done.stderr

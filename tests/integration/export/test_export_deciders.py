@@ -11,6 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from quizglass_bundle.files import Bundle  # noqa: E402
 from quizglass_bundle.inputs import vision_inputs  # noqa: E402
 from quizglass_export.assembly.carry_out import carry_out  # noqa: E402
 from quizglass_export.assembly.plan import make_plan  # noqa: E402
@@ -18,7 +19,6 @@ from quizglass_export.errors import ExportError  # noqa: E402
 from quizglass_export.recipe.read import read_recipe  # noqa: E402
 from quizglass_export.roles.shared.samples import random_samples  # noqa: E402
 from quizglass_export.roles.shared.scorers import vision_logits  # noqa: E402
-from quizglass_server.bundle.files import Bundle  # noqa: E402
 from quizglass_server.config.options import EngineOptions  # noqa: E402
 from quizglass_server.domain.turns import Picture  # noqa: E402
 from quizglass_server.roles.load import load_models  # noqa: E402

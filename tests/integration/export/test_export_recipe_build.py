@@ -16,13 +16,13 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("optimum")
 
+from quizglass_bundle.files import Bundle
 from quizglass_export import code_digest
 from quizglass_export.assembly import carry_out as carrying
 from quizglass_export.assembly.carry_out import carry_out
 from quizglass_export.assembly.plan import make_plan
 from quizglass_export.directory import fresh_directory
 from quizglass_export.recipe.read import read_recipe
-from quizglass_server.bundle.files import Bundle
 from tests.support.bundles.small_build import RECIPE, run, write_recipe
 from tests.support.bundles.tiny_checkpoints import image_model
 
@@ -113,7 +113,9 @@ def test_a_pooling_that_was_changed_meanwhile_is_not_that_of_the_finished_step(r
         assert digest == sha256(pooling.read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize("changed", ["BUNDLE/inputs/vision_inputs.py", "SERVER/roles/tagger.py", "SERVER/engines/onnx/session.py"])
+@pytest.mark.parametrize(
+    "changed", ["BUNDLE/inputs/vision_inputs.py", "SERVER/roles/tagger.py", "SERVER/engines/onnx/session.py"]
+)
 def test_a_step_depends_on_the_code_that_feeds_and_runs_its_model(
     changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from quizglass.values import Plan  # noqa: E402
+from quizglass_bundle.files import Bundle  # noqa: E402
 from quizglass_bundle.inputs.prompts import (  # noqa: E402
     PromptTemplate,
     PromptTokenizer,
@@ -27,12 +28,12 @@ from quizglass_export.graphs.rotary import DOMAIN, fuse_rotary  # noqa: E402
 from quizglass_export.onnx.quantise import quantise_products  # noqa: E402
 from quizglass_export.onnx.scorer_file import write_text_scorer  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
-from quizglass_server.bundle.files import Bundle  # noqa: E402
 from quizglass_server.engines.onnx.pool import EnginePool  # noqa: E402
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession  # noqa: E402
 from quizglass_server.models.fitting import PictureFitter  # noqa: E402
 from quizglass_server.models.loading import Loading  # noqa: E402
 from quizglass_server.models.logits import softmax  # noqa: E402
+from quizglass_server.roles.load import load_role  # noqa: E402
 from quizglass_server.scheduling.clock import stage_clock  # noqa: E402
 from tests.support.bundles.tiny_bundle import write_bundle  # noqa: E402
 from tests.support.bundles.tiny_models import vocabulary  # noqa: E402
@@ -92,7 +93,7 @@ def torch_scores(model: Any, bundle: Bundle, query: str, passages: list[str]) ->
 def loaded(bundle: Bundle, pool: EnginePool, role: str) -> Any:
     part = bundle.roles.part(role)
     assert part is not None
-    return part.load(role, Loading(bundle, pool, PictureFitter(), HOW))
+    return load_role(role, part, Loading(bundle, pool, PictureFitter(), HOW))
 
 
 @pytest.fixture

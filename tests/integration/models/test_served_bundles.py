@@ -16,9 +16,9 @@ import pytest
 from onnx import numpy_helper
 from PIL import Image
 
+from quizglass_bundle.files import Bundle
 from quizglass_client import Client
 from quizglass_client.local import LocalServer
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError

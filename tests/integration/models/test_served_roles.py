@@ -21,16 +21,17 @@ pytest.importorskip("optimum")
 from safetensors.torch import save_file  # noqa: E402
 
 from quizglass_bundle.fields import Size  # noqa: E402
+from quizglass_bundle.files import Bundle  # noqa: E402
 from quizglass_bundle.inputs.vision_inputs import channels, fit  # noqa: E402
+from quizglass_bundle.parts import DetectorPart  # noqa: E402
 from quizglass_client import Client, Entry  # noqa: E402
 from quizglass_client.local import LocalServer  # noqa: E402
 from quizglass_export.onnx.file import write_onnx  # noqa: E402
-from quizglass_server.bundle.files import Bundle  # noqa: E402
 from quizglass_server.config.options import EngineOptions  # noqa: E402
 from quizglass_server.domain.turns import RGB, Picture  # noqa: E402
 from quizglass_server.errors import BundleError  # noqa: E402
 from quizglass_server.roles.coarse_reranker import COARSE_RERANKER  # noqa: E402
-from quizglass_server.roles.detector import DETECTOR, DetectorPart  # noqa: E402
+from quizglass_server.roles.detector import DETECTOR  # noqa: E402
 from quizglass_server.roles.domain_router import DOMAIN_ROUTER  # noqa: E402
 from quizglass_server.roles.load import LoadedModels, load_models  # noqa: E402
 from quizglass_server.roles.reranker import RERANKER  # noqa: E402

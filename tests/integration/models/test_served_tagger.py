@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from quizglass_bundle.files import Bundle
 from quizglass_client import Client, Entry
 from quizglass_client.local import LocalServer
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import EngineOptions
 from quizglass_server.errors import BundleError
 from quizglass_server.roles.load import load_models

@@ -18,14 +18,13 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from quizglass_bundle.inputs.prompts import GENERAL_PROMPTS, SegmentKind, filled, load_template
-from quizglass_server.bundle.files import completed
 from quizglass_server.config.options import GivenOptions
 from quizglass_server.domain.turns import RGB, Picture, Token
 from quizglass_server.engines.generator.prompt import Part, PicturePart, TextPart
 from quizglass_server.engines.generator.remote.messages import PictureUrls, messages_of
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.roles.generator import GenerationRequest, LlamaGenerator
-from quizglass_server.roles.given import given_files
+from quizglass_server.roles.given import completed, given_files
 from tests.support.engines.plain_server import plain_server
 from tests.support.vision_models.converter import Conversion, convert
 from tests.support.vision_models.families import FAMILIES

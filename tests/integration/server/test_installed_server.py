@@ -9,7 +9,7 @@ from tests.support.installed import Installed
 def server(tmp_path_factory):
     """A server without ONNX Runtime and without what the page needs, and an exporter without anything else."""
     folder = tmp_path_factory.mktemp("server")
-    return Installed(folder, "quizglass", "quizglass-server", bare=("quizglass-export",))
+    return Installed(folder, "quizglass", "quizglass-bundle", "quizglass-server", bare=("quizglass-export",))
 
 
 def test_the_commands_are_those_of_the_packages(server):

@@ -10,18 +10,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from quizglass_bundle.files import Bundle
 from quizglass_export.everyday.base import gguf_file
 from quizglass_export.everyday.build import build_bundle
 from quizglass_export.everyday.weights import PHOTOGRAPHS, fetch_everything
 from quizglass_export.gguf.header import read_gguf
 from quizglass_lab.demo import everyday
 from quizglass_lab.everyday.facts import all_facts
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading
+from quizglass_server.roles.load import load_role
 
 WORKDIR = Path("work/everyday")
 pytestmark = pytest.mark.everyday
@@ -39,7 +40,7 @@ async def test_the_tagger_knows_the_photographed_cat_and_is_sure_of_nothing_in_g
     bundle, pool = Bundle.load(build_bundle(WORKDIR)), EnginePool(1)
     part = bundle.roles.tagger
     assert part is not None
-    tagger = part.load("tagger", Loading(bundle, pool, PictureFitter(), OnnxOptions(1, "cpu")))
+    tagger = load_role("tagger", part, Loading(bundle, pool, PictureFitter(), OnnxOptions(1, "cpu")))
     tags = {}
     for name in ("chelsea.png", "coffee.png", "grass.png"):
         with Image.open(WORKDIR / PHOTOGRAPHS[0].folder / name) as image:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.export.parity import exported, plan_role
+from quizglass_bundle.files import Bundle
 from quizglass_export.assembly.manifest import entries
 from quizglass_export.assembly.plan import make_plan
 from quizglass_export.checks import Check
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.recipe.schema import Recipe
 from quizglass_export.roles.shared.samples import random_samples
-from quizglass_server.bundle.files import Bundle
 
 _SAMPLES = {"source": "random", "count": 2}
 

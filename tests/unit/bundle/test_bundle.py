@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass_bundle.fields import graphs
-from quizglass_server.bundle.files import Bundle
+from quizglass_bundle.files import Bundle
 from quizglass_server.errors import BundleError
 
 PICTURE = {"width": 112, "height": 112, "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]}

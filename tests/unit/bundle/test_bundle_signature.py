@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from quizglass_bundle.files import Bundle
 from quizglass_export.cli import main as export
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.errors import BundleError, SettingsError
 from tests.support.bundles.tiny_bundle import write_bundle
 

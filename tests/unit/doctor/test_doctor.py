@@ -214,7 +214,7 @@ def test_a_file_of_keys_that_may_not_even_be_looked_at_is_judged_by_its_director
 
 
 def test_policies_are_counted_and_what_the_others_lack_is_named(tmp_path: Path) -> None:
-    from quizglass_server.bundle.files import Bundle
+    from quizglass_bundle.files import Bundle
     from quizglass_server.doctor import serving
 
     finding = serving.policies(Bundle.load(write_bundle(tmp_path / "bundle")), None)
@@ -226,7 +226,7 @@ def test_policies_are_counted_and_what_the_others_lack_is_named(tmp_path: Path) 
 
 
 def test_a_default_policy_that_no_server_knows_is_wrong(tmp_path: Path) -> None:
-    from quizglass_server.bundle.files import Bundle
+    from quizglass_bundle.files import Bundle
     from quizglass_server.doctor import serving
 
     finding = serving.policies(Bundle.load(write_bundle(tmp_path / "bundle")), "adaptiv")

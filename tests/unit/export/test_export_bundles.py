@@ -15,6 +15,7 @@ from onnx import TensorProto, external_data_helper, helper, numpy_helper
 
 pytest.importorskip("torch")
 
+from quizglass_bundle.files import Bundle
 from quizglass_export import cli
 from quizglass_export.bundles.change import add_roles, repack
 from quizglass_export.bundles.difference import compare
@@ -23,7 +24,6 @@ from quizglass_export.bundles.onnx_graph import read_onnx, summarise
 from quizglass_export.bundles.verify import verification
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.header import read_gguf
-from quizglass_server.bundle.files import Bundle
 from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.bundles.tiny_models import write_generator
 

@@ -17,7 +17,7 @@ import onnx
 import pytest
 
 from quizglass_bundle.fields import Size
-from quizglass_server.bundle.files import Bundle
+from quizglass_bundle.files import Bundle
 from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.generator.prompt import Part, PicturePart, TextPart, Urgency, Usage
@@ -27,7 +27,7 @@ from quizglass_server.errors import BundleError, EngineFailed, EngineLost
 from quizglass_server.models.fitting import FittedPicture, PictureFitter
 from quizglass_server.models.loading import Loading
 from quizglass_server.roles.generator import GENERATOR, GenerationRequest, LlamaGenerator
-from quizglass_server.roles.load import load_models
+from quizglass_server.roles.load import load_models, load_role
 from tests.support.bundles.tiny_bundle import DIMENSION, PROMPTS, write_bundle
 
 HOW = OnnxOptions(threads=1, provider="cpu")
@@ -43,7 +43,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 def loaded(bundle: Bundle, pool: EnginePool, role: str) -> Any:
     part = bundle.roles.part(role)
     assert part is not None
-    return part.load(role, Loading(bundle, pool, PictureFitter(), HOW))
+    return load_role(role, part, Loading(bundle, pool, PictureFitter(), HOW))
 
 
 def best(weighed: list[tuple[str, float]]) -> str:

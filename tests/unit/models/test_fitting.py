@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 from quizglass_bundle.fields import Size
-from quizglass_server.bundle.files import Bundle
+from quizglass_bundle.files import Bundle
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.models import fitting
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading
+from quizglass_server.roles.load import load_role
 from quizglass_server.scheduling.priority import Priority, at_priority
 from tests.support.bundles.tiny_bundle import write_bundle
 
@@ -83,7 +84,9 @@ async def test_pictures_of_an_import_leave_those_of_turns_where_they_are(tmp_pat
     assert part is not None
     pool, fitter = EnginePool(1), PictureFitter()
     try:
-        encoder = part.load("image_encoder", Loading(bundle, pool, fitter, OnnxOptions(threads=1, provider="cpu")))
+        encoder = load_role(
+            "image_encoder", part, Loading(bundle, pool, fitter, OnnxOptions(threads=1, provider="cpu"))
+        )
         with at_priority(Priority.BACKGROUND):
             await encoder.embed([picture(1)])
         await encoder.embed([picture(2)])

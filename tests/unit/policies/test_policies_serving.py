@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from quizglass.values import Done, Plan
+from quizglass_bundle.files import Bundle
+from quizglass_bundle.manifest import Roles
+from quizglass_bundle.parts import NAMED
 from quizglass_export import cli
 from quizglass_export.assembly.next_steps import next_steps
 from quizglass_server.assistant.assistant import Assistant
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.doctor.finding import Status
 from quizglass_server.doctor.serving import policies
 from quizglass_server.errors import RoleMissing
 from quizglass_server.policies import POLICIES, Policy
 from quizglass_server.policies.policy import by_name
 from quizglass_server.policies.serving import BY_PREFERENCE, CHOICES, preferred, status_of, survey
-from quizglass_server.roles.decider import NAMED
-from quizglass_server.roles.table import Roles
 from quizglass_server.scheduling.budget import Budget
 from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.turn_fakes import World, done, turn

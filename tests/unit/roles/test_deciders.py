@@ -13,13 +13,13 @@ import numpy as np
 import onnx
 import pytest
 
-from quizglass_server.bundle.files import Bundle
+from quizglass_bundle.files import Bundle
+from quizglass_bundle.parts import LinearDeciderPart
 from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.onnx import session
 from quizglass_server.errors import BundleError, EngineFailed
 from quizglass_server.models.loading import Loading
-from quizglass_server.roles.decider import LinearDeciderPart
 from quizglass_server.roles.load import LoadedModels, load_models
 from tests.support.bundles.tiny_bundle import write_bundle
 

@@ -12,13 +12,14 @@ import pytest
 from PIL import Image
 
 from quizglass_bundle.fields import ManifestPart, Normalised
-from quizglass_server.bundle.files import Bundle
+from quizglass_bundle.files import Bundle
 from quizglass_server.domain.turns import Vector
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.knowledge.base import KnowledgeBase
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading
+from quizglass_server.roles.load import load_role
 from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.knowledge.fakes import pictured, stream
 
@@ -36,7 +37,7 @@ def part_of(bundle: Bundle, role: str, **changed: Any) -> ManifestPart:
 
 def loaded(bundle: Bundle, pool: EnginePool, role: str, **changed: Any) -> Any:
     part: Any = part_of(bundle, role, **changed)
-    return part.load(role, Loading(bundle, pool, PictureFitter(), OnnxOptions(threads=1, provider="cpu")))
+    return load_role(role, part, Loading(bundle, pool, PictureFitter(), OnnxOptions(threads=1, provider="cpu")))
 
 
 @pytest.mark.parametrize("changed", [{"pooling": "cls"}, {"passage_prefix": "car: "}, {"max_tokens": 8}])

@@ -2,9 +2,10 @@ from importlib import import_module
 
 import pytest
 
+from quizglass_bundle.manifest import Roles
+from quizglass_bundle.parts import NAMED
 from quizglass_server.models.loading import RoleKey
-from quizglass_server.roles.decider import NAMED
-from quizglass_server.roles.table import Models, Roles
+from quizglass_server.roles.table import Models
 from quizglass_server.roles.tagger import TAGGER
 
 FILES = {"hearing": "speech", "voice": "speech"}

@@ -12,13 +12,15 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from quizglass_bundle.parts import TaggerPart
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.errors import BundleError, EngineFailed
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading
-from quizglass_server.roles.tagger import OnnxTagger, TaggerPart, read_labels
+from quizglass_server.roles.load import load_role
+from quizglass_server.roles.tagger import OnnxTagger, read_labels
 
 SIDE = 4
 PICTURE = {"width": SIDE, "height": SIDE, "mean": [0, 0, 0], "std": [1, 1, 1]}
@@ -67,7 +69,8 @@ def colour(*rgb: int) -> Picture:
 
 def loaded(loading: Loading, **spec: Any) -> OnnxTagger:
     content = {"engine": "onnx", "kind": "image-classifier", "model": "model.onnx", "labels": "labels.txt"}
-    return TaggerPart.model_validate({**content, "picture": PICTURE, **spec}).load("tagger", loading)
+    part = TaggerPart.model_validate({**content, "picture": PICTURE, **spec})
+    return load_role("tagger", part, loading)
 
 
 async def test_the_likeliest_labels_are_given_with_their_probabilities(loading: Loading) -> None:

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from quizglass_bundle.inputs.prompts import Prompt, PromptTemplate
+from quizglass_bundle.parts import ANSWER, GeneratorPart
 from quizglass_export.checkpoints.source import GgufSource
 from quizglass_export.checks import Check, share
 from quizglass_export.gguf.jobs import GenerationJob, generate, tokenise
 from quizglass_export.gguf.merged import write_merged
 from quizglass_export.roles.generator import COMPARED, Generator, check_drift, drift_rows, greedy_answer
 from quizglass_export.roles.shared.job import RoleJob
-from quizglass_server.roles.generator import ANSWER, GeneratorPart
 
 
 def write_adapted(job: RoleJob, spec: Generator, source: GgufSource, path: Path) -> None:

@@ -20,6 +20,7 @@ import transformers
 from quizglass_bundle.errors import BundleError
 from quizglass_bundle.fields import Size
 from quizglass_bundle.inputs.prompts import CHATML, Prompt, PromptError, PromptTokenizer, Segment, SegmentKind
+from quizglass_bundle.parts import GeneratorPart
 from quizglass_export.checkpoints.loading import read_tokenizer
 from quizglass_export.checkpoints.source import GgufSource
 from quizglass_export.checks import Check
@@ -32,7 +33,6 @@ from quizglass_export.roles.generator import Generator, check_prompts, check_tok
 from quizglass_export.roles.ready.adapted_generator import compare_adapted, write_adapted
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
 from quizglass_export.roles.starting import check_pictures
-from quizglass_server.roles.generator import GeneratorPart
 from quizglass_server.roles.generator import generator_prompts as generator_prompts_of
 
 _SOME_PICTURE = Size(width=320, height=240)

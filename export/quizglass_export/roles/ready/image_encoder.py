@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from quizglass_bundle.inputs import vision_inputs
+from quizglass_bundle.parts import ImageEncoderPart
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.parity import Floats, batches, check_vectors, session
@@ -18,7 +19,6 @@ from quizglass_export.roles.image_encoder import ImageEncoder, ReadyImageEncoder
 from quizglass_export.roles.ready.library_encoder import LIBRARY
 from quizglass_export.roles.ready.onnx_files import GraphForm, check_file, onnx_source, place_model
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
-from quizglass_server.roles.image_encoder import ImageEncoderPart
 
 _INPUT, _OUTPUT = "pixel_values", "image_embeds"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from quizglass_bundle.parts import ImageEncoderPart
 from quizglass_export.checkpoints.source import LibrarySource
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
@@ -12,7 +13,6 @@ from quizglass_export.onnx.accept import apply_precision
 from quizglass_export.onnx.file import write_onnx
 from quizglass_export.roles.image_encoder import LibraryImageEncoder, compare_vectors, pixels
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
-from quizglass_server.roles.image_encoder import ImageEncoderPart
 
 
 class _Flat(nn.Module):

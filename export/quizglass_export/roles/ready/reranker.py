@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from quizglass_bundle.parts import CrossEncoderPart
 from quizglass_export.checks import Check, at_most
 from quizglass_export.parity import scored
 from quizglass_export.roles import reranker
@@ -21,7 +22,6 @@ from quizglass_export.roles.ready.onnx_files import (
 from quizglass_export.roles.reranker import ReadyReranker, Reranker
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
 from quizglass_export.roles.text_encoder import tokenised
-from quizglass_server.roles.reranker import CrossEncoderPart
 
 
 def prepare(job: RoleJob, spec: ReadyReranker) -> None:

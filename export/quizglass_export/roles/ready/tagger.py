@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from quizglass_bundle.errors import BundleError
+from quizglass_bundle.parts import TaggerPart
 from quizglass_export.checks import Check, at_most, share
 from quizglass_export.errors import ExportError
 from quizglass_export.parity import Floats, batches, session
@@ -23,7 +24,7 @@ from quizglass_export.roles.shared.pictures import pixels_of
 from quizglass_export.roles.tagger import ReadyTagger
 from quizglass_server.models.grids import blank
 from quizglass_server.models.logits import softmax
-from quizglass_server.roles.tagger import TaggerPart, read_labels
+from quizglass_server.roles.tagger import read_labels
 
 _INPUT = "pixel_values"
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from quizglass_bundle.parts import TextEncoderPart
 from quizglass_export.checks import Check
 from quizglass_export.errors import ExportError
 from quizglass_export.parity import Floats, batches, check_vectors, session
@@ -23,7 +24,7 @@ from quizglass_export.roles.ready.onnx_files import (
 )
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
 from quizglass_export.roles.text_encoder import ReadyTextEncoder, TextEncoder
-from quizglass_server.roles.text_encoder import TextEncoderPart, pooled
+from quizglass_server.roles.text_encoder import pooled
 
 _OUTPUT = "last_hidden_state"
 

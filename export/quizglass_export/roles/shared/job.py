@@ -13,6 +13,7 @@ from quizglass_bundle.fields import Channels, Grid, Normalised, Patched, Size, g
 from quizglass_bundle.inputs.prompts import EXAMPLE, PromptError, PromptTemplate, PromptTokenizer, encode_within, filled
 from quizglass_bundle.inputs.text_rows import TextTokenizer
 from quizglass_bundle.inputs.vision_inputs import image_span
+from quizglass_bundle.parts import DetectorPart, VisionScorer
 from quizglass_export.checkpoints.files import CONFIG, read_json
 from quizglass_export.checkpoints.source import AnySource
 from quizglass_export.checks import Check
@@ -20,8 +21,7 @@ from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
 from quizglass_export.errors import ExportError, reason
 from quizglass_export.roles.shared.entry import Demands, OnnxEntry, Scorer
 from quizglass_export.roles.shared.samples import ParitySample
-from quizglass_server.models.scorers import VisionScorer, scorer_prompt
-from quizglass_server.roles.detector import DetectorPart
+from quizglass_server.models.scorers import scorer_prompt
 
 _HALF: Channels = (0.5, 0.5, 0.5)
 PREPROCESSOR = "preprocessor_config.json"

@@ -15,6 +15,7 @@ from quizglass_bundle.fields import Patched
 from quizglass_bundle.inputs import vision_inputs
 from quizglass_bundle.inputs.prompts import MOST_ENTRIES, SegmentKind
 from quizglass_bundle.inputs.resizing import RGB
+from quizglass_bundle.parts import TextScorer, VisionScorer
 from quizglass_export.checkpoints.files import CONFIG, tensor_sizes
 from quizglass_export.checkpoints.loading import read_config
 from quizglass_export.checkpoints.merged import MergedWeights
@@ -32,9 +33,6 @@ from quizglass_export.onnx.scorer_inputs import scorer_batch
 from quizglass_export.parity import Floats, Inputs, as_array, check_scorer
 from quizglass_export.roles.shared.entry import Scorer
 from quizglass_export.roles.shared.job import Exported, RoleJob, by_size, in_each_size, prompt_name
-from quizglass_server.models.scorers import TextScorer, VisionScorer
-from quizglass_server.roles.decider import TextDeciderPart, VisionDeciderPart
-from quizglass_server.roles.reranker import TextRerankerPart
 
 TEXT_CLASSES = {
     "qwen3": "Qwen3ForCausalLM",
@@ -67,7 +65,7 @@ def export_vision_scorer(job: RoleJob, spec: Scorer) -> Exported:
     """Merge and export a vision-language scorer, a graph for each picture size."""
     labels = job.head(spec.labels)
     picture = job.picture(spec.picture)
-    part = VisionDeciderPart(
+    part = VisionScorer(
         engine="onnx",
         kind="vl-scorer",
         model=f"{job.role}/model.onnx",
@@ -160,8 +158,7 @@ def prepare_text_scorer(job: RoleJob, spec: Scorer) -> None:
 def export_text_scorer(job: RoleJob, spec: Scorer) -> Exported:
     """Merge and export a scorer of texts."""
     labels = job.head(spec.labels)
-    kind = TextRerankerPart if job.role == "reranker" else TextDeciderPart
-    part = kind(
+    part = TextScorer(
         engine="onnx",
         kind="text-scorer",
         model=f"{job.role}/model.onnx",

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quizglass_server.bundle.files import completed
 from quizglass_server.config.generator_address import generator_address
 from quizglass_server.config.options import GivenOptions
 from quizglass_server.domain.turns import Picture, Token
@@ -19,7 +18,7 @@ from quizglass_server.engines.generator.remote.group import RemoteGenerators
 from quizglass_server.errors import EngineFailed, EngineLost
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.roles.generator import GenerationRequest, LlamaGenerator, following
-from quizglass_server.roles.given import given_files, given_servers
+from quizglass_server.roles.given import completed, given_files, given_servers
 from tests.support.engines.plain_server import plain_server
 
 PIXELS = np.kron(np.random.default_rng(5).integers(0, 256, (3, 4, 3), dtype=np.uint8), np.ones((40, 40, 1), np.uint8))

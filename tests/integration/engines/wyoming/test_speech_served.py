@@ -12,16 +12,15 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from quizglass_bundle.manifest import Manifest, Roles
 from quizglass_client import AsyncClient, AsyncSession
 from quizglass_server import app
-from quizglass_server.bundle.manifest import Manifest
 from quizglass_server.config.settings import Settings, load_settings
 from quizglass_server.doctor import serving
 from quizglass_server.doctor.finding import Status
 from quizglass_server.errors import SettingsError
 from quizglass_server.roles.load import load_models
 from quizglass_server.roles.speech import HEARING, VOICE
-from quizglass_server.roles.table import Roles
 from tests.support.engines import wyoming_server
 from tests.support.engines.wyoming_server import SpeechScript, wyoming_serving
 from tests.support.rpc_fakes import png

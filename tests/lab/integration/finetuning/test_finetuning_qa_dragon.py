@@ -20,6 +20,7 @@ from PIL import Image
 from safetensors.torch import load_file
 
 from quizglass.values import Origin
+from quizglass_bundle.parts import LinearDeciderPart
 from quizglass_export.checkpoints.merge import merge_adapter
 from quizglass_export.cli import main as build
 from quizglass_export.errors import ExportError
@@ -46,7 +47,7 @@ from quizglass_lab.finetuning.training.trainer import train
 from quizglass_lab.scoring.certainty import Line, best_line
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.policies.qa_dragon import Subject
-from quizglass_server.roles.decider import LinearDecider, LinearDeciderPart
+from quizglass_server.roles.decider import LinearDecider
 from quizglass_server.steps.signs import SIGNS
 from tests.support.bundles.tiny_checkpoints import bert_tokenizer, blip2
 from tests.support.rpc_fakes import Stage

@@ -13,13 +13,13 @@ pytest.importorskip("optimum")
 
 from safetensors.torch import load_file  # noqa: E402
 
+from quizglass_bundle.files import Bundle  # noqa: E402
 from quizglass_bundle.inputs.prompts import PromptTokenizer  # noqa: E402
 from quizglass_export.errors import ExportError  # noqa: E402
 from quizglass_export.roles.shared.entry import Demands  # noqa: E402
 from quizglass_lab import cli  # noqa: E402
 from quizglass_lab.starter_bundle import layout as building  # noqa: E402
 from quizglass_lab.starter_bundle.layout import BuildOptions, build  # noqa: E402
-from quizglass_server.bundle.files import Bundle  # noqa: E402
 
 CLI = [sys.executable, "-m", "quizglass_lab.cli"]
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": "200"}

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from quizglass_bundle.files import Bundle
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday import quotes
 from quizglass_export.everyday.weights import IMAGE_ENCODER, LABELS, TEXT_ENCODER
 from quizglass_export.written_graphs.efficientnet_lite import CLASSES
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import EngineOptions
 from quizglass_server.policies.serving import preferred, survey
 from quizglass_server.roles.load import load_models

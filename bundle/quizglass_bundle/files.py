@@ -13,24 +13,19 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import get_args
 
 from pydantic import ValidationError
 
+from quizglass_bundle.errors import BundleError
 from quizglass_bundle.fields import MANIFEST
 from quizglass_bundle.hashes import file_sha256
+from quizglass_bundle.manifest import Manifest, Roles
+from quizglass_bundle.parts import DeciderPart, RerankerPart
 from quizglass_bundle.signature import SIGNATURE, check_signature
 from quizglass_bundle.tuning import Answers
-from quizglass_server import __version__
-from quizglass_server.bundle.manifest import Manifest
-from quizglass_server.errors import BundleError
-from quizglass_server.roles.decider import DeciderPart
-from quizglass_server.roles.given import Given
-from quizglass_server.roles.reader import ReaderPart
-from quizglass_server.roles.reranker import RerankerPart
-from quizglass_server.roles.table import Roles
 
 _MAX_MANIFEST_BYTES = 4 << 20
 _TOLD_APART = frozenset(
@@ -147,32 +142,6 @@ class Bundle:
                 raise BundleError(f"{name}: {size} bytes, {MANIFEST} says {expected.bytes}; copy it again")
             if hashes and file_sha256(path) != expected.sha256:
                 raise BundleError(f"{name}: SHA-256 differs from {MANIFEST}: it was changed or damaged; copy it again")
-
-
-def completed(bundle: Bundle | None, given: Given | None) -> Bundle:
-    """A bundle with the generator that the settings give in place of its own.
-
-    Args:
-        bundle: None: one with no files of its own, which reads printed words.
-        given: the generator and its files; None: the bundle's own stays.
-    """
-    if given is None:
-        assert bundle is not None, "settings without a bundle give a generator"
-        return bundle
-    if bundle is None:
-        manifest = Manifest(
-            format=1,
-            name=given.title,
-            version=__version__,
-            roles=Roles(reader=ReaderPart(engine="rapidocr", kind="reader")),
-            abstain="I don't know",
-            files={},
-            parity="parity.json",
-            provenance={},
-        )
-        bundle = Bundle(root=Path(), manifest=manifest, digest="")
-    roles = bundle.roles.model_copy(update={"generator": given.part})
-    return replace(bundle, manifest=bundle.manifest.model_copy(update={"roles": roles}), given=given.files)
 
 
 def _read_manifest(root: Path) -> bytes:
