@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, create_model, model_validator
 
+from quizglass_bundle import manifest
 from quizglass_bundle.fields import Count, ManifestPart
 from quizglass_bundle.inputs.prompts import GENERAL_PROMPTS
 from quizglass_bundle.parts import NAMED
 from quizglass_bundle.tuning import EvidenceLimits, Languages, Thresholds
 from quizglass_export.roles import decider
 from quizglass_export.roles.shared.entry import Demands
-from quizglass_server.roles import table
 
 FORMAT = 1
 
@@ -40,12 +40,12 @@ class RoleEntries(ManifestPart):
         """Names of the roles that the recipe has, in the format's order, then `deciders.NAME`."""
         single = [role for role in type(self).model_fields if role != "deciders"]
         present = [role for role in single if getattr(self, role) is not None]
-        return (*present, *(table.DECIDERS + name for name in self.deciders))
+        return (*present, *(manifest.DECIDERS + name for name in self.deciders))
 
     def spec(self, role: str) -> Any:
         """What the recipe says of a role by its name; None if nothing."""
-        if role.startswith(table.DECIDERS):
-            return self.deciders.get(role.removeprefix(table.DECIDERS))
+        if role.startswith(manifest.DECIDERS):
+            return self.deciders.get(role.removeprefix(manifest.DECIDERS))
         return getattr(self, role)
 
 
@@ -61,7 +61,7 @@ def _field(role: str) -> Any:
 if TYPE_CHECKING:
     Roles = RoleEntries
 else:
-    Roles = create_model("Roles", __base__=RoleEntries, **{role: _field(role) for role in table.Roles.model_fields})
+    Roles = create_model("Roles", __base__=RoleEntries, **{role: _field(role) for role in manifest.Roles.model_fields})
 
 
 class Samples(ManifestPart):
