@@ -24,9 +24,9 @@ from quizglass_server.config.options import PictureLimits
 from quizglass_server.decoding.pictures import decode_picture
 from quizglass_server.domain.turns import Turn
 from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions
-from quizglass_server.models.fitting import PictureFitter
-from quizglass_server.models.loading import Loading
 from quizglass_server.roles.load import load_role
+from quizglass_server.roles.shared.fitting import PictureFitter
+from quizglass_server.roles.shared.loading import Loading
 
 Ask = Callable[[Turn, str], str]
 """A turn and the words in its picture to a plan."""

@@ -12,6 +12,10 @@ from bench.accuracy.ground import BUDGET_S
 from bench.planners import as_turn
 from quizglass_lab.pocketworld.questions import Question
 from quizglass_server.app import running, tuning
+from quizglass_server.assistant.turn.journal import Journal
+from quizglass_server.assistant.turn.resources import Resources
+from quizglass_server.assistant.turn.runner import StepRunner
+from quizglass_server.assistant.turn.toolbox import Toolbox
 from quizglass_server.config.settings import Settings
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Evidence
@@ -21,10 +25,6 @@ from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.lookup.image_search import picture_evidence
 from quizglass_server.steps.lookup.own_passages import own_passages, with_passages
-from quizglass_server.turn.journal import Journal
-from quizglass_server.turn.resources import Resources
-from quizglass_server.turn.runner import StepRunner
-from quizglass_server.turn.toolbox import Toolbox
 
 
 @dataclass(frozen=True)

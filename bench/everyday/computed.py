@@ -22,9 +22,9 @@ from quizglass_export.gguf import worker
 from quizglass_server.engines.generator.checks.backends import variant_in_use
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
-from quizglass_server.models.fitting import PictureFitter
-from quizglass_server.models.loading import Loading
 from quizglass_server.roles.load import load_role
+from quizglass_server.roles.shared.fitting import PictureFitter
+from quizglass_server.roles.shared.loading import Loading
 
 
 def main() -> None:

@@ -36,7 +36,7 @@ from quizglass_lab.everyday.wording import pointing, questions
 from quizglass_lab.finetuning.asking.choice import ModelOptions, asked_model
 from quizglass_lab.finetuning.asking.gguf import GgufModel
 from quizglass_lab.finetuning.asking.interface import Ask
-from quizglass_server.models.fitting import PictureFitter
+from quizglass_server.roles.shared.fitting import PictureFitter
 
 _FACTS, _QUICK = 30, 3
 _TOKENS, _ANSWER = 64, 48

@@ -15,9 +15,9 @@ from bench.sections import Part
 from quizglass_bundle.files import Bundle
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
-from quizglass_server.models.fitting import PictureFitter
-from quizglass_server.models.loading import Loading
 from quizglass_server.roles.load import load_role
+from quizglass_server.roles.shared.fitting import PictureFitter
+from quizglass_server.roles.shared.loading import Loading
 
 _QUICK = 6
 _SAY_NOTHING = {"a", "an", "and", "at", "by", "for", "from", "in", "it", "of", "on", "or", "that", "the", "this"}

@@ -16,12 +16,13 @@ from bench.languages.dataset import ENGLISH, OTHER, UNSEEN, read
 from bench.own import dataset as own
 from bench.results import Row
 from quizglass_lab.answering.notes import read_notes
-from quizglass_server.languages.identification import is_in
+from quizglass_server.steps.language.detection.identification import is_in
 from quizglass_server.steps.language.intents import Intent, intent_of
 
 MOST_ENGLISH, MOST_MS, MOST_START_MS = 1.0, 1.0, 50.0
 _START = (
-    "from time import process_time as now; begun = now(); from quizglass_server.languages.identification import is_in; "
+    "from time import process_time as now; begun = now(); "
+    "from quizglass_server.steps.language.detection.identification import is_in; "
     "is_in('Wie alt ist das?', ('en',)); print(1e3 * (now() - begun))"
 )
 _STARTS = 5

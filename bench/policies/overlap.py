@@ -17,8 +17,8 @@ from bench.policies.stage import Setup, Stage, of_family
 from bench.results import Row, against, ratio, spread
 from bench.sections import Part
 from quizglass_lab.pocketworld.questions import Question
+from quizglass_server.assistant.turn.toolbox import Toolbox
 from quizglass_server.policies.core_mmrag import from_evidence
-from quizglass_server.turn.toolbox import Toolbox
 
 One = TypeVar("One")
 Two = TypeVar("Two")

@@ -19,15 +19,15 @@ from quizglass_lab.pocketworld.questions import Question, make_questions
 from quizglass_lab.scoring.answers import exact_match
 from quizglass_server.app import running, tuning
 from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.assistant.turn.journal import Journal
+from quizglass_server.assistant.turn.resources import Resources
+from quizglass_server.assistant.turn.runner import StepRunner
+from quizglass_server.assistant.turn.toolbox import Toolbox
 from quizglass_server.config.settings import Settings
 from quizglass_server.domain.turns import Turn
 from quizglass_server.roles.generator import GENERATOR
 from quizglass_server.roles.table import Models
 from quizglass_server.scheduling.budget import Budget
-from quizglass_server.turn.journal import Journal
-from quizglass_server.turn.resources import Resources
-from quizglass_server.turn.runner import StepRunner
-from quizglass_server.turn.toolbox import Toolbox
 
 PLENTY_S = 120.0
 """A budget that no turn needs."""

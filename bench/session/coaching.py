@@ -22,9 +22,9 @@ from bench.sections import Part
 from bench.session.closer import HEIGHT, WIDTH, frame_of
 from bench.session.stage import Served, questions_of
 from quizglass_lab.coaching.samples import CLEAN, samples
-from quizglass_server.coaching.coach import FAULTS, CaptureCoach
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.roles.image_encoder import ImageEncoder
+from quizglass_server.session.coaching.coach import FAULTS, CaptureCoach
 
 SEED, CLEAN_SEED = 6103, 6104
 """Apart from those of `quizglass_lab.coaching.fit`."""

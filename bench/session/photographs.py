@@ -15,7 +15,7 @@ from bench.sections import Part
 from bench.session.coaching import BARS, auc
 from bench.session.stage import Served, SessionSetup
 from quizglass_lab.coaching.photographs import crop
-from quizglass_server.coaching.coach import FAULTS, SURE, CaptureCoach
+from quizglass_server.session.coaching.coach import FAULTS, SURE, CaptureCoach
 
 CLEAN = "none"
 KINDS = (CLEAN, "blur", "dark", "tilt", "noise", "occlusion")

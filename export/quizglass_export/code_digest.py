@@ -12,7 +12,7 @@ import quizglass_server
 EXPORT = Path(__file__).parent
 BUNDLE = Path(quizglass_bundle.__file__).parent
 SERVER = Path(quizglass_server.__file__).parent
-_SERVER_ROOMS = ("domain", "engines", "models", "roles")
+_SERVER_ROOMS = ("domain", "engines", "roles")
 """The server's rooms that run a model."""
 
 

@@ -1,6 +1,6 @@
 """Comparing exported models with the PyTorch models that they came from.
 
-The exported side runs on the server's own preprocessing (`quizglass_server.models`), the PyTorch side on
+The exported side runs on the server's own preprocessing (`quizglass_server.roles.shared`), the PyTorch side on
 transformers' processors and positions, so a difference anywhere between picture and logits shows.
 """
 

@@ -26,6 +26,7 @@ from quizglass_bundle.files import Bundle
 from quizglass_bundle.tuning import Tuning
 from quizglass_server import __version__, containment, descriptors
 from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.assistant.turn.resources import Resources
 from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.directories import check_directories
 from quizglass_server.config.listening import check_can_listen
@@ -43,10 +44,9 @@ from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.engines.generator.remote.group import RemoteGenerators
 from quizglass_server.errors import EngineFailed, QuizglassError, SettingsError
 from quizglass_server.knowledge.backends import open_knowledge
+from quizglass_server.knowledge.memory import SightingMemory
 from quizglass_server.knowledge.pictures import EntryPictures
 from quizglass_server.knowledge.survey import check_openable
-from quizglass_server.languages import model as language_model
-from quizglass_server.memory import SightingMemory
 from quizglass_server.network.exposure import check_exposure
 from quizglass_server.network.network import Network
 from quizglass_server.observe import tracing
@@ -63,7 +63,7 @@ from quizglass_server.scheduling.memory import WorkMemory, return_large_blocks
 from quizglass_server.service_manager import ServiceManager
 from quizglass_server.session.dialogue.keys import keys_of
 from quizglass_server.session.dialogue.token import DialogueSealer
-from quizglass_server.turn.resources import Resources
+from quizglass_server.steps.language.detection import model as language_model
 
 if TYPE_CHECKING:
     from quizglass_server.web.operations import Operations  # its packages are an extra

@@ -20,19 +20,19 @@ LAYERS = {
     "brackets": "",
     "errors": "",
     "containment": "",
-    "languages": "",
+    "steps.language.detection": "",
     "offline": "",
     "parent_death": "",
     "service_manager": "",
     "steady_clock": "",
-    "schemas": "brackets",
+    "web.chat.schemas": "brackets",
     "observe": "",
     "descriptors": "errors",
     "domain": "errors",
     "config": "errors",
     "scheduling": "errors",
     "network": "config errors observe scheduling",
-    "markup": "containment errors parent_death",
+    "decoding.markup": "containment errors parent_death",
     "decoding": "config containment domain errors observe parent_death scheduling",
     "engines": "observe",
     "engines.onnx": "errors scheduling",
@@ -43,43 +43,49 @@ LAYERS = {
         "config containment descriptors engines.generator engines.generator.checks errors observe parent_death"
     ),
     "engines.wyoming": "domain engines.generator engines.generator.process errors scheduling",
-    "models": "domain engines engines.onnx errors scheduling",
-    "coaching": "domain errors models",
+    "roles.shared": "domain engines engines.onnx errors scheduling",
+    "session.coaching": "domain errors roles.shared",
     "roles": (
         "config domain engines engines.generator engines.generator.checks engines.generator.process "
-        "engines.generator.remote engines.onnx engines.wyoming errors models observe scheduling"
+        "engines.generator.remote engines.onnx engines.wyoming errors observe roles.shared scheduling"
     ),
-    "knowledge.content": "domain errors markup",
+    "knowledge.content": "decoding.markup domain errors",
     "knowledge.database": "domain errors knowledge.content steady_clock",
     "knowledge.index": "domain errors knowledge.content knowledge.database scheduling",
-    "knowledge.ingest": "domain errors knowledge.content knowledge.database knowledge.index markup roles scheduling",
+    "knowledge.ingest": (
+        "decoding.markup domain errors knowledge.content knowledge.database knowledge.index roles scheduling"
+    ),
     "knowledge.search": "domain knowledge.content knowledge.database knowledge.index",
     "knowledge.repair": "errors knowledge.content knowledge.database knowledge.index steady_clock",
     "knowledge.milvus": (
-        "config domain errors knowledge.content knowledge.database knowledge.index knowledge.ingest knowledge.search "
-        "markup roles scheduling steady_clock"
+        "config decoding.markup domain errors knowledge.content knowledge.database knowledge.index knowledge.ingest "
+        "knowledge.search roles scheduling steady_clock"
     ),
     "knowledge": (
-        "config decoding domain engines errors knowledge.content knowledge.database knowledge.index knowledge.ingest "
-        "knowledge.milvus knowledge.repair knowledge.search markup roles scheduling steady_clock"
+        "config decoding decoding.markup domain engines errors knowledge.content knowledge.database knowledge.index "
+        "knowledge.ingest knowledge.milvus knowledge.repair knowledge.search roles scheduling steady_clock"
     ),
-    "memory": (
+    "knowledge.memory": (
         "config decoding domain errors knowledge knowledge.content knowledge.database knowledge.ingest roles scheduling"
     ),
     "steps.language": "",
     "steps.calculating": "domain steps.language",
     "steps": "domain errors roles steps.calculating steps.language",
     "steps.lookup": "domain errors roles scheduling steps steps.language",
-    "turn": "domain engines errors languages observe roles scheduling steps steps.language steps.lookup",
+    "assistant.turn": (
+        "domain engines errors observe roles scheduling steps steps.language steps.language.detection steps.lookup"
+    ),
     "policies": "domain steps steps.language",
     "assistant": (
-        "config decoding domain errors network observe policies roles scheduling steps steps.language steps.lookup turn"
+        "assistant.turn config decoding domain errors network observe policies roles scheduling steps steps.language "
+        "steps.lookup"
     ),
     "session.output": "domain errors",
     "session.dialogue": "config domain errors steady_clock steps.language steps.lookup",
     "session.voice": "domain errors roles scheduling session.output",
     "session": (
-        "assistant coaching config domain errors observe scheduling session.dialogue session.output session.voice turn"
+        "assistant assistant.turn config domain errors observe scheduling session.coaching session.dialogue "
+        "session.output session.voice"
     ),
     "doctor": (
         "config containment decoding descriptors domain engines.generator.checks engines.generator.process "
@@ -89,18 +95,20 @@ LAYERS = {
     "rpc.requests": "errors scheduling",
     "rpc.transport": "config errors network observe rpc.requests scheduling",
     "rpc": (
-        "assistant coaching config decoding descriptors domain errors knowledge knowledge.content memory network "
-        "roles rpc.requests rpc.transport scheduling session session.dialogue session.voice"
+        "assistant config decoding descriptors domain errors knowledge knowledge.content knowledge.memory network "
+        "roles rpc.requests rpc.transport scheduling session session.coaching session.dialogue session.voice"
     ),
     "web.http": "config errors network observe rpc.transport scheduling",
     "web.speech": "decoding domain errors observe roles web.http",
     "web.chat": (
-        "assistant decoding domain errors network observe roles rpc.requests scheduling schemas web.http web.speech"
+        "assistant decoding domain errors network observe roles rpc.requests scheduling web.chat.schemas web.http "
+        "web.speech"
     ),
     "web": "config errors network observe policies roles rpc rpc.requests web.chat web.http web.speech",
     "app": (
-        "assistant config containment decoding descriptors engines.generator.remote errors knowledge languages memory "
-        "network observe policies roles rpc scheduling service_manager session.dialogue turn web"
+        "assistant assistant.turn config containment decoding descriptors engines.generator.remote errors knowledge "
+        "knowledge.memory network observe policies roles rpc scheduling service_manager session.dialogue "
+        "steps.language.detection web"
     ),
     "cli": "app config doctor errors network",
     "__main__": "cli",

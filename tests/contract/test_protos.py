@@ -13,7 +13,7 @@ from grpc_tools import protoc
 from pydantic import BaseModel
 
 from quizglass_bundle.manifest import Roles
-from quizglass_server.coaching import closer
+from quizglass_server.session.coaching import closer
 
 ROOT = Path(__file__).parents[2]
 PROTOS = ROOT / "protos"

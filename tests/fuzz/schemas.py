@@ -2,8 +2,8 @@
 
 from contextlib import suppress
 
-from quizglass_server.schemas.conversion import schema_grammar
-from quizglass_server.schemas.limits import SchemaRefused
+from quizglass_server.web.chat.schemas.conversion import schema_grammar
+from quizglass_server.web.chat.schemas.limits import SchemaRefused
 
 LONGEST_S = 1.0
 WORDS = (

@@ -17,6 +17,8 @@ from quizglass.values import Done, Entry, Exchange, Plan, Region, TurnEvent
 from quizglass_bundle.inputs.prompts import EXAMPLE, Values
 from quizglass_bundle.tuning import Tuning
 from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.assistant.turn.outbox import Outbox, followed
+from quizglass_server.assistant.turn.resources import Resources
 from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token, Turn, Vector
 from quizglass_server.roles import table
@@ -27,8 +29,6 @@ from quizglass_server.roles.reranker import RERANKER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.clock import record_engine
-from quizglass_server.turn.outbox import Outbox, followed
-from quizglass_server.turn.resources import Resources
 
 VELMORA = Entry("velmora", "Velmora", "Velmora is a red car made by Tandric.", source="pocketworld")
 TAGRIN = Entry("tagrin", "Tagrin", "Tagrin is a blue boat made by Orvex.", source="pocketworld")

@@ -1,4 +1,4 @@
-"""What resizing by matrix products (`models/resizing.py`) earns beside Pillow, on frames and in sizes that turns have.
+"""What resizing by matrix products (`quizglass_bundle.inputs.resizing`) earns beside Pillow, on frames of usual sizes.
 
 A turn on the starter fits its frame to both sizes once. Both sides take turns on the same frames, from the second time
 a shape is seen on: the first is Pillow's anyway, and so are frames of more than a million pixels.

@@ -89,9 +89,9 @@ def served_scorer(bundle: Path, threads: int) -> tuple[Score, Callable[[], None]
     from quizglass_bundle.inputs.prompts import PromptTemplate, PromptTokenizer, encode_within
     from quizglass_bundle.parts import TextScorer
     from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions
-    from quizglass_server.models.fitting import PictureFitter
-    from quizglass_server.models.loading import Loading
     from quizglass_server.roles.load import load_role
+    from quizglass_server.roles.shared.fitting import PictureFitter
+    from quizglass_server.roles.shared.loading import Loading
 
     loaded = Bundle.load(bundle)
     spec = loaded.roles.reranker

@@ -17,10 +17,10 @@ from quizglass_export.gguf.jobs import picture_tokens, tokenise
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.errors import EngineFailed
-from quizglass_server.models.fitting import PictureFitter
-from quizglass_server.models.loading import Loading
 from quizglass_server.roles.generator import generator_prompts
 from quizglass_server.roles.load import load_role
+from quizglass_server.roles.shared.fitting import PictureFitter
+from quizglass_server.roles.shared.loading import Loading
 
 
 def check_start(bundle: Bundle) -> None:

@@ -1,6 +1,7 @@
 """Fits the layer of capture faults and sets its thresholds.
 
-    python -m quizglass_lab.coaching.fit --photographs sources/root --out server/quizglass_server/coaching/layer.json
+    python -m quizglass_lab.coaching.fit --photographs sources/root \\
+        --out server/quizglass_server/session/coaching/layer.json
 
 Weights come from the worlds of --seed and from crops of photographs, thresholds from clean ones of --clean-seed:
 FALSE_ALARMS of the drawn ones are beyond any, and as many of the photographs beyond each but those of blur and
@@ -27,7 +28,7 @@ from torch import nn
 from quizglass_lab.coaching.photographs import crops, wholes
 from quizglass_lab.coaching.samples import CLEAN, CaptureSample, samples
 from quizglass_lab.pocketworld.scenes import FAULTS
-from quizglass_server.coaching.statistics import statistics
+from quizglass_server.session.coaching.statistics import statistics
 
 SEED, CLEAN_SEED, NIGHT_SEED = 6101, 6102, 6106
 FALSE_ALARMS = 0.01
@@ -78,7 +79,7 @@ def measured(taken: Iterable[CaptureSample]) -> Measured:
 def write(
     path: Path, seed: int, drawn: Measured, photographed: Measured, clean: Values, clean_photographed: Values
 ) -> None:
-    """Fit, and write the file that `quizglass_server.coaching.coach` reads."""
+    """Fit, and write the file that `quizglass_server.session.coaching.coach` reads."""
     numbers = np.concatenate([drawn[0], photographed[0]])
     mean, spread = numbers.mean(0), np.maximum(numbers.std(0), 1e-3)
     trust = np.ones((len(numbers), len(FAULTS)), np.float32)

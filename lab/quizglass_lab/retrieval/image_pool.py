@@ -40,7 +40,7 @@ from quizglass_lab.pocketworld.world import (
 )
 from quizglass_lab.retrieval.shapes import IMAGE_SIZE
 from quizglass_server.domain.turns import Picture
-from quizglass_server.models.fitting import content_hash
+from quizglass_server.roles.shared.fitting import content_hash
 from quizglass_server.steps.lookup.crop import crop
 from quizglass_server.steps.lookup.detect import around
 

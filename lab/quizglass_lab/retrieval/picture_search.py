@@ -29,7 +29,7 @@ from quizglass_lab.retrieval.thresholds import Report, keeping_threshold, match_
 from quizglass_lab.starter_bundle.settings import read_settings
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Picture, Vector
-from quizglass_server.models.fitting import content_hash
+from quizglass_server.roles.shared.fitting import content_hash
 from quizglass_server.steps.lookup.crop import place_of, views_of
 from quizglass_server.steps.lookup.image_search import embed_views, search_pictures
 

@@ -39,8 +39,8 @@ from quizglass_lab.seeing.scenes import SCENE_SIZE
 from quizglass_lab.starter_bundle.settings import read_settings
 from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.turns import Picture
-from quizglass_server.models.fitting import content_hash
 from quizglass_server.roles.detector import distinct
+from quizglass_server.roles.shared.fitting import content_hash
 from quizglass_server.steps.language.phrases import phrases_of
 from quizglass_server.steps.lookup.crop import Part, place_of, views_of
 from quizglass_server.steps.lookup.detect import around, chosen

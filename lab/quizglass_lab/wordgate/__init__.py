@@ -2,5 +2,5 @@
 
 `sources` names the photographs and fonts, `samples` draws pictures with and without words, `network` is the network and
 its way into ONNX, `fit` trains it, `judge` measures it beside the reader and sets its threshold. What it gives is
-`server/quizglass_server/models/wordgate.onnx`, whose metadata holds the threshold and where it comes from.
+`server/quizglass_server/roles/shared/wordgate.onnx`, whose metadata holds the threshold and where it comes from.
 """

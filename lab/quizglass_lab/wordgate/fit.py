@@ -1,6 +1,6 @@
 """Trains the gate; `judge` sets its threshold.
 
-    python -m quizglass_lab.wordgate.fit --sources sources/root --out server/quizglass_server/models/wordgate.onnx
+    python -m quizglass_lab.wordgate.fit --sources sources/root --out server/quizglass_server/roles/shared/wordgate.onnx
 
 Takes about ten minutes on one core; the same sources, seed and version of torch give the same weights.
 """
@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from quizglass_lab.wordgate.network import WordGate, most, save
 from quizglass_lab.wordgate.samples import GateSample, Painter, Scenes
 from quizglass_lab.wordgate.sources import Sources
-from quizglass_server.models.wordgate import CELL
+from quizglass_server.roles.shared.wordgate import CELL
 
 SIDE = 320
 """Of the pictures it is trained on: the detector's side for small frames."""

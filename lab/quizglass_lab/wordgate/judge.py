@@ -26,7 +26,8 @@ from quizglass_lab.wordgate.network import note
 from quizglass_lab.wordgate.samples import GateSample, Painter, Scenes
 from quizglass_lab.wordgate.sources import Sources
 from quizglass_server.engines.onnx.pool import EnginePool
-from quizglass_server.models.wordgate import (
+from quizglass_server.roles.reader import RapidOcrReader
+from quizglass_server.roles.shared.wordgate import (
     LARGE_SIDE,
     MODEL,
     SMALL_SIDE,
@@ -35,7 +36,6 @@ from quizglass_server.models.wordgate import (
     is_cheap,
     searched_side,
 )
-from quizglass_server.roles.reader import RapidOcrReader
 
 WORLD_SEED = 707
 """Of a pocketworld that nothing was trained on."""

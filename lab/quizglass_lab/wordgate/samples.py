@@ -22,7 +22,7 @@ from quizglass_lab.pocketworld.dataset import SCENE_SIZE, build_world
 from quizglass_lab.pocketworld.draw import draw_scene
 from quizglass_lab.pocketworld.questions import Question, make_questions
 from quizglass_lab.wordgate.sources import Sources
-from quizglass_server.models.wordgate import fitted
+from quizglass_server.roles.shared.wordgate import fitted
 
 SEEN_HEIGHT = 6.0
 """Smaller capitals than this, in pixels of the picture, are not expected to be found, nor to be passed over."""

@@ -20,6 +20,7 @@ from quizglass.values import Accepted, Done, Exchange, StageTiming, StepEnded, T
 from quizglass_server.assistant.assistant import Assistant, policy_named
 from quizglass_server.assistant.counted import counted
 from quizglass_server.assistant.look_ahead import LookAhead
+from quizglass_server.assistant.turn.outbox import followed
 from quizglass_server.config.options import RequestLimits
 from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain import checks
@@ -32,7 +33,6 @@ from quizglass_server.observe import metrics, tracing
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
-from quizglass_server.turn.outbox import followed
 
 logger = logging.getLogger(__name__)
 MAX_FRAMES = 1

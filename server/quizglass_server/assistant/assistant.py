@@ -25,6 +25,13 @@ from quizglass_bundle.tuning import Answers
 from quizglass_server.assistant.direct import answer_by_entry, small_talk
 from quizglass_server.assistant.recollection import note_remembered, note_unremembered, recall, remember, search_memory
 from quizglass_server.assistant.search import search
+from quizglass_server.assistant.turn.givens import PictureContext
+from quizglass_server.assistant.turn.journal import Journal
+from quizglass_server.assistant.turn.lookups import Lookups
+from quizglass_server.assistant.turn.refusals import language_refusal, unseen_refusal
+from quizglass_server.assistant.turn.resources import Resources, once
+from quizglass_server.assistant.turn.runner import StepRunner
+from quizglass_server.assistant.turn.toolbox import Toolbox
 from quizglass_server.config.options import TurnOptions
 from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.domain.sightings import SightingHit, SightingQuery
@@ -46,13 +53,6 @@ from quizglass_server.steps.language.wording import same_wording
 from quizglass_server.steps.lookup.detect import around, find_regions
 from quizglass_server.steps.read import find_words
 from quizglass_server.steps.verify import Support, judged, told_check, verify
-from quizglass_server.turn.givens import PictureContext
-from quizglass_server.turn.journal import Journal
-from quizglass_server.turn.lookups import Lookups
-from quizglass_server.turn.refusals import language_refusal, unseen_refusal
-from quizglass_server.turn.resources import Resources, once
-from quizglass_server.turn.runner import StepRunner
-from quizglass_server.turn.toolbox import Toolbox
 
 logger = logging.getLogger(__name__)
 _ANY = SearchOptions()

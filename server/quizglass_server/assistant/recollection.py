@@ -12,6 +12,9 @@ from datetime import datetime
 from functools import partial
 
 from quizglass.values import AnswerDelta, Done, FinishReason, Plan, PlanMade
+from quizglass_server.assistant.turn.journal import Journal
+from quizglass_server.assistant.turn.resources import Resources, VisualMemory
+from quizglass_server.assistant.turn.runner import StepRunner
 from quizglass_server.domain.sightings import Seen, Sighting, SightingHit, SightingQuery
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Picture, StepDetail, Turn, Vector
@@ -30,9 +33,6 @@ from quizglass_server.steps.lookup.recall import (
 )
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import texts
-from quizglass_server.turn.journal import Journal
-from quizglass_server.turn.resources import Resources, VisualMemory
-from quizglass_server.turn.runner import StepRunner
 
 
 async def recall(turn: Turn, runner: StepRunner, resources: Resources, journal: Journal) -> Draft | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from quizglass_server.assistant.turn.resources import Resources
 from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.domain.turns import Evidence, Picture, Vector
 from quizglass_server.errors import InvalidInput, needed
@@ -14,7 +15,6 @@ from quizglass_server.scheduling.at_once import at_once
 from quizglass_server.steps.lookup.crop import WHOLE
 from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence
 from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
-from quizglass_server.turn.resources import Resources
 
 _ANY = SearchOptions()
 _WIDER = 4

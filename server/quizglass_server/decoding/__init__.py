@@ -10,4 +10,5 @@ process        starts one, gives it pictures, ends it
 decoder        which picture is decoded where and when, and the client's answer
 filtering      the operator's filter of frames, before anything else sees them
 picture_cache  decodes each content once, and keeps the most recent pictures
+markup/        documents: Markdown and HTML as blocks of plain text
 """

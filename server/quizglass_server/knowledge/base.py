@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar
 
 from quizglass.values import Deleted, Entry
 from quizglass_server.config.options import PictureLimits
+from quizglass_server.decoding.markup.converter import Converter
 from quizglass_server.decoding.pictures import decode_picture
 from quizglass_server.domain.entries import ChunkHit, EntryHit, PicturedEntry, SearchOptions
 from quizglass_server.domain.turns import Picture, Vector
@@ -40,7 +41,6 @@ from quizglass_server.knowledge.repair.salvage import migrate
 from quizglass_server.knowledge.repair.swapping import other_copies
 from quizglass_server.knowledge.search.finder import Finder
 from quizglass_server.knowledge.search.ranking import best_of_views
-from quizglass_server.markup.converter import Converter
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.scheduling.clients import current_client

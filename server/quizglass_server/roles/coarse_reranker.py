@@ -21,11 +21,11 @@ from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
-from quizglass_server.models.batching import LIMITS, text_ranges
-from quizglass_server.models.grids import Grids
-from quizglass_server.models.loading import Loading, RoleKey
-from quizglass_server.models.logits import checked
-from quizglass_server.models.question_graph import Asked, QuestionGraph
+from quizglass_server.roles.shared.batching import LIMITS, text_ranges
+from quizglass_server.roles.shared.grids import Grids
+from quizglass_server.roles.shared.loading import Loading, RoleKey
+from quizglass_server.roles.shared.logits import checked
+from quizglass_server.roles.shared.question_graph import Asked, QuestionGraph
 
 _CACHE_BYTES = 16 << 20
 

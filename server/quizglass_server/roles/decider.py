@@ -24,12 +24,12 @@ from quizglass_bundle.inputs.prompts import (
 from quizglass_bundle.parts import LinearDeciderPart, TextScorer, VisionScorer
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError, EngineFailed
-from quizglass_server.models.grids import Grids, blank
-from quizglass_server.models.loading import Loading
-from quizglass_server.models.logits import softmax
-from quizglass_server.models.scorers import VisionGraph, VisionRow, scorer_prompt
-from quizglass_server.models.scorers import probabilities as label_probabilities
-from quizglass_server.models.shared_prompts import PromptPart, SharingScorer
+from quizglass_server.roles.shared.grids import Grids, blank
+from quizglass_server.roles.shared.loading import Loading
+from quizglass_server.roles.shared.logits import softmax
+from quizglass_server.roles.shared.scorers import VisionGraph, VisionRow, scorer_prompt
+from quizglass_server.roles.shared.scorers import probabilities as label_probabilities
+from quizglass_server.roles.shared.shared_prompts import PromptPart, SharingScorer
 
 logger = logging.getLogger(__name__)
 

@@ -22,10 +22,10 @@ from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.onnx.providers import InputRange
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.errors import BundleError
-from quizglass_server.models.fitting import PictureFitter
-from quizglass_server.models.grids import Grids, blank, pixel_range
-from quizglass_server.models.loading import Loading, RoleKey
-from quizglass_server.models.logits import checked, sigmoid
+from quizglass_server.roles.shared.fitting import PictureFitter
+from quizglass_server.roles.shared.grids import Grids, blank, pixel_range
+from quizglass_server.roles.shared.loading import Loading, RoleKey
+from quizglass_server.roles.shared.logits import checked, sigmoid
 
 MAX_PHRASES = 8
 SAME = 0.5

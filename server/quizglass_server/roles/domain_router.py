@@ -13,10 +13,10 @@ from quizglass_bundle.inputs.text_rows import TextTokenizer
 from quizglass_bundle.parts import DomainRouterPart
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError
-from quizglass_server.models.grids import Grids
-from quizglass_server.models.loading import Loading, RoleKey
-from quizglass_server.models.logits import checked, softmax
-from quizglass_server.models.question_graph import Asked, QuestionGraph
+from quizglass_server.roles.shared.grids import Grids
+from quizglass_server.roles.shared.loading import Loading, RoleKey
+from quizglass_server.roles.shared.logits import checked, softmax
+from quizglass_server.roles.shared.question_graph import Asked, QuestionGraph
 
 
 class DomainRouter(Protocol):

@@ -47,9 +47,9 @@ from quizglass_server.engines.generator.prompt import (
     Usage,
 )
 from quizglass_server.errors import BundleError, EngineFailed, InvalidInput, QuizglassError
-from quizglass_server.models.fitting import FittedPicture, PictureFitter, within
-from quizglass_server.models.loading import ModelFiles, RoleKey
 from quizglass_server.observe import metrics
+from quizglass_server.roles.shared.fitting import FittedPicture, PictureFitter, within
+from quizglass_server.roles.shared.loading import ModelFiles, RoleKey
 from quizglass_server.scheduling.clock import record_engine
 from quizglass_server.scheduling.cores import usable_cores
 from quizglass_server.scheduling.deadline import deadline

@@ -12,9 +12,9 @@ from quizglass_bundle.fields import graphs
 from quizglass_bundle.hashes import fingerprint
 from quizglass_bundle.parts import ImageEncoderPart
 from quizglass_server.domain.turns import Picture, Vector
-from quizglass_server.models.grids import PictureGraphs
-from quizglass_server.models.loading import Loading, RoleKey
-from quizglass_server.models.logits import normalised
+from quizglass_server.roles.shared.grids import PictureGraphs
+from quizglass_server.roles.shared.loading import Loading, RoleKey
+from quizglass_server.roles.shared.logits import normalised
 
 
 class ImageEncoder(Protocol):

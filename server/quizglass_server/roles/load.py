@@ -31,8 +31,6 @@ from quizglass_bundle.parts import (
 from quizglass_server.config.options import EngineOptions, GeneratorOptions, SpeechOptions
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
-from quizglass_server.models.fitting import PictureFitter
-from quizglass_server.models.loading import Loading, ModelFiles
 from quizglass_server.roles.coarse_reranker import OnnxCoarseReranker
 from quizglass_server.roles.decider import LinearDecider, TextDecider, VisionDecider
 from quizglass_server.roles.detector import OnnxDetector
@@ -41,6 +39,8 @@ from quizglass_server.roles.generator import GENERATOR, GeneratorBackend, LlamaG
 from quizglass_server.roles.image_encoder import OnnxImageEncoder
 from quizglass_server.roles.reader import RapidOcrReader
 from quizglass_server.roles.reranker import RERANKER, OnnxCrossEncoder, OnnxReranker
+from quizglass_server.roles.shared.fitting import PictureFitter
+from quizglass_server.roles.shared.loading import Loading, ModelFiles
 from quizglass_server.roles.speech import SpeechEngine, given_speech, speech_engine
 from quizglass_server.roles.table import Models
 from quizglass_server.roles.tagger import OnnxTagger

@@ -26,8 +26,8 @@ from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import import_onnxruntime
 from quizglass_server.errors import EngineFailed
-from quizglass_server.models.loading import RoleKey
-from quizglass_server.models.wordgate import LARGE_SIDE, WordGate, searched_side
+from quizglass_server.roles.shared.loading import RoleKey
+from quizglass_server.roles.shared.wordgate import LARGE_SIDE, WordGate, searched_side
 from quizglass_server.scheduling.clock import measured_engine
 from quizglass_server.scheduling.ledger import handed
 from quizglass_server.scheduling.priority import Priority

@@ -17,12 +17,12 @@ from quizglass_bundle.parts import CrossEncoderPart, TextScorer
 from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.errors import BundleError
-from quizglass_server.models.batching import LIMITS, text_ranges
-from quizglass_server.models.loading import Loading, RoleKey
-from quizglass_server.models.logits import checked, sigmoid, softmax
-from quizglass_server.models.scorers import probabilities as label_probabilities
-from quizglass_server.models.scorers import scorer_prompt
-from quizglass_server.models.shared_prompts import PartResult, PromptPart, SharingScorer, before_data
+from quizglass_server.roles.shared.batching import LIMITS, text_ranges
+from quizglass_server.roles.shared.loading import Loading, RoleKey
+from quizglass_server.roles.shared.logits import checked, sigmoid, softmax
+from quizglass_server.roles.shared.scorers import probabilities as label_probabilities
+from quizglass_server.roles.shared.scorers import scorer_prompt
+from quizglass_server.roles.shared.shared_prompts import PartResult, PromptPart, SharingScorer, before_data
 
 _FEW = 3
 """Passages for which one run more would take longer than the beginning that it spares them."""

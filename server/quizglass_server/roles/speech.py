@@ -10,7 +10,7 @@ from quizglass_bundle.parts import HearingPart, SpeechPart, VoicePart
 from quizglass_server.config.options import SpeechOptions
 from quizglass_server.domain.sound import Sound, SoundFormat, Transcript
 from quizglass_server.errors import EngineFailed
-from quizglass_server.models.loading import RoleKey
+from quizglass_server.roles.shared.loading import RoleKey
 
 logger = logging.getLogger(__name__)
 

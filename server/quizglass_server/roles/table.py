@@ -9,9 +9,9 @@ from quizglass_bundle.manifest import DECIDERS
 from quizglass_bundle.parts import (
     NAMED,
 )
-from quizglass_server.models.loading import Asked, RoleKey
 from quizglass_server.roles.decider import Decider
 from quizglass_server.roles.generator import GENERATOR
+from quizglass_server.roles.shared.loading import Asked, RoleKey
 
 
 @dataclass(slots=True)

@@ -17,9 +17,9 @@ from quizglass_bundle.inputs.prompts import clean
 from quizglass_bundle.parts import TaggerPart
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError, EngineFailed
-from quizglass_server.models.grids import PictureGraphs
-from quizglass_server.models.loading import Loading, RoleKey
-from quizglass_server.models.logits import checked, softmax
+from quizglass_server.roles.shared.grids import PictureGraphs
+from quizglass_server.roles.shared.loading import Loading, RoleKey
+from quizglass_server.roles.shared.logits import checked, softmax
 
 MAX_LABEL_CHARS = 80
 """Longer labels are no words for a prompt."""

@@ -14,9 +14,9 @@ from quizglass_bundle.parts import TextEncoderPart
 from quizglass_server.domain.turns import Vector
 from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
-from quizglass_server.models.batching import LIMITS, text_ranges
-from quizglass_server.models.loading import Loading, RoleKey
-from quizglass_server.models.logits import normalised
+from quizglass_server.roles.shared.batching import LIMITS, text_ranges
+from quizglass_server.roles.shared.loading import Loading, RoleKey
+from quizglass_server.roles.shared.logits import normalised
 from quizglass_server.scheduling.priority import Priority, at_priority
 
 

@@ -15,7 +15,7 @@ from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain import checks
 from quizglass_server.domain.sightings import SightingFilter, SightingHit, SightingQuery
 from quizglass_server.errors import InvalidInput, MemoryOff
-from quizglass_server.memory import SightingMemory
+from quizglass_server.knowledge.memory import SightingMemory
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.transport.guard import Context, Guard, due_with, to_its_end
 

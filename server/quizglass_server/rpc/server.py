@@ -31,8 +31,6 @@ from quizglass_server import __version__
 from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS, Asking
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.assistant.look_ahead import LookAhead
-from quizglass_server.coaching.closer import CloseUpAdvisor
-from quizglass_server.coaching.coach import FAULTS, SURE, CaptureCoach
 from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.listening import cannot_listen, refusal
 from quizglass_server.config.options import NetworkOptions
@@ -42,7 +40,7 @@ from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.descriptors import ConnectionRoom, connection_room
 from quizglass_server.domain.sound import SPEECH_ROLES
 from quizglass_server.knowledge.interface import KnowledgeStore
-from quizglass_server.memory import SightingMemory
+from quizglass_server.knowledge.memory import SightingMemory
 from quizglass_server.network.login import current_login
 from quizglass_server.network.network import Network
 from quizglass_server.network.pairing import PublicAddress
@@ -68,6 +66,8 @@ from quizglass_server.rpc.transport.proxies import Proxies
 from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.rpc.transport.tls import server_credentials
 from quizglass_server.scheduling.memory import WorkMemory
+from quizglass_server.session.coaching.closer import CloseUpAdvisor
+from quizglass_server.session.coaching.coach import FAULTS, SURE, CaptureCoach
 from quizglass_server.session.dialogue.token import DialogueSealer
 from quizglass_server.session.directory import SessionDirectory, session_limits
 from quizglass_server.session.frames import FramePool

@@ -7,11 +7,11 @@ import time
 from dataclasses import dataclass, field
 
 from quizglass.session import SessionAsk
+from quizglass_server.assistant.turn.stages import StageWatch
 from quizglass_server.domain.turns import Turn
 from quizglass_server.scheduling.ledger import ByteLedger
 from quizglass_server.session.conversation import Said
 from quizglass_server.session.segments import Segmenter
-from quizglass_server.turn.stages import StageWatch
 
 
 @dataclass(eq=False, slots=True)

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from quizglass.session import FrameStatus, Role
 from quizglass_server.assistant.asking import Asking
 from quizglass_server.assistant.look_ahead import LookAhead
-from quizglass_server.coaching.coach import CaptureCoach
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, QuizglassError
 from quizglass_server.scheduling.ledger import entered_in, handed
+from quizglass_server.session.coaching.coach import CaptureCoach
 from quizglass_server.session.frame_sources import ShelfFrame
 from quizglass_server.session.frames import FrameShelf, HeldFrame
 

@@ -7,8 +7,8 @@ from hashlib import sha256
 
 from quizglass.values import Region
 from quizglass_server.assistant.asking import Asking
-from quizglass_server.coaching.closer import sharpened
 from quizglass_server.domain.turns import Picture
+from quizglass_server.session.coaching.closer import sharpened
 from quizglass_server.session.frames import HeldFrame
 
 PICTURE_FIELD = "ask.request.frames[0]"

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from quizglass.session import FrameNeed, NeedFrame, Role
 from quizglass_server.assistant.asking import Asking
-from quizglass_server.coaching.closer import LOOK_S, WAIT_S, CloseUpAdvisor, TooSmall
 from quizglass_server.errors import NotFound
 from quizglass_server.session.asked_question import AskedQuestion
+from quizglass_server.session.coaching.closer import LOOK_S, WAIT_S, CloseUpAdvisor, TooSmall
 from quizglass_server.session.frame_sources import PICTURE_FIELD, SharpenedFrame, ShelfFrame
 from quizglass_server.session.frames import FrameShelf, HeldFrame
 

@@ -52,8 +52,6 @@ from quizglass.session import (
 from quizglass.values import Done
 from quizglass_server.assistant.asking import Asking
 from quizglass_server.assistant.look_ahead import LookAhead
-from quizglass_server.coaching.closer import CloseUpAdvisor
-from quizglass_server.coaching.coach import CaptureCoach
 from quizglass_server.domain import checks
 from quizglass_server.errors import (
     InvalidInput,
@@ -70,6 +68,8 @@ from quizglass_server.observe import metrics
 from quizglass_server.scheduling.clients import Client
 from quizglass_server.scheduling.ledger import ByteLedger
 from quizglass_server.scheduling.places import Place
+from quizglass_server.session.coaching.closer import CloseUpAdvisor
+from quizglass_server.session.coaching.coach import CaptureCoach
 from quizglass_server.session.conversation import Conversation
 from quizglass_server.session.dialogue.following import Dialogue
 from quizglass_server.session.dialogue.token import DialogueSealer

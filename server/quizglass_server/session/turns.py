@@ -26,13 +26,14 @@ from quizglass.session import (
 )
 from quizglass.values import Accepted, AnswerDelta, Done, FinishReason, SkippedStep, TurnEvent, Verdict, VerdictOutcome
 from quizglass_server.assistant.asking import Asking, TurnRequest
-from quizglass_server.coaching.closer import REASON, STEP
+from quizglass_server.assistant.turn.stages import watching
 from quizglass_server.domain import checks
 from quizglass_server.domain.turns import Turn
 from quizglass_server.errors import InvalidInput, Overloaded, TurnRunning
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
 from quizglass_server.session.asked_question import AskedQuestion
+from quizglass_server.session.coaching.closer import REASON, STEP
 from quizglass_server.session.conversation import Conversation, Said
 from quizglass_server.session.dialogue.following import (
     Dialogue,
@@ -48,7 +49,6 @@ from quizglass_server.session.frame_sources import SharpenedFrame, ShelfFrame
 from quizglass_server.session.output.profile import LEAD_IN, Shape
 from quizglass_server.session.question_frames import QuestionFrames
 from quizglass_server.session.segments import Segmenter, cleaned
-from quizglass_server.turn.stages import watching
 
 logger = logging.getLogger(__name__)
 

@@ -3,9 +3,9 @@
     @step("rerank", role="reranker", optional=True)
     async def rerank(reranker: Reranker, query: str, passages: Sequence[Evidence]) -> list[Evidence]: ...
 
-A step that is called directly is that function. `turn.runner` runs it in a turn: it passes the model or store that
-fills the role as the first argument, times the step, fits it into the budget, cuts it off when its time is over, and
-notes a step that it left out.
+A step that is called directly is that function. `assistant.turn.runner` runs it in a turn: it passes the model or store
+that fills the role as the first argument, times the step, fits it into the budget, cuts it off when its time is over,
+and notes a step that it left out.
 """
 
 from __future__ import annotations

@@ -19,10 +19,10 @@ from quizglass_server.knowledge.database import lock as locks
 from quizglass_server.knowledge.database.lock import DirectoryLock
 from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.database.writer import DatabaseWriter
+from quizglass_server.knowledge.memory import SightingMemory
 from quizglass_server.knowledge.repair import salvage as salvages
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
-from quizglass_server.memory import SightingMemory
 from tests.support.knowledge.fakes import open_base, pictured, stream
 from tests.support.knowledge.stores import add, another
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from quizglass_server import containment
+from quizglass_server.decoding.markup.converter import Converter
 from quizglass_server.decoding.process import DecoderProcess
-from quizglass_server.markup.converter import Converter
 from tests.support.processes import children
 from tests.support.rpc_fakes import png
 

@@ -15,9 +15,9 @@ from quizglass_client.pictures import cut_out
 from quizglass_lab.pocketworld.draw import draw_scene
 from quizglass_lab.pocketworld.scenes import make_scene
 from quizglass_lab.pocketworld.world import make_world
-from quizglass_server.coaching.closer import sharpened
 from quizglass_server.errors import EngineFailed
 from quizglass_server.scheduling.admission import Admission
+from quizglass_server.session.coaching.closer import sharpened
 from tests.support.gate import Gate
 from tests.support.rpc_fakes import png, serving
 from tests.support.sessions.session_links import opened, parts, question

@@ -20,7 +20,7 @@ from quizglass.session import (
     TurnUpdate,
 )
 from quizglass.values import AbstainReason, Done, FinishReason
-from quizglass_server.coaching.coach import ADVICE, FAULTS
+from quizglass_server.session.coaching.coach import ADVICE, FAULTS
 from tests.support.gate import Gate
 from tests.support.rpc_fakes import png, serving
 from tests.support.sessions.session_links import WAIT_S, opened, parts, question, usable

@@ -16,8 +16,8 @@ from quizglass import values
 from quizglass_server import errors
 from quizglass_server.domain import turns as domain
 from quizglass_server.policies.serving import PolicyStatus
-from quizglass_server.schemas.conversion import schema_grammar
 from quizglass_server.web.chat import reading, request
+from quizglass_server.web.chat.schemas.conversion import schema_grammar
 from tests.support.engines.gbnf import Gbnf
 from tests.support.gate import Gate
 from tests.support.rpc_fakes import EVENTS, Assistant, HeldScript, png

@@ -20,9 +20,9 @@ from quizglass_lab.everyday.facts import all_facts
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
-from quizglass_server.models.fitting import PictureFitter
-from quizglass_server.models.loading import Loading
 from quizglass_server.roles.load import load_role
+from quizglass_server.roles.shared.fitting import PictureFitter
+from quizglass_server.roles.shared.loading import Loading
 
 WORKDIR = Path("work/everyday")
 pytestmark = pytest.mark.everyday

@@ -17,7 +17,7 @@ from quizglass_lab.wordgate.judge import ALL, Judged, chosen, reads, table
 from quizglass_lab.wordgate.network import WordGate, most, save
 from quizglass_lab.wordgate.samples import Painter, Scenes, _opened
 from quizglass_lab.wordgate.sources import Sources, is_held_out
-from quizglass_server.models.wordgate import WordGate as ServedGate
+from quizglass_server.roles.shared.wordgate import WordGate as ServedGate
 
 FONT = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
 

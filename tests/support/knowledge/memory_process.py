@@ -17,7 +17,7 @@ import numpy as np
 from quizglass_server.config.options import MemoryOptions
 from quizglass_server.domain.sightings import Seen, Sighting, SightingFilter, SightingQuery
 from quizglass_server.domain.turns import Picture
-from quizglass_server.memory import SightingMemory
+from quizglass_server.knowledge.memory import SightingMemory
 from tests.support.knowledge.fakes import FakeTextEncoder
 from tests.support.knowledge.memory_stage import Eyes
 

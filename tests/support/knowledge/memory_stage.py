@@ -13,12 +13,12 @@ import numpy as np
 from quizglass_bundle.tuning import Tuning, Views
 from quizglass_client import Answer, AsyncClient
 from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.assistant.turn.resources import Resources
 from quizglass_server.config.options import MemoryOptions
 from quizglass_server.domain.turns import RGB, Picture, Vector
-from quizglass_server.memory import SightingMemory
+from quizglass_server.knowledge.memory import SightingMemory
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
-from quizglass_server.turn.resources import Resources
 from tests.support.knowledge.fakes import FakeTextEncoder
 from tests.support.rpc_fakes import Stage, png, serve_stage
 from tests.support.turn_fakes import Knowledge, Models

@@ -15,7 +15,7 @@ from quizglass_bundle.inputs.prompts import (
     PromptTemplate,
     read_format,
 )
-from quizglass_server.models.fitting import within
+from quizglass_server.roles.shared.fitting import within
 
 FORMATS = [
     (f"<s>[INST] {SYSTEM}\n{USER} [/INST]", f"<s>[INST] {USER} [/INST]"),

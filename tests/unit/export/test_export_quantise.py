@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from quizglass_export.onnx.file import write_onnx  # noqa: E402
 from quizglass_export.onnx.quantise import ALONE, ROWS, quantise_products  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
-from quizglass_server.models import shared_prompts  # noqa: E402
+from quizglass_server.roles.shared import shared_prompts  # noqa: E402
 
 WIDTH = 160
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from quizglass.values import SearchMode
+from quizglass_server.decoding.markup.converter import Converter
 from quizglass_server.domain.entries import PicturedEntry, SearchOptions
 from quizglass_server.knowledge.content.records import EntryDraft
 from quizglass_server.knowledge.database.reader import DatabaseReader
@@ -16,7 +17,6 @@ from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.index.idle_window import IdleWindow
 from quizglass_server.knowledge.ingest.drafts import Ingest
 from quizglass_server.knowledge.search.finder import Finder
-from quizglass_server.markup.converter import Converter
 from tests.support.knowledge.fakes import (
     FakeImageEncoder,
     FakeTextEncoder,

@@ -19,8 +19,8 @@ from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.onnx import session
 from quizglass_server.errors import BundleError, EngineFailed
-from quizglass_server.models.loading import Loading
 from quizglass_server.roles.load import LoadedModels, load_models
+from quizglass_server.roles.shared.loading import Loading
 from tests.support.bundles.tiny_bundle import write_bundle
 
 CPU = EngineOptions(threads=1, provider="cpu")

@@ -13,8 +13,8 @@ from quizglass.values import Region
 from quizglass_bundle.fields import Size
 from quizglass_server.domain.regions import Detection
 from quizglass_server.domain.turns import Picture
-from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.roles.detector import SAME, distinct, squared
+from quizglass_server.roles.shared.fitting import PictureFitter
 
 PHRASES = ["red car", "boat"]
 SHARES = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 1.0])

@@ -17,9 +17,9 @@ from quizglass_server.domain.turns import Vector
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.knowledge.base import KnowledgeBase
-from quizglass_server.models.fitting import PictureFitter
-from quizglass_server.models.loading import Loading
 from quizglass_server.roles.load import load_role
+from quizglass_server.roles.shared.fitting import PictureFitter
+from quizglass_server.roles.shared.loading import Loading
 from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.knowledge.fakes import pictured, stream
 

@@ -4,7 +4,7 @@ import pytest
 
 from quizglass_bundle.manifest import Roles
 from quizglass_bundle.parts import NAMED
-from quizglass_server.models.loading import RoleKey
+from quizglass_server.roles.shared.loading import RoleKey
 from quizglass_server.roles.table import Models
 from quizglass_server.roles.tagger import TAGGER
 

@@ -17,9 +17,9 @@ from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.errors import BundleError, EngineFailed
-from quizglass_server.models.fitting import PictureFitter
-from quizglass_server.models.loading import Loading
 from quizglass_server.roles.load import load_role
+from quizglass_server.roles.shared.fitting import PictureFitter
+from quizglass_server.roles.shared.loading import Loading
 from quizglass_server.roles.tagger import OnnxTagger, read_labels
 
 SIDE = 4

@@ -22,8 +22,8 @@ from quizglass_export.roles.ready.onnx_files import GraphForm, check_file, onnx_
 from quizglass_export.roles.shared.job import Exported, Exporter, RoleJob
 from quizglass_export.roles.shared.pictures import pixels_of
 from quizglass_export.roles.tagger import ReadyTagger
-from quizglass_server.models.grids import blank
-from quizglass_server.models.logits import softmax
+from quizglass_server.roles.shared.grids import blank
+from quizglass_server.roles.shared.logits import softmax
 from quizglass_server.roles.tagger import read_labels
 
 _INPUT = "pixel_values"

@@ -21,7 +21,7 @@ from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
 from quizglass_export.errors import ExportError, reason
 from quizglass_export.roles.shared.entry import Demands, OnnxEntry, Scorer
 from quizglass_export.roles.shared.samples import ParitySample
-from quizglass_server.models.scorers import scorer_prompt
+from quizglass_server.roles.shared.scorers import scorer_prompt
 
 _HALF: Channels = (0.5, 0.5, 0.5)
 PREPROCESSOR = "preprocessor_config.json"

@@ -18,7 +18,7 @@ from quizglass_export.roles.shared.entry import IMAGE_TOKEN
 from quizglass_lab.finetuning.asking.interface import MOST_TOKENS, Ask, Chosen, Written
 from quizglass_lab.finetuning.models.chat import END, Prompts
 from quizglass_lab.finetuning.models.inputs import read_picture
-from quizglass_server.models.logits import softmax
+from quizglass_server.roles.shared.logits import softmax
 from quizglass_server.steps.calculating.calculator import worked_out
 
 _CONTEXT = 4096

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from quizglass.values import Entry
-from quizglass_server.markup.blocks import Block, blocks
+from quizglass_server.decoding.markup.blocks import Block, blocks
 
 CHUNKING = "chunks-4"
-"""Version of the rules below and of `markup/blocks.py`; part of the space of chunk vectors, so that others' chunks are
-cut anew.
+"""Version of the rules below and of `decoding/markup/blocks.py`; part of the space of chunk vectors, so that others'
+chunks are cut anew.
 """
 
 MAX_TOKENS = 120

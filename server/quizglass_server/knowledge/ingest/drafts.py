@@ -9,6 +9,8 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from quizglass.values import Refused
+from quizglass_server.decoding.markup.blocks import Block
+from quizglass_server.decoding.markup.converter import Converter, is_long_markup
 from quizglass_server.domain.entries import PicturedEntry
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, needed
@@ -19,8 +21,6 @@ from quizglass_server.knowledge.content.validation import checked_entry, shown_i
 from quizglass_server.knowledge.index.idle_window import IdleWindow
 from quizglass_server.knowledge.index.search_indexes import Space
 from quizglass_server.knowledge.ingest.embedding import Embedders
-from quizglass_server.markup.blocks import Block
-from quizglass_server.markup.converter import Converter, is_long_markup
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
 

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
+from quizglass_server.decoding.markup.converter import Converter, is_long_markup
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.errors import InvalidInput, InvalidPicture, Overloaded
 from quizglass_server.knowledge.content.chunks import chunk_entry, passage
@@ -19,7 +20,6 @@ from quizglass_server.knowledge.database.threads import StoreThreads
 from quizglass_server.knowledge.database.writer import DatabaseWriter, Rechunked
 from quizglass_server.knowledge.ingest.drafts import Decode, spaces
 from quizglass_server.knowledge.ingest.embedding import Embedders
-from quizglass_server.markup.converter import Converter, is_long_markup
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
 

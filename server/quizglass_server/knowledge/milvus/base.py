@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from quizglass.values import Deleted, Entry
+from quizglass_server.decoding.markup.converter import Converter
 from quizglass_server.domain.entries import ChunkHit, EntryHit, PicturedEntry, SearchOptions
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed, NotSupported
@@ -28,7 +29,6 @@ from quizglass_server.knowledge.milvus.finder import MilvusFinder
 from quizglass_server.knowledge.milvus.link import MilvusAccess, MilvusLink
 from quizglass_server.knowledge.milvus.store import MilvusStore
 from quizglass_server.knowledge.search.ranking import best_of_views
-from quizglass_server.markup.converter import Converter
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.steady_clock import SteadyClock

@@ -18,9 +18,9 @@ from quizglass_server.errors import InvalidInput
 from quizglass_server.scheduling.clients import current_client
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.places import Places
-from quizglass_server.schemas.conversion import SchemaGrammar, schema_grammar
-from quizglass_server.schemas.limits import SchemaRefused
 from quizglass_server.web.chat.request import MOST_VALUES, Chat, read_chat
+from quizglass_server.web.chat.schemas.conversion import SchemaGrammar, schema_grammar
+from quizglass_server.web.chat.schemas.limits import SchemaRefused
 
 SCHEMA = "response_format.json_schema.schema"
 """Where a body has its schema."""

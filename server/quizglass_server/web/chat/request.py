@@ -21,8 +21,8 @@ from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain.doubts import DOUBTS
 from quizglass_server.errors import InvalidInput
 from quizglass_server.rpc.requests.json_text import has_at_most
-from quizglass_server.schemas.conversion import ANY_OBJECT
 from quizglass_server.web.chat.pictures import ChatPicture, check_picture_url, encoded_picture
+from quizglass_server.web.chat.schemas.conversion import ANY_OBJECT
 
 DEFAULT_MODEL = "quizglass"
 """The server's default policy, by another name."""

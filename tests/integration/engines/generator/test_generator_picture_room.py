@@ -13,9 +13,9 @@ from quizglass_bundle.files import Bundle
 from quizglass_server.config.options import GivenOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture
 from quizglass_server.errors import BundleError
-from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.roles.generator import GenerationRequest, LlamaGenerator
 from quizglass_server.roles.given import completed, given_files
+from quizglass_server.roles.shared.fitting import PictureFitter
 from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.bundles.tiny_models import write_generator
 

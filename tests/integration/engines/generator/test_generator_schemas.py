@@ -14,8 +14,8 @@ import pytest_asyncio
 from bench.hostile.drawn_schemas import drawn_schema
 from quizglass_server.engines.generator.process.options import ProcessOptions
 from quizglass_server.engines.generator.process.supervisor import GeneratorProcess
-from quizglass_server.schemas.conversion import schema_grammar
-from quizglass_server.schemas.limits import SchemaRefused
+from quizglass_server.web.chat.schemas.conversion import schema_grammar
+from quizglass_server.web.chat.schemas.limits import SchemaRefused
 from tests.support.engines.generator_process import started
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -16,9 +16,9 @@ from quizglass_server.engines.generator.checks import known_model
 from quizglass_server.engines.generator.prompt import Piece, TextPart
 from quizglass_server.engines.generator.remote.group import RemoteGenerators
 from quizglass_server.errors import EngineFailed, EngineLost
-from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.roles.generator import GenerationRequest, LlamaGenerator, following
 from quizglass_server.roles.given import completed, given_files, given_servers
+from quizglass_server.roles.shared.fitting import PictureFitter
 from tests.support.engines.plain_server import plain_server
 
 PIXELS = np.kron(np.random.default_rng(5).integers(0, 256, (3, 4, 3), dtype=np.uint8), np.ones((40, 40, 1), np.uint8))

@@ -8,7 +8,7 @@ from PIL import Image
 
 from quizglass.session import CaptureFault
 from quizglass_lab.demo.samples import OUT, samples
-from quizglass_server.coaching.coach import CaptureCoach
+from quizglass_server.session.coaching.coach import CaptureCoach
 
 MANIFEST = Path(__file__).parents[4] / "models" / "starter" / "bundle" / "manifest.json"
 

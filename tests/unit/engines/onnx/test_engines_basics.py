@@ -19,8 +19,8 @@ from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.providers import InputRange, choose, confirm, options
 from quizglass_server.errors import EngineFailed, SettingsError
-from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.roles.reader import in_reading_order
+from quizglass_server.roles.shared.fitting import PictureFitter
 from quizglass_server.roles.text_encoder import pooled
 from quizglass_server.scheduling.clock import EngineClock, measured_engine, record_engine, stage_clock
 from quizglass_server.scheduling.priority import Priority, at_priority

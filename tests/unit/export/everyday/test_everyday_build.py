@@ -17,7 +17,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("onnx", "roles"):
         shutil.copytree(build.EXPORT / name, copied / name)
     shutil.copy(build.EXPORT / "parity.py", copied)
-    for name in ("models", "roles"):
+    for name in ("roles",):
         shutil.copytree(code_digest.SERVER / name, copied.with_name("quizglass_server") / name)
     shutil.copytree(code_digest.BUNDLE, copied.with_name("quizglass_bundle"))
     monkeypatch.setattr(build, "EXPORT", copied)

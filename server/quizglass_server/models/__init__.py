@@ -1,4 +1,0 @@
-"""What all models share: text and pictures in, domain values out.
-
-Nothing here knows gRPC, policies or which runtime executes a model.
-"""
