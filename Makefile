@@ -107,7 +107,7 @@ everyday-test: $(VENV)/.dev ## The tests of the everyday bundle (downloads its p
 	$(BIN)/python -m pytest -q -m everyday tests/lab/integration/test_everyday_demo.py
 
 models-test: $(VENV)/.dev ## Ten families of models that see, made tiny and answered with (fetches llama.cpp's source)
-	$(BIN)/python -m pytest -q -m models tests/integration/models/test_vision_models.py
+	$(BIN)/python -m pytest -q -m models tests/integration/roles/shared/test_vision_models.py
 
 fuzz: $(VENV)/.dev ## Requests that nobody would send, ten minutes an entry (downloads atheris; FUZZ="chat --minutes 1")
 	$(BIN)/python -m pip install --quiet 'atheris>=3,<4'

@@ -1,4 +1,4 @@
-"""What the files of the roles share: graphs and their batches, pictures kept in a model's size, values made probabilities.
+"""What roles share: graphs and their batches, pictures kept in a model's size, values made probabilities.
 
 Nothing here knows gRPC, policies or steps.
 """
