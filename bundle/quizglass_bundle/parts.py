@@ -78,6 +78,9 @@ class TextScorer(Scorer):
     """A text model."""
 
     kind: Literal["text-scorer"]
+    pad_to: Literal["longest", "steps"] = "longest"
+    """How long the rows of a batch are made: as its longest, or in a few steps. The latter is for a graph made for a
+    card: prompts share no beginning, and each step's kernels are launched as one."""
 
 
 class LinearDeciderPart(RolePart):

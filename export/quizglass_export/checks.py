@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from pydantic import Field
@@ -15,6 +15,10 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Precision = Literal["fp32", "fp16", "int8", "int8-rows", "int8-weights", "int4-weights"]
 """Of an ONNX model: computing in float32 or float16; static INT8 (QDQ) calibrated on the samples; INT8 with a scale for
 each token, found while it runs (CPU alone); or float32 activations with 8- or 4-bit weights."""
+CardPrecision = Literal["cuda-fp16", "tensorrt-fp16"]
+"""Of a scorer of texts for a card: float16 with ONNX Runtime's fused operators, for its CUDA provider; or with standard
+operators alone, for TensorRT."""
+CARD_PRECISIONS: tuple[CardPrecision, ...] = get_args(CardPrecision)
 
 
 @dataclass(frozen=True, slots=True)

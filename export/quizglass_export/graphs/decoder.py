@@ -17,7 +17,7 @@ from torch.nn import functional
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.attention import causal_masks, last_positions
 
-_STATIC_ROPE = ("default", "mrope", "linear", "yarn", "llama3")
+STATIC_ROPE = ("default", "mrope", "linear", "yarn", "llama3")
 """Rotary embeddings whose angles do not depend on the length of the prompt."""
 
 
@@ -40,9 +40,9 @@ class PrefillDecoder(nn.Module):
         super().__init__()
         self.config = model.config
         kind = getattr(model.rotary_emb, "rope_type", "default")
-        if kind not in _STATIC_ROPE:
+        if kind not in STATIC_ROPE:
             raise ExportError(
-                f"config.json: rope_type {kind!r} cannot be exported; use one of {', '.join(_STATIC_ROPE)}"
+                f"config.json: rope_type {kind!r} cannot be exported; use one of {', '.join(STATIC_ROPE)}"
             )
         self.layers = nn.ModuleList([_Layer(layer, self.config) for layer in model.layers])
         self.kinds: list[str] = [getattr(layer, "attention_type", "full_attention") for layer in model.layers]

@@ -25,6 +25,7 @@ from quizglass_export.roles.shared.scorers import (
     check_text_scorer,
     export_text_scorer,
     prepare_text_scorer,
+    refuse_card_precision,
 )
 from quizglass_export.roles.text_encoder import longest, reference_tokenizer, tokenised
 from quizglass_server.roles.reranker import check_labels
@@ -80,6 +81,7 @@ def prepare_cross_encoder(job: RoleJob, spec: Reranker) -> None:
         raise ExportError(
             f"roles.{job.role}.{own[0]}: a cross-encoder ({job.source.model_type}) has none; leave it out"
         )
+    refuse_card_precision(job, spec)
     config = read_config(job.source.folder)
     job.check_texts(min(spec.max_tokens, longest(config)))
 

@@ -14,8 +14,12 @@ from onnx import TensorProto, helper, numpy_helper
 OPSET, IR_VERSION = 18, 8
 """As torch.onnx writes them for this opset: an ONNX Runtime that reads the exporter's other graphs reads these."""
 _TYPES = {"float32": TensorProto.FLOAT, "int64": TensorProto.INT64}
+MICROSOFT = "com.microsoft"
+"""Domain of ONNX Runtime's own operators."""
 Axes = Sequence[int | str]
 """Of a tensor; a name stands for an axis of any length."""
+_LARGE = 1 << 26
+"""Bytes of weights from which on they lie beside the model, which ONNX Runtime maps into memory."""
 
 
 class GraphWriter:
@@ -25,7 +29,7 @@ class GraphWriter:
         self._nodes: list[onnx.NodeProto] = []
         self._weights: dict[str, onnx.TensorProto] = {}
 
-    def weight(self, name: str, values: NDArray[np.float32]) -> str:
+    def weight(self, name: str, values: NDArray[Any]) -> str:
         """Hold an array under its name, once; returns the name."""
         if name not in self._weights:
             self._weights[name] = numpy_helper.from_array(np.array(values, order="C"), name)
@@ -43,6 +47,23 @@ class GraphWriter:
         self._nodes.append(helper.make_node(operator, list(inputs), [name], name=name, **attributes))
         return name
 
+    def nodes(self, operator: str, *inputs: str, outputs: Sequence[str], **attributes: Any) -> list[str]:
+        """Add a node of several outputs.
+
+        Args:
+            operator: its name.
+            inputs: names of values; "" where an optional one is left out.
+            outputs: what the outputs' names end with; "" for one that nothing reads.
+            attributes: of the node.
+
+        Returns:
+            The outputs' names.
+        """
+        name = f"{operator.lower()}_{len(self._nodes)}"
+        made = [each and f"{name}.{each}" for each in outputs]
+        self._nodes.append(helper.make_node(operator, list(inputs), made, name=name, **attributes))
+        return made
+
     def write(self, path: Path, inputs: Mapping[str, tuple[str, Axes]], outputs: Mapping[str, Axes]) -> None:
         """Write the graph.
 
@@ -54,6 +75,10 @@ class GraphWriter:
         given = [helper.make_tensor_value_info(name, _TYPES[kind], axes) for name, (kind, axes) in inputs.items()]
         made = [helper.make_tensor_value_info(name, TensorProto.FLOAT, axes) for name, axes in outputs.items()]
         graph = helper.make_graph(self._nodes, path.stem, given, made, list(self._weights.values()))
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
-        onnx.checker.check_model(model)
-        onnx.save(model, str(path))
+        domains = [""] + [MICROSOFT] * any(node.domain == MICROSOFT for node in self._nodes)
+        opsets = [helper.make_opsetid(domain, 1 if domain else OPSET) for domain in domains]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
+        large = sum(len(tensor.raw_data) for tensor in self._weights.values()) >= _LARGE
+        onnx.save(model, str(path), save_as_external_data=large, location=f"{path.name}.data" if large else None)
+        if len(opsets) == 1:  # the checker knows none of ONNX Runtime's own
+            onnx.checker.check_model(str(path))

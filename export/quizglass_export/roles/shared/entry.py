@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from quizglass_bundle.fields import Count, ManifestPart, Size
-from quizglass_export.checks import Acceptance, Precision, Share
+from quizglass_export.checks import Acceptance, CardPrecision, Precision, Share
 
 IMAGE_TOKEN = "<|image_pad|>"  # noqa: S105 - a word of the vocabulary
 
@@ -81,6 +81,7 @@ class FromCheckpoint(OnnxEntry):
 class Scorer(FromCheckpoint):
     """A model that returns logits for labels: planner, reranker, tool router, verifier."""
 
+    precision: Precision | CardPrecision = "fp32"  # type: ignore[assignment]  # scorers of texts have two more
     labels: Labels
     prompt: Annotated[TemplateName, Field(min_length=1)]
     tokenizer: Path | None = None

@@ -21,18 +21,20 @@ from quizglass_export.checkpoints.loading import read_config
 from quizglass_export.checkpoints.merged import MergedWeights
 from quizglass_export.checkpoints.source import AnySource, Source
 from quizglass_export.checkpoints.streamed_graph import write_streamed
-from quizglass_export.checks import Check
+from quizglass_export.checks import CARD_PRECISIONS, Check
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES, vision_scorer
 from quizglass_export.graphs.scorer_text import SharingTextScorer
 from quizglass_export.onnx import scorer_file
-from quizglass_export.onnx.accept import Feed, apply_precision, check_lossy_scorer
+from quizglass_export.onnx.accept import Feed, apply_precision, check_lossy_scorer, latency
 from quizglass_export.onnx.file import write_onnx
 from quizglass_export.onnx.scorer_file import without_past
 from quizglass_export.onnx.scorer_inputs import scorer_batch
 from quizglass_export.parity import Floats, Inputs, as_array, check_scorer
+from quizglass_export.roles.shared.card_scorers import write_for_cuda, write_for_tensorrt
 from quizglass_export.roles.shared.entry import Scorer
 from quizglass_export.roles.shared.job import Exported, RoleJob, by_size, in_each_size, prompt_name
+from quizglass_server.engines.onnx.stepped import LENGTHS, step
 
 TEXT_CLASSES = {
     "qwen3": "Qwen3ForCausalLM",
@@ -51,6 +53,7 @@ VISION_AXES = TEXT_AXES | {"position_ids": {1: "batch", 2: "sequence"}, "pixel_v
 
 def prepare_vision_scorer(job: RoleJob, spec: Scorer) -> None:
     """Check what is known without weights: prompt, labels, tokenizer, picture sizes."""
+    refuse_card_precision(job, spec)
     picture = job.picture(spec.picture)
     grids = job.grids(picture, spec.grids) or ()
     sizes = [picture.model_copy(update={"width": grid.width, "height": grid.height}) for grid in grids]
@@ -59,6 +62,15 @@ def prepare_vision_scorer(job: RoleJob, spec: Scorer) -> None:
     known = read_config(job.source.folder).image_token_id
     if image_id != known:
         raise ExportError(f"{job.source.folder / CONFIG}: image_token_id is {known}, the tokenizer has {image_id}")
+
+
+def refuse_card_precision(job: RoleJob, spec: Scorer) -> None:
+    """Raise ExportError where a model that is no scorer of texts is to have a precision for a card."""
+    if spec.precision in CARD_PRECISIONS:
+        raise ExportError(
+            f"roles.{job.role}.precision: {spec.precision} is for causal models that read text alone, and this is a "
+            f"{job.source.model_type}; choose fp16"
+        )
 
 
 def export_vision_scorer(job: RoleJob, spec: Scorer) -> Exported:
@@ -167,8 +179,11 @@ def export_text_scorer(job: RoleJob, spec: Scorer) -> Exported:
         labels=spec.labels,
         rows=job.places(spec.labels),
         max_tokens=_longest(job, spec),
+        pad_to="steps" if spec.precision in CARD_PRECISIONS else "longest",
     )
     rows = _text_rows(job, part)
+    if spec.precision in CARD_PRECISIONS:
+        return Exported(part, _write_card_scorer(job, spec, part, labels, rows))
     if is_large(job.source):
         weights = MergedWeights(job.source, TEXT_CLASSES[job.source.model_type])
         write_streamed(
@@ -186,6 +201,19 @@ def export_text_scorer(job: RoleJob, spec: Scorer) -> Exported:
         )
     feed = _feed(rows, job.path(part.model))
     return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(rows)))
+
+
+def _write_card_scorer(
+    job: RoleJob, spec: Scorer, part: TextScorer, labels: list[int], rows: Sequence[Sequence[int]]
+) -> dict[str, Any]:
+    """The graph of a precision for a card; returns notes for the report."""
+    path, kind = job.path(part.model), TEXT_CLASSES[job.source.model_type]
+    if spec.precision == "cuda-fp16":
+        positions = max(step(part.max_tokens, LENGTHS), *map(len, rows))
+        write_for_cuda(MergedWeights(job.source, kind), labels, positions, path)
+    else:
+        write_for_tensorrt(job.source.load(kind), labels, path)
+    return {"precision": spec.precision, "latency_ms": latency(path, _feed(rows, path), len(rows))}
 
 
 def _longest(job: RoleJob, spec: Scorer) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quizglass_server.engines.onnx.plugins import PLUGINS
+from quizglass_server.engines.onnx.stepped import CUDA_GRAPH
 from quizglass_server.errors import EngineFailed, SettingsError
 
 NAMES = {
@@ -73,14 +74,14 @@ def choose(setting: str, available: Sequence[str]) -> list[str]:
     return [NAMES[setting]] if NAMES[setting] == cpu else [NAMES[setting], cpu]
 
 
-def options(provider: str, ranges: Ranges, cache: Path | None) -> Options:
-    """Settings of a provider.
+def options(provider: str, ranges: Ranges, cache: Path | None, stepped: bool = False) -> Options:
+    """Settings of a provider; `stepped` is `Signature.stepped`.
 
     TensorRT builds one engine for the whole range of shapes; without the ranges of all inputs it builds again at run
     time.
     """
     if provider == NAMES["cuda"]:
-        return dict(_CUDA)
+        return _CUDA | (CUDA_GRAPH if stepped else {})
     if provider != NAMES["tensorrt"]:
         return {}
     profile = (("min", "smallest"), ("opt", "usual"), ("max", "largest")) if ranges else ()

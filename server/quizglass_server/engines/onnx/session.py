@@ -16,6 +16,7 @@ from quizglass_server.engines.onnx.plugins import PLUGINS, devices
 from quizglass_server.engines.onnx.pool import EnginePool as EnginePool
 from quizglass_server.engines.onnx.prepared import find_prepared
 from quizglass_server.engines.onnx.providers import AUTO, NAMES, PREPARED, InputRange, Ranges, choose, confirm, options
+from quizglass_server.engines.onnx.stepped import SteppedRuns
 from quizglass_server.errors import BundleError, EngineFailed
 from quizglass_server.scheduling.clock import measured_engine
 from quizglass_server.scheduling.ledger import handed
@@ -54,6 +55,8 @@ class Signature:
     """The same for inputs that a model may lack; `OnnxSession.inputs` says which it has."""
     free: frozenset[str] = frozenset()
     """Names of further inputs that it may have, whose shapes only the model knows; see `OnnxSession.shape`."""
+    stepped: bool = False
+    """Whether a card is given batches of a few fixed shapes; see `SteppedRuns`."""
 
     @property
     def all_ranges(self) -> Ranges:
@@ -109,9 +112,11 @@ class OnnxSession:
         self._ranges = signature.all_ranges
         wanted = choose(how.provider, ort.get_available_providers())
         self._session, self.executor = _prepared(ort, path, wanted, how) or _opened(
-            ort, path, wanted, {} if signature.free else self._ranges, how, self.name
+            ort, path, wanted, signature, how, self.name
         )
         """The provider that runs it, as settings name it, or tensorrt-engine: built ahead of time."""
+        on_card = signature.stepped and self.executor == "cuda"
+        self._stepped = SteppedRuns(ort, self._session, "cuda") if on_card else None
         self._shapes = {node.name: list(node.shape) for node in self._session.get_inputs()}
         self.inputs = frozenset(self._shapes)
         """Names of the inputs."""
@@ -145,7 +150,8 @@ class OnnxSession:
         handed(self._role, sum(value.nbytes for value in inputs.values()))
         try:
             with measured_engine():
-                results = self._session.run(list(outputs), dict(inputs))
+                run = self._session if self._stepped is None else self._stepped
+                results = run.run(list(outputs), dict(inputs))
         except Exception as error:
             raise EngineFailed(f"{self.name}: ONNX Runtime failed; see the server's log") from error
         for output, result in zip(outputs, results, strict=True):
@@ -179,11 +185,12 @@ def _prepared(ort: Any, path: Path, wanted: Sequence[str], how: OnnxOptions) -> 
 
 
 def _opened(
-    ort: Any, path: Path, wanted: Sequence[str], ranges: Ranges, how: OnnxOptions, name: str
+    ort: Any, path: Path, wanted: Sequence[str], signature: Signature, how: OnnxOptions, name: str
 ) -> tuple[Any, str]:
-    """A session of the model as it is, and what runs it; `ranges` are of all of its inputs, or empty."""
+    """A session of the model as it is, and what runs it."""
     settings = _session_options(ort, how.threads)
-    providers = [(provider, options(provider, ranges, how.cache)) for provider in wanted]
+    ranges = {} if signature.free else signature.all_ranges
+    providers = [(provider, options(provider, ranges, how.cache, signature.stepped)) for provider in wanted]
     if how.provider in PLUGINS:
         settings.add_provider_for_devices(devices(ort, how.provider), {})
         providers = []  # those of the settings count where none are given

@@ -62,7 +62,9 @@ class SharingScorer:
         Raises:
             BundleError: its file is damaged, or takes a past of another form.
         """
-        signature = Signature("logits", prompt_ranges(spec.max_tokens), free=frozenset(("past", "keep")))
+        stepped = spec.pad_to == "steps"
+        free = frozenset(() if stepped else ("past", "keep"))
+        signature = Signature("logits", prompt_ranges(spec.max_tokens), free=free, stepped=stepped)
         path = loading.files.path(spec.model)
         self._session = session = OnnxSession(path, signature, loading.how)
         self.name = session.name
