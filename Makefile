@@ -43,7 +43,7 @@ TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
 	docs wheels client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-languages bench-latency bench-engine bench-export bench-knowledge \
-	audit image image-check bench-hostile bench-imports bench-network bench-session bench-voice bench-everyday bench-own bench-recipes clean
+	audit image image-check gpu-check bench-hostile bench-imports bench-network bench-session bench-voice bench-everyday bench-own bench-recipes clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -257,6 +257,9 @@ bench-imports: $(VENV)/.dev ## Damaged, odd and hostile files given to the impor
 
 bench-network: $(VENV)/.dev ## What TLS, tokens and metrics cost, and who is turned away (NETWORK="--only tokens --resume")
 	$(BIN)/python -m bench.network $(NETWORK)
+
+gpu-check: $(VENV)/.dev ## What a card runs, answers beside the CPU's, scorers beside PyTorch (GPU="--only measure --resume")
+	$(BIN)/python -m bench.gpu $(GPU)
 
 bench-session: $(VENV)/.dev ## A wearable's session: times, cuts, bytes, memory (SESSION="--only cuts --resume")
 	$(BIN)/python -m bench.session $(SESSION)

@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 RESULTS = Path(__file__).parent / "results"
@@ -167,5 +168,5 @@ def show(rows: list[Row], title: str, console: Console) -> None:
     for row in rows:
         peer = f"{row.peer} {row.peer_value:.4g}" if row.peer_value is not None else row.peer
         value = "none" if row.value is None else f"{row.value:.4g} {row.unit}"
-        table.add_row(row.name, value, peer, row.bar, marks[row.ok])
+        table.add_row(*map(escape, (row.name, value, peer, row.bar)), marks[row.ok])
     console.print(table)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from quizglass_export.checks import Acceptance, Check, Precision, at_most, share
+from quizglass_export.checks import CARD_PRECISIONS, Acceptance, CardPrecision, Check, Precision, at_most, share
 from quizglass_export.onnx.file import halve_weights, part_weights
 from quizglass_export.onnx.precision import to_float16, to_int8, to_weight_only
 from quizglass_export.onnx.quantise import quantise_products
@@ -23,13 +23,13 @@ _BY_BATCH = 1e-5
 """Most that a probability may change with the other rows of its batch."""
 
 
-def apply_precision(path: Path, precision: Precision, inputs: Feed, count: int) -> dict[str, Any]:
+def apply_precision(path: Path, precision: Precision | CardPrecision, inputs: Feed, count: int) -> dict[str, Any]:
     """Convert a float32 model in place, and time it.
 
     Args:
         path: the ONNX file.
         precision: what it becomes; float32 weights are stored in half the bytes where that loses nothing, and large
-            ones beside the model.
+            ones beside the model. Those for a card are no conversions: their graphs are written as such.
         inputs: makes inputs from indices of samples.
         count: how many samples there are; every other one calibrates, up to 64.
 
@@ -53,6 +53,8 @@ def apply_precision(path: Path, precision: Precision, inputs: Feed, count: int) 
     elif precision == "int8-rows":
         notes["products"] = quantise_products(path, path)
         halve_weights(path)
+    elif precision in CARD_PRECISIONS:
+        raise ValueError(f"{precision} is no conversion")
     else:
         notes["products"] = to_weight_only(path, path, 8 if precision == "int8-weights" else 4)
     part_weights(path)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,10 @@ Array = NDArray[np.generic]
 _LARGEST = float(np.finfo(np.float16).max)
 _HEAD_STEP = 16
 """The attention operator takes heads of a multiple of this size."""
-_ACTIVATIONS = {"silu": ("QuickGelu", {"alpha": 1.0}), "gelu_pytorch_tanh": ("FastGelu", {})}
+_ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "silu": ("QuickGelu", {"alpha": 1.0}),
+    "gelu_pytorch_tanh": ("FastGelu", {}),
+}
 """transformers' name of the gate's activation to ONNX Runtime's operator; QuickGelu with alpha 1 is SiLU."""
 
 

@@ -1,4 +1,4 @@
-"""Scorers with a precision for a card: built as a recipe says, compared with PyTorch, and read by a server's own code."""
+"""Scorers with a precision for a card: built by a recipe and compared with PyTorch."""
 
 from pathlib import Path
 from typing import Any

@@ -208,7 +208,7 @@ def _write_card_scorer(
 ) -> dict[str, Any]:
     """The graph of a precision for a card; returns notes for the report."""
     path, kind = job.path(part.model), TEXT_CLASSES[job.source.model_type]
-    if spec.precision == "cuda-fp16":
+    if spec.precision == "cuda-fp16" and isinstance(job.source, Source):
         positions = max(step(part.max_tokens, LENGTHS), *map(len, rows))
         write_for_cuda(MergedWeights(job.source, kind), labels, positions, path)
     else:

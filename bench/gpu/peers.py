@@ -1,0 +1,72 @@
+"""PyTorch on the card: the same decoder in float16, compiled, and what the card can do at most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from bench.gpu.models import LABELS, Size
+
+COMPILED = "torch float16, torch.compile(mode='reduce-overhead')"
+_WIDTH = 8192
+_ROUNDS = 20
+
+
+def compiled(size: Size) -> Callable[[np.ndarray], None] | None:
+    """Runs transformers' model of this size, synchronised; None where torch has no card."""
+    torch = _torch()
+    if torch is None:
+        return None
+    from transformers import Qwen3Config, Qwen3Model
+
+    shape = size.shape
+    config = Qwen3Config(
+        vocab_size=size.vocabulary,
+        hidden_size=shape.width,
+        intermediate_size=size.inner,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.groups,
+        head_dim=shape.size,
+    )
+    with torch.device("cuda"):
+        model = Qwen3Model(config).half().eval()
+        head = torch.randn(LABELS, shape.width, dtype=torch.float16)
+
+    def scores(ids: Any) -> Any:
+        return model(input_ids=ids, use_cache=False).last_hidden_state[:, -1] @ head.T
+
+    fast = torch.compile(scores, mode="reduce-overhead")
+
+    def run(ids: np.ndarray) -> None:
+        with torch.inference_mode():
+            fast(torch.from_numpy(ids).cuda()).cpu()
+
+    return run
+
+
+def products_a_second() -> float:
+    """Float16 operations a second in products of large matrices; 0 where torch has no card."""
+    torch = _torch()
+    if torch is None:
+        return 0.0
+    left, right = (torch.randn(_WIDTH, _WIDTH, dtype=torch.float16, device="cuda") for _ in range(2))
+    best = 0.0
+    for _ in range(_ROUNDS):
+        torch.cuda.synchronize()
+        began = perf_counter()
+        left @ right
+        torch.cuda.synchronize()
+        best = max(best, 2 * _WIDTH**3 / (perf_counter() - began))
+    return best
+
+
+def _torch() -> Any | None:
+    try:
+        import torch
+    except ImportError:
+        return None
+    return torch if torch.cuda.is_available() else None

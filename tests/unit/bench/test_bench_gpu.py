@@ -1,0 +1,51 @@
+"""The benchmark for cards, as far as it runs without one."""
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+from bench.gpu import first, measure
+from bench.gpu.__main__ import main
+from bench.hostile.sections import Setup
+
+
+def setup(folder: Path) -> Setup:
+    return Setup(True, folder, folder, lambda text: None)
+
+
+def test_every_provider_is_asked_and_the_cpu_runs(tmp_path: Path) -> None:
+    rows = {row.name: row for row in first.run(setup(tmp_path)).rows}
+    assert rows["provider cpu runs"].value == 1
+    assert {"provider cuda runs", "provider tensorrt-rtx runs"} <= rows.keys()
+    assert all(row.value == 1 or row.peer for row in rows.values())
+
+
+def test_without_a_card_the_reason_is_said_and_nothing_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    bundle = Path(__file__).parents[3] / "models" / "starter" / "bundle"
+    assert main(["--workdir", str(tmp_path), "--bundle", str(bundle)]) == 1
+    said = capsys.readouterr()
+    assert "no NVIDIA card" in said.err
+    assert "not published" in said.out
+
+
+def test_a_scorer_of_random_weights_is_timed_at_every_shape(tmp_path: Path) -> None:
+    part = measure.run(setup(tmp_path))
+    assert {f"{rows}x{length}_ms" for rows, length, *_ in measure.SHAPES} <= part.data.keys()
+    assert all("not run: torch has no card" in row.peer for row in part.rows if row.ok is None)
+
+
+def test_pieces_put_together_are_what_was_packed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "module.py").write_text("x = 1\n")
+    assert main(["pack", str(tmp_path / "out"), str(tmp_path / "site")]) == 0
+    names = [line.split()[1] for line in capsys.readouterr().out.splitlines()]
+    assert names == ["packed.tar.xz.00"]
+    with tarfile.open(tmp_path / "out" / names[0]) as archive:
+        assert "site/module.py" in archive.getnames()
