@@ -234,7 +234,7 @@ class SessionCore:
         if self.limits is not None and not self.limits.max_speech:
             told = "the server hears nothing; ask in text, or have it started with a recogniser (docs/voice.md)"
             raise InvalidRequest.of("audio", told)
-        return await asyncio.to_thread(recording, spoken.audio, spoken.rate_hz, spoken.channels)
+        return await asyncio.to_thread(recording, spoken.audio, spoken.rate_hz, spoken.channels, spoken.codec)
 
     def _begin(self, spoken: Spoken, source: Recording, request: Question) -> tuple[TurnFeed, SpeechUpload]:
         feed = self._new_feed()
@@ -242,6 +242,7 @@ class SessionCore:
             feed.ask_id,
             source.rate_hz,
             source.channels,
+            source.codec,
             ends_by_silence=spoken.ends_by_silence,
             overlap=Overlap(spoken.overlap),
             request=request,

@@ -215,6 +215,7 @@ class Session:
         channels: int = 1,
         ends_by_silence: bool = False,
         language: str = "",
+        codec: str = "pcm16",
         **options: Unpack[AskOptions],
     ) -> Turn:
         """Ask a question that is spoken; the turn that is returned gives its transcript, its events and its answer.
@@ -234,6 +235,7 @@ class Session:
             ends_by_silence: whether the server ends the question, when something was said and there is silence: for a
                 microphone that stays open.
             language: tag of the spoken language, such as "en"; empty: the server finds out.
+            codec: of the pieces: pcm16, or opus where each is one packet, whose rate and channels are its own.
             options: as for `ask`.
 
         Raises:
@@ -241,7 +243,7 @@ class Session:
             OSError: the file cannot be read.
             ClientError: the session was given up or is not open.
         """
-        spoken = Spoken(audio, frame, overlap, rate_hz, channels, ends_by_silence, language)
+        spoken = Spoken(audio, frame, overlap, rate_hz, channels, ends_by_silence, language, codec)
         feed = self._runner.run(self._core.say(spoken, picture, **options))
         return Turn(feed, self._core, self._runner)
 
@@ -255,6 +257,7 @@ class Session:
         rate_hz: int = 16_000,
         channels: int = 1,
         language: str = "",
+        codec: str = "pcm16",
         **options: Unpack[AskOptions],
     ) -> Iterator[Turn]:
         """Ask whatever is spoken into a microphone that stays open, question after question, until its pieces end.
@@ -263,7 +266,7 @@ class Session:
         What was heard is the turn's `transcript`, which is empty where that was nothing. Arguments and errors are those
         of `say`.
         """
-        spoken = Spoken(audio, frame, overlap, rate_hz, channels, True, language)
+        spoken = Spoken(audio, frame, overlap, rate_hz, channels, True, language, codec)
         feeds = self._runner.run(self._core.listen(spoken, picture, **options))
         while (feed := self._runner.run(feeds.get())) is not None:
             yield Turn(feed, self._core, self._runner)

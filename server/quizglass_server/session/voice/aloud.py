@@ -27,7 +27,8 @@ from quizglass_server.roles.speech import Voice
 from quizglass_server.scheduling.ledger import text_size
 from quizglass_server.session.output.plain import clean, without_markup
 from quizglass_server.session.output.spoken import spoken
-from quizglass_server.session.voice.intake import Resampler, mono
+from quizglass_server.session.voice.intake import mono
+from quizglass_server.session.voice.resampling import Resampler
 
 STEP = "voice"
 """What `done.skipped` calls saying an answer."""

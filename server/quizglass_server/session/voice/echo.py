@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from quizglass.session import Playing
 from quizglass_server.domain.sound import Sound
 from quizglass_server.session.output.spoken import spoken
-from quizglass_server.session.voice.intake import HEARD, Resampler, Samples, mono
+from quizglass_server.session.voice.intake import HEARD, mono
+from quizglass_server.session.voice.resampling import Resampler, Samples
 
 _RATE = HEARD.rate_hz
 _MOST_S = 30.0

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import soxr
-from numpy.typing import NDArray
 
 from quizglass.session import Codec, SpeechStart
 from quizglass_server.domain import checks
 from quizglass_server.domain.sound import SoundFormat
 from quizglass_server.errors import InvalidInput
+from quizglass_server.session.voice.opus import OpusIntake
+from quizglass_server.session.voice.resampling import Resampler, Samples
 
 HEARD = SoundFormat()
 """What recognisers and the detector of voices are given."""
@@ -20,11 +20,17 @@ _RATES_HZ = 8_000, 48_000
 _MOST_CHANNELS = 2
 _SAMPLE_BYTES = 2
 
-Samples = NDArray[np.int16]
-
 
 class SoundIntake(Protocol):
     """Takes the pieces of one speech."""
+
+    def seconds(self, data: bytes) -> float:
+        """How long the sound of a piece is; nothing is converted.
+
+        Raises:
+            InvalidInput: it is no sound of the announced kind.
+        """
+        ...
 
     def take(self, data: bytes) -> bytes:
         """A piece as 16-bit PCM of 16,000 samples a second.
@@ -44,12 +50,13 @@ def intake(start: SpeechStart) -> SoundIntake:
 
     Raises:
         InvalidInput: it is of a kind that is not taken.
+        EngineFailed: what decodes it is not installed.
     """
     least, most = _RATES_HZ
     rate = checks.within(start.rate_hz, least, most, "rate_hz") if start.rate_hz else HEARD.rate_hz
     channels = checks.within(start.channels, 1, _MOST_CHANNELS, "channels") if start.channels else 1
     if start.codec is Codec.OPUS:
-        raise InvalidInput("codec", "Opus is not taken yet; send PCM16")
+        return OpusIntake(HEARD.rate_hz)
     return PcmIntake(rate, channels)
 
 
@@ -62,45 +69,26 @@ class PcmIntake:
     """
 
     def __init__(self, rate_hz: int, channels: int) -> None:
-        self._channels = channels
+        self._channels, self._rate_hz = channels, rate_hz
         self._resampled = Resampler(rate_hz, HEARD.rate_hz)
 
-    def take(self, data: bytes) -> bytes:
-        """See `SoundIntake.take`."""
-        if len(data) % (_SAMPLE_BYTES * self._channels):
+    def seconds(self, data: bytes) -> float:
+        """See `SoundIntake.seconds`."""
+        samples, rest = divmod(len(data), _SAMPLE_BYTES * self._channels)
+        if rest:
             raise InvalidInput(
                 "data", f"{len(data)} bytes are no whole samples of 16 bits in {self._channels} channel(s)"
             )
+        return samples / self._rate_hz
+
+    def take(self, data: bytes) -> bytes:
+        """See `SoundIntake.take`."""
+        self.seconds(data)
         return self._resampled.take(mono(data, self._channels)).tobytes()
 
     def end(self) -> bytes:
         """See `SoundIntake.end`."""
         return self._resampled.end().tobytes()
-
-
-class Resampler:
-    """Sound of one channel at another rate, piece by piece.
-
-    Args:
-        rate_hz: of the input.
-        wanted_hz: of the output.
-    """
-
-    def __init__(self, rate_hz: int, wanted_hz: int) -> None:
-        self._stream: Any = None
-        if rate_hz != wanted_hz:
-            self._stream = soxr.ResampleStream(rate_hz, wanted_hz, 1, dtype="int16")
-
-    def take(self, samples: Samples) -> Samples:
-        """A piece at the other rate, as far as it can be told yet."""
-        found: Samples = samples if self._stream is None else self._stream.resample_chunk(samples)
-        return found
-
-    def end(self) -> Samples:
-        """The rest."""
-        nothing = np.zeros(0, np.int16)
-        rest: Samples = nothing if self._stream is None else self._stream.resample_chunk(nothing, last=True)
-        return rest
 
 
 def mono(data: bytes, channels: int) -> Samples:

@@ -62,6 +62,7 @@ class Speech:
 
     Raises:
         InvalidInput: its sound is of a kind that is not taken.
+        EngineFailed: what decodes it is not installed.
     """
 
     def __init__(
@@ -83,8 +84,6 @@ class Speech:
         """Pieces that it has; None: it has not ended."""
         self._hearing, self._pool, self._listener = hearing, pool, listener
         self._intake = intake(start)
-        self._frame_bytes = 2 * (start.channels or 1)
-        self._bytes_per_second = self._frame_bytes * (start.rate_hz or HEARD.rate_hz)
         begins = {} if start.ends_by_silence else {"begins": _BEGINS_PUSHED}
         self._endpoint = Endpointer(pool.detector(), **begins)
         self._came = asyncio.Event()
@@ -98,8 +97,8 @@ class Speech:
         """Whether no more pieces are taken."""
         self._taken = 0
         """Pieces that were looked at."""
-        self._bytes = 0
-        """Of sound, as it came."""
+        self._seconds = 0.0
+        """Of sound that came."""
         self._voiced_s = 0.0
         """Seconds since the first word."""
 
@@ -133,14 +132,11 @@ class Speech:
         """
         if audio.seq < self._next_seq or self._whole:
             return
-        size = len(audio.data)
-        checks.within(size, 1, MAX_PIECE_BYTES, "data")
-        if size % self._frame_bytes:
-            channels = self.start.channels or 1
-            raise InvalidInput("data", f"{size} bytes are no whole samples of 16 bits in {channels} channel(s)")
-        self._check_length(size)
-        self._pool.take(self.place.client.address, size / self._bytes_per_second)
-        self._bytes += size
+        checks.within(len(audio.data), 1, MAX_PIECE_BYTES, "data")
+        seconds = self._intake.seconds(audio.data)
+        self._check_length(seconds)
+        self._pool.take(self.place.client.address, seconds)
+        self._seconds += seconds
         self._next_seq += 1
         self._waiting.append(audio)
         self._came.set()
@@ -181,9 +177,9 @@ class Speech:
         self._waiting.clear()
         return final
 
-    def _check_length(self, size: int) -> None:
-        """Refuse more than a question can have, before it is kept."""
-        longest, seconds = self._pool.longest_s, (self._bytes + size) / self._bytes_per_second
+    def _check_length(self, more: float) -> None:
+        """Refuse more seconds than a question can have, before they are kept."""
+        longest, seconds = self._pool.longest_s, self._seconds + more
         if not self.start.ends_by_silence:
             if seconds > longest:
                 raise InvalidInput("data", f"a spoken question has at most {longest:g} seconds, and this one more")

@@ -38,6 +38,19 @@ async def test_a_file_is_heard_and_answered(stage, tmp_path):
     assert (asked.max_answer_tokens, asked.picture.width) == (5, 64)
 
 
+async def test_packets_of_opus_are_heard(stage):
+    pytest.importorskip("av")
+    from tests.support.sessions.opus import encoded
+
+    async with AsyncSession(stage.target) as session:
+        turn = await session.say(encoded(tone(1.0, rate_hz=48_000)), codec="opus")
+        assert (await turn.transcript()).text == "What is this?"
+        assert (await turn.answer()).text
+        with pytest.raises(InvalidRequest, match="codec: 'flac' is none of pcm16, opus"):
+            await session.say([b"x"], codec="flac")
+    assert len(stage.hearing.heard[0]) == pytest.approx(32_000, rel=0.05)
+
+
 async def test_an_answer_comes_aloud_until_it_is_said(stage):
     stage.assistant.script = words(3)
     async with AsyncSession(stage.target, output=ALOUD) as session:

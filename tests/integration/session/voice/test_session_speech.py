@@ -468,9 +468,11 @@ async def test_a_later_speech_ends_one_that_is_still_being_understood(stage, sai
 
 
 async def test_opus_that_is_none_is_told(said):
-    await said.say(SpeechStart("a", codec=Codec.OPUS), SpeechAudio("a", 0, b"no packet"))
+    pytest.importorskip("av")
+    await said.say(SpeechStart("a", codec=Codec.OPUS), SpeechAudio("a", 0, b"\x1b\x3f no packet"))
     notice = await said.notice()
     assert notice.turn_over
+    assert "at most 120 ms" in notice.text or "up to 120 ms" in notice.text
     await hears_the_next(said)
 
 

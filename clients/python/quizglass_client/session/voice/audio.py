@@ -11,10 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from quizglass.session import Codec
 from quizglass_client.errors import InvalidRequest
 
 AudioLike = str | Path | bytes | Iterable[bytes] | AsyncIterable[bytes]
-"""A WAV file, its bytes, or pieces of 16-bit PCM as they come."""
+"""A WAV file, its bytes, or pieces as they come: 16-bit PCM, or packets of Opus."""
 _PIECE_S = 0.1
 _MOST_BYTES = 32 * 1024
 _SAMPLE_BYTES = 2
@@ -31,15 +32,17 @@ class Spoken:
     channels: int = 1
     ends_by_silence: bool = False
     language: str = ""
+    codec: str = "pcm16"
 
 
 @dataclass(slots=True)
 class Recording:
-    """Sound in pieces: 16-bit PCM, little-endian, channels side by side."""
+    """Sound in pieces: 16-bit PCM, little-endian, channels side by side; or a packet of Opus each."""
 
     rate_hz: int
     channels: int
     pieces: AsyncIterator[bytes]
+    codec: Codec = Codec.PCM16
     ended: bool = False
     """Whether no more pieces come."""
     back: deque[bytes] = field(default_factory=deque)
@@ -61,13 +64,14 @@ class Recording:
                 await close()
 
 
-def recording(audio: AudioLike, rate_hz: int, channels: int) -> Recording:
+def recording(audio: AudioLike, rate_hz: int, channels: int, codec: str) -> Recording:
     """The pieces of a sound.
 
     Args:
         audio: what to read.
         rate_hz: samples a second in each channel of pieces; a WAV file says it itself.
         channels: of pieces.
+        codec: of pieces, pcm16 or opus.
 
     Raises:
         InvalidRequest: it is no WAV file of 16-bit PCM, or no sound at all.
@@ -77,12 +81,17 @@ def recording(audio: AudioLike, rate_hz: int, channels: int) -> Recording:
         return _of_wav(Path(audio).read_bytes(), str(audio))
     if isinstance(audio, bytes):
         return _of_wav(audio, "audio")
-    frame = _SAMPLE_BYTES * channels
+    if codec not in (Codec.PCM16, Codec.OPUS):
+        raise InvalidRequest.of("codec", f"{codec!r} is none of {Codec.PCM16}, {Codec.OPUS}")
     if isinstance(audio, AsyncIterable):
-        return Recording(rate_hz, channels, _small(audio, frame))
-    if isinstance(audio, Iterable):
-        return Recording(rate_hz, channels, _small(_on_thread(iter(audio)), frame))
-    raise InvalidRequest.of("audio", f"{type(audio).__name__} is no WAV file and gives no pieces of sound")
+        pieces = aiter(audio)
+    elif isinstance(audio, Iterable):
+        pieces = _on_thread(iter(audio))
+    else:
+        raise InvalidRequest.of("audio", f"{type(audio).__name__} is no WAV file and gives no pieces of sound")
+    if codec == Codec.PCM16:
+        pieces = _small(pieces, _SAMPLE_BYTES * channels)
+    return Recording(rate_hz, channels, pieces, Codec(codec))
 
 
 def _of_wav(data: bytes, name: str) -> Recording:
