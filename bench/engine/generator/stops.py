@@ -33,7 +33,9 @@ _BEFORE = 12
 _LONG_WORDS = 1200
 """Three batches of a prompt."""
 _QUIET_S, _LOOK_S, _WAIT_S = 0.15, 0.01, 20.0
-"""It computes no more when so long no processor time was spent, seen so often, within so long."""
+"""It computes no more when so long hardly any processor time was spent, seen so often, within so long."""
+_IDLE = 0.2
+"""Share of one core below which it does not compute: its threads that wait for requests look for them now and then."""
 
 
 async def run(setup: Setup) -> Part:
@@ -138,10 +140,13 @@ async def _deadline(ours: Ours, seed: int) -> float:
 async def _spent(ours: Ours, before: float) -> float:
     """Processor seconds since `before`, once none are spent any more."""
     until, last, since = monotonic() + _WAIT_S, computed_s(ours), monotonic()
+    seen, looked = last, since
     while monotonic() - since < _QUIET_S and monotonic() < until:
         await asyncio.sleep(_LOOK_S)
-        if (now := computed_s(ours)) > last + 1e-4:
-            last, since = now, monotonic()
+        now, at = computed_s(ours), monotonic()
+        if now - seen > _IDLE * (at - looked):
+            last, since = now, at
+        seen, looked = now, at
     return last - before
 
 
