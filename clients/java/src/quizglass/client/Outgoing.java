@@ -16,9 +16,11 @@ import quizglass.v1.FrameNeed;
 import quizglass.v1.FramePart;
 import quizglass.v1.FrameStatus;
 import quizglass.v1.Ping;
+import quizglass.v1.SpeechStart;
+import quizglass.v1.SpeechStatus;
 
 /**
- * What a session has to say over its link: messages first, and between them pieces of pictures. Knows what has to be said again
+ * What a session has to say over its link: messages first, then sound, and between them pieces of pictures. Knows what has to be said again
  * over a new link. Knows no gRPC. For one thread.
  */
 final class Outgoing {
@@ -55,6 +57,7 @@ final class Outgoing {
   /** In the order in which they were said: what is asked before something is forgotten goes with it. */
   private final Map<String, ClientMessage> asks = new LinkedHashMap<>();
 
+  private final Map<String, SpeechUpload> speeches = new LinkedHashMap<>();
   private final Map<String, ClientMessage> cancels = new LinkedHashMap<>();
   private final Map<ByteString, ClientMessage> drops = new LinkedHashMap<>();
   private ClientMessage played;
@@ -98,6 +101,18 @@ final class Outgoing {
     say(ClientMessage.newBuilder().setFrameDrop(FrameDrop.newBuilder().setSha256(sha256)).build());
   }
 
+  /** Begin a spoken question. */
+  void speak(SpeechUpload speech) {
+    speeches.put(speech.start.getId(), speech);
+    waiting.add(announcement(speech.start));
+  }
+
+  /** What the server has of a spoken question. */
+  void spoken(SpeechStatus status) {
+    SpeechUpload speech = speeches.get(status.getId());
+    if (speech != null) speech.status(status);
+  }
+
   /** What the server has of a picture. */
   void status(FrameStatus status) {
     if (status.getState() == FrameStatus.State.STATE_DROPPED) drops.remove(status.getSha256());
@@ -120,6 +135,8 @@ final class Outgoing {
   /** Nothing more comes of a question. */
   void over(String askId) {
     asks.remove(askId);
+    SpeechUpload speech = speeches.remove(askId);
+    if (speech != null) speech.end();
     cancels.remove(askId);
   }
 
@@ -144,6 +161,9 @@ final class Outgoing {
     for (ClientMessage ask : asks.values()) {
       ask.getAsk().getRequest().getFramesList().forEach(frame -> wanted.add(frame.getSha256()));
     }
+    for (SpeechUpload speech : speeches.values()) {
+      speech.start.getRequest().getFramesList().forEach(frame -> wanted.add(frame.getSha256()));
+    }
     for (Upload upload : uploads.values()) {
       upload.offset = NOTHING;
       upload.held &= resumed;
@@ -155,6 +175,10 @@ final class Outgoing {
     // A later question is understood after what was heard, so that is said first.
     if (played != null) waiting.add(played);
     waiting.addAll(asks.values());
+    for (SpeechUpload speech : speeches.values()) {
+      speech.again();
+      waiting.add(announcement(speech.start));
+    }
     waiting.addAll(cancels.values());
     waiting.addAll(drops.values());
   }
@@ -166,7 +190,12 @@ final class Outgoing {
 
   /** The next message to be sent, at a time in milliseconds; null when there is none, or no room for it. */
   ClientMessage next(long now) {
-    return waiting.isEmpty() ? part(now) : waiting.remove();
+    if (!waiting.isEmpty()) return waiting.remove();
+    for (SpeechUpload speech : speeches.values()) { // before pictures: the wearer waits for its end
+      ClientMessage said = speech.next();
+      if (said != null) return said;
+    }
+    return part(now);
   }
 
   /** The next piece of the picture that was shown last and is not whole, if the link has room for it. */
@@ -196,5 +225,9 @@ final class Outgoing {
 
   private static ClientMessage announcement(Upload upload) {
     return ClientMessage.newBuilder().setFrameBegin(upload.begin).build();
+  }
+
+  private static ClientMessage announcement(SpeechStart start) {
+    return ClientMessage.newBuilder().setSpeechStart(start).build();
   }
 }

@@ -26,6 +26,7 @@ import quizglass.v1.Playback;
 import quizglass.v1.ServerMessage;
 import quizglass.v1.SessionAsk;
 import quizglass.v1.SessionLimits;
+import quizglass.v1.SpeechStart;
 
 /**
  * A wearable's session with a quizglass server; safe to share between threads.
@@ -51,6 +52,10 @@ public final class Session implements AutoCloseable {
   private final SessionThread thread = new SessionThread(this::unexpected);
   private final Consumer<News> listener;
   private final Keeper keeper;
+
+  /** Whether answers are to come as sound, too. */
+  private final boolean aloud;
+
   private final CountDownLatch opened = new CountDownLatch(1);
   private final CountDownLatch ended = new CountDownLatch(1);
   private volatile ClientException failure;
@@ -68,6 +73,7 @@ public final class Session implements AutoCloseable {
       throw new ClientException.InvalidRequest(told, Details.field("token"));
     }
     this.listener = listener;
+    aloud = options.output().getAloud();
     keeper = new Keeper(target, options, new Owner(), outgoing, thread);
   }
 
@@ -164,22 +170,13 @@ public final class Session implements AutoCloseable {
    * @throws ClientException the session was given up, or the question is too long
    */
   public Turn ask(AskRequest request, SessionAsk.Overlap overlap) {
-    Turn turn = new Turn(UUID.randomUUID().toString(), this);
+    Turn turn = newTurn();
     SessionAsk ask = SessionAsk.newBuilder().setId(turn.id()).setOverlap(overlap).setRequest(request).build();
     if (ask.getSerializedSize() > MOST_ASK_BYTES) {
       String told = "question: with what was said, it has more than " + MOST_ASK_BYTES + " bytes";
       throw new ClientException.InvalidRequest(told, Details.field("question"));
     }
-    run(
-        () -> {
-          if (failure != null) {
-            turn.fail(failure);
-            return;
-          }
-          turns.put(turn.id(), turn);
-          outgoing.say(ClientMessage.newBuilder().setAsk(ask).build());
-          keeper.stir();
-        });
+    begin(turn, () -> outgoing.say(ClientMessage.newBuilder().setAsk(ask).build()));
     return turn;
   }
 
@@ -193,6 +190,25 @@ public final class Session implements AutoCloseable {
   /** Ask about what was said before, or about no picture; a question that runs ends. */
   public Turn ask(String question) {
     return ask(AskRequest.newBuilder().setQuestion(question).build(), SessionAsk.Overlap.OVERLAP_INTERRUPT);
+  }
+
+  /**
+   * Ask a question that is spoken; {@link Turn#transcript} is what was heard. It returns at once: sound is added to what it
+   * returns, as it is recorded, and the server listens meanwhile.
+   *
+   * @param start rate, channels, codec and whatever else the protocol has; its {@code id} is set here, and {@code request} has
+   *     what goes with the question: frames, policy, budget. The default instance is 16-bit PCM, mono, 16,000 samples a second
+   * @throws ClientException the session was given up; {@link ClientException.InvalidRequest} where the server hears nothing
+   */
+  public Spoken say(SpeechStart start) {
+    if (limits().getMaxSpeechUs() == 0) {
+      String told = "the server hears nothing; ask in text, or have it started with a recogniser (docs/voice.md)";
+      throw new ClientException.InvalidRequest(told, Details.field("start"));
+    }
+    Turn turn = newTurn();
+    SpeechUpload upload = new SpeechUpload(start.toBuilder().setId(turn.id()).build());
+    begin(turn, () -> outgoing.speak(upload));
+    return new Spoken(this, turn, upload);
   }
 
   /**
@@ -223,6 +239,29 @@ public final class Session implements AutoCloseable {
       thread.execute(keeper::abandon);
       Thread.currentThread().interrupt();
     }
+  }
+
+  private Turn newTurn() {
+    return new Turn(UUID.randomUUID().toString(), this, aloud && limits().getSpeaks());
+  }
+
+  /** Follow a turn whose question is asked like this. */
+  private void begin(Turn turn, Runnable asked) {
+    run(
+        () -> {
+          if (failure != null) {
+            turn.fail(failure);
+            return;
+          }
+          turns.put(turn.id(), turn);
+          asked.run();
+          keeper.stir();
+        });
+  }
+
+  /** Something was recorded; a session that is over is not told. */
+  void record(Runnable recorded) {
+    execute(recorded);
   }
 
   void cancel(String askId) {
@@ -303,6 +342,13 @@ public final class Session implements AutoCloseable {
           said.getNeedFrame().getFramesList().forEach(outgoing::need);
           take(said.getNeedFrame().getAskId(), said);
         }
+        case SPEECH_STATUS -> {
+          outgoing.spoken(said.getSpeechStatus());
+          take(said.getSpeechStatus().getId(), said);
+        }
+        case TRANSCRIPT -> take(said.getTranscript().getAskId(), said);
+        case SPEECH -> take(said.getSpeech().getAskId(), said);
+        case SPOKEN -> take(said.getSpoken().getAskId(), said);
         case TURN -> take(said.getTurn().getAskId(), said);
         case PROGRESS -> take(said.getProgress().getAskId(), said);
         case INTERRUPTED -> take(said.getInterrupted().getAskId(), said);

@@ -10,6 +10,7 @@ import quizglass.client.ClientException.Details;
 import quizglass.v1.AskResponse;
 import quizglass.v1.Interrupted;
 import quizglass.v1.ServerMessage;
+import quizglass.v1.SpeechTranscript;
 
 /**
  * One question of a session. Iterated, it gives its events as they come, each once, until the turn is over. Safe to
@@ -20,13 +21,23 @@ public final class Turn implements Iterable<TurnSaid> {
   private final Session session;
   private final Deque<TurnSaid> waiting = new ArrayDeque<>();
   private final List<AskResponse> events = new ArrayList<>();
+
+  /** Whether its answer comes as sound, too. */
+  private final boolean aloud;
+
   private Interrupted interrupted;
+  private SpeechTranscript transcript;
   private ClientException error;
+
+  /** Whether its answer is there, or none comes; its sound may still come. */
+  private boolean answered;
+
   private boolean over;
 
-  Turn(String id, Session session) {
+  Turn(String id, Session session, boolean aloud) {
     this.id = id;
     this.session = session;
+    this.aloud = aloud;
   }
 
   /** Its name in the session. */
@@ -66,15 +77,33 @@ public final class Turn implements Iterable<TurnSaid> {
   }
 
   /**
-   * The whole turn; waits until it is over. Its events still come by iterating.
+   * What was heard of a spoken question; waits until it is understood. With an empty text nothing was, and no answer comes.
    *
-   * @throws ClientException.Cancelled it was interrupted
+   * @throws ClientException.Cancelled it was interrupted before
+   * @throws ClientException it cannot be understood
+   */
+  public synchronized SpeechTranscript transcript() {
+    while (transcript == null && !over) await();
+    if (error != null) throw error;
+    if (transcript == null) throw new ClientException.Cancelled("the question was interrupted", Details.reason("INTERRUPTED"));
+    return transcript;
+  }
+
+  /**
+   * The whole answer; waits until it is there. Events still come by iterating, and so does its sound.
+   *
+   * @throws ClientException.Cancelled it was interrupted, or what was spoken is no question (NOTHING_HEARD, COMMAND)
    * @throws ClientException.SessionLost the session could not be resumed while it was half told
    * @throws ClientException it has failed
    */
   public synchronized Answer answer() {
-    while (!over) await();
+    while (!answered) await();
     if (error != null) throw error;
+    if (transcript != null && !asks(transcript)) {
+      boolean none = transcript.getCommand() == SpeechTranscript.Command.COMMAND_UNSPECIFIED;
+      Details why = Details.reason(none ? "NOTHING_HEARD" : "COMMAND");
+      throw new ClientException.Cancelled("what was heard is no question", why);
+    }
     if (interrupted != null) {
       String told = "the turn was interrupted (" + interrupted.getCause().name().replace("CAUSE_", "") + ")";
       throw new ClientException.Cancelled(told, Details.reason("INTERRUPTED"));
@@ -95,7 +124,7 @@ public final class Turn implements Iterable<TurnSaid> {
 
   /** Whether any of its events has come. */
   synchronized boolean begun() {
-    return !events.isEmpty();
+    return !events.isEmpty() || transcript != null;
   }
 
   /** The server says something of it. */
@@ -111,23 +140,38 @@ public final class Turn implements Iterable<TurnSaid> {
         interrupted = said.getInterrupted();
         waiting.add(new TurnSaid.Ended(interrupted));
       }
+      case SPEECH_STATUS -> waiting.add(new TurnSaid.Listening(said.getSpeechStatus()));
+      case TRANSCRIPT -> {
+        if (said.getTranscript().getFinal()) transcript = said.getTranscript();
+        waiting.add(new TurnSaid.Heard(said.getTranscript()));
+      }
+      case SPEECH -> waiting.add(new TurnSaid.Sounding(said.getSpeech()));
+      case SPOKEN -> waiting.add(new TurnSaid.Sounded(said.getSpoken()));
       default -> throw new IllegalArgumentException(said.getMessageCase() + " is not about a turn");
     }
-    over |= ends(said);
+    answered |= ends(said);
+    over |= said.hasSpoken() || (ends(said) && !(said.hasTurn() && aloud));
     notifyAll();
   }
 
   /** It has failed. Earlier events still come. */
   synchronized void fail(ClientException failure) {
     if (over) return;
-    error = failure;
+    if (!answered) error = failure;
+    answered = true;
     over = true;
     notifyAll();
   }
 
-  /** Whether a turn is over with this. */
+  /** Whether a turn is answered, or comes to nothing, with this. */
   static boolean ends(ServerMessage said) {
+    if (said.hasTranscript()) return said.getTranscript().getFinal() && !asks(said.getTranscript());
     return said.hasInterrupted() || (said.hasTurn() && said.getTurn().getEvent().hasDone());
+  }
+
+  /** Whether what was heard is a question, whose answer follows. */
+  private static boolean asks(SpeechTranscript heard) {
+    return !heard.getText().isEmpty() && heard.getCommand() == SpeechTranscript.Command.COMMAND_UNSPECIFIED;
   }
 
   private void await() {

@@ -1,8 +1,12 @@
 package quizglass.client;
 
+import quizglass.v1.AnswerAudio;
+import quizglass.v1.AnswerSpoken;
 import quizglass.v1.Interrupted;
 import quizglass.v1.NeedFrame;
 import quizglass.v1.Progress;
+import quizglass.v1.SpeechStatus;
+import quizglass.v1.SpeechTranscript;
 import quizglass.v1.TurnUpdate;
 
 /** An event of a turn while it runs: a message of the server, as the protocol has it. */
@@ -18,4 +22,16 @@ public sealed interface TurnSaid {
 
   /** It was ended before it was over. Nothing comes after this. */
   record Ended(Interrupted interrupted) implements TurnSaid {}
+
+  /** How far the server has listened to a spoken question. */
+  record Listening(SpeechStatus status) implements TurnSaid {}
+
+  /** What was heard of a spoken question, so far or in the end. */
+  record Heard(SpeechTranscript transcript) implements TurnSaid {}
+
+  /** Sound of a segment of the answer, where the session was opened with {@code aloud}. */
+  record Sounding(AnswerAudio audio) implements TurnSaid {}
+
+  /** How much of the answer came as sound. Nothing comes after this. */
+  record Sounded(AnswerSpoken spoken) implements TurnSaid {}
 }

@@ -6,11 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import quizglass.v1.Segment;
@@ -22,6 +24,11 @@ final class Following {
 
   final Turn turn;
   final List<TurnUpdate> updates = new CopyOnWriteArrayList<>();
+
+  /** Bytes of sound by segment. */
+  private final Map<Integer, Integer> sounds = new ConcurrentSkipListMap<>();
+
+  private volatile String heard = "";
   private final CompletableFuture<ClientException> outcome = new CompletableFuture<>();
 
   Following(Turn turn) {
@@ -31,11 +38,19 @@ final class Following {
 
   private void follow() {
     try {
-      for (TurnSaid said : turn) if (said instanceof TurnSaid.Updated updated) updates.add(updated.update());
+      for (TurnSaid said : turn) take(said);
       turn.answer();
       outcome.complete(null);
     } catch (ClientException error) {
       outcome.complete(error);
+    }
+  }
+
+  private void take(TurnSaid said) {
+    if (said instanceof TurnSaid.Updated updated) updates.add(updated.update());
+    if (said instanceof TurnSaid.Heard what && what.transcript().getFinal()) heard = what.transcript().getText();
+    if (said instanceof TurnSaid.Sounding sounding) {
+      sounds.merge(sounding.audio().getSegment(), sounding.audio().getData().size(), Integer::sum);
     }
   }
 
@@ -68,6 +83,7 @@ final class Following {
       String kind = updates.get(at).getEvent().getEventCase().name().toLowerCase(Locale.ROOT);
       if (kinds.isEmpty() || !kinds.get(kinds.size() - 1).equals(kind)) kinds.add(kind);
     }
+    if (expected.has("heard")) assertEquals(expected.get("heard").getAsString(), heard);
     if (expected.has("error")) {
       assertEquals(expected.get("error").getAsString(), error == null ? "none" : error.getClass().getSimpleName());
       if (expected.has("reason")) assertEquals(expected.get("reason").getAsString(), error.reason());
@@ -75,6 +91,7 @@ final class Following {
       return;
     }
     if (error != null) throw error;
+    if (expected.has("sounds")) assertEquals(strings(expected.get("sounds")), strings(sounds.values()));
     if (expected.has("events")) assertEquals(strings(expected.get("events")), kinds);
     StringBuilder confirmed = new StringBuilder();
     for (Segment segment : segments().values()) {
@@ -89,5 +106,9 @@ final class Following {
     List<String> all = new ArrayList<>();
     array.getAsJsonArray().forEach(each -> all.add(each.getAsString()));
     return all;
+  }
+
+  private static List<String> strings(Collection<Integer> numbers) {
+    return numbers.stream().map(String::valueOf).toList();
   }
 }

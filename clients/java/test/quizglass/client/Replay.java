@@ -7,6 +7,9 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Descriptors.FieldDescriptor;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
@@ -21,10 +24,13 @@ import quizglass.v1.Forgotten;
 import quizglass.v1.Frame;
 import quizglass.v1.OutputProfile;
 import quizglass.v1.SessionAsk;
+import quizglass.v1.SpeechStart;
 
 /** Carries out a scenario (clients/conformance/README.md) with a session, and compares what came out. */
 final class Replay {
   private static final long WAIT_S = 20;
+  private static final int RATE_HZ = 16_000;
+  private static final byte[] TENTH = tenth();
 
   private final Stage stage;
   private final JsonObject scenario;
@@ -65,11 +71,13 @@ final class Replay {
     return Stage.PATIENT.withOutput(output.build()).withLocalOnly(local);
   }
 
-  /** Set a field, a number or a word such as "english", by its name. */
+  /** Set a field, a number, true or false, or a word such as "english", by its name. */
   private static void set(OutputProfile.Builder output, String name, String value) {
     FieldDescriptor field = OutputProfile.getDescriptor().findFieldByName(name);
     if (field.getJavaType() == FieldDescriptor.JavaType.ENUM) {
       output.setField(field, field.getEnumType().findValueByName((name + "_" + value).toUpperCase(Locale.ROOT)));
+    } else if (field.getJavaType() == FieldDescriptor.JavaType.BOOLEAN) {
+      output.setField(field, Boolean.valueOf(value));
     } else {
       output.setField(field, Integer.valueOf(value));
     }
@@ -104,6 +112,7 @@ final class Replay {
       case "stage" -> stage.command(step.getAsJsonObject("stage"));
       case "show" -> frames.put(name, session.show(stage.picture(step.get("picture").getAsString())));
       case "drop" -> session.drop(frames.get(name));
+      case "say" -> turns.put(name, new Following(say(step)));
       case "ask" -> turns.put(name, new Following(ask(step)));
       case "after" -> eventually(() -> came(turns.get(name), step), step.toString());
       case "played" -> turns.get(name).turn.played(step.get("segment").getAsInt(), step.get("code_point").getAsInt());
@@ -129,6 +138,24 @@ final class Replay {
     if (step.has("frame")) request.addFrames(Frame.newBuilder().setSha256(frames.get(step.get("frame").getAsString())));
     String overlap = step.has("overlap") ? step.get("overlap").getAsString() : "interrupt";
     return session.ask(request.build(), SessionAsk.Overlap.valueOf("OVERLAP_" + overlap.toUpperCase(Locale.ROOT)));
+  }
+
+  /** Say a tone, in pieces of a tenth of a second. */
+  private Turn say(JsonObject step) {
+    AskRequest.Builder request = AskRequest.newBuilder();
+    if (step.has("frame")) request.addFrames(Frame.newBuilder().setSha256(frames.get(step.get("frame").getAsString())));
+    try (Spoken spoken = session.say(SpeechStart.newBuilder().setRequest(request).build())) {
+      long tenths = Math.round(10 * step.get("seconds").getAsDouble());
+      for (long at = 0; at < tenths; at++) spoken.add(TENTH);
+      return spoken.turn();
+    }
+  }
+
+  /** A tenth of a second of a tone of 220 Hz. */
+  private static byte[] tenth() {
+    ByteBuffer sound = ByteBuffer.allocate(2 * RATE_HZ / 10).order(ByteOrder.LITTLE_ENDIAN);
+    for (int at = 0; sound.hasRemaining(); at++) sound.putShort((short) (8_000 * Math.sin(2 * Math.PI * 220 * at / RATE_HZ)));
+    return sound.array();
   }
 
   private static DeviceState device(JsonObject state) {
@@ -169,6 +196,13 @@ final class Replay {
     }
     List<String> inferred = Following.strings(stage.command("inferred"));
     assertEquals(Following.strings(scenario.get("inferred")), inferred, "questions that a model was asked");
+    if (scenario.has("sounds")) {
+      List<Double> sounds = new ArrayList<>();
+      for (JsonElement seconds : stage.command("sounds").getAsJsonArray()) sounds.add(seconds.getAsDouble());
+      List<Double> wanted = new ArrayList<>();
+      for (JsonElement seconds : scenario.getAsJsonArray("sounds")) wanted.add(seconds.getAsDouble());
+      assertEquals(wanted, sounds, "seconds of sound that the recogniser was given");
+    }
     if (scenario.has("links")) assertEquals(scenario.get("links").getAsInt(), session.links(), "links");
     long up = stage.command("up").getAsLong() - marked;
     if (scenario.has("up_at_most")) assertTrue(up <= scenario.get("up_at_most").getAsLong(), () -> up + " bytes went up");

@@ -41,6 +41,7 @@ import quizglass.v1.OutputProfile;
 import quizglass.v1.ServerMessage;
 import quizglass.v1.SessionLimits;
 import quizglass.v1.SessionServiceGrpc;
+import quizglass.v1.SpeechStart;
 
 /** What only this client does: connecting, patience, closing, threads that are interrupted, and what a program is told. */
 @Timeout(60)
@@ -79,6 +80,15 @@ class SessionTest {
       String target = "127.0.0.1:" + silent.getLocalPort();
       var error = assertThrows(ClientException.ServerUnavailable.class, () -> Session.open(target, options, news -> {}));
       assertEquals(target + " does not answer within 0.3 s", error.getMessage());
+    }
+  }
+
+  @Test
+  void aServerThatHearsNothingIsNotSpokenTo() {
+    try (Session session = Session.open(stage.begin(WAITS), Stage.PATIENT, news -> {})) {
+      var error = assertThrows(ClientException.InvalidRequest.class, () -> session.say(SpeechStart.getDefaultInstance()));
+      assertEquals("start", error.field());
+      assertTrue(error.getMessage().contains("hears nothing"), error.getMessage());
     }
   }
 

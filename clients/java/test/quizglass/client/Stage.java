@@ -47,10 +47,10 @@ final class Stage {
     return shared;
   }
 
-  /** Begin a scenario, or an object without "answers" and "settings"; where its server is. */
+  /** Begin a scenario, or an object without "answers", "settings" and "hears"; where its server is. */
   String begin(JsonObject scenario) {
     JsonObject begin = new JsonObject();
-    for (String key : new String[] {"answers", "settings"}) if (scenario.has(key)) begin.add(key, scenario.get(key));
+    for (String key : new String[] {"answers", "settings", "hears"}) if (scenario.has(key)) begin.add(key, scenario.get(key));
     return command("begin", begin).getAsJsonObject().get("grpc").getAsString();
   }
 
