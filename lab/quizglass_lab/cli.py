@@ -14,6 +14,7 @@ from quizglass_lab.datasets import command as datasets
 from quizglass_lab.everyday import command as everyday
 from quizglass_lab.finetuning import command as finetuning
 from quizglass_lab.pocketworld.dataset import command as pocketworld
+from quizglass_lab.reporting import average
 from quizglass_lab.reporting import command as reporting
 from quizglass_lab.starter_bundle import command as bundling
 
@@ -31,6 +32,7 @@ def build_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPar
     add_command(commands, "pocketworld", pocketworld.HELP, pocketworld.add_arguments, pocketworld.run)
     add_command(commands, "dataset", datasets.HELP, datasets.add_arguments, datasets.run)
     add_command(commands, "score", reporting.HELP, reporting.add_arguments, reporting.run)
+    add_command(commands, "average", average.HELP, average.add_arguments, average.run)
     finetuning.add_commands(commands, arguments)
     add_command(commands, "everyday-knowledge", everyday.HELP, everyday.add_arguments, everyday.run)
     add_command(commands, "starter", starter_command.HELP, starter_command.add_arguments, starter_command.run)

@@ -23,6 +23,8 @@ class PaperFigure:
     unit: str = "%"
     dataset: str = ""
     """Name, as in BENCHMARKS, of the benchmark that the table is about; empty where it is about several."""
+    part: str = ""
+    """Of which questions, as `Measured.part` has it; empty: of all."""
 
 
 @cache
@@ -33,20 +35,24 @@ def paper_figures() -> tuple[PaperFigure, ...]:
 
 
 def _of(table: dict[str, Any]) -> list[PaperFigure]:
-    unit, dataset = table.get("unit", "%"), table.get("dataset", "")
-    return [
-        PaperFigure(
-            table["name"],
-            table["paper"],
-            table["table"],
-            row["name"],
-            table["metric"],
-            float(row["value"]),
-            unit,
-            dataset,
+    """The figures of a table; `metric`, `unit` and `part` of a row go before those of its table."""
+    figures = []
+    for row in table["rows"]:
+        said = {**table, **row}
+        figures.append(
+            PaperFigure(
+                table["name"],
+                table["paper"],
+                table["table"],
+                row["name"],
+                said["metric"],
+                float(row["value"]),
+                said.get("unit", "%"),
+                said.get("dataset", ""),
+                said.get("part", ""),
+            )
         )
-        for row in table["rows"]
-    ]
+    return figures
 
 
 def systems() -> tuple[str, ...]:

@@ -3,42 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from statistics import fmean
 from typing import Any
 
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
+from quizglass_lab.reporting.answers.measured import AVERAGE, Measured
 from quizglass_lab.reporting.papers import PaperFigure, paper_figures
-from quizglass_lab.scoring.costs import TurnCost, cost_figures
-from quizglass_lab.scoring.intervals import confidence_interval, wilson_interval
+from quizglass_lab.reporting.rules.table import NEEDS
 
-_OF_HUNDRED = ("BLEU", "judge")
-"""Metrics whose scores are 0 to 100 already, and not 0 to 1."""
-CIDER = "CIDEr"
-"""Told times 100, as papers do; a good caption's is about 100, and it may be more."""
-SPLITS_TOGETHER = "relaxed, harmonic mean of both"
-"""InfoSeek's final score, which papers call its accuracy on all."""
-_SAME = {"relaxed": (SPLITS_TOGETHER, "relaxed")}
-"""What a paper calls so is the first of these that was measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One measured figure; shares in %, with their 95 % interval."""
-
-    row: str
-    """Which system, e.g. a policy's name."""
-    metric: str
-    value: float
-    count: int
-    """Number of questions that the figure is a mean of."""
-    low: float | None = None
-    high: float | None = None
-    unit: str = "%"
+_HEADINGS = ("", "metric", "measured", "95 % interval", "n", "paper", "its table", "note")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,38 +26,21 @@ class ReportLine:
     metric: str
     measured: Measured | None
     paper: PaperFigure | None
+    reason: str = ""
+    """Why a paper's figure was not measured; empty where it was."""
 
-
-def measured(row: str, scores: Sequence[Mapping[str, float]], costs: Iterable[TurnCost] = ()) -> list[Measured]:
-    """Means of one system's scores, by metric in order of appearance, and what its turns cost.
-
-    Intervals are Wilson's where all scores are 0 or 1, else by bootstrap.
-    """
-    by_metric: dict[str, list[float]] = {}
-    for each in scores:
-        for name, value in each.items():
-            by_metric.setdefault(name, []).append(value)
-    figures = cost_figures(list(costs))
-    return [
-        *(_mean(row, name, values) for name, values in by_metric.items()),
-        *(Measured(row, figure.name, figure.value, figure.count, unit=figure.unit) for figure in figures),
-    ]
-
-
-def _mean(row: str, metric: str, values: list[float]) -> Measured:
-    if metric not in (*_OF_HUNDRED, CIDER) and set(values) <= {0.0, 1.0}:
-        low, high = wilson_interval(int(sum(values)), len(values))
-    else:
-        low, high = confidence_interval(values)
-    scale, unit = (1 if metric in _OF_HUNDRED else 100), ("" if metric == CIDER else "%")
-    return Measured(row, metric, scale * fmean(values), len(values), scale * low, scale * high, unit)
+    @property
+    def part(self) -> str:
+        """Of which questions it is; empty: of all."""
+        either = self.measured or self.paper
+        return either.part if either else ""
 
 
 def beside_papers(results: Sequence[Measured], systems: Sequence[str] = (), dataset: str = "") -> list[ReportLine]:
-    """Measured figures in their order, then what the papers have and was not measured.
+    """Measured figures in their order, then those of the papers that were not measured, each with the reason.
 
     Args:
-        results: what was measured.
+        results: measured figures.
         systems: whose papers stand beside; none without.
         dataset: papers' tables about another benchmark are left out.
     """
@@ -92,20 +52,27 @@ def beside_papers(results: Sequence[Measured], systems: Sequence[str] = (), data
     lines: list[ReportLine] = []
     used: set[PaperFigure] = set()
     for result in results:
-        same: list[PaperFigure] = [figure for figure in figures if _matches(figure, result, results)]
+        same: list[PaperFigure] = [figure for figure in figures if _matches(figure, result)]
         used |= set(same)
         lines += [ReportLine(result.row, result.metric, result, figure) for figure in (same or (None,))]
-    return lines + [ReportLine(f.row, f.metric, None, f) for f in figures if f not in used]
+    return lines + [ReportLine(f.row, f.metric, None, f, not_measured(f, results)) for f in figures if f not in used]
 
 
-def _matches(figure: PaperFigure, result: Measured, results: Sequence[Measured]) -> bool:
-    if figure.metric == "recall":
-        return figure.row == result.metric
-    if figure.row != result.row:
-        return False
-    candidates = _SAME.get(figure.metric, (figure.metric,))
-    metrics = {each.metric for each in results if each.row == result.row}
-    return result.metric == next((name for name in candidates if name in metrics), None)
+def _matches(figure: PaperFigure, result: Measured) -> bool:
+    of_paper, ours = ((each.row, each.metric, each.part) for each in (figure, result))
+    return of_paper == ours
+
+
+def not_measured(figure: PaperFigure, results: Sequence[Measured]) -> str:
+    """Why none of the results is what a paper's figure says."""
+    if figure.part.startswith(AVERAGE) and not any(result.part.startswith(AVERAGE) for result in results):
+        return "it takes the reports of several data sets, as quizglass-lab average puts them together"
+    of_row = [result for result in results if result.row == figure.row]
+    if not of_row:
+        return f"no answers of a row named {figure.row}"
+    if all(result.metric != figure.metric for result in of_row):
+        return f"it takes {NEEDS[figure.metric]}"
+    return f"no questions of this part: {figure.part}" if figure.part else "measured of parts alone"
 
 
 def as_record(lines: Sequence[ReportLine], **details: Any) -> str:
@@ -114,21 +81,64 @@ def as_record(lines: Sequence[ReportLine], **details: Any) -> str:
 
 
 def show(lines: Sequence[ReportLine], title: str, console: Console) -> None:
-    """Print the table for people."""
-    table = Table(title=title)
-    for heading in ("", "metric", "measured", "95 % interval", "n", "paper", "its table"):
-        justify: JustifyMethod = "right" if heading in ("measured", "n", "paper") else "left"
-        table.add_column(heading, justify=justify, overflow="fold")
+    """Print for people: what is over all questions or beside a paper's, then of each metric its parts by system."""
+    if whole := [line for line in lines if line.paper or not line.part]:
+        console.print(_whole(whole, title))
+    parts: dict[str, dict[tuple[str, str], Measured]] = {}
     for line in lines:
-        ours, paper = line.measured, line.paper
-        interval = f"{ours.low:.1f} to {ours.high:.1f}" if ours and ours.low is not None else ""
-        table.add_row(
-            Text(line.row),  # named on a command line: brackets are no markup
-            line.metric,
-            f"{ours.value:.4g} {ours.unit}" if ours else "not measured",
-            interval,
-            str(ours.count) if ours else "",
-            f"{paper.value:g} {paper.unit}" if paper else "",
-            f"{paper.system}: {paper.table}" if paper else "",
-        )
-    console.print(table)
+        if line.measured and line.part:
+            parts.setdefault(line.metric, {})[line.part, line.row] = line.measured
+    for metric, cells in parts.items():
+        console.print(_by_part(metric, cells, title))
+
+
+def _whole(lines: Sequence[ReportLine], title: str) -> Table:
+    """A row a figure; columns that no row fills are left out."""
+    rows = [_cells(line) for line in lines]
+    table = Table(title=title)
+    filled = [any(row[place].plain for row in rows) for place in range(len(_HEADINGS))]
+    for heading, wanted in zip(_HEADINGS, filled, strict=True):
+        if wanted:
+            justify: JustifyMethod = "right" if heading in ("measured", "n", "paper") else "left"
+            table.add_column(heading, justify=justify, overflow="fold")
+    for row in rows:
+        table.add_row(*(cell for cell, wanted in zip(row, filled, strict=True) if wanted))
+    return table
+
+
+def _cells(line: ReportLine) -> list[Text]:
+    """As text without markup: rows are named on a command line, where brackets are brackets."""
+    ours, paper = line.measured, line.paper
+    cells = (
+        line.row,
+        f"{line.metric} ({line.part})" if line.part else line.metric,
+        f"{ours.value:.4g} {ours.unit}" if ours else "not measured",
+        _interval(ours) if ours else "",
+        str(ours.count) if ours else "",
+        f"{paper.value:g} {paper.unit}" if paper else "",
+        f"{paper.system}: {paper.table}" if paper else "",
+        ours.note if ours else line.reason,
+    )
+    return [Text(cell) for cell in cells]
+
+
+def _by_part(metric: str, cells: Mapping[tuple[str, str], Measured], title: str) -> Table:
+    """The parts of one metric, a column a system; a cell says its value, its interval and the number of questions."""
+    rows = list(dict.fromkeys(row for _, row in cells))
+    table = Table("part", title=f"{title}: {metric}")
+    for row in rows:
+        table.add_column(Text(row))
+    for part in dict.fromkeys(part for part, _ in cells):
+        table.add_row(Text(part), *(_cell(cells.get((part, row))) for row in rows))
+    return table
+
+
+def _cell(figure: Measured | None) -> str:
+    if figure is None:
+        return "no such answers"
+    interval = f" ({_interval(figure)})" if figure.low is not None else ""
+    return f"{figure.value:.4g} {figure.unit}{interval}, n {figure.count}"
+
+
+def _interval(figure: Measured) -> str:
+    return f"{figure.low:.1f} to {figure.high:.1f}" if figure.low is not None else ""

@@ -86,21 +86,28 @@ def truthfulness(*, right: bool, refused: bool) -> int:
     return 1 if right else 0 if refused else -1
 
 
-def conversation_truthfulness(turns: Iterable[tuple[bool, bool]]) -> float:
-    """Mean truthfulness of a conversation's turns, given as (right, refused) in their order.
+def conversation_outcomes(turns: Iterable[tuple[bool, bool]]) -> list[tuple[bool, bool]]:
+    """Each turn of a conversation as (right, refused) as it counts, given the same as it was, in their order.
 
     After two turns in a row that are not right a wearer gives up: the turns behind them count as refused (the rule of
     the CRAG-MM contest).
+    """
+    outcomes: list[tuple[bool, bool]] = []
+    failures = 0
+    for right, refused in turns:
+        outcomes.append((False, True) if failures >= 2 else (right, refused))
+        if failures < 2:
+            failures = 0 if right else failures + 1
+    return outcomes
+
+
+def conversation_truthfulness(turns: Iterable[tuple[bool, bool]]) -> float:
+    """Mean truthfulness of a conversation's turns, given as (right, refused), as `conversation_outcomes` counts them.
 
     Raises:
         ValueError: no turns.
     """
-    scores: list[int] = []
-    failures = 0
-    for right, refused in turns:
-        scores.append(0 if failures >= 2 else truthfulness(right=right, refused=refused))
-        if failures < 2:
-            failures = 0 if right else failures + 1
+    scores = [truthfulness(right=right, refused=refused) for right, refused in conversation_outcomes(turns)]
     if not scores:
         raise ValueError("turns: a conversation has at least one")
     return sum(scores) / len(scores)

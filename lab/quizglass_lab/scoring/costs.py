@@ -8,8 +8,8 @@ from statistics import fmean
 
 import numpy as np
 
-IMAGE_SEARCH_S, TEXT_SEARCH_S = 6.4, 1.4
-"""One search of the open web, as the planning agent's paper measured it."""
+IMAGE_SEARCH_S, TEXT_SEARCH_S, PLAN_S = 6.4, 1.4, 1.65
+"""One search of the open web by picture and by text, and one plan, as the planning agent's paper measured them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,8 @@ class TurnCost:
     """Prompt tokens of all models that the turn asked."""
     answer_tokens: int | None = None
     seconds: float | None = None
+    written_tokens: int | None = None
+    """Tokens of all that was written: the answer, and the queries, drafts and reasons before it."""
 
     @property
     def search_s(self) -> float | None:
@@ -49,13 +51,15 @@ _FIGURES: tuple[tuple[str, str, Callable[[TurnCost], float | None], Callable[[Se
     (f"search time at {IMAGE_SEARCH_S} s and {TEXT_SEARCH_S} s", "s", lambda turn: turn.search_s, fmean),
     ("prompt tokens of all models", "a turn", lambda turn: turn.prompt_tokens, fmean),
     ("answer tokens", "a turn", lambda turn: turn.answer_tokens, fmean),
+    ("written tokens", "a turn", lambda turn: turn.written_tokens, fmean),
+    ("latency", "s", lambda turn: turn.seconds, fmean),
     ("latency p50", "s", lambda turn: turn.seconds, lambda values: float(np.quantile(values, 0.5))),
     ("latency p95", "s", lambda turn: turn.seconds, lambda values: float(np.quantile(values, 0.95))),
 )
 
 
 def cost_figures(turns: Sequence[TurnCost]) -> list[CostFigure]:
-    """Means, and of the latency its median and its 95th percentile; no figure where no turn has the value."""
+    """Means, and of the latency its median and its 95th percentile too; no figure where no turn has the value."""
     figures = []
     for name, unit, told, over in _FIGURES:
         values = [value for turn in turns if (value := told(turn)) is not None]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 _LEVEL = 0.95
 _RESAMPLES = 2000
@@ -24,15 +25,39 @@ def confidence_interval(values: Sequence[float]) -> tuple[float, float]:
     """
     if not values:
         raise ValueError("values: no scores to average; pass one per question")
-    scores = np.asarray(values, dtype=np.float64)
-    rng = np.random.default_rng(0)
+    return _edges(resampled_means(np.asarray(values, dtype=np.float64)[:, None])[:, 0])
+
+
+def interval_of(combine: Callable[..., NDArray[np.float64]], *groups: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Percentile bootstrap interval of a figure made of several means, such as the harmonic mean of two.
+
+    Args:
+        combine: the figure, of one array [resamples] for each column of each group, in order.
+        groups: questions that are resampled apart from each other; of each question its columns, which stay together.
+
+    Raises:
+        ValueError: a group without questions.
+    """
+    if not all(groups):
+        raise ValueError("groups: one has no questions; a figure of several means needs all of them")
+    means = [resampled_means(np.asarray(group, dtype=np.float64), seed) for seed, group in enumerate(groups)]
+    return _edges(combine(*np.concatenate(means, axis=1).T))
+
+
+def resampled_means(scores: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
+    """Means [2000, K] of the columns of scores [N, K] over questions drawn with replacement."""
+    rng = np.random.default_rng(seed)
     # A part of the resamples at a time: those of 200,000 questions together are 5 GB.
-    at_once = max(1, _MOST_PICKS // len(scores))
+    at_once = max(1, _MOST_PICKS // scores.size)
     parts = [min(at_once, _RESAMPLES - begun) for begun in range(0, _RESAMPLES, at_once)]
     picks = (rng.integers(0, len(scores), (part, len(scores)), dtype=np.int32) for part in parts)
-    means = np.concatenate([scores[each].mean(axis=1) for each in picks])
+    return np.concatenate([scores[each].mean(axis=1) for each in picks])
+
+
+def _edges(values: NDArray[np.float64]) -> tuple[float, float]:
     edge = (1 - _LEVEL) / 2
-    low, high = np.quantile(means, (edge, 1 - edge))
+    defined = values[np.isfinite(values)]  # a ratio has no value where a resample's denominator is 0
+    low, high = np.quantile(defined, (edge, 1 - edge))
     return float(low), float(high)
 
 

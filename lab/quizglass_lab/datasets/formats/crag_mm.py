@@ -7,7 +7,8 @@
 In v0.1.1 `turns` and `answers` are lists of objects, from v0.1.2 on objects of lists; both are read. Domain and the
 other labels are numbers whose names the file's own metadata has; without them the number stands. Some pictures are
 addresses only, which are recorded and not fetched; one that was stored is looked for by the last part of its address
-and by `SESSION_ID.jpg` and alike. A turn is a sample whose history has the gold answers of the turns before.
+and by `SESSION_ID.jpg` and alike. A turn is a sample whose history has the gold answers of the turns before; its
+`source` has `turns`, how many its conversation has, and `ego`: pictures without an address are the wearers' own.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ def _turns(
     answers = [checked(_CragAnswer, each, f"{place}: answers") for each in published]
     by_id = {answer.interaction_id: answer.ans_full or "" for answer in answers}
     history: list[tuple[str, str]] = []
-    for record in _listed(conversation.turns, "turns", place):
+    records = _listed(conversation.turns, "turns", place)
+    told = {"turns": len(records), "ego": not conversation.image_url}
+    for record in records:
         turn = checked(_CragTurn, record, f"{place}: turns")
         answer = by_id.get(turn.interaction_id, "")
         named = {name: _named(getattr(turn, name), labels.get(name, ())) for name in _LABELS}
@@ -90,7 +93,7 @@ def _turns(
             domain=named["domain"],
             answerable=answer.lower().rstrip(". ") not in _UNKNOWN,
             place=place,
-            source=record | named,
+            source=record | named | told,
         )
         history.append((turn.query, answer))
 

@@ -16,7 +16,7 @@ class Published(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
 
-RecordT = TypeVar("RecordT", bound=Published)
+RecordT = TypeVar("RecordT", bound=BaseModel)
 
 
 def checked(kind: type[RecordT], value: object, place: str) -> RecordT:

@@ -9,7 +9,7 @@ from typing import Protocol, Self
 
 from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_lab.finetuning.asking.interface import Ask, AskedModel
-from quizglass_lab.reporting.sample_scores import right_by_words
+from quizglass_lab.reporting.answers.sample_scores import right_by_words
 from quizglass_lab.scoring.answers import exact_match
 from quizglass_lab.scoring.claims import contains_words
 from quizglass_lab.scoring.judge import RIGHT as RIGHT_GRADE

@@ -35,6 +35,9 @@ def served_turn(
     *,
     policy: str,
     budget: float,
+    explain: bool = False,
 ) -> list[Event]:
     """All events of a turn; ClientError where it fails, or there was no room for long."""
-    return with_room(lambda: list(client.ask(question, picture, history=history, policy=policy, budget=budget)))
+    return with_room(
+        lambda: list(client.ask(question, picture, history=history, policy=policy, budget=budget, explain=explain))
+    )

@@ -7,46 +7,41 @@ evidence that the benchmark records.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from quizglass_client import Client
-from quizglass_client.types import Answer
 from quizglass_export.errors import ExportError
 from quizglass_export.terminal import PlainConsole
 from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_lab.finetuning.asking.choice import MODEL_HELP, asked_model
 from quizglass_lab.finetuning.asking.interface import Ask, AskedModel
-from quizglass_lab.finetuning.asking.offline_turn import OfflineModels, OfflineTurn
-from quizglass_lab.finetuning.asking.searching import EvidenceSearch, RecordedSearch, ServerSearch
-from quizglass_lab.finetuning.asking.served import served_turn
-from quizglass_lab.finetuning.recipes.questions import (
-    DataOptions,
-    go_on,
-    picture_file,
-    printed_words,
-    read_questions,
-)
+from quizglass_lab.finetuning.evaluation.conversations import OwnHistory, ask_in_turn
+from quizglass_lab.finetuning.evaluation.turns import ORACLE, OfflineAsking, offline_line, served_line
+from quizglass_lab.finetuning.recipes.questions import DataOptions, go_on, read_questions
 from quizglass_lab.finetuning.shared.progress import Progress
-from quizglass_lab.finetuning.shared.records import Record, each_kept
+from quizglass_lab.finetuning.shared.records import each_kept, kept_rows
+from quizglass_lab.reporting.answers.answered import AnswerLine
+from quizglass_lab.reporting.answers.judged import ScoredAnswer, benchmark_of, judge_all
+from quizglass_lab.reporting.answers.measured import Measured
+from quizglass_lab.reporting.answers.sample_scores import Scorers
 from quizglass_lab.reporting.papers import PaperFigure, systems
-from quizglass_lab.reporting.report import Measured, ReportLine, beside_papers, measured
+from quizglass_lab.reporting.report import ReportLine, beside_papers
 from quizglass_lab.reporting.report import show as show_lines
-from quizglass_lab.reporting.sample_scores import Answered, Scorers
-from quizglass_lab.reporting.scored import benchmark_of, scored
-from quizglass_lab.scoring.answers import refuses
-from quizglass_lab.scoring.costs import TurnCost
+from quizglass_lab.reporting.rules.table import all_figures
+from quizglass_lab.scoring.benchmarks.bem import loaded_bem
+from quizglass_lab.scoring.claims import ModelClaims
 from quizglass_lab.scoring.judge import ModelJudge
 from quizglass_server.policies import POLICIES
 
-ORACLE = "oracle"
-SEARCHES = ("image_search", "text_search")
+_LONG_REPLY = 256
+"""Tokens of a list of claims, at most."""
 
 
 class Evaluation(DataOptions):
@@ -58,7 +53,10 @@ class Evaluation(DataOptions):
     deciders: tuple[str, ...] = Field((), description="NAME=MODEL: who decides, such as planner=BASE+ADAPTER")
     paper: tuple[str, ...] = Field((), description=f"whose tables stand beside: {', '.join(systems())}")
     budget: float = Field(120.0, gt=0, description="seconds for a turn of the server")
+    history: Literal["own", "gold"] = Field("own", description="answers before a later turn of a conversation")
     chunk: int = Field(32, ge=1, description="questions between two savings")
+    bem: Path | None = Field(None, description="folder with bem.onnx and vocab.txt, for Encyclopedic-VQA")
+    claims: str = Field("", description=f"a model that takes answers apart into claims and compares them: {MODEL_HELP}")
     judge: str = Field("exact", description=f"a model that grades answers too: {MODEL_HELP}; exact: none does")
 
     @model_validator(mode="after")
@@ -78,29 +76,6 @@ class Evaluation(DataOptions):
         return self
 
 
-class GivenTurn(Record):
-    """An answer and what it took, as `quizglass-lab score` reads it."""
-
-    id: str
-    answer: str
-    refused: bool
-    found: tuple[str, ...] | None = ()
-    """Entries, best first, each once; None where they were not looked for but recorded."""
-    image_searches: int = 0
-    text_searches: int = 0
-    prompt_tokens: int = 0
-    answer_tokens: int = 0
-    seconds: float = 0.0
-    plan: str = ""
-
-    def answered(self) -> Answered:
-        """The turn as the scorers take it."""
-        searches = self.image_searches, self.text_searches
-        cost = TurnCost(*searches, self.prompt_tokens, self.answer_tokens, self.seconds)
-        entries = self.found if any(searches) else None
-        return Answered(self.id, self.answer, self.refused, entries, cost)
-
-
 def evaluate(options: Evaluation, progress: Progress) -> dict[str, Any]:
     """Ask every policy every question, keep `ROW.jsonl` of each, and score; goes on where it was stopped."""
     loaded: dict[str, AskedModel] = {}
@@ -110,113 +85,62 @@ def evaluate(options: Evaluation, progress: Progress) -> dict[str, Any]:
             f"--policies: {ORACLE}: no question of {options.dataset} has evidence to answer from; leave {ORACLE} out, "
             "or give the questions as plain JSON lines with their evidence"
         )
-    results = []
+    runs: dict[str, list[ScoredAnswer]] = {}
     with ExitStack() as opened:
         client = opened.enter_context(Client(options.server, timeout=options.budget)) if options.server else None
         # Judges ask nothing that is kept, and what a server is asked it fills into its own prompts.
         go_on(options, client, apart_from=("judge",) if options.answerer else ("judge", "prompts"))
         scorers = _scorers(options, loaded)
         for policy in options.policies:
-            ask = _asking(options, policy, client, loaded)
+            ask = _asking(options, policy, client, loaded, samples)
             turns = each_kept(
                 options.out / f"{policy}.jsonl",
-                GivenTurn,
+                AnswerLine,
                 samples,
                 ask,
                 chunk=options.chunk,
                 tick=progress.phase(policy, len(samples)),
             )
             answers = [turns[name].answered() for name in samples]
-            results += scored(policy, list(samples.values()), answers, scorers)
-            results += _plans(policy, turns)
-    lines = beside_papers(results, options.paper, benchmark_of(list(samples.values()), options.dataset))
+            runs[policy] = judge_all(list(samples.values()), answers, scorers)
+    lines = beside_papers(all_figures(runs), options.paper, benchmark_of(list(samples.values()), options.dataset))
     return {"dataset": options.dataset, "questions": len(samples), "table": [asdict(line) for line in lines]}
 
 
-def _asking(options: Evaluation, policy: str, client: Client | None, loaded: dict[str, AskedModel]) -> Any:
+def _asking(
+    options: Evaluation,
+    policy: str,
+    client: Client | None,
+    loaded: dict[str, AskedModel],
+    samples: Mapping[str, Sample],
+) -> Callable[[list[Sample]], list[AnswerLine]]:
     if options.answerer:
         model = asked_model(options.answerer, options, loaded)
         named = dict(each.split("=", 1) for each in options.deciders)
         deciders = {name: asked_model(spec, options, loaded) for name, spec in named.items()}
-        one = partial(_offline, options=options, policy=policy, client=client, model=model, deciders=deciders)
+        asked = OfflineAsking(model, deciders, options.out / "pictures", client)
+        one = partial(offline_line, asking=asked, policy=policy)
         workers = model.parallel
     elif policy == ORACLE or client is None:
         raise ExportError(f"--policies: {ORACLE} needs --answerer: a server looks up by itself")
     else:
-        one, workers = partial(_served, options=options, policy=policy, client=client), options.parallel
-
-    def all_of(samples: Sequence[Sample]) -> list[GivenTurn]:
-        with ThreadPoolExecutor(workers) as pool:
-            return list(pool.map(one, samples))
-
-    return all_of
-
-
-def _served(sample: Sample, options: Evaluation, policy: str, client: Client) -> GivenTurn:
-    picture = picture_file(sample, options.out / "pictures")
-    events = served_turn(client, sample.asked, picture, sample.history, policy=policy, budget=options.budget)
-    answer = Answer.of(events)
-    stages = [timing.stage for timing in answer.done.timings]
-    entries = [item.entry_id for item in answer.evidence if item.origin in SEARCHES]
-    return GivenTurn(
-        id=sample.id,
-        answer=answer.text,
-        refused=answer.abstained,
-        found=tuple(dict.fromkeys(entries)),
-        image_searches=stages.count("image_search"),
-        text_searches=stages.count("text_search"),
-        prompt_tokens=answer.done.all_prompt_tokens,
-        answer_tokens=answer.done.answer_tokens,
-        seconds=answer.done.total,
-        plan=str(answer.plan.plan or "") if answer.plan else "",
-    )
-
-
-def _offline(
-    sample: Sample,
-    options: Evaluation,
-    policy: str,
-    client: Client | None,
-    model: AskedModel,
-    deciders: Mapping[str, AskedModel],
-) -> GivenTurn:
-    folder = options.out / "pictures"
-    search: EvidenceSearch = RecordedSearch(sample.image_answer, sample.evidence, (*sample.entries, "")[0])
-    if client is not None and policy != ORACLE:
-        search = ServerSearch(client, folder)
-    recorded = isinstance(search, RecordedSearch)
-    models = OfflineModels(model, search, deciders)
-    picture = picture_file(sample, folder)
-    turn = OfflineTurn(models, sample.asked, picture, sample.history, printed_words(sample))
-    draft = turn.run(POLICIES["both" if policy == ORACLE else policy])
-    calls, plans = turn.spent.calls, dict(turn.spent.decisions)
-    return GivenTurn(
-        id=sample.id,
-        answer="" if draft.refused else draft.text,
-        refused=bool(draft.refused) or refuses(draft.text),
-        found=None if recorded else tuple(dict.fromkeys(item.entry_id for item in turn.evidence)),
-        image_searches=calls["image_search"],
-        text_searches=calls["text_search"],
-        prompt_tokens=turn.spent.prompt_tokens,
-        answer_tokens=turn.spent.answer_tokens,
-        seconds=turn.spent.seconds,
-        plan=next((plans[by] for by in ("planner", "plan", "fixed") if by in plans), ""),
-    )
+        pictures = options.out / "pictures"
+        one = partial(served_line, client=client, pictures=pictures, policy=policy, budget=options.budget)
+        workers = options.parallel
+    history = None
+    if options.history == "own":
+        history = OwnHistory(samples.values(), kept_rows(options.out / f"{policy}.jsonl", AnswerLine))
+    return partial(ask_in_turn, one=one, history=history, workers=workers)
 
 
 def _scorers(options: Evaluation, loaded: dict[str, AskedModel]) -> Scorers:
-    if options.judge == "exact":
-        return Scorers()
-    model = asked_model(options.judge, options, loaded)
-    return Scorers(ModelJudge(lambda prompt: model.write([Ask("plain", {"question": prompt})])[0].text))
+    def completing(spec: str) -> Callable[[str], str]:
+        model = asked_model(spec, options, loaded)
+        return lambda prompt: model.write([Ask("plain", {"question": prompt})], _LONG_REPLY)[0].text
 
-
-def _plans(policy: str, turns: Mapping[str, GivenTurn]) -> Any:
-    """The share of turns with each plan, as rows "POLICY: PLAN"; none where no turn has a plan."""
-    every = [turn.plan for turn in turns.values() if turn.plan]
-    for plan in sorted(set(every)):
-        hits = [{"plan share": float(each == plan)} for each in every]
-        yield from measured(f"{policy}: {plan}", hits)
+    judge = None if options.judge == "exact" else ModelJudge(completing(options.judge))
+    bem = None if options.bem is None else loaded_bem(options.bem)
+    return Scorers(judge, bem, ModelClaims(completing(options.claims)) if options.claims else None)
 
 
 def show(report: Mapping[str, Any]) -> None:
@@ -227,6 +151,7 @@ def show(report: Mapping[str, Any]) -> None:
             row["metric"],
             Measured(**row["measured"]) if row["measured"] else None,
             PaperFigure(**row["paper"]) if row["paper"] else None,
+            row["reason"],
         )
         for row in report["table"]
     ]

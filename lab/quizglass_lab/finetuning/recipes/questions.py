@@ -28,12 +28,13 @@ from quizglass_lab.finetuning.shared.options import Options, flag
 from quizglass_lab.finetuning.shared.records import file_hash, write_rows
 from quizglass_lab.finetuning.training.examples import HELD_OUT, TRAIN, TrainingExample, objectives
 from quizglass_lab.scoring.answers import normalise
+from quizglass_lab.scoring.retrieval import names_one_of
 from quizglass_server.domain.turns import Evidence
 
 DATASETS = ", ".join(BENCHMARKS)
 _DECISIVE = {
     *("dataset", "split", "answerer", "writer", "judge", "policy", "deciders", "prompts", "picture", "max_tokens"),
-    *("candidates", "negatives", "own_passages"),
+    *("candidates", "negatives", "own_passages", "history"),
 }
 """Options that what is kept between sittings hangs on."""
 _FILES = " files"
@@ -206,7 +207,7 @@ def printed_words(sample: Sample) -> str:
 
 def is_gold(item: Evidence, sample: Sample) -> bool:
     """Whether evidence is of an entry that holds the answer: by its id or address, or the name of the thing shown."""
-    if {item.entry_id, item.source, item.title} & set(sample.entries):
+    if names_one_of((item.entry_id, item.source, item.title), sample.entries):
         return True
     return bool(sample.image_answer) and normalise(item.title) == normalise(sample.image_answer)
 

@@ -62,18 +62,18 @@ def written_whole(path: Path) -> Iterator[TextIO]:
     scratch.replace(path)
 
 
-def write_rows(path: Path, rows: Iterable[Record | Mapping[str, Any]]) -> None:
+def write_rows(path: Path, rows: Iterable[BaseModel | Mapping[str, Any]]) -> None:
     """Write a file whole, or not at all."""
     with written_whole(path) as file:
         file.writelines(_line(row) for row in rows)
 
 
-def _line(row: Record | Mapping[str, Any]) -> str:
-    value = row.model_dump(mode="json") if isinstance(row, Record) else row
+def _line(row: BaseModel | Mapping[str, Any]) -> str:
+    value = row.model_dump(mode="json") if isinstance(row, BaseModel) else row
     return json.dumps(value, ensure_ascii=False) + "\n"
 
 
-Kept = TypeVar("Kept", bound=Record)
+Kept = TypeVar("Kept", bound=BaseModel)
 
 
 def kept_rows(path: Path, kind: type[Kept]) -> dict[str, Kept]:

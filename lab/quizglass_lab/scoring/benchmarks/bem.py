@@ -62,6 +62,11 @@ class Bem:
         return float(odds[1] / odds.sum())
 
 
+def loaded_bem(folder: Path) -> Bem:
+    """BEM of a folder that has `bem.onnx` and `vocab.txt`; raises as `Bem`."""
+    return Bem(folder / "bem.onnx", folder / "vocab.txt")
+
+
 def _padded(values: list[int]) -> np.ndarray:
     row = np.zeros((1, _LENGTH), dtype=np.int64)
     row[0, : len(values)] = values[:_LENGTH]

@@ -39,7 +39,8 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 def measured(out: str) -> dict[tuple[str, str], Any]:
     table = json.loads(out)["table"]
-    return {(row["row"], row["metric"]): row["measured"]["value"] for row in table if row["measured"]}
+    whole = [row["measured"] for row in table if row["measured"] and row["measured"]["part"] in ("", "both")]
+    return {(row["row"], row["metric"]): row["value"] for row in whole}
 
 
 def answering(text: str) -> str:
@@ -64,7 +65,7 @@ def test_a_model_is_measured_under_each_condition(
         assert found["oracle", "truthfulness"] == 100
         assert found["none", "truthfulness of conversations"] == 100
         assert (found["none", "text searches"], found["both", "text searches"]) == (0, 1)
-        assert found["planning-agent: both", "plan share"] == 100
+        assert found["planning-agent", "plan share"] == 100
         tokens = "prompt tokens of all models"
         assert found["planning-agent", tokens] == found["both", tokens] + 7, "the planner's prompt is one of them"
         assert found["both", "recall@1"] == 0
@@ -118,6 +119,44 @@ def test_a_served_bundle_is_measured(data: Path, tmp_path: Path, capsys: pytest.
     assert found["both", "recall@1"] == 100
     assert found["none", "prompt tokens of all models"] > 0
     assert found["both", "latency p50"] > 0
+
+
+def test_a_later_turn_is_asked_with_the_model_s_own_answers_before_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turns = ["Which tower is it?", "Who built it?", "When did he die?"]
+    told = [{"question": turn, "answer": f"gold {number}"} for number, turn in enumerate(turns)]
+    asked = [
+        {
+            "id": f"{name}{number}",
+            "question": turn,
+            "answers": [f"gold {number}"],
+            "history": told[:number],
+            "session": name,
+        }
+        for number, turn in enumerate(turns)
+        for name in "ab"
+    ]
+    data = rows(tmp_path / "questions.jsonl", asked)
+    kept = tmp_path / "own" / "none.jsonl"
+    with ChatServer(lambda text: f"own {sum(turn in text for turn in turns)}") as chat:
+        flags = ["evaluate", "--data", str(data), "--policies", "none", "--chunk", "3", "--answerer", f"{chat.url}#m"]
+
+        def prompts(folder: str, *more: str) -> list[str]:
+            before = len(chat.bodies)
+            assert main([*flags, "--out", str(tmp_path / folder), *more]) == 0
+            return [json.dumps(body) for body in chat.bodies[before:]]
+
+        own = prompts("own")
+        assert len(own) == 6
+        assert not [prompt for prompt in own if "gold" in prompt]
+        assert sum("own 1" in prompt and "own 2" in prompt for prompt in own) == 2, "the last turns of both"
+        kept.write_text("".join(kept.read_text().splitlines(keepends=True)[:4]))
+        again = prompts("own")
+        assert len(again) == 2
+        assert all("own 1" in prompt and "own 2" in prompt for prompt in again), "goes on from the answers kept"
+        assert sum("gold 0" in prompt for prompt in prompts("gold", "--history", "gold")) == 4
+    capsys.readouterr()
 
 
 def test_a_model_may_judge(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

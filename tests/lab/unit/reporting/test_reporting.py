@@ -1,26 +1,34 @@
 """Answers are scored by what their benchmark asks for and stand beside the papers' own tables."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from quizglass_export.terminal import PlainConsole
 from quizglass_lab.cli import main
 from quizglass_lab.datasets.benchmarks import BENCHMARKS, read_samples
 from quizglass_lab.datasets.reading.sample import Sample
+from quizglass_lab.reporting.answers.answered import Answered, AnswerLine
+from quizglass_lab.reporting.answers.judged import judge_all
+from quizglass_lab.reporting.answers.measured import Measured, measured
+from quizglass_lab.reporting.answers.sample_scores import Scorers, is_right, sample_scores
 from quizglass_lab.reporting.papers import paper_figures, systems
-from quizglass_lab.reporting.report import Measured, beside_papers, measured
-from quizglass_lab.reporting.sample_scores import Answered, Scorers, is_right, sample_scores
-from quizglass_lab.reporting.scored import scored
+from quizglass_lab.reporting.report import beside_papers, show
+from quizglass_lab.reporting.rules.table import all_figures
 from quizglass_lab.scoring.costs import TurnCost
 from quizglass_lab.scoring.judge import ModelJudge
 from quizglass_server.policies import POLICIES
 from tests.support import benchmark_files as files
 
 
-def scores(sample: Sample, answer: str, **more: Any) -> dict[str, float]:
-    return sample_scores(sample, Answered(sample.id, answer, **more))
+def scores(sample: Sample, answer: str, found: tuple[str, ...] | None = None) -> dict[str, float]:
+    return sample_scores(sample, AnswerLine(id=sample.id, answer=answer, found=found).answered())
+
+
+def scored(row: str, samples: Sequence[Sample], answers: Sequence[Answered], scorers: Scorers) -> list[Measured]:
+    return all_figures({row: judge_all(samples, answers, scorers)})
 
 
 def test_each_benchmark_is_scored_by_its_own_rule(tmp_path: Path) -> None:
@@ -64,22 +72,14 @@ def test_captions_are_scored_together() -> None:
     assert "CIDEr" not in {row.metric for row in scored("none", samples[:1], answers[:1], Scorers())}
 
 
-def test_infoseek_s_final_score_is_the_harmonic_mean_of_its_two_parts() -> None:
+def test_infoseek_s_all_stands_beside_the_paper_s() -> None:
     splits = ["val_unseen_question"] * 3 + ["val_unseen_entity"]
     samples = [Sample(str(n), "Who?", ("Ana",), dataset="infoseek", split=split) for n, split in enumerate(splits)]
     answers = [Answered(sample.id, said) for sample, said in zip(samples, ["Ana", "Ben", "Ben", "Ana"], strict=True)]
     results = scored("core-mmrag", samples, answers, Scorers())
-    rows = {row.metric: row for row in results}
-    assert rows["relaxed"].value == pytest.approx(50)
-    assert rows["relaxed, unseen questions"].value == pytest.approx(100 / 3)
-    assert (rows["relaxed, unseen entities"].value, rows["relaxed, unseen entities"].count) == (100, 1)
-    assert rows["relaxed, harmonic mean of both"].value == pytest.approx(50)
-    beside = {
-        line.metric for line in beside_papers(results, ["core-mmrag"], "infoseek") if line.measured and line.paper
-    }
-    assert beside == {"relaxed, harmonic mean of both"}
-    rows = {row.metric: row for row in scored("core-mmrag", samples[:3], answers[:3], Scorers())}
-    assert not [metric for metric in rows if "unseen" in metric or "both" in metric]
+    lines = beside_papers(results, ["core-mmrag"], "infoseek")
+    beside = {line.metric: line.measured.value for line in lines if line.measured and line.paper}
+    assert beside == {"relaxed, all": pytest.approx(200 / 3)}, "the mean of one third and all"
 
 
 def test_claims_are_scored_where_they_are_known() -> None:
@@ -122,7 +122,7 @@ def test_means_have_intervals_and_costs_have_units() -> None:
 
 def test_what_no_answer_tells_has_no_figure() -> None:
     rows = {row.metric: row for row in measured("both", [], [TurnCost(seconds=0.5), TurnCost(2), TurnCost()])}
-    assert set(rows) == {"image searches", "latency p50", "latency p95"}
+    assert set(rows) == {"image searches", "latency", "latency p50", "latency p95"}
     assert (rows["image searches"].value, rows["image searches"].count) == (2, 1)
     assert (rows["latency p50"].value, rows["latency p50"].count) == (0.5, 1)
 
@@ -141,7 +141,10 @@ def test_questions_that_were_written_as_plain_lines_stand_beside_their_benchmark
     given = ["score", "plain", str(path), "--answers", f"qa-dragon={answers}", "--paper", "qa-dragon", "--json"]
     assert main(given) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
-    assert {row["paper"]["value"] for row in rows if row["measured"] and row["paper"]} == {23.22, 24.78}
+    assert {row["paper"]["value"] for row in rows if row["measured"] and row["paper"]} == {23.22}
+    reasons = {(row["paper"]["part"], row["paper"]["value"]): row["reason"] for row in rows if not row["measured"]}
+    assert reasons["multi-turn", 24.78] == "no questions of this part: multi-turn"
+    assert reasons["single-turn", 4.79] == "it takes `seconds` of each answer"
 
 
 def test_papers_figures_name_their_table_and_known_benchmarks() -> None:
@@ -149,15 +152,15 @@ def test_papers_figures_name_their_table_and_known_benchmarks() -> None:
     figures = paper_figures()
     assert all(figure.table and figure.paper and figure.row for figure in figures)
     assert {figure.dataset for figure in figures} <= {*BENCHMARKS, ""}
-    assert len({(f.system, f.table, f.row) for f in figures}) == len(figures)
+    assert len({(f.system, f.table, f.row, f.metric, f.part) for f in figures}) == len(figures)
     main_table = [f for f in figures if f.table.startswith("main results")]
     assert {f.row: f.value for f in main_table}["planning-agent"] == 65.32
 
 
-ACCURACIES = ("accuracy", "judge", "relaxed", "bem", "f1", "average")
+ACCURACIES = ("accuracy", "judge", "relaxed, all", "bem", "f1", "average of claim precision, claim recall and f1")
 NO_POLICIES = {
     *("planner answers too", "without planning", "cogplanner", "direct RAG", "qa-dragon, fine-tuned"),
-    *("branch direct", "branch verify", "branch RAG", "oracle"),
+    *("oracle", "both, DeepSeek-VL", "planning-agent, DeepSeek-VL"),
     *("core-mmrag, not fine-tuned", "without L_PRKI", "without L_VTKI", "without L_SFT"),
 }
 """Rows of the papers that are no policy of the server: what is trained otherwise, parts of turns, averages."""
@@ -175,27 +178,32 @@ def test_what_a_paper_says_of_accuracy_stands_beside_a_policy() -> None:
 def test_measured_figures_stand_beside_the_same_row_and_measure() -> None:
     results = [Measured("planning-agent", "judge", 70.0, 10), Measured("planning-agent", "exact", 60.0, 10)]
     lines = beside_papers(results, ["planning-agent"], "visual7w")
-    assert [(line.paper.value if line.paper else None) for line in lines[:3]] == [65.32, 57.09, None]
-    rest = [line.paper.row for line in lines if line.paper and not line.measured]
-    assert "planner answers too" in rest
+    assert [(line.paper.value if line.paper else None) for line in lines[:3]] == [None, None, 59.85]
+    averages = {line.paper.value: line.reason for line in lines if line.paper and not line.paper.dataset}
+    assert "reports of several data sets" in averages[65.32], "one data set is not beside an average of six"
     assert all(line.paper.dataset in ("", "visual7w") for line in lines if line.paper)
 
 
 def test_a_paper_s_accuracy_is_the_share_of_right_answers_and_no_mean_of_grades() -> None:
-    samples = [Sample(str(grade), "Who?", ("Ana",), dataset="crag-mm") for grade in (2, 3, 3, 4)]
-    answers = [Answered(sample.id, f"a guess, {sample.id}") for sample in samples]
+    samples = [Sample(str(n), "Who?", ("Ana",), dataset="crag-mm", session=str(n)) for n in range(4)]
+    answers = [Answered(sample.id, f"a guess, {grade}") for sample, grade in zip(samples, (2, 3, 3, 4), strict=True)]
     judge = ModelJudge(lambda prompt: prompt.partition("a guess, ")[2][0])
     results = scored("qa-dragon", samples, answers, Scorers(judge))
     assert {row.metric: row.value for row in results}["judge"] == 50
     lines = beside_papers(results, ["qa-dragon"], "crag-mm")
-    beside = {line.metric: line.measured.value for line in lines if line.measured and line.paper}
-    assert beside == {"accuracy": 25}
+    beside = {(line.metric, line.part): line.measured.value for line in lines if line.measured and line.paper}
+    assert beside == {("accuracy", "single-turn"): 25}
 
 
-def test_recall_stands_beside_the_recall_of_any_row() -> None:
-    recalls = beside_papers([Measured("core-mmrag", "recall@5", 50.0, 9)], ["core-mmrag"], "infoseek")
-    assert recalls[0].paper is not None
-    assert recalls[0].paper.value == 67.1
+def test_recall_stands_beside_the_recall_of_the_same_system() -> None:
+    metric = "recall@5, by picture"
+    lines = beside_papers(
+        [Measured(row, metric, 50.0, 9) for row in ("text", "core-mmrag")], ["core-mmrag"], "infoseek"
+    )
+    assert [(line.row, line.paper.value if line.paper else None) for line in lines[:2]] == [
+        ("text", None),
+        ("core-mmrag", 67.1),
+    ]
 
 
 def test_the_command_scores_answers_beside_a_paper(
@@ -212,12 +220,15 @@ def test_the_command_scores_answers_beside_a_paper(
     given = ["score", "crag-mm", *paths, "--answers", f"qa-dragon={file}", "--paper", "qa-dragon"]
     assert main([*given, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
-    by_metric = {row["metric"]: row["measured"] for row in record["rows"] if row["measured"]}
+    whole = [row["measured"] for row in record["rows"] if row["measured"] and not row["measured"]["part"]]
+    by_metric = {row["metric"]: row for row in whole}
     assert by_metric["truthfulness"]["value"] == pytest.approx(100 / 3)
     assert by_metric["truthfulness of conversations"]["value"] == pytest.approx(50)
     assert by_metric["latency p50"]["value"] == 0.5
     paired = [row for row in record["rows"] if row["measured"] and row["paper"]]
-    assert {row["paper"]["value"] for row in paired} == {23.22, 24.78}
+    assert {(row["metric"], row["paper"]["value"]) for row in paired} == {
+        *(("accuracy", 23.22), ("accuracy", 24.78), ("latency", 7.0))
+    }
     assert main(given) == 0
     assert "qa-dragon: single-source" in capsys.readouterr().out
 
@@ -272,6 +283,23 @@ def test_a_row_is_shown_as_it_is_named(tmp_path: Path, capsys: pytest.CaptureFix
     assert "a [b] [/c]" in capsys.readouterr().out
 
 
+def test_parts_are_shown_by_system(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    results = [
+        Measured("both", "accuracy", 50.0, 8, 20.0, 80.0),
+        Measured("both", "accuracy", 25.0, 4, 5.0, 70.0, part="domain: food"),
+        Measured("[b]", "accuracy", 75.0, 4, part="domain: food"),
+        Measured("both", "accuracy", 75.0, 4, 30.0, 95.0, part="domain: book"),
+    ]
+    show(beside_papers(results), "a title", PlainConsole())
+    lines = capsys.readouterr().out.splitlines()
+    food, book = (next(line for line in lines if f"domain: {each}" in line) for each in ("food", "book"))
+    assert "25 % (5.0 to 70.0), n 4" in food
+    assert "75 %, n 4" in food
+    assert "no such answers" in book
+    assert sum("[b]" in line for line in lines) == 1, "the head of a column, and no row of the first table"
+
+
 def test_two_systems_of_one_name_are_not_one_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(files.plain(tmp_path)[0])
     file = files.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}])
@@ -285,7 +313,7 @@ def test_a_stopped_score_says_so_in_one_line(
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("quizglass_lab.reporting.command.scored", stopped)
+    monkeypatch.setattr("quizglass_lab.reporting.command.judge_all", stopped)
     path = str(files.plain(tmp_path)[0])
     file = files.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}])
     assert main(["score", "plain", path, "--answers", f"both={file}"]) == 130

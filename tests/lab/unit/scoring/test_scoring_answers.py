@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass_lab.scoring.answers import (
+    conversation_outcomes,
     conversation_truthfulness,
     exact_match,
     normalise,
@@ -16,7 +17,7 @@ from quizglass_lab.scoring.answers import (
     token_f1,
     truthfulness,
 )
-from quizglass_lab.scoring.intervals import confidence_interval, wilson_interval
+from quizglass_lab.scoring.intervals import confidence_interval, interval_of, wilson_interval
 
 
 @pytest.mark.parametrize(
@@ -108,6 +109,7 @@ def test_truthfulness_is_the_contest_s() -> None:
 
 def test_a_conversation_ends_after_two_failures_in_a_row() -> None:
     right, wrong = (True, False), (False, False)
+    assert conversation_outcomes([wrong, wrong, right]) == [wrong, wrong, (False, True)], "as a refusal"
     assert conversation_truthfulness([right, wrong, right, wrong]) == 0.0
     assert conversation_truthfulness([wrong, wrong, right, right]) == -0.5
     with pytest.raises(ValueError, match="turns"):
@@ -120,6 +122,17 @@ def test_wilson_s_interval_holds_the_share_and_stays_within_0_and_1(hits_of: tup
     low, high = wilson_interval(hits, count)
     assert 0 <= low <= hits / count + 1e-12
     assert hits / count - 1e-12 <= high <= 1
+
+
+def test_a_figure_of_several_means_has_an_interval_of_its_own() -> None:
+    first, second = [[1.0]] * 30 + [[0.0]] * 10, [[0.0]] * 50 + [[1.0]] * 50
+    low, high = interval_of(lambda one, two: (one + two) / 2, first, second)
+    # Standard error: half of the root of 0.75 x 0.25 / 40 + 0.5 x 0.5 / 100, 0.0424.
+    assert (low, high) == pytest.approx((0.625 - 1.96 * 0.0424, 0.625 + 1.96 * 0.0424), abs=0.01)
+    same = [[float(number), float(number)] for number in range(1, 20)]
+    assert interval_of(lambda one, two: one / two, same) == (1, 1), "columns of one question stay together"
+    with pytest.raises(ValueError, match="groups: one has no questions"):
+        interval_of(lambda one, two: one + two, first, [])
 
 
 def test_wilson_s_interval_by_the_book() -> None:

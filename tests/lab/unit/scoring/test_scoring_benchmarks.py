@@ -14,7 +14,6 @@ from quizglass_lab.scoring.benchmarks.choice import taken_option
 from quizglass_lab.scoring.benchmarks.encyclopedic import encyclopedic_match, encyclopedic_score
 from quizglass_lab.scoring.benchmarks.relaxed import numbers_in, relaxed_match
 from quizglass_lab.scoring.benchmarks.vqa import vqa_accuracy, vqa_normalised
-from quizglass_lab.scoring.retrieval import recall_at
 
 TEN = ["red"] * 3 + ["dark red"] * 2 + ["maroon"] * 5
 
@@ -195,13 +194,3 @@ def test_bem_says_what_it_needs(tmp_path: Path) -> None:
     (tmp_path / "bem.onnx").write_bytes(b"no model")
     with pytest.raises(ValueError, match=r"bem\.onnx: not a model that onnxruntime reads"):
         Bem(tmp_path / "bem.onnx", tmp_path / "vocab.txt")
-
-
-def test_recall_of_one_or_of_all() -> None:
-    found = ["a", "b", "c", "d"]
-    assert recall_at(found, {"c", "x"}, 2) == 0.0
-    assert recall_at(found, {"c", "x"}, 3) == 1.0
-    with pytest.raises(ValueError, match="right: no entries"):
-        recall_at(found, set(), 3)
-    with pytest.raises(ValueError, match="within: 0"):
-        recall_at(found, {"a"}, 0)

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from quizglass_lab.scoring.claims import claim_score, contains_words, sentences
+from quizglass_lab.scoring.claims import ModelClaims, claim_score, claims_by_rules, contains_words, sentences
 from quizglass_lab.scoring.costs import TurnCost, cost_figures
 from quizglass_lab.scoring.endpoint import ChatEndpoint, EndpointError
 from quizglass_lab.scoring.judge import ModelJudge, scaled
@@ -56,6 +56,35 @@ def test_no_claims_no_precision() -> None:
     assert (score.precision, score.recall, score.f1) == (0.0, 0.0, 0.0)
     with pytest.raises(ValueError, match="gold: no claims"):
         claim_score(["It is red."], [], contains_words)
+
+
+def test_claims_by_rules_take_a_bare_gold_answer_for_one_claim() -> None:
+    one = claims_by_rules("It was built in 1889. It is blue.", "1889")
+    assert (one.precision, one.recall) == (0.5, 1.0)
+    two = claims_by_rules("1889", "It was built in 1889. Ana built it.")
+    assert (two.precision, two.recall) == (1.0, 0.0), "a year says neither of the two"
+    known = claims_by_rules("It was built in 1889 by Ben.", "", ["built in 1889"])
+    assert (known.precision, known.recall) == (0.0, 1.0), "known claims are matched whole"
+    assert claims_by_rules("", "1889").f1 == 0
+
+
+def test_a_model_takes_answers_apart_and_compares_claims() -> None:
+    asked: list[str] = []
+
+    def complete(prompt: str) -> str:
+        asked.append(prompt)
+        if prompt.startswith("List"):
+            return "1. It is red.\n\n- Ana made it." if "Answer: gold" in prompt else "It is red.\nIt is old.\n"
+        return "Yes." if "Claim: It is red." in prompt else "No, it does not."
+
+    score = ModelClaims(complete).score("What is it?", "an answer", "gold")
+    assert (score.precision, score.recall) == (0.5, 0.5)
+    assert all("What is it?" in prompt for prompt in asked)
+    assert "Text: It is red.\nAna made it." in asked[2], "a claim is compared with all of the other answer's"
+    known = ModelClaims(complete).score("What is it?", "an answer", "gold", ["It is red."])
+    assert (known.precision, known.recall) == (0.5, 1.0)
+    silent = ModelClaims(lambda _: "")
+    assert (silent.score("What?", "", "gold").precision, silent.score("What?", "", "gold").recall) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -2,50 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from quizglass_lab.datasets.reading.sample import Sample
-from quizglass_lab.scoring.answers import exact_match, overlap, refuses, token_accuracy, token_f1, truthfulness
+from quizglass_lab.reporting.answers.answered import Answered
+from quizglass_lab.scoring.answers import exact_match, overlap, token_accuracy, token_f1, truthfulness
 from quizglass_lab.scoring.benchmarks.choice import taken_option
 from quizglass_lab.scoring.benchmarks.encyclopedic import Equivalence, encyclopedic_match, encyclopedic_score
 from quizglass_lab.scoring.benchmarks.relaxed import relaxed_match
 from quizglass_lab.scoring.benchmarks.vqa import vqa_accuracy
-from quizglass_lab.scoring.claims import claim_score, contains_words, sentences
-from quizglass_lab.scoring.costs import TurnCost
+from quizglass_lab.scoring.claims import ModelClaims, claims_by_rules
 from quizglass_lab.scoring.judge import RIGHT, ModelJudge, scaled
 from quizglass_lab.scoring.retrieval import recall_at
 from quizglass_lab.scoring.texts import rouge_l, sentence_bleu
 
-_RECALLS = (1, 5, 10)
+RECALLS = (1, 5, 10)
+"""Of how many of the first entries recall is told."""
 _WORDS = {"exact": exact_match, "f1": token_f1, "token accuracy": token_accuracy, "overlap": overlap}
 _DECIDING = ("judge", "bem", "relaxed", "vqa", "multiple choice", "exact")
 """Which metric says whether an answer is right: the first that there is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """What a system answered, and what it took."""
-
-    id: str
-    answer: str
-    refused: bool | None = None
-    """Whether it said that it does not know; None: read from the answer."""
-    found: tuple[str, ...] | None = None
-    """Ids or addresses of the entries that it found, best first."""
-    cost: TurnCost = field(default_factory=TurnCost)
-
-    @property
-    def refuses(self) -> bool:
-        """Whether it gave no answer."""
-        return refuses(self.answer) if self.refused is None else self.refused
-
-
-@dataclass(frozen=True, slots=True)
 class Scorers:
-    """What scores answers beside their words, where it is at hand: a judge, and BEM."""
+    """What scores answers beside their words, where it is at hand: a judge, BEM, a model that takes claims apart."""
 
     judge: ModelJudge | None = None
     equivalent: Equivalence | None = None
+    claims: ModelClaims | None = None
+    """None: sentences count as claims, and are matched by their words, where a benchmark is scored by claims."""
 
 
 def sample_scores(sample: Sample, answered: Answered, scorers: Scorers = Scorers()) -> dict[str, float]:
@@ -58,7 +44,7 @@ def sample_scores(sample: Sample, answered: Answered, scorers: Scorers = Scorers
         return scores | {"truthfulness": float(truthfulness(right=answered.refuses, refused=False))}
     if not sample.answers and sample.answer_range is None:
         return scores
-    scores |= _words(sample, answered.answer)
+    scores |= _words(sample, answered.answer) | _claims(sample, answered.answer, scorers.claims)
     if scorers.judge and sample.answers:
         grade = scorers.judge.grade(sample.question, answered.answer, sample.answers)
         scores |= {} if grade is None else {"judge": scaled(grade)}
@@ -74,7 +60,7 @@ def sample_scores(sample: Sample, answered: Answered, scorers: Scorers = Scorers
     return scores
 
 
-def is_right(scores: dict[str, float]) -> bool:
+def is_right(scores: Mapping[str, float]) -> bool:
     """Whether an answer counts as right, by the judge if there is one, else by the benchmark's own rule."""
     deciding = next((name for name in _DECIDING if name in scores), None)
     if deciding is None:
@@ -103,13 +89,22 @@ def _words(sample: Sample, answer: str) -> dict[str, float]:
         scores["multiple choice"] = float(taken == sample.answer)
     if sample.votes:
         scores["vqa"] = vqa_accuracy(answer, sample.votes)
-    if sample.claims:
-        claims = claim_score(sentences(answer), sample.claims, contains_words)
-        scores |= {"claim precision": claims.precision, "claim recall": claims.recall}
     return scores
+
+
+def _claims(sample: Sample, answer: str, model: ModelClaims | None) -> dict[str, float]:
+    """Claim precision and recall, of CogBench's questions and of those whose claims are known."""
+    if sample.answer_type == "caption" or not (sample.claims or (sample.answers and sample.dataset == "cogbench")):
+        return {}
+    if model is None:
+        score = claims_by_rules(answer, sample.answer, sample.claims)
+    else:
+        score = model.score(sample.question, answer, sample.answer, sample.claims)
+    return {"claim precision": score.precision, "claim recall": score.recall}
 
 
 def _retrieval(sample: Sample, answered: Answered) -> dict[str, float]:
     if not sample.entries or answered.found is None:
         return {}
-    return {f"recall@{within}": recall_at(answered.found, sample.entries, within) for within in _RECALLS}
+    named = [(entry.id, entry.source) for entry in answered.found]
+    return {f"recall@{within}": recall_at(named, sample.entries, within) for within in RECALLS}
