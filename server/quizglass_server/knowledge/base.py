@@ -27,7 +27,7 @@ from quizglass_server.knowledge.content.records import AddReport, Change, EntryD
 from quizglass_server.knowledge.database.lock import lock_directory
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.row_cache import RowCache, entry_bytes
-from quizglass_server.knowledge.database.schema import FILE, is_writable, naming
+from quizglass_server.knowledge.database.schema import FILE, explained, is_new, is_writable, naming
 from quizglass_server.knowledge.database.threads import StoreThreads
 from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.index.idle_window import IdleWindow
@@ -37,8 +37,7 @@ from quizglass_server.knowledge.ingest.drafts import Decode, Ingest, spaces
 from quizglass_server.knowledge.ingest.embedding import picture_queries, text_query
 from quizglass_server.knowledge.ingest.reembed import reembed
 from quizglass_server.knowledge.repair.inspection import check_before_opening, last_state
-from quizglass_server.knowledge.repair.salvage import migrate
-from quizglass_server.knowledge.repair.swapping import other_copies
+from quizglass_server.knowledge.repair.swapping import other_copies, undo_interrupted
 from quizglass_server.knowledge.search.finder import Finder
 from quizglass_server.knowledge.search.ranking import best_of_views
 from quizglass_server.roles.image_encoder import ImageEncoder
@@ -83,7 +82,9 @@ class KnowledgeBase:
         self._background: list[asyncio.Task[None]] = []
         with ExitStack() as opened:
             opened.enter_context(closing(lock_directory(directory)))
-            migrate(directory)
+            with explained(directory / FILE):
+                if not is_new(directory / FILE):
+                    undo_interrupted(directory)
             check_before_opening(directory)
             state = last_state(directory)
             self._count = state.count

@@ -19,7 +19,6 @@ from quizglass_server.knowledge.repair.swapping import interrupted, undo_interru
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
 
-_OUTDATED = "a store of an earlier version, which the next start brings up to date, with room for a second copy"
 _INTERRUPTED = "a store whose repair was interrupted, which the next start undoes"
 
 
@@ -46,9 +45,7 @@ def survey(directory: Path) -> StoreSurvey:
         if not is_new(path) and interrupted(directory):
             return StoreSurvey(0, _INTERRUPTED)
         state = check_before_opening(directory, untouched=True)
-        if state is not None:
-            return StoreSurvey(state.count)
-        return StoreSurvey(0, "" if is_new(path) else _OUTDATED)
+        return StoreSurvey(0 if state is None else state.count)
 
 
 def check_openable(directory: Path) -> None:

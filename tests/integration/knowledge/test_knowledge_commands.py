@@ -175,17 +175,6 @@ async def test_a_snapshot_that_may_only_be_read_becomes_a_store_that_can_be_writ
     assert len(await ids(tmp_path / "new")) == 60
 
 
-@pytest.mark.parametrize("task", ["verify", "snapshot", "restore"])
-def test_a_store_of_an_earlier_version_is_named_as_that(tmp_path: Path, capsys, task: str) -> None:
-    (tmp_path / "old").mkdir()
-    with closing(sqlite3.connect(tmp_path / "old" / FILE)) as connection:
-        connection.executescript((Path(__file__).parents[2] / "support" / "knowledge_v1.sql").read_text("utf-8"))
-    target = [] if task == "verify" else [str(tmp_path / "target")]
-    assert command.main([task, str(tmp_path / "old"), *target]) in (1, 4)
-    said = "".join(capsys.readouterr())
-    assert "is of an earlier version, without checksums; start the server on it once" in said
-
-
 def test_a_directory_that_is_none_is_not_called_read_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
     for place in ("nowhere", "file"):

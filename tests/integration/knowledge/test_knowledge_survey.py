@@ -18,8 +18,6 @@ from quizglass_server.knowledge.survey import StoreSurvey, check_openable, surve
 from tests.support.knowledge.fakes import FakeImageEncoder, FakeTextEncoder, open_base, pictured, stream
 from tests.support.knowledge.stores import add, another
 
-V1 = Path(__file__).parents[2] / "support" / "knowledge_v1.sql"
-
 
 def contents(directory: Path) -> dict[str, bytes]:
     """Of all files but the one that whoever reads a log that a process left has to write."""
@@ -62,6 +60,7 @@ DAMAGE = {
     "emptied": (lambda path: os.truncate(path, 0), "is missing or empty, but held 1 commits; restore a snapshot"),
     "gone": (Path.unlink, "is missing or empty, but held 1 commits; restore a snapshot"),
     "another file": (lambda path: path.write_bytes(b"no database " * 999), "it is not a knowledge store, or"),
+    "of an earlier version": (lambda path: altered(path, "PRAGMA user_version = 1"), "use the server that wrote it"),
     "of a newer version": (lambda path: altered(path, "PRAGMA user_version = 3"), "use the server that wrote it"),
     "a row gone": (lambda path: altered(path, "DELETE FROM chunks WHERE label = 1"), "table chunks is damaged"),
 }
@@ -83,15 +82,6 @@ async def test_a_store_that_no_server_would_open_is_named_with_its_directory(tmp
         assert refused.value.message.startswith(f"directory {tmp_path}: {FILE}")
     with pytest.raises(KnowledgeFailed, match=f"^directory {tmp_path}: {FILE}"):
         await open_base(tmp_path)
-
-
-def test_a_store_of_an_earlier_version_is_told_apart(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / FILE)) as connection:
-        connection.executescript(V1.read_text("utf-8"))
-    assert "of an earlier version" in survey(tmp_path).mended
-    check_openable(tmp_path)
-    assert "of an earlier version" in survey(tmp_path).mended
-    assert vectors_of_others(tmp_path, FakeTextEncoder(), FakeImageEncoder()) == {}
 
 
 async def test_a_repair_that_was_killed_is_not_taken_for_damage(tmp_path: Path) -> None:

@@ -1,29 +1,19 @@
 """Commits that several writers share, and stores of the version before."""
 
 import asyncio
-import json
-import logging
-import sqlite3
 import threading
-from contextlib import closing
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from quizglass_server.errors import KnowledgeFailed, NotFound
-from quizglass_server.knowledge.content.chunks import CHUNKING
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.database.threads import StoreThreads
 from quizglass_server.knowledge.database.writer import DatabaseWriter
-from quizglass_server.knowledge.repair.inspection import inspect
 from tests.support.knowledge.fakes import (
-    fake_decode,
-    hashed,
     open_base,
     pictured,
-    query_picture,
     query_text,
     stream,
 )
@@ -133,62 +123,3 @@ async def test_entries_of_concurrent_streams_are_all_there(tmp_path: Path) -> No
     hits = await base.search_texts(await query_text("s42: Text 42."), 1)
     assert hits[0].entry.id == "s42"
     await base.close()
-
-
-def written_by_version_1(directory: Path) -> None:
-    """Two entries with a chunk and a picture each."""
-    with closing(sqlite3.connect(directory / FILE)) as old:
-        old.executescript((Path(__file__).parents[2] / "support" / "knowledge_v1.sql").read_text())
-        for number in (1, 5):
-            row = (
-                number,
-                f"e{number}",
-                "Title",
-                "Caption",
-                "kind",
-                f"Text {number}.",
-                json.dumps({"a": "b"}),
-                "source",
-            )
-            old.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-            chunk = hashed(f"text-1 Title: Text {number}.".encode()).tobytes()
-            old.execute(
-                f"INSERT INTO chunks VALUES (?, ?, 0, ?, 'text-1 {CHUNKING}', ?)",
-                (number, number, f"Text {number}.", chunk),
-            )
-            encoded = b"%d" % number
-            old.execute("INSERT INTO picture_files VALUES (?, ?)", (sha256(encoded).digest(), encoded))
-            vector = hashed(b"image-1" + fake_decode(encoded, "").pixels.tobytes()).tobytes()
-            old.execute(
-                "INSERT INTO pictures VALUES (?, ?, 0, ?, 'image-1', ?)",
-                (number, number, sha256(encoded).digest(), vector),
-            )
-        old.execute("UPDATE meta SET value = 7")
-        old.commit()
-
-
-async def test_a_store_of_version_1_is_brought_up_to_date(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    written_by_version_1(tmp_path)
-    caplog.set_level(logging.INFO)
-    base = await open_base(tmp_path)
-    entries = await base.list("", 9)
-    assert [entry.id for entry in entries] == ["e1", "e5"]
-    assert (entries[0].text, entries[0].attributes, len(entries[0].picture_sha256)) == ("Text 1.", {"a": "b"}, 1)
-    assert (await base.search_texts(await query_text("Title: Text 5."), 1))[0].entry.id == "e5"
-    assert (await base.search_crops([await query_picture(b"5")], 1))[0].entry.id == "e5"
-    await base.close()
-    assert inspect(tmp_path) == []
-    assert (tmp_path / "before-repair-1" / FILE).exists()
-    assert "not all of it was sound" not in caplog.text
-    (told,) = [record for record in caplog.records if "is brought up to date" in record.message]
-    assert vars(told)["the_files_before"] == str(tmp_path / "before-repair-1")
-
-
-async def test_what_a_store_of_version_1_has_lost_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    written_by_version_1(tmp_path)
-    with closing(sqlite3.connect(tmp_path / FILE)) as old, old:
-        old.execute("UPDATE picture_files SET encoded = x'00' WHERE encoded = x'35'")
-    await (await open_base(tmp_path)).close()
-    (told,) = [record for record in caplog.records if "not all of it was sound" in record.message]
-    assert vars(told)["lost"] == [f"a picture of entry e5 ({sha256(b'5').hexdigest()[:16]})"]
-    assert vars(told)["the_files_before"] == str(tmp_path / "before-repair-1")

@@ -191,9 +191,9 @@ def schema_version(connection: sqlite3.Connection, file: str) -> int:
         return 0
     if application != _APPLICATION_ID:
         raise KnowledgeFailed(f"{file}: this is not a knowledge store; give another directory", file=file)
-    if not 1 <= version <= SCHEMA_VERSION:
+    if version != SCHEMA_VERSION:
         raise KnowledgeFailed(
-            f"{file}: schema version {version}, this server reads up to {SCHEMA_VERSION}; use the server that wrote it",
+            f"{file}: schema version {version}, this server reads {SCHEMA_VERSION}; use the server that wrote it",
             file=file,
         )
     return version

@@ -17,7 +17,7 @@ from quizglass_server.knowledge.database.lock import DirectoryLock
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.schema import FILE, connect, explained
 from quizglass_server.knowledge.index.snapshots import FOLDER
-from quizglass_server.knowledge.repair.inspection import OUTDATED, inspect, is_outdated
+from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.swapping import BEFORE_RESTORE, INCOMING, numbered_folder
 
 _ENTRIES = (FILE, f"{FILE}-wal", f"{FILE}-shm", MARKER, FOLDER)
@@ -135,8 +135,6 @@ def _copy_store(source: Path, incoming: Path) -> None:
 def _check_there(directory: Path) -> None:
     if not (directory / FILE).exists():
         raise KnowledgeFailed(f"{directory} has no {FILE}; give the directory of a knowledge store")
-    if is_outdated(directory):
-        raise KnowledgeFailed(f"{directory} {OUTDATED}")
 
 
 def _raise_if_damaged(copy: Path, source: Path) -> None:

@@ -20,7 +20,6 @@ from quizglass_server.knowledge.database.clean_shutdown import ShutdownRecord, r
 from quizglass_server.knowledge.database.reader import ROWS, DatabaseReader
 from quizglass_server.knowledge.database.schema import (
     FILE,
-    SCHEMA_VERSION,
     connect,
     explained,
     has_our_tables,
@@ -28,8 +27,6 @@ from quizglass_server.knowledge.database.schema import (
     schema_version,
 )
 from quizglass_server.knowledge.index.snapshots import FOLDER
-
-OUTDATED = "is of an earlier version, without checksums; start the server on it once, which brings it up to date"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +42,14 @@ class Defect:
 def check_before_opening(directory: Path, *, untouched: bool = False) -> StoreState | None:
     """What every start looks at: the tables, the ids, the labels, and that no acknowledged commit is missing.
 
-    Rows are checked when they are read. An older version of the tables is left to the migration.
+    Rows are checked when they are read.
 
     Args:
         directory: the store's.
         untouched: whether not even an empty log is to be left there, as of `connect`.
 
     Returns:
-        What the database says about itself; None of a new one, and of one that the migration has yet to read.
+        What the database says about itself; None of a new one.
 
     Raises:
         KnowledgeFailed: the database is damaged or not a knowledge store; nothing was changed.
@@ -63,10 +60,8 @@ def check_before_opening(directory: Path, *, untouched: bool = False) -> StoreSt
         _check_absence(mark, path.with_name(f"{FILE}-wal"))
         return None
     with closing(connect(path, write=False, untouched=untouched)) as connection, explained(path):
-        version = schema_version(connection, FILE)
-        if version == 0:
+        if schema_version(connection, FILE) == 0:
             _check_absence(mark)
-        if version != SCHEMA_VERSION:  # a new file, or one that the migration has yet to read
             return None
         if not has_our_tables(connection):
             raise damaged(FILE, "what it says about its tables")
@@ -76,15 +71,6 @@ def check_before_opening(directory: Path, *, untouched: bool = False) -> StoreSt
             reader.labels(kind)
     _compare(state, mark)
     return state
-
-
-def is_outdated(directory: Path) -> bool:
-    """Whether a store has the tables of version 1, which the next start brings up to date. Raises KnowledgeFailed."""
-    path = directory / FILE
-    if is_new(path):
-        return False
-    with closing(connect(path, write=False)) as connection, explained(path):
-        return schema_version(connection, FILE) == 1
 
 
 def last_state(directory: Path) -> StoreState:
@@ -104,8 +90,6 @@ def inspect(directory: Path, step: Callable[[str, int], None] = lambda _table, _
         check_before_opening(directory)
         if is_new(directory / FILE):
             return [Defect(FILE, "does not exist, or is empty; nothing was stored here")]
-        if is_outdated(directory):
-            return [Defect(FILE, OUTDATED)]
         with closing(DatabaseReader(directory / FILE)) as reader:
             defects = [Defect(FILE, message) for message in _inside(reader, step)]
             defects += _snapshots(directory, reader)

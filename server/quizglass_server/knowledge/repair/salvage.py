@@ -1,4 +1,4 @@
-"""Moves what is sound of a database into a new file: after damage, and from the tables of the version before.
+"""Moves what is sound of a damaged database into a new file.
 
 Rows are fetched one by one by their numbers, so that a page that cannot be read costs only what it held. Of an entry
 that is sound, chunks and vectors that are lost are left for the encoders to make again at the next start; an entry or
@@ -7,7 +7,6 @@ a picture that is not sound itself is reported. The file before is kept.
 
 from __future__ import annotations
 
-import logging
 import secrets
 import shutil
 import sqlite3
@@ -35,23 +34,13 @@ from quizglass_server.knowledge.database.schema import (
     schema_version,
 )
 from quizglass_server.knowledge.database.writer import DatabaseWriter
-from quizglass_server.knowledge.repair.inspection import is_outdated
 from quizglass_server.knowledge.repair.swapping import SALVAGE, clear, swap, undo_interrupted, whole_length
 from quizglass_server.steady_clock import SteadyClock
-
-logger = logging.getLogger(__name__)
 
 LOST = "lost"
 """Space of rows whose vector has to be made again."""
 
-_V1 = {
-    "entries": "number, id, title, caption, kind, text, attributes, source, '', '', 0, 0,"
-    " (SELECT group_concat(hex(sha256), '') FROM (SELECT sha256 FROM pictures WHERE entry = number ORDER BY position))",
-    "chunks": "label, entry, position, text, space, vector,"
-    " (SELECT count(*) FROM chunks AS all_of WHERE all_of.entry = chunks.entry)",
-    "pictures": "label, entry, position, sha256, space, vector, 0",
-}
-_NOW = {
+_COLUMNS = {
     "entries": f"{ENTRY_COLUMNS}, digest",
     "chunks": f"{CHUNK_COLUMNS}, digest",
     "pictures": f"{PICTURE_COLUMNS}, digest",
@@ -60,7 +49,6 @@ _KEY = {"entries": "number", "chunks": "label", "pictures": "label"}
 _BEYOND = 4096  # numbers tried beyond the highest one that can be read
 _IF_UNKNOWN = 1 << 20
 _TOGETHER = 64  # entries a commit
-_NAMED = 20  # lost rows named in the log
 _EMPTY = np.empty(0, np.float32)
 
 Spaces = dict[VectorKind, str]
@@ -119,37 +107,17 @@ def _salvaged(directory: Path, fresh: Path, step: Callable[[int], None]) -> Salv
         source = whole_length(path, fresh)
     with closing(connect(source, write=False)) as connection, explained(path):
         mark = read_flag(directory)
-        version = schema_version(connection, FILE)
-        for table in _KEY if version else ["state"]:  # without tables there is nothing to look for
+        for table in (
+            _KEY if schema_version(connection, FILE) else ["state"]
+        ):  # without tables there is nothing to look for
             connection.execute(f"SELECT count(*) FROM {table} WHERE 0").fetchall()  # noqa: S608  # our own names
-        old = _Old(connection, version, mark)
+        old = _Old(connection, mark)
         report = _fill(old, fresh / FILE, step)
         _account(report, old.state, mark, old.guessed)
     with explained(path):
         shutil.copymode(path, fresh / FILE)
         report.kept_as = swap(directory, fresh)
     return report
-
-
-def migrate(directory: Path) -> None:
-    """Bring the tables of version 1 up to date; a newer store is left alone, but for a repair that was killed.
-
-    Raises:
-        KnowledgeFailed: it cannot be read or written.
-    """
-    if not is_new(directory / FILE):
-        with explained(directory / FILE):
-            undo_interrupted(directory)
-    if not is_outdated(directory):
-        return
-    done = salvage(directory)
-    lost = [*done.lost, *([f"{done.nameless} entries without a name"] if done.nameless else [])]
-    about: dict[str, Any] = {"entries": done.entries, "the_files_before": str(done.kept_as)}
-    if lost:
-        about |= {"lost": lost[:_NAMED], "how_many": len(lost)}
-        logger.warning("the knowledge store was of an earlier version, and not all of it was sound", extra=about)
-    else:
-        logger.info("the knowledge store was of an earlier version, and is brought up to date", extra=about)
 
 
 def _fill(old: _Old, path: Path, step: Callable[[int], None]) -> Salvaged:
@@ -197,11 +165,9 @@ def _write(writer: DatabaseWriter, drafts: list[tuple[EntryDraft, Spaces]]) -> N
 class _Old:
     """The database that is salvaged. What it cannot read, it takes for missing."""
 
-    def __init__(self, connection: sqlite3.Connection, version: int, mark: ShutdownRecord | None) -> None:
+    def __init__(self, connection: sqlite3.Connection, mark: ShutdownRecord | None) -> None:
         self._db = connection
         self._mark = mark
-        self._trusted = version == 1  # its tables had no digests
-        self._columns = _V1 if self._trusted else _NOW
         self.guessed = False
         self.state = self._state()
         self._now = SteadyClock(self.state.clock)()
@@ -245,7 +211,7 @@ class _Old:
             draft.chunk_vectors = [np.frombuffer(row[5], "<f4") for row in rows]
             return str(rows[0][4])
         entry = draft.entry
-        if rows or (not self._trusted and (entry.text or entry.caption or entry.attributes)):
+        if rows or entry.text or entry.caption or entry.attributes:
             draft.chunks, draft.chunk_vectors = ["(lost)"], [_EMPTY]
         return LOST
 
@@ -284,11 +250,9 @@ class _Old:
 
     def _row(self, table: str, number: int) -> tuple[Any, ...] | None:
         """A sound row, or None."""
-        selected = f"SELECT {self._columns[table]} FROM {table} WHERE {_KEY[table]} = ?"  # noqa: S608  # our own names
+        selected = f"SELECT {_COLUMNS[table]} FROM {table} WHERE {_KEY[table]} = ?"  # noqa: S608  # our own names
         row = self._one(selected, number)
-        if row is None or self._trusted:
-            return row if table != "entries" or row is None else (*row[:12], bytes.fromhex(row[12] or ""))
-        return row[:-1] if row_digest(row[:-1], self.state.key) == row[-1] else None
+        return row[:-1] if row is not None and row_digest(row[:-1], self.state.key) == row[-1] else None
 
     def _file(self, digest: bytes) -> bytes | None:
         row = self._one("SELECT encoded FROM picture_files WHERE sha256 = ?", digest)
@@ -303,16 +267,10 @@ class _Old:
 
     def _state(self) -> StoreState:
         """What the database says about itself; guessed from its rows where that cannot be read."""
-        if not self._trusted:
-            try:
-                return StoreState.load(self._db, FILE)
-            except (sqlite3.Error, KnowledgeFailed):
-                pass
-        self.guessed = not self._trusted
+        with suppress(sqlite3.Error, KnowledgeFailed):
+            return StoreState.load(self._db, FILE)
+        self.guessed = True
         state = StoreState(self._mark.store if self._mark is not None else secrets.token_hex(16))
-        if self._trusted:
-            row = self._one("SELECT value FROM meta WHERE key = ?", "sequence")
-            state.sequence = row[0] if row is not None else 0
         for table, key in _KEY.items():
             row = self._one(f"SELECT max({key}) FROM {table} WHERE {key} > ?", 0)  # noqa: S608  # our own names
             highest = row[0] if row is not None else _IF_UNKNOWN
