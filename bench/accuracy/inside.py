@@ -24,7 +24,7 @@ from quizglass_server.knowledge.pictures import EntryPictures
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.lookup.image_search import picture_evidence
-from quizglass_server.steps.lookup.own_passages import own_passages, with_passages
+from quizglass_server.steps.lookup.text_search import own_passages, with_passages
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,7 @@ LAYERS = {
         "config decoding domain errors knowledge knowledge.content knowledge.database knowledge.ingest roles scheduling"
     ),
     "steps.language": "",
-    "steps.calculating": "domain steps.language",
-    "steps": "domain errors roles steps.calculating steps.language",
+    "steps": "domain errors roles steps.language",
     "steps.lookup": "domain errors roles scheduling steps steps.language",
     "assistant.turn": (
         "domain engines errors observe roles scheduling steps steps.language steps.language.detection steps.lookup"

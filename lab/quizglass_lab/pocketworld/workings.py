@@ -1,4 +1,4 @@
-"""How answers are worked out, as the server reads it (`steps/calculating/calculator.py` there)."""
+"""How answers are worked out, as the server reads it (`steps/calculator.py` there)."""
 
 from collections.abc import Sequence
 

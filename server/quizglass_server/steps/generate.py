@@ -14,7 +14,7 @@ from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import GenerationEnd, StepDetail, Token
 from quizglass_server.errors import BudgetExceeded, QuizglassError
 from quizglass_server.roles.generator import GenerationRequest, Generator
-from quizglass_server.steps.calculating.calculator import Calculator
+from quizglass_server.steps.calculator import Calculator
 from quizglass_server.steps.shortening import TOO_MUCH, may_be_shorter, shorter
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import prompted, texts

@@ -33,10 +33,9 @@ from quizglass_server.roles.coarse_reranker import COARSE_RERANKER
 from quizglass_server.roles.detector import DETECTOR
 from quizglass_server.roles.domain_router import DOMAIN_ROUTER
 from quizglass_server.steps.language.phrases import ANYTHING, phrases_of
-from quizglass_server.steps.lookup.coarse import rerank_coarsely
 from quizglass_server.steps.lookup.crop import LEFT, crop
 from quizglass_server.steps.lookup.detect import around, chosen, find_regions
-from quizglass_server.steps.lookup.rerank import rerank
+from quizglass_server.steps.lookup.rerank import rerank, rerank_coarsely
 from tests.support.turn_fakes import World, done, picture, turn
 
 

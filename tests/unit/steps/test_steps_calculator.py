@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.steps.calculating.calculator import LONGEST, Calculator, calculate, worked_out
+from quizglass_server.steps.calculator import LONGEST, Calculator, calculate, worked_out
 
 TEXTS = st.text(st.sampled_from(list("<>mostlea0123456789+-*/., AB\n")), max_size=60)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from quizglass.values import Origin, VerdictOutcome
 from quizglass_server.domain.turns import Evidence
-from quizglass_server.steps.calculating.calculator import Calculator
+from quizglass_server.steps.calculator import Calculator
 from quizglass_server.steps.language.wording import mentions, same_wording, words
 from quizglass_server.steps.verify import verify
 

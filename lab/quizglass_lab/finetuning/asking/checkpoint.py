@@ -14,7 +14,7 @@ from quizglass_lab.finetuning.asking.interface import MOST_TOKENS, Ask, Chosen, 
 from quizglass_lab.finetuning.models.checkpoint import Loaded
 from quizglass_lab.finetuning.models.inputs import TokenRow
 from quizglass_lab.finetuning.shared.records import chunks
-from quizglass_server.steps.calculating.calculator import worked_out
+from quizglass_server.steps.calculator import worked_out
 
 
 class CheckpointModel:

@@ -19,7 +19,7 @@ from quizglass_lab.finetuning.asking.interface import MOST_TOKENS, Ask, Chosen, 
 from quizglass_lab.finetuning.models.chat import END, Prompts
 from quizglass_lab.finetuning.models.inputs import read_picture
 from quizglass_server.roles.shared.logits import softmax
-from quizglass_server.steps.calculating.calculator import worked_out
+from quizglass_server.steps.calculator import worked_out
 
 _CONTEXT = 4096
 

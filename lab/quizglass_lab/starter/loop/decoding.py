@@ -24,7 +24,7 @@ from quizglass_lab.starter.model.vlm import (
     rotate,
     text_angles,
 )
-from quizglass_server.steps.calculating.calculator import worked_out
+from quizglass_server.steps.calculator import worked_out
 
 MOST_NEW_TOKENS = 32
 _TOGETHER = {"cpu": 128, "cuda": 1024}

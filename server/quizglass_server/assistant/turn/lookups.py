@@ -19,17 +19,15 @@ from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.at_once import at_once
 from quizglass_server.steps.lookup.alike import match_alike, rerank_by_appearance
-from quizglass_server.steps.lookup.coarse import rerank_coarsely
 from quizglass_server.steps.lookup.crop import Part, squares_of, views_of
 from quizglass_server.steps.lookup.detect import around, find_regions, likely_regions
 from quizglass_server.steps.lookup.entry_pictures import entry_pictures
 from quizglass_server.steps.lookup.image_search import embed_views, in_turn, picture_evidence, search_pictures
 from quizglass_server.steps.lookup.links import answered, follow_links, with_links, with_sources
 from quizglass_server.steps.lookup.named import interleave_by_title, names_another, split_by_named_title
-from quizglass_server.steps.lookup.own_passages import in_order, own_passages, with_passages
 from quizglass_server.steps.lookup.pointing import each_meant, pointing
-from quizglass_server.steps.lookup.rerank import SURE, best_first, choose, merged, rerank
-from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
+from quizglass_server.steps.lookup.rerank import SURE, best_first, choose, merged, rerank, rerank_coarsely
+from quizglass_server.steps.lookup.text_search import in_order, own_passages, search_texts, text_evidence, with_passages
 
 CHEAP_S = 0.05
 """Seconds; an embedding that usually takes longer is not begun before it is requested."""

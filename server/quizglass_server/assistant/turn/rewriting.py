@@ -13,10 +13,9 @@ from quizglass_server.domain.state import Draft, State
 from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.generate import write
-from quizglass_server.steps.language.naming import repeats_a_name, with_name
+from quizglass_server.steps.language.naming import has_ungrounded_names, repeats_a_name, with_name
 from quizglass_server.steps.language.phrases import says_what
 from quizglass_server.steps.language.pronouns import points
-from quizglass_server.steps.language.ungrounded import has_ungrounded_names
 from quizglass_server.steps.language.wording import same_wording
 
 REWRITE = "rewrite"

@@ -37,13 +37,6 @@ class Intent(StrEnum):
     FACT = "fact"
     """Anything else."""
 
-    @property
-    def is_small_talk(self) -> bool:
-        """Whether it asks for nothing that evidence could say."""
-        return self in _SMALL_TALK
-
-
-_SMALL_TALK = frozenset((Intent.GREETING, Intent.THANKS, Intent.FAREWELL, Intent.REMARK, Intent.ABOUT_ASSISTANT))
 
 _CONTRACTIONS = re.compile(r"\b(?:(what|who|that|where|how|here)'?s|(it|he|she|this|which)'s)\b")
 _PIECE_END = re.compile(r"[.,!?;:…]+")

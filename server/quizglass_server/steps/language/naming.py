@@ -1,4 +1,4 @@
-"""A question with a name in place of the words that point at its subject: "Is this older than the Velmora?".
+"""Names in queries: those that a writer made up, and one in place of the words that point at a question's subject.
 
 English, by its words. A small model that is given the name may put the one that the question has in both places.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from quizglass_server.steps.language.phrases import named_at
 from quizglass_server.steps.language.statements import sentences
@@ -14,6 +15,7 @@ from quizglass_server.steps.language.wording import words
 
 _POINTER = re.compile(r"\b(?:this|that|these|those|the|my|your)\s+$", re.IGNORECASE)
 _ALONE = re.compile(r"\b(?:this|these)\b", re.IGNORECASE)
+_ENDING = "'s"
 
 
 def repeats_a_name(text: str) -> bool:
@@ -37,3 +39,27 @@ def with_name(question: str, name: str) -> str | None:
         return None
     ((start, end),) = pointed + alone
     return f"{question[:start]}the {name}{question[end:]}"
+
+
+def has_ungrounded_names(text: str, told: object) -> bool:
+    """Whether a text names something, behind its first word, that stands nowhere in the evidence.
+
+    Languages that write all nouns with capitals name more than others.
+
+    Args:
+        text: a question or a sentence.
+        told: texts, in lists and mappings of any depth.
+    """
+    known = {word.key.removesuffix(_ENDING) for each in _texts(told) for word in words(each)}
+    named = (word.key.removesuffix(_ENDING) for word in words(text)[1:] if word.named and word.key[0].isalpha())
+    return any(name not in known for name in named)
+
+
+def _texts(told: object) -> Iterator[str]:
+    if isinstance(told, str):
+        yield told
+    elif isinstance(told, Mapping):
+        yield from _texts(list(told.values()))
+    elif isinstance(told, Sequence):
+        for each in told:
+            yield from _texts(each)

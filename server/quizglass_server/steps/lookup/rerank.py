@@ -1,4 +1,4 @@
-"""Orders passages by how well they answer the query, and picks those the generator is shown."""
+"""Orders passages, coarsely by the picture and finely by the query, and picks those the generator is shown."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from quizglass_bundle.tuning import Tuning
-from quizglass_server.domain.turns import Evidence
+from quizglass_server.domain.turns import Evidence, Picture
+from quizglass_server.roles.coarse_reranker import CoarseReranker
 from quizglass_server.roles.reranker import Reranker
 from quizglass_server.steps.lookup.links import whole_line
+from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import passages as told_passages
 from quizglass_server.steps.telling import texts
@@ -92,3 +94,39 @@ def merged(rankings: Sequence[Sequence[Evidence]]) -> list[Evidence]:
         key = passage.entry_id, passage.text
         once[key] = max(once.get(key, passage), passage, key=lambda each: each.rerank_score)
     return list(once.values())
+
+
+def _told_coarse(
+    parted: tuple[list[Evidence], list[Evidence]] | None,
+    _: Picture,
+    question: str,
+    passages: Sequence[Evidence],
+    __: Tuning,
+) -> Telling:
+    kept, dropped = parted or ((), ())
+    inputs = *texts("question", question), *texts("passages", str(len(passages)))
+    return inputs, [
+        *told_passages(kept, lambda passage: passage.coarse_score),
+        *told_passages(dropped, lambda passage: passage.coarse_score, "dropped"),
+    ]
+
+
+def _count_coarse(_: Picture, __: str, passages: Sequence[Evidence], ___: Tuning) -> float:
+    return len(passages)
+
+
+@step("coarse_rerank", role="coarse_reranker", optional=True, size=_count_coarse, told=_told_coarse)
+async def rerank_coarsely(
+    reranker: CoarseReranker, picture: Picture, question: str, passages: Sequence[Evidence], tuning: Tuning
+) -> tuple[list[Evidence], list[Evidence]]:
+    """The passages with their coarse scores, best first: those worth a closer look, and the others.
+
+    Worth it are the first `coarse_candidates`, unless no relevance could lift them over the line (`rerank.choose`).
+    """
+    scores = await reranker.compare(picture, question, [line(passage) for passage in passages])
+    scored = [replace(passage, coarse_score=score) for passage, score in zip(passages, scores, strict=True)]
+    scored.sort(key=lambda passage: -passage.coarse)
+    least = tuning.rerank_accept * tuning.coarse_accept if tuning.coarse_accept > 0 else -1.0
+    near = sum(passage.coarse >= least for passage in scored)
+    kept = near if tuning.coarse_candidates is None else min(near, tuning.coarse_candidates)
+    return scored[:kept], scored[kept:]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quizglass_server.steps.language.ungrounded import has_ungrounded_names
+from quizglass_server.steps.language.naming import has_ungrounded_names
 
 TOLD = {"question": "What does this cost?", "seen": ["Velmora is a red car made by Orvex."], "words": None}
 

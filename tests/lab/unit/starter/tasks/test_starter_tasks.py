@@ -33,7 +33,7 @@ from quizglass_server.policies.cogplanner import Action
 from quizglass_server.policies.core_mmrag import Entry
 from quizglass_server.policies.omnisearch import Next
 from quizglass_server.policies.qa_dragon import Judgement, Same, Subject
-from quizglass_server.steps.calculating.calculator import Calculator, worked_out
+from quizglass_server.steps.calculator import Calculator, worked_out
 from tests.support.training.taught_world import DISPUTED, DISPUTES, LIBRARY, QUESTIONS, UNKNOWABLE
 
 EVERY = QUESTIONS + UNKNOWABLE

@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal, DivisionByZero, InvalidOperation, localcontext
 from operator import add, mul, sub, truediv
 
 from quizglass_server.domain.calculations import Calculation, Operand
-from quizglass_server.steps.calculating.operands import as_told
+from quizglass_server.steps.language import english
+from quizglass_server.steps.language.lexemes import meaning
+from quizglass_server.steps.language.wording import Word, same_wording, stands_in, words
 
 OPEN, CLOSE = "<<", ">>"
 LONGEST = 200
@@ -31,6 +34,11 @@ _TERM = re.compile(rf"\s*({_NUMBER})\s*([-+*/]|$)")
 _CHOICE = re.compile(r"\s*(most|least)\s+(.+)", re.DOTALL)
 _SIDE = re.compile(rf"\s*(?P<name>\S.*?)\s+(?P<number>{_NUMBER})\s*", re.DOTALL)
 _APPLY: Mapping[str, Callable[[Decimal, Decimal], Decimal]] = {"+": add, "-": sub, "*": mul, "/": truediv}
+_COMPARABLE = re.compile(r"\d+(?:\.\d+)?")
+"""What a calculator takes for a number: no date ("3.10.1990"), no fraction."""
+_NO_UNIT = frozenset(english.FUNCTION.split())
+Kind = tuple[str, int]
+"""Kind of a number: its unit; without one, its number of digits, as years have four."""
 
 
 class Calculator:
@@ -131,3 +139,57 @@ def _chosen(which: str, listed: str, evidence: Sequence[str]) -> Calculation | N
     winners = dict.fromkeys(operand.name for operand in operands if Decimal(operand.number) == best)
     working = ", ".join(f"{operand.name} {operand.number}" for operand in operands)
     return Calculation(f"{which} {working}", " and ".join(winners), operands)
+
+
+def as_told(operands: Sequence[Operand], evidence: Sequence[str]) -> tuple[Operand, ...]:
+    """The operands with the numbers that evidence tells of their names.
+
+    A number that stands in the evidence about its name stays. Another gives way to the only number of the same kind
+    that
+    does: of the same unit as a number that stays, or like it without one. Where there is none or more than one, or no
+    number stays, nothing is changed.
+
+    Args:
+        operands: names with numbers.
+        evidence: lines as prompts show them, "<title>: <text>".
+    """
+    told = [_numbers(_about(operand.name, evidence)) for operand in operands]
+    found = [numbers.get(meaning(operand.number), set()) for operand, numbers in zip(operands, told, strict=True)]
+    kinds = {kind for each in found for kind in each}
+    return tuple(
+        operand if stays else _replaced(operand, numbers, kinds)
+        for operand, numbers, stays in zip(operands, told, found, strict=True)
+    )
+
+
+def _replaced(operand: Operand, told: dict[str, set[Kind]], kinds: set[Kind]) -> Operand:
+    alike = [number for number, own in told.items() if own & kinds]
+    return replace(operand, number=alike[0]) if len(alike) == 1 else operand
+
+
+def _about(name: str, evidence: Sequence[str]) -> list[str]:
+    """The texts of the entry of that name; without one, the lines in which the name stands."""
+    parted = [line.partition(": ") for line in evidence]
+    own = [text for title, _, text in parted if same_wording(title, name)]
+    return own or [line for line in evidence if name and stands_in(words(name), words(line))]
+
+
+def _numbers(texts: Sequence[str]) -> dict[str, set[Kind]]:
+    """The numbers of texts, each with the kinds that it is of."""
+    numbers: dict[str, set[Kind]] = {}
+    for text in texts:
+        spoken = words(text)
+        for at, word in enumerate(spoken):
+            number = meaning(word.key)
+            if word.key[0].isdigit() and _COMPARABLE.fullmatch(number):
+                following = spoken[at + 1] if at + 1 < len(spoken) else None
+                numbers.setdefault(number, set()).add(_kind(word, following, text))
+    return numbers
+
+
+def _kind(number: Word, following: Word | None, text: str) -> Kind:
+    if following is not None and not text[number.end : following.start].strip():
+        unit = meaning(following.key)
+        if following.key not in _NO_UNIT and not following.key[0].isdigit():
+            return unit, 0
+    return "", len(number.key)
