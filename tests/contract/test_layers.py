@@ -42,7 +42,7 @@ LAYERS = {
     "engines.generator.process": (
         "config containment descriptors engines.generator engines.generator.checks errors observe parent_death"
     ),
-    "engines.wyoming": "domain engines.generator engines.generator.process errors scheduling",
+    "engines.wyoming": "decoding domain engines.generator engines.generator.process errors scheduling",
     "roles.shared": "domain engines engines.onnx errors scheduling",
     "session.coaching": "domain errors roles.shared",
     "roles": (
@@ -81,7 +81,7 @@ LAYERS = {
     ),
     "session.output": "domain errors",
     "session.dialogue": "config domain errors steady_clock steps.language steps.lookup",
-    "session.voice": "domain errors roles scheduling session.output",
+    "session.voice": "decoding domain errors roles scheduling session.output",
     "session": (
         "assistant assistant.turn config domain errors observe scheduling session.coaching session.dialogue "
         "session.output session.voice"

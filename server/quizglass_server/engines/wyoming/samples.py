@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-import soxr
-
+from quizglass_server.decoding.resampling import Resampler, mono
 from quizglass_server.domain.sound import PCM, SoundFormat
 from quizglass_server.errors import InvalidInput
 
@@ -36,8 +34,7 @@ class SampleConverter:
         self._left = b""
         self._received = 0
         # The resampler is asked for all that has one, and one channel is enough: recognisers hear no stereo.
-        same = format.rate_hz == HEARD.rate_hz
-        self._resampler = None if same else soxr.ResampleStream(format.rate_hz, HEARD.rate_hz, 1, dtype="int16")
+        self._resampler = Resampler(format.rate_hz, HEARD.rate_hz)
 
     @property
     def seconds(self) -> float:
@@ -58,7 +55,7 @@ class SampleConverter:
         data = self._left + piece
         whole = len(data) - len(data) % self._format.frame_bytes
         self._left = data[whole:]
-        return self._resampled(np.frombuffer(data[:whole], "<i2"), last=False)
+        return self._resampler.take(mono(data[:whole], self._format.channels)).tobytes()
 
     def rest(self) -> bytes:
         """What is still to be heard at the end.
@@ -70,12 +67,4 @@ class SampleConverter:
             raise InvalidInput(
                 "sound", f"ends in the middle of a sample, {len(self._left)} bytes after the last whole one"
             )
-        return self._resampled(np.empty(0, "<i2"), last=True)
-
-    def _resampled(self, samples: np.ndarray[tuple[int], np.dtype[np.int16]], *, last: bool) -> bytes:
-        if self._format.channels > 1:
-            mixed = samples.reshape(-1, self._format.channels).astype(np.int32).mean(axis=1)
-            samples = mixed.round().astype(np.int16)
-        if self._resampler is not None:
-            samples = self._resampler.resample_chunk(np.ascontiguousarray(samples, np.int16), last=last)
-        return samples.astype("<i2").tobytes()
+        return self._resampler.end().tobytes()

@@ -21,14 +21,13 @@ from quizglass.session import (
     TurnUpdate,
 )
 from quizglass.values import Done, LedgerEntry, SkippedStep
+from quizglass_server.decoding.resampling import Resampler, mono
 from quizglass_server.domain.sound import Sound
 from quizglass_server.errors import EngineLost, NotLocal, reported
 from quizglass_server.roles.speech import Voice
 from quizglass_server.scheduling.ledger import text_size
 from quizglass_server.session.output.plain import clean, without_markup
 from quizglass_server.session.output.spoken import spoken
-from quizglass_server.session.voice.intake import mono
-from quizglass_server.session.voice.resampling import Resampler
 
 STEP = "voice"
 """What `done.skipped` calls saying an answer."""

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quizglass.session import Playing
+from quizglass_server.decoding.resampling import Resampler, Samples, mono
 from quizglass_server.domain.sound import Sound
 from quizglass_server.session.output.spoken import spoken
-from quizglass_server.session.voice.intake import HEARD, mono
-from quizglass_server.session.voice.resampling import Resampler, Samples
+from quizglass_server.session.voice.intake import HEARD
 
 _RATE = HEARD.rate_hz
 _MOST_S = 30.0

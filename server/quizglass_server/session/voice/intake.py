@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
-
 from quizglass.session import Codec, SpeechStart
+from quizglass_server.decoding.resampling import Resampler, mono
 from quizglass_server.domain import checks
 from quizglass_server.domain.sound import SoundFormat
 from quizglass_server.errors import InvalidInput
 from quizglass_server.session.voice.opus import OpusIntake
-from quizglass_server.session.voice.resampling import Resampler, Samples
 
 HEARD = SoundFormat()
 """What recognisers and the detector of voices are given."""
@@ -89,11 +87,3 @@ class PcmIntake:
     def end(self) -> bytes:
         """See `SoundIntake.end`."""
         return self._resampled.end().tobytes()
-
-
-def mono(data: bytes, channels: int) -> Samples:
-    """The samples of all channels as those of one."""
-    samples: Samples = np.frombuffer(data, "<i2")
-    if channels > 1:
-        samples = samples.reshape(-1, channels).mean(axis=1).astype(np.int16)
-    return samples

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from quizglass_server.decoding.resampling import Resampler
 from quizglass_server.errors import EngineFailed, InvalidInput
-from quizglass_server.session.voice.resampling import Resampler
 
 RATE_HZ = 48_000
 """Samples a second that Opus is decoded to, whatever was encoded."""

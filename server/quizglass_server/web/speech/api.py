@@ -9,11 +9,10 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager, aclosing
 from typing import Any, Literal
 
-import numpy as np
-import soxr
 from pydantic import BaseModel, Field, ValidationError
 
 from quizglass_server.decoding.picture_cache import PictureCache
+from quizglass_server.decoding.resampling import Resampler, mono
 from quizglass_server.domain.sound import Sound, SoundFormat
 from quizglass_server.errors import InvalidInput, QuizglassError, needed, reported
 from quizglass_server.observe import metrics
@@ -194,7 +193,7 @@ class _Spoken:
         self._send = send
         self.begun = False
         self._format: SoundFormat | None = None
-        self._resampler: soxr.ResampleStream | None = None
+        self._resampler: Resampler | None = None
 
     async def all(self, voice: Voice, asked: _Speech) -> None:
         """Speak a text to its end."""
@@ -205,14 +204,14 @@ class _Spoken:
                 await self._piece(sound, pcm=pcm)
         if self._format is None:
             raise InvalidInput("input", "has no words that could be spoken")
-        rest = b"" if self._resampler is None else _resampled(self._resampler, np.empty(0, np.int16), last=True)
+        rest = b"" if self._resampler is None else self._resampler.end().tobytes()
         await self._send({"type": "http.response.body", "body": rest})
 
     async def _piece(self, sound: Sound, *, pcm: bool) -> None:
         if self._format is None:
             self._format = sound.format
             if pcm:
-                self._resampler = soxr.ResampleStream(sound.format.rate_hz, _TELEPHONE.rate_hz, 1, dtype="int16")
+                self._resampler = Resampler(sound.format.rate_hz, _TELEPHONE.rate_hz)
             kind = b"audio/pcm" if pcm else b"audio/wav"
             await self._send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind)]})
             self.begun = True
@@ -220,14 +219,9 @@ class _Spoken:
                 await self._say(wav_head(sound.format))
         samples = sound.samples
         if self._resampler is not None:
-            values = np.frombuffer(samples, "<i2").reshape(-1, sound.format.channels)
-            samples = _resampled(self._resampler, values.mean(axis=1).astype(np.int16), last=False)
+            samples = self._resampler.take(mono(samples, sound.format.channels)).tobytes()
         if samples:
             await self._say(samples)
 
     async def _say(self, body: bytes) -> None:
         await self._send({"type": "http.response.body", "body": body, "more_body": True})
-
-
-def _resampled(resampler: soxr.ResampleStream, samples: Any, *, last: bool) -> bytes:
-    return bytes(resampler.resample_chunk(samples, last=last).astype("<i2").tobytes())

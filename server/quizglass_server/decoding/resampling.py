@@ -1,4 +1,4 @@
-"""Sound of one channel at another rate."""
+"""Sound of any number of channels as one, and at another rate, piece by piece."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Samples = NDArray[np.int16]
 
 
 class Resampler:
-    """Sound of one channel at another rate, piece by piece.
+    """Sound of one channel at another rate.
 
     Args:
         rate_hz: of the input.
@@ -34,3 +34,11 @@ class Resampler:
         nothing = np.zeros(0, np.int16)
         rest: Samples = nothing if self._stream is None else self._stream.resample_chunk(nothing, last=True)
         return rest
+
+
+def mono(data: bytes, channels: int) -> Samples:
+    """The mean of all channels, of whole samples of 16 bits."""
+    samples: Samples = np.frombuffer(data, "<i2")
+    if channels > 1:
+        samples = samples.reshape(-1, channels).mean(axis=1).round().astype(np.int16)
+    return samples
