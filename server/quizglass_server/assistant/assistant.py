@@ -25,9 +25,9 @@ from quizglass_bundle.tuning import Answers
 from quizglass_server.assistant.direct import answer_by_entry, small_talk
 from quizglass_server.assistant.recollection import note_remembered, note_unremembered, recall, remember, search_memory
 from quizglass_server.assistant.search import search
-from quizglass_server.assistant.turn.givens import PictureContext
 from quizglass_server.assistant.turn.journal import Journal
 from quizglass_server.assistant.turn.lookups import Lookups
+from quizglass_server.assistant.turn.picture_context import PictureContext
 from quizglass_server.assistant.turn.refusals import language_refusal, unseen_refusal
 from quizglass_server.assistant.turn.resources import Resources, once
 from quizglass_server.assistant.turn.runner import StepRunner
@@ -135,17 +135,17 @@ class Assistant:
         lookups = Lookups(turn, runner, resources, journal)
         try:
             yield "read"
-            givens = PictureContext(turn, runner, resources, journal, lambda: None)
-            await givens.words()
+            context = PictureContext(turn, runner, resources, journal, lambda: None)
+            await context.words()
             if models[IMAGE_ENCODER] is not None and resources.knowledge.count():
                 yield "embed"
                 await lookups.embed_ahead()
-            if givens.shows_tags:
+            if context.shows_tags:
                 yield "tag"
-                await givens.tags()
+                await context.tags()
             if (generator := models[GENERATOR]) is not None:
                 yield "prepare"
-                await generator.prepare(picture, await givens.ahead())
+                await generator.prepare(picture, await context.ahead())
         finally:
             await runner.end()
 

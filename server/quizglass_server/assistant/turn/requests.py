@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from quizglass_server.assistant.turn.givens import PictureContext
 from quizglass_server.assistant.turn.lookups import Lookups
+from quizglass_server.assistant.turn.picture_context import PictureContext
 from quizglass_server.domain.state import Note, State
 from quizglass_server.domain.turns import Picture, Turn
 from quizglass_server.roles.generator import GenerationRequest, Generator, following
@@ -19,14 +19,14 @@ class Requests:
     Args:
         turn: the question.
         generator: whom it is asked of; None where there is none.
-        givens: values that prompts show.
+        context: values that prompts show.
         lookups: which bring pictures of entries.
     """
 
-    def __init__(self, turn: Turn, generator: Generator | None, givens: PictureContext, lookups: Lookups) -> None:
+    def __init__(self, turn: Turn, generator: Generator | None, context: PictureContext, lookups: Lookups) -> None:
         self._turn = turn
         self._generator = generator
-        self._givens = givens
+        self._context = context
         self._lookups = lookups
 
     async def to(
@@ -38,7 +38,7 @@ class Requests:
         without the picture where passages are about the thing that the question names, and nothing says that the
         picture shows it: a small model gives the colour of the thing it sees.
         """
-        values = await self._givens.values(state, also, self.names(task))
+        values = await self._context.values(state, also, self.names(task))
         entries = self._generator is not None and self._generator.shows_entries(task)
         if not answers:
             return GenerationRequest(task, values, await self.pictures(state, entries=entries))

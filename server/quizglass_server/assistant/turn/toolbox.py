@@ -12,22 +12,19 @@ from typing import Any, TypeVar
 from quizglass.values import (
     AbstainReason,
     AnswerDelta,
-    AnswerKind,
     Decided,
-    FinishReason,
-    Origin,
     Plan,
     PlanMade,
     Queries,
     QueryRewritten,
-    VerdictOutcome,
 )
 from quizglass_bundle.inputs.prompts import Values
 from quizglass_bundle.parts import ANSWER
+from quizglass_server.assistant.turn.answer_check import AnswerCheck
 from quizglass_server.assistant.turn.branches import in_branches, in_rounds
-from quizglass_server.assistant.turn.givens import TAGS, PictureContext
 from quizglass_server.assistant.turn.journal import Journal
 from quizglass_server.assistant.turn.lookups import Lookups
+from quizglass_server.assistant.turn.picture_context import TAGS, PictureContext
 from quizglass_server.assistant.turn.refusals import colour_refusal
 from quizglass_server.assistant.turn.requests import Requests
 from quizglass_server.assistant.turn.resources import Resources
@@ -37,29 +34,13 @@ from quizglass_server.domain.state import Draft, Note, State
 from quizglass_server.domain.turns import Evidence, Picture, Turn
 from quizglass_server.roles.decider import SELECTING, VERIFIER, Decider
 from quizglass_server.roles.generator import GENERATOR, GenerationRequest, Generator, lines
-from quizglass_server.roles.reranker import RERANKER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
-from quizglass_server.scheduling.at_once import at_once
 from quizglass_server.steps.abstaining import AbstentionFilter, abstains
-from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported, likeliest, planned, selected
+from quizglass_server.steps.decide import ask_decider, ask_letter, likeliest, planned, selected
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
 from quizglass_server.steps.language.phrases import ANYTHING, asks_by_its_names, phrases_of
 from quizglass_server.steps.lookup.matching import evidence_odds
-from quizglass_server.steps.prompt_values import line
-from quizglass_server.steps.qualifiers import whole_sentence
-from quizglass_server.steps.quoting import (
-    NoteSentence,
-    chosen,
-    compare,
-    joined,
-    likened,
-    may_answer,
-    rested_on,
-    sentences_of,
-    weigh,
-)
 from quizglass_server.steps.read import asks_to_read, words_may_tell
-from quizglass_server.steps.verify import Support, judged, verify
 
 Label = TypeVar("Label", bound=Enum)
 One = TypeVar("One")
@@ -106,10 +87,10 @@ class Toolbox:
         self._lookups = Lookups(turn, runner, resources, journal, self._look)
         self._looks_ahead = False
         self._reading_ahead: asyncio.Task[None] | None = None
-        self._verified = False
         self._last_round = 0
-        self._givens = PictureContext(turn, runner, resources, journal, self._while_reading, words_later=words_later)
-        self._requests = Requests(turn, resources.models[GENERATOR], self._givens, self._lookups)
+        self._context = PictureContext(turn, runner, resources, journal, self._while_reading, words_later=words_later)
+        self._requests = Requests(turn, resources.models[GENERATOR], self._context, self._lookups)
+        self._check = AnswerCheck(turn, runner, resources, journal, self._context, self._requests, self._lookups)
         self._rewriting = Rewriting(turn.question, runner, self._requests, resources.tuning)
 
     async def __aenter__(self) -> Toolbox:
@@ -156,10 +137,10 @@ class Toolbox:
     async def decide(self, labels: type[Label], state: State, *, by: str, otherwise: Label, **also: Note) -> Label:
         """Choose one of a closed set, by the decider of that name or else by the generator's prompt."""
         self._look_ahead()
-        self._verified = self._verified or by == VERIFIER
+        self._check.verified |= by == VERIFIER
         label, weighed, decided_by = await self._decided(labels, state, by, also)
         if label is Plan.NONE or label is Plan.TEXT:
-            words = self._givens.unread and words_may_tell(self._turn.question)
+            words = self._context.unread and words_may_tell(self._turn.question)
             if words and await self.read_words():
                 label, weighed, decided_by = await self._decided(labels, state, by, also)
         label, decided_by = (otherwise, "fixed") if label is None else (label, decided_by)
@@ -298,61 +279,16 @@ class Toolbox:
             self._journal.emit(AnswerDelta(text))
 
     async def settled(self, draft: Draft) -> Draft:
-        """A policy's draft, or a quote in its place where the bundle has quotes stand under what generators write.
+        """A policy's draft as it is sent, or a quote in its place (`AnswerCheck.settled`)."""
+        return await self._check.settled(draft)
 
-        That is where the draft knows nothing, where what was looked up does not say it, or where the draft repeats part
-        of a sentence without what limits it. Tells what was held back.
-        """
-        tuning = self._resources.tuning
-        if draft.kind is AnswerKind.WRITTEN and tuning.quote_accept is not None:
-            if self._stands(draft):
-                draft = self._whole(draft)
-            else:
-                quoted = await self.quote(await self._quotable())
-                draft = quoted if quoted.text else draft
-        known = not draft.refused and not abstains(draft.text, tuning.abstain)
-        if known and draft.text.strip() and not self._journal.answering:
-            self._journal.emit(AnswerDelta(draft.text))
-        return draft
+    async def quote(self, evidence: Sequence[Evidence]) -> Draft:
+        """The sentences that answer the question, word for word; empty where none does."""
+        return await self._check.quote(evidence)
 
-    def _stands(self, draft: Draft) -> bool:
-        """Whether a draft stays: it was streamed already, or the evidence supports it."""
-        tuning, answer = self._resources.tuning, draft.text.strip()
-        if self._journal.answering or self._turn.answer_grammar:
-            return True
-        if draft.refused or abstains(answer, tuning.abstain):
-            return False
-        return self._support(draft).outcome is not VerdictOutcome.UNSUPPORTED
-
-    def _support(self, draft: Draft) -> Support:
-        """What is known of a draft's support so far."""
-        answer, evidence = draft.text.strip(), self._journal.evidence
-        support = verify(answer, evidence, draft.calculations, self._turn.question, draft.shown)
-        return judged(support, draft.supported)
-
-    def _whole(self, draft: Draft) -> Draft:
-        """A draft that stands, or the sentence that it is a part of where it leaves out a qualifier of that."""
-        if self._journal.answering or self._turn.answer_grammar or draft.calculations:
-            return draft
-        answer = draft.text.strip()
-        found = rested_on(answer, self._support(draft).citations, self._journal.evidence)
-        sentence = whole_sentence(answer, self._turn.question, found)
-        if sentence is None:
-            return draft
-        return replace(draft, text=sentence.text, shown=(sentence.evidence.id,), kind=AnswerKind.QUOTED)
-
-    async def _quotable(self) -> list[Evidence]:
-        """What may be quoted: of recognised things their own texts alone, else the passages that were shown, but of a
-        picture that a question points at none about something else."""
-        used = [item for item in self._journal.evidence if item.used]
-        seen = [item for item in used if item.origin is Origin.IMAGE_SEARCH]
-        if seen:
-            return await self.own_texts(seen)
-        found, question = [item for item in used if item.origin is Origin.TEXT_SEARCH], self._turn.question
-        if not found or self._turn.picture is None:
-            return found
-        tags = await self.tags()
-        return [item for item in found if may_answer(item.title, question, tags, recognised=False)]
+    async def judge(self, draft: Draft) -> Draft:
+        """The draft with what models say of its support (`AnswerCheck.judge`)."""
+        return await self._check.judge(draft)
 
     def tell(self, draft: Draft, *, provisional: bool = False) -> Draft:
         """Give a draft as the answer, or show it until the turn's end says whether it is."""
@@ -373,7 +309,7 @@ class Toolbox:
         self._journal.searched = True
         self._look_ahead()
         if any(TAGS in self._requests.names(task) for task in self._tasks):
-            self._givens.begin_tagging()  # beside the embedding: prompts may show tags where nothing is recognised
+            self._context.begin_tagging()  # beside the embedding: prompts may show tags where nothing is recognised
         return await self._lookups.image(phrases, limit, candidates=candidates)
 
     async def disambiguate(self, entries: Sequence[Evidence]) -> list[Evidence]:
@@ -399,11 +335,11 @@ class Toolbox:
 
     async def tags(self) -> tuple[str, ...]:
         """What a classifier says that the picture may show; none without one."""
-        return await self._givens.tags()
+        return await self._context.tags()
 
     async def read_words(self) -> bool:
         """Read the picture's printed words where they were left unread; whether there are any."""
-        return self._givens.unread and bool(await self._givens.read())
+        return self._context.unread and bool(await self._context.read())
 
     async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
         """What entries that were found by picture tell of a query; the generator is to be shown all of it."""
@@ -412,29 +348,6 @@ class Toolbox:
     async def own_texts(self, entries: Sequence[Evidence]) -> list[Evidence]:
         """What entries that were found by picture say of themselves, to be quoted."""
         return await self._lookups.own_texts(entries)
-
-    async def quote(self, evidence: Sequence[Evidence]) -> Draft:
-        """The sentences that answer the question, word for word; empty where none does."""
-        found, question = sentences_of(evidence), self._turn.question
-        if not found:
-            return Draft(finish=FinishReason.COMPLETE)
-        scores = await self._sentence_scores(question, found)
-        if scores is None:
-            return Draft(finish=FinishReason.BUDGET)
-        quoted = chosen(found, scores, self._resources.tuning.quote_accept or 0.0)
-        shown = self.show(list(dict.fromkeys(sentence.evidence for sentence in quoted)))
-        text, ids = joined(quoted), tuple(item.id for item in shown)
-        return Draft(text, finish=FinishReason.COMPLETE, shown=ids, kind=AnswerKind.QUOTED)
-
-    async def _sentence_scores(self, question: str, found: Sequence[NoteSentence]) -> list[float] | None:
-        """How well sentences answer, as `quote_accept` is held against; None where there is no time."""
-        run, weight = self._runner.run, self._resources.tuning.quote_likeness
-        if self._resources.models[RERANKER] is None:
-            return await run(compare, question, found)
-        if not weight:
-            return await run(weigh, question, found)
-        answers, alike = await at_once([run(weigh, question, found), run(compare, question, found)])
-        return None if answers is None or alike is None else likened(answers, alike, weight)
 
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         """Look queries up and rerank what comes back; the evidence the generator is to be shown."""
@@ -486,45 +399,6 @@ class Toolbox:
             self._last_round += fits
             yield fits
 
-    async def judge(self, draft: Draft) -> Draft:
-        """The draft with what models say of its support: the verifier, and whether what it rests on answers at all."""
-        return await self._answering(await self._verified_by_model(draft))
-
-    async def _answering(self, draft: Draft) -> Draft:
-        """A draft that the evidence says, as unsupported where it says it of something else than was asked.
-
-        That is where no sentence that it rests on is one that the bundle would quote.
-        """
-        least, reranker = self._resources.tuning.quote_accept, self._resources.models[RERANKER]
-        if least is None or reranker is None or draft.kind is not AnswerKind.WRITTEN or self._turn.answer_grammar:
-            return draft
-        support = self._support(draft)
-        if support.outcome is not VerdictOutcome.SUPPORTED or draft.calculations:
-            return draft
-        found = rested_on(draft.text.strip(), support.citations, self._journal.evidence)
-        scores = await self._sentence_scores(self._turn.question, found) if found else None
-        if not scores or max(scores) >= least:
-            return draft
-        sentence = found[scores.index(max(scores))].text
-        return replace(draft, supported=False, notes={**draft.notes, "off_question": sentence})
-
-    async def _verified_by_model(self, draft: Draft) -> Draft:
-        """The draft with what the bundle's verifier says of it, where it judges and the policy has not asked it."""
-        verifier, answer = self._resources.models.deciders.get(VERIFIER), draft.text.strip()
-        evidence = self._journal.evidence
-        used = [item for item in evidence if item.used and item.origin is not Origin.READ_TEXT]
-        nothing = draft.refused or abstains(answer, self._resources.tuning.abstain)
-        wanted = self._resources.tuning.judged and not self._verified
-        if verifier is None or not wanted or not used or nothing:
-            return draft
-        notes = {"evidence": [line(item) for item in used], "answer": answer, "certainty": draft.certainty}
-        values = await self._givens.values(self.start(), notes, verifier.needs)
-        shown_with = await self._requests.pictures(self.start(), entries=False)
-        tuning = self._resources.tuning
-        matched = evidence_odds(self._turn.question, used, evidence, tuning)
-        asked = shown_with, values, tuning, draft.p_min, matched
-        return replace(draft, supported=await self._runner.run_on(verifier, is_supported, *asked))
-
     async def _weighed(
         self, decider: Decider, ask: Callable[[Values], _Weighing], state: State, also: Mapping[str, Note]
     ) -> list[tuple[str, float]] | None:
@@ -533,13 +407,13 @@ class Toolbox:
         While words are still looked for in the picture, it is asked as if there were none, and again if some are found
         that its prompt shows.
         """
-        guessed = await self._givens.without_words(state, also, decider.needs)
+        guessed = await self._context.without_words(state, also, decider.needs)
         if guessed is None:
             if self._turn.picture is not None:
                 self._runner.begin(decider.look_at(self._turn.picture))
-            return await ask(await self._givens.values(state, also, decider.needs))
+            return await ask(await self._context.values(state, also, decider.needs))
         early = self._runner.begin(ask(guessed))
-        values = await self._givens.values(state, also, decider.needs)
+        values = await self._context.values(state, also, decider.needs)
         if all(values.get(name) == guessed.get(name) for name in decider.needs):
             return await early
         early.cancel()
@@ -568,8 +442,8 @@ class Toolbox:
     async def _prepare(self, generator: Generator, picture: Picture) -> None:
         """Have the generator read the picture, and the question behind it where no words may come between them, nor a
         domain that is not found out for other prompts."""
-        await self._givens.judged()
-        if self._givens.reads or self._givens.routes(self._requests.names(ANSWER)):
+        await self._context.judged()
+        if self._context.reads or self._context.routes(self._requests.names(ANSWER)):
             await generator.prepare(picture)
         else:
             await self._read_ahead(generator, self.start())

@@ -1,0 +1,191 @@
+"""What becomes of a draft before it is the answer: checked against the evidence, or replaced by a quote of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from quizglass.values import AnswerDelta, AnswerKind, FinishReason, Origin, VerdictOutcome
+from quizglass_server.assistant.turn.givens import PictureContext
+from quizglass_server.assistant.turn.journal import Journal
+from quizglass_server.assistant.turn.lookups import Lookups
+from quizglass_server.assistant.turn.requests import Requests
+from quizglass_server.assistant.turn.resources import Resources
+from quizglass_server.assistant.turn.runner import StepRunner
+from quizglass_server.domain.state import Draft, State
+from quizglass_server.domain.turns import Evidence, Turn
+from quizglass_server.roles.decider import VERIFIER
+from quizglass_server.roles.reranker import RERANKER
+from quizglass_server.scheduling.at_once import at_once
+from quizglass_server.steps.abstaining import abstains
+from quizglass_server.steps.decide import is_supported
+from quizglass_server.steps.lookup.matching import evidence_odds
+from quizglass_server.steps.prompt_values import line
+from quizglass_server.steps.qualifiers import whole_sentence
+from quizglass_server.steps.quoting import (
+    NoteSentence,
+    chosen,
+    compare,
+    joined,
+    likened,
+    may_answer,
+    rested_on,
+    sentences_of,
+    weigh,
+)
+from quizglass_server.steps.verify import Support, judged, verify
+
+
+class AnswerCheck:
+    """Quotes, and checks of drafts, of one turn.
+
+    Args:
+        turn: the question.
+        runner: runs the steps.
+        resources: what turns share.
+        journal: has the evidence, and takes what is said.
+        context: what is known of the picture.
+        requests: fills prompts.
+        lookups: fetches what entries say of themselves.
+    """
+
+    def __init__(
+        self,
+        turn: Turn,
+        runner: StepRunner,
+        resources: Resources,
+        journal: Journal,
+        context: PictureContext,
+        requests: Requests,
+        lookups: Lookups,
+    ) -> None:
+        self._turn = turn
+        self._runner = runner
+        self._resources = resources
+        self._journal = journal
+        self._givens = context
+        self._requests = requests
+        self._lookups = lookups
+        self.verified = False
+        """Whether the policy has asked the bundle's verifier itself."""
+
+    async def settled(self, draft: Draft) -> Draft:
+        """A policy's draft, or a quote in its place where the bundle has quotes stand under what generators write.
+
+        That is where the draft knows nothing, where what was looked up does not say it, or where the draft repeats part
+        of a sentence without what limits it. Tells what was held back.
+        """
+        tuning = self._resources.tuning
+        if draft.kind is AnswerKind.WRITTEN and tuning.quote_accept is not None:
+            if self._stands(draft):
+                draft = self._whole(draft)
+            else:
+                quoted = await self.quote(await self._quotable())
+                draft = quoted if quoted.text else draft
+        known = not draft.refused and not abstains(draft.text, tuning.abstain)
+        if known and draft.text.strip() and not self._journal.answering:
+            self._journal.emit(AnswerDelta(draft.text))
+        return draft
+
+    async def quote(self, evidence: Sequence[Evidence]) -> Draft:
+        """The sentences that answer the question, word for word; empty where none does."""
+        found, question = sentences_of(evidence), self._turn.question
+        if not found:
+            return Draft(finish=FinishReason.COMPLETE)
+        scores = await self._sentence_scores(question, found)
+        if scores is None:
+            return Draft(finish=FinishReason.BUDGET)
+        quoted = chosen(found, scores, self._resources.tuning.quote_accept or 0.0)
+        shown = self._journal.found(
+            [replace(item, used=True) for item in dict.fromkeys(each.evidence for each in quoted)]
+        )
+        text, ids = joined(quoted), tuple(item.id for item in shown)
+        return Draft(text, finish=FinishReason.COMPLETE, shown=ids, kind=AnswerKind.QUOTED)
+
+    async def judge(self, draft: Draft) -> Draft:
+        """The draft with what models say of its support: the verifier, and whether what it rests on answers at all."""
+        return await self._answering(await self._verified_by_model(draft))
+
+    def _stands(self, draft: Draft) -> bool:
+        """Whether a draft stays: it was streamed already, or the evidence supports it."""
+        tuning, answer = self._resources.tuning, draft.text.strip()
+        if self._journal.answering or self._turn.answer_grammar:
+            return True
+        if draft.refused or abstains(answer, tuning.abstain):
+            return False
+        return self._support(draft).outcome is not VerdictOutcome.UNSUPPORTED
+
+    def _support(self, draft: Draft) -> Support:
+        """What is known of a draft's support so far."""
+        answer, evidence = draft.text.strip(), self._journal.evidence
+        support = verify(answer, evidence, draft.calculations, self._turn.question, draft.shown)
+        return judged(support, draft.supported)
+
+    def _whole(self, draft: Draft) -> Draft:
+        """A draft that stands, or the sentence that it is a part of where it leaves out a qualifier of that."""
+        if self._journal.answering or self._turn.answer_grammar or draft.calculations:
+            return draft
+        answer = draft.text.strip()
+        found = rested_on(answer, self._support(draft).citations, self._journal.evidence)
+        sentence = whole_sentence(answer, self._turn.question, found)
+        if sentence is None:
+            return draft
+        return replace(draft, text=sentence.text, shown=(sentence.evidence.id,), kind=AnswerKind.QUOTED)
+
+    async def _quotable(self) -> list[Evidence]:
+        """What may be quoted: of recognised things their own texts alone, else the passages that were shown, but of a
+        picture that a question points at none about something else."""
+        used = [item for item in self._journal.evidence if item.used]
+        seen = [item for item in used if item.origin is Origin.IMAGE_SEARCH]
+        if seen:
+            return await self._lookups.own_texts(seen)
+        found, question = [item for item in used if item.origin is Origin.TEXT_SEARCH], self._turn.question
+        if not found or self._turn.picture is None:
+            return found
+        tags = await self._givens.tags()
+        return [item for item in found if may_answer(item.title, question, tags, recognised=False)]
+
+    async def _sentence_scores(self, question: str, found: Sequence[NoteSentence]) -> list[float] | None:
+        """How well sentences answer, as `quote_accept` is held against; None where there is no time."""
+        run, weight = self._runner.run, self._resources.tuning.quote_likeness
+        if self._resources.models[RERANKER] is None:
+            return await run(compare, question, found)
+        if not weight:
+            return await run(weigh, question, found)
+        answers, alike = await at_once([run(weigh, question, found), run(compare, question, found)])
+        return None if answers is None or alike is None else likened(answers, alike, weight)
+
+    async def _answering(self, draft: Draft) -> Draft:
+        """A draft that the evidence says, as unsupported where it says it of something else than was asked.
+
+        That is where no sentence that it rests on is one that the bundle would quote.
+        """
+        least, reranker = self._resources.tuning.quote_accept, self._resources.models[RERANKER]
+        if least is None or reranker is None or draft.kind is not AnswerKind.WRITTEN or self._turn.answer_grammar:
+            return draft
+        support = self._support(draft)
+        if support.outcome is not VerdictOutcome.SUPPORTED or draft.calculations:
+            return draft
+        found = rested_on(draft.text.strip(), support.citations, self._journal.evidence)
+        scores = await self._sentence_scores(self._turn.question, found) if found else None
+        if not scores or max(scores) >= least:
+            return draft
+        sentence = found[scores.index(max(scores))].text
+        return replace(draft, supported=False, notes={**draft.notes, "off_question": sentence})
+
+    async def _verified_by_model(self, draft: Draft) -> Draft:
+        """The draft with what the bundle's verifier says of it, where it judges and the policy has not asked it."""
+        verifier, answer = self._resources.models.deciders.get(VERIFIER), draft.text.strip()
+        evidence = self._journal.evidence
+        used = [item for item in evidence if item.used and item.origin is not Origin.READ_TEXT]
+        nothing = draft.refused or abstains(answer, self._resources.tuning.abstain)
+        wanted = self._resources.tuning.judged and not self.verified
+        if verifier is None or not wanted or not used or nothing:
+            return draft
+        notes = {"evidence": [line(item) for item in used], "answer": answer, "certainty": draft.certainty}
+        values = await self._givens.values(State(self._turn.question), notes, verifier.needs)
+        shown_with = await self._requests.pictures(State(self._turn.question), entries=False)
+        tuning = self._resources.tuning
+        matched = evidence_odds(self._turn.question, used, evidence, tuning)
+        asked = shown_with, values, tuning, draft.p_min, matched
+        return replace(draft, supported=await self._runner.run_on(verifier, is_supported, *asked))
