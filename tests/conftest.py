@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 _SEED = 67280421310721
 """That of torch's C++ library; its Python draws another one in every process."""
 
-# How long an example takes says how busy the machine is, and nothing of what is tested. The examples are the same every
+# How long an example takes says how busy the machine is, and nothing about the code. The examples are the same every
 # time, so that what passed here passes elsewhere; `pytest --hypothesis-profile=search` looks for others.
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", parent=_PATIENT)

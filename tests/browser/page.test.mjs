@@ -141,7 +141,7 @@ describe("a question", () => {
     assert.match(await page.innerText("#dialogue"), /the first one\s+45 crowns/);
   });
 
-  test("that nobody can answer says why", async () => {
+  test("that cannot be answered says why", async () => {
     await ask("unknown to all");
     assert.equal(await answer(), "I don't know");
     assert.equal(await page.innerText("#verdict"), "No answer. Nothing in your notes fits this question.");
@@ -230,7 +230,7 @@ describe("ending early", () => {
 });
 
 describe("a new dialogue", () => {
-  test("ends the answer that runs, and knows nothing of what was said", async () => {
+  test("ends the running answer and forgets the dialogue", async () => {
     await ask("what is it?");
     await answer();
     await ask("wait for it");
@@ -322,7 +322,7 @@ describe("a link that goes silent", () => {
 });
 
 describe("a server that does not answer", () => {
-  test("is told of, with the question kept, until it answers again", async () => {
+  test("is reported, with the question kept, until it answers again", async () => {
     const way = await silenceable(served.port);
     const context = await chrome.newContext();
     const other = await context.newPage();
@@ -345,7 +345,7 @@ describe("a server that does not answer", () => {
     way.close();
   });
 
-  test("is told of to a page without a session too, and is asked again by a button", async () => {
+  test("is reported to a page without a session too, and is retried by a button", async () => {
     await page.context().close();
     page = await (await chrome.newContext()).newPage();
     await page.addInitScript(() => Object.defineProperty(globalThis.crypto, "subtle", { value: undefined }));
@@ -377,7 +377,7 @@ describe("a picture that is badly taken", () => {
     return { name: "mine.png", mimeType: "image/png", buffer: Buffer.from(data) };
   }
 
-  test("is told with what to do, before there is a question, until there is another one", async () => {
+  test("is reported with advice before there is a question, until the next frame", async () => {
     await page.setInputFiles("#file", await blurred(8));
     await page.waitForFunction(() => document.querySelector("#fault").textContent);
     assert.equal(await page.innerText("#fault"), "The picture is blurred. Try again: hold still.");
@@ -403,7 +403,7 @@ describe("the camera", () => {
     assert.equal(await page.isVisible("#camera"), true);
   });
 
-  test("that the browser does not give is told, and a file is taken instead", async () => {
+  test("that the browser does not give is reported, and a file is taken instead", async () => {
     const without = await browser("--deny-permission-prompts");
     const context = await without.newContext();
     page = await context.newPage().then(async (fresh) => {
@@ -497,7 +497,7 @@ describe("the camera", () => {
     await page.waitForSelector("#picture:not([hidden])");
   });
 
-  test("a file that is no picture is told", async () => {
+  test("a file that is no picture is reported", async () => {
     await page.setInputFiles("#file", { name: "a.png", mimeType: "image/png", buffer: Buffer.from("no picture") });
     await page.waitForSelector("#camera-note:not([hidden])");
     assert.match(await page.innerText("#camera-note"), /no picture/);

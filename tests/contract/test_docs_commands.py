@@ -48,7 +48,7 @@ def test_examples_are_found() -> None:
 
 
 @pytest.mark.parametrize("folder", ["protos", "server", "export", "clients", "docs"])
-def test_nobody_is_told_to_install_from_an_index(folder: str) -> None:
+def test_no_page_says_to_install_from_an_index(folder: str) -> None:
     """No package index has quizglass; a name that pip asks one for could be anybody's."""
     for path in (ROOT / folder).rglob("*"):
         if path.suffix in {".py", ".md", ".ts", ".java"} and "node_modules" not in path.parts:

@@ -67,7 +67,7 @@ class Checked(Knowledge):
 
 
 class NoMemory:
-    """Remembers nothing of what it is asked for."""
+    """Keeps nothing."""
 
     async def forget(self, wanted: object) -> tuple[int, int]:
         return 0, 0

@@ -54,7 +54,7 @@ async def nothing() -> None:
 
 
 async def breath() -> None:
-    """What separates the tokens of a real generator: others may run, and what was told can leave."""
+    """What separates the tokens of a real generator: others may run, and events can leave."""
     for _ in range(4):
         await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""A benchmark that is told to end takes its servers with it: real processes."""
+"""A benchmark that is stopped takes its servers with it: real processes."""
 
 import os
 import signal

@@ -139,7 +139,7 @@ async def test_errors_are_of_the_same_tree(stage, client):
         await client.answer("How much?")
 
 
-async def test_nobody_there():
+async def test_an_unreachable_server_is_reported():
     async with AsyncClient("127.0.0.1:1") as client:
         assert not await client.healthy()
         with pytest.raises(ServerUnavailable):
@@ -258,7 +258,7 @@ async def test_nor_is_one_whose_server_could_not_say_that_it_has_it(tmp_path, ho
 
 
 @pytest.mark.parametrize("target", ["127.0.0.1:1", "unix:/nowhere/socket"])
-async def test_a_question_that_nobody_took_was_not_begun(target):
+async def test_a_question_that_was_not_accepted_was_not_begun(target):
     async with AsyncClient(target) as client:
         with pytest.raises(ServerUnavailable) as caught:
             await client.answer("How much?")

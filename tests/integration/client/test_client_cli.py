@@ -305,7 +305,7 @@ def test_completion(shell, capsys):
     assert "knowledge" in capsys.readouterr().out
 
 
-def test_a_completion_that_nobody_reads_is_no_traceback():
+def test_an_unread_completion_is_no_traceback():
     command = [sys.executable, "-m", "quizglass_client.cli", "--print-completion", "bash"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         process.stdout.close()
@@ -363,7 +363,7 @@ def test_a_session_that_is_no_file_is_wrong(quizglass, tmp_path):
 
 
 def explaining(stage):
-    """A turn whose steps are told of, if that is asked for."""
+    """A turn whose steps are reported where a client asks for that."""
     whole = domain.StepDetail("part", region=Region(0.0, 0.0, 0.5, 1.0))
     passage = domain.StepDetail("passage", "Velmora: The Velmora costs 45 crowns.", 0.5, "1")
     steps = (

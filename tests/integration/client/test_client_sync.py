@@ -168,7 +168,7 @@ def test_a_turn_without_an_end_is_a_server_error(stage, client):
         client.answer("How much?")
 
 
-def test_nobody_there():
+def test_an_unreachable_server_is_reported():
     with Client("127.0.0.1:1") as client:
         assert not client.healthy()
         with pytest.raises(ServerUnavailable):

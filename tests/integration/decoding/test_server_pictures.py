@@ -1,4 +1,4 @@
-"""A whole server and pictures that mean harm: it refuses them, lives on, and ends when it is told to."""
+"""A whole server and pictures that mean harm: it refuses them, lives on, and stops on request."""
 
 from __future__ import annotations
 

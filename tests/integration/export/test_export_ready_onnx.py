@@ -1,4 +1,4 @@
-"""Text encoders and cross-encoders from ONNX files that somebody else made: taken in as they are, or refused."""
+"""Text encoders and cross-encoders from ready-made ONNX files: taken in as they are, or refused."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.support.bundles.tiny_checkpoints import image_model, text_model
 
 
 def theirs(folder: Path, role: str, made: Any) -> Path:
-    """The file of a role that was exported, as if somebody else had made it."""
+    """The file of a role that was exported, as if it were ready-made."""
     file = folder / "theirs.onnx"
     file.write_bytes((folder / "files" / made.model).read_bytes())
     return file

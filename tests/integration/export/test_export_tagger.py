@@ -67,7 +67,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
 
 @pytest.fixture
 def theirs(tmp_path: Path, made: tuple[Path, dict[str, Any]]) -> dict[str, Any]:
-    """The recipe of a classifier as if somebody else had made it, whose files are the test's own."""
+    """The recipe of a classifier as if ready-made, whose files are the test's own."""
     folder, recipe = made
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     return recipe

@@ -194,7 +194,7 @@ async def test_an_entry_that_has_expired_is_no_more_to_be_deleted(knowledge_plac
     await base.add(stream([pictured("short", text="A velmora.", expires_after=60)]))
     passed[0] = 60.0
     with pytest.raises(NotFound):
-        await base.delete("short")  # though nobody has asked for anything since
+        await base.delete("short")  # without any call since
     await base.close()
 
 
@@ -217,7 +217,7 @@ async def test_entries_expire(knowledge_place: Place) -> None:
             await call
     assert [entry.id for entry in await base.list("", 9)] == ["long"]
     async with asyncio.timeout(60):
-        while base.count() != 1:  # noqa: ASYNC110  # nobody tells
+        while base.count() != 1:  # noqa: ASYNC110  # no event says so
             await asyncio.sleep(0.01)
     await base.close()
 

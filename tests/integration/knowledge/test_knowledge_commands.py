@@ -43,7 +43,7 @@ async def ids(directory: Path) -> set[str]:
 
 
 def flip(path: Path, words: bytes) -> None:
-    """Alter a bit of what is stored."""
+    """Flip one stored bit."""
     content = bytearray(path.read_bytes())
     content[content.index(words)] ^= 1
     path.write_bytes(content)
@@ -194,7 +194,7 @@ async def test_a_snapshot_takes_no_files_from_elsewhere(tmp_path: Path) -> None:
     assert len(await ids(store)) == len(await ids(tmp_path / "copy")) == 60
 
 
-async def test_where_somebody_stands_no_snapshot_is_put(
+async def test_no_snapshot_replaces_a_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:
     await filled(tmp_path / "store")

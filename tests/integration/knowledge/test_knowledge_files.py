@@ -1,4 +1,4 @@
-"""Who may write a store's files, and what is said when nobody can: locks, full disks, permissions."""
+"""Who may write a store's files, and the error where none can: locks, full disks, permissions."""
 
 import asyncio
 import errno

@@ -75,7 +75,7 @@ async def test_it_is_lost_killed_and_back_with_everything_acknowledged(tmp_path:
         await base.close()
 
 
-async def test_nobody_there_is_said_in_bounded_time(tmp_path: Path) -> None:
+async def test_an_unreachable_server_is_reported_in_bounded_time(tmp_path: Path) -> None:
     place = fresh_place("milvus", tmp_path, MilvusAddress(f"http://127.0.0.1:{free_port()}", host="127.0.0.1"))
     with pytest.raises(KnowledgeLost, match="does not answer"):
         await place.open(timeout_s=0.3)
@@ -89,7 +89,7 @@ async def test_one_that_accepts_and_never_answers_costs_no_more_than_its_time(tm
                 await fresh_place("milvus", tmp_path, address).open(timeout_s=0.5)
 
 
-async def test_a_caller_without_time_is_not_served_and_nobody_else_is_refused(place: Place) -> None:
+async def test_a_caller_without_time_is_not_served_and_no_other_is_refused(place: Place) -> None:
     base = await place.open()
     await base.add(stream([pictured("a", text="Words.")]))
     with due_within(0), pytest.raises(KnowledgeLost):

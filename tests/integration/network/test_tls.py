@@ -209,7 +209,7 @@ async def _entered(made):
         pass
 
 
-def test_a_key_with_a_password_is_refused_and_nobody_asked_for_it(tmp_path, first):
+def test_a_key_with_a_password_is_refused_without_a_prompt(tmp_path, first):
     pytest.importorskip("cryptography", reason="the extra tls is not installed")
     from cryptography.hazmat.primitives import serialization
 

@@ -112,7 +112,7 @@ async def test_where_all_come_from_one_address_connections_share_as_they_did(tmp
 
 
 @pytest.mark.parametrize(("trusted", "waits"), [("127.0.0.0/8", False), ("10.0.0.0/8", True)])
-async def test_a_trusted_proxy_says_for_whom_it_asks_and_nobody_else(tmp_path, trusted, waits):
+async def test_only_a_trusted_proxy_names_its_client(tmp_path, trusted, waits):
     async with serving(tmp_path, trusted_proxies=trusted) as stage, AsyncExitStack() as stack, asyncio.timeout(WAIT_S):
         stage.assistant.admission, script = Admission(8, 1), Holding()
         stage.assistant.script = script

@@ -65,7 +65,7 @@ def adding(id, title="Velmora"):
     return knowledge_pb2.AddEntriesRequest(entry=knowledge_pb2.Entry(id=id, title=title)).SerializeToString()
 
 
-async def test_turns_whose_events_nobody_reads_give_their_places_up(tmp_path):
+async def test_turns_with_unread_events_give_their_places_up(tmp_path):
     ended = asyncio.Semaphore(0)
 
     async def says(turn, policy, budget):
@@ -267,7 +267,7 @@ async def test_the_largest_question_of_the_settings_fits(tmp_path):
         assert events[-1].done.answer == "45 crowns"
 
 
-async def test_fields_that_nobody_knows_are_dropped(tmp_path, monkeypatch):
+async def test_unknown_fields_are_dropped(tmp_path, monkeypatch):
     sizes = []
 
     async def picture(store, frame, field, peer):

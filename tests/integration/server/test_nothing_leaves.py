@@ -1,5 +1,5 @@
 """Nothing leaves the machine, and nothing is written but where the user said: real processes, in an environment where
-nobody has set anything, and not one of a continuous integration, where ONNX Runtime would be quiet by itself.
+nothing is set, and not that of a continuous integration, where ONNX Runtime would be quiet by itself.
 """
 
 import json
@@ -98,7 +98,7 @@ def test_serving_importing_and_asking_reach_and_write_only_what_they_were_told(
 
 @contextmanager
 def serving(bundle: Path, own: Path, trace: Path, there: dict[str, Any]) -> Iterator[tuple[str, Seen]]:
-    """A server that keeps what it is told to in `own`: its address, and what it was seen to reach without strace.
+    """A server that keeps its own files in `own`: its address, and what it was seen to reach without strace.
 
     What strace sees is in `trace` once the server has ended.
     """
@@ -118,7 +118,7 @@ def serving(bundle: Path, own: Path, trace: Path, there: dict[str, Any]) -> Iter
 
 
 def place(folder: Path) -> dict[str, Any]:
-    """Where a process runs, and its environment, in which nobody has set anything."""
+    """Where a process runs, and its environment, without settings."""
     (work := folder / "work").mkdir()
     return {"cwd": work, "env": clean_environment(folder)}
 

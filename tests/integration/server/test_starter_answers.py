@@ -22,7 +22,7 @@ WORLD = build_world(SEED, 60, core=True)
 QUESTIONS = make_questions(WORLD, ASKED, SEED, unseen_share=0.5)
 UNKNOWABLE = make_unknowable(WORLD, 12, SEED)
 OTHERS = 4
-"""Of the things that nobody asks about, one in so many has an entry."""
+"""Of the things that no question is about, one in so many has an entry."""
 
 
 def around(questions: Sequence[Question]) -> World:

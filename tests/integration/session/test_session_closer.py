@@ -198,7 +198,7 @@ async def test_words_of_a_thumbnail_are_looked_for_once_for_all_questions(tmp_pa
         assert located == stage.assistant.gated == [name]
 
 
-async def test_a_turn_goes_on_where_nobody_can_say_what_is_too_small(tmp_path, signed, monkeypatch):
+async def test_a_turn_goes_on_where_the_close_up_advisor_fails(tmp_path, signed, monkeypatch):
     async def failing(*_):
         raise EngineFailed("the reader failed")
 

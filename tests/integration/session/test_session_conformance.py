@@ -82,7 +82,7 @@ class Following:
         return [last[index] for index in sorted(last)]
 
     def check(self, expected):
-        """Everything that was told of it, once and in order, and no less."""
+        """All that was reported about it, once and in order."""
         assert self.heard == expected.get("heard", self.heard)
         sounds = list(self.sounds.values())
         assert sounds == expected.get("sounds", sounds)
@@ -103,7 +103,7 @@ class Following:
 
 
 def named(news):
-    """What is told of a session, as scenarios name it; None for what they say nothing of."""
+    """What is reported about a session, as scenarios name it; None for what they leave out."""
     match news:
         case LinkLost():
             return "lost"

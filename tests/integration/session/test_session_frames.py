@@ -1,4 +1,4 @@
-"""What becomes of a session's frames: their pieces, what is done ahead for them, and what is told of them."""
+"""What becomes of a session's frames: their pieces, speculative work for them, and what is reported about them."""
 
 import asyncio
 import hashlib

@@ -23,7 +23,7 @@ from tests.support.sessions.session_links import HOLDER, link, question, text, u
 PICTURE = png(200, 100)
 
 
-async def test_a_failure_that_nobody_foresaw_is_told_and_the_link_stays(stage, said, monkeypatch):
+async def test_an_unexpected_failure_is_reported_and_the_link_stays(stage, said, monkeypatch):
     def fails(ask_id):
         raise RuntimeError("secret")
 

@@ -74,7 +74,7 @@ def test_chat_tells_the_posture_and_what_it_asks_for(tmp_path):
         command = [sys.executable, "-m", "quizglass_client.cli", "--server", stage.target, "chat"]
         typed = "/device battery=9\n/device colour=red\n/device heat=boiling\nWhat?\n"
         run = subprocess.run(command, input=typed, text=True, capture_output=True, timeout=300)
-    assert run.returncode == 1, run.stderr  # of what no terminal gave, two lines were wrong
+    assert run.returncode == 1, run.stderr  # two lines were wrong, besides those from the terminal
     assert "reserve: the battery is at 9 %: frames of" in run.stderr
     assert "colour: there are battery, heat and link" in run.stderr
     assert "'boiling' is none of normal, warm, hot" in run.stderr

@@ -185,7 +185,7 @@ async def test_two_links_that_race_for_a_session_end_with_one(stage, first):
     assert len(stage.assistant.turns) == 1
 
 
-async def test_another_client_cannot_resume_and_disturbs_nobody(stage):
+async def test_another_client_cannot_resume_and_disturbs_no_session(stage):
     async with opened(stage.target) as (own, session), link(stage.target) as foreign:
         other = await foreign.open(holder=OTHER, session_id=session.session_id)
         assert (other.restored, other.restored_reason) == (Restored.NONE, "SESSION_FOREIGN")
@@ -325,7 +325,7 @@ async def test_a_clock_that_jumps_changes_nothing_but_what_expires(tmp_path):
 # Faults
 
 
-async def test_a_reader_that_stops_reading_has_its_turn_cancelled_and_disturbs_nobody(tmp_path):
+async def test_a_reader_that_stops_reading_has_its_turn_cancelled_and_disturbs_no_other(tmp_path):
     async def endless(turn, policy, budget):
         at = 0
         while True:
@@ -518,7 +518,7 @@ async def test_a_client_that_sends_and_reads_nothing_is_refused_until_it_attache
 async def test_who_waits_for_a_link_to_be_read_is_told_when_it_is_gone(tmp_path):
     async with serving(tmp_path, session_unacknowledged_bytes=16 << 10) as stage:
         session, link = stage.rpc.sessions.open(Open(HOLDER))
-        for _ in range(1000):  # each of these is answered by a notice, and nobody reads
+        for _ in range(1000):  # each of these is answered by a notice that is not read
             session.receive(Ack(1 << 40))
         sending = asyncio.create_task(session.room())
         await asyncio.sleep(0)

@@ -165,7 +165,7 @@ async def test_clients_behind_a_trusted_proxy_are_told_apart(behind_a_proxy):
         assert (await ask_from(behind_a_proxy, PROXY, {"x-forwarded-for": "192.0.2.8"})).status == 200
 
 
-async def test_nobody_else_is_believed(served):
+async def test_no_other_peer_is_believed(served):
     """A client that says it is many is one."""
     async with AsyncExitStack() as stack:
         for number in range(14):

@@ -282,7 +282,7 @@ async def test_the_connection_over_which_a_browser_asks_whether_it_may_is_the_on
         assert (await wire.ask("POST", CAPABILITIES, b"{}", {**JSON, **origin})).status == 200
 
 
-async def test_a_connection_that_nobody_uses_is_closed(tmp_path, monkeypatch):
+async def test_an_idle_connection_is_closed(tmp_path, monkeypatch):
     monkeypatch.setattr(server, "IDLE_S", 0.1)
     async with web_serving(tmp_path) as served, await Wire.to(served) as wire, asyncio.timeout(60):
         assert (await wire.ask("GET", "/")).status == 200

@@ -60,7 +60,7 @@ def exported_bundle(
 
 
 def write_manifest(root: Path, roles: dict[str, Any], **settings: Any) -> Bundle:
-    """The manifest of what lies in a directory."""
+    """The manifest for the files of a directory."""
     (root / "parity.json").write_text("{}")
     content = {"format": 1, "name": "tiny", "version": "0", "abstain": "I don't know", "parity": "parity.json"}
     content |= {"roles": roles, "provenance": {}, **settings}

@@ -84,7 +84,7 @@ def _write_text(path: Path, random: np.random.Generator, context: int) -> None:
 
 
 def write_llama(path: Path, template: str = "", *, begins: bool = False, kind: str = "llama") -> Path:
-    """A text model of Llama's shape with random weights as GGUF, as somebody else would publish it.
+    """A text model of Llama's shape with random weights as GGUF, as others publish it.
 
     Args:
         path: the file.

@@ -14,7 +14,7 @@ from quizglass_bundle.inputs.vision_inputs import image_tokens
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES
 
 IMAGE, START, END = 90, 91, 92
-"""Token ids of a picture, and of what stands before and behind it."""
+"""Token ids of a picture, and of its surroundings."""
 LABELS = [7, 3, 11]
 TEXT = {
     "hidden_size": 32,

@@ -31,7 +31,7 @@ PATIENCE_S = 120
 
 
 def tiny_options(directory: Path) -> ProcessOptions:
-    """Of a process on a tiny model, which is written; nobody loses patience with it."""
+    """Of a process on a tiny model, which is written; without a time limit."""
     made = write_generator(directory, context=CONTEXT)
     patient = {"restart_wait_s": PATIENCE_S, "save_wait_s": PATIENCE_S}
     watch = WatchOptions(silent_s=PATIENCE_S)

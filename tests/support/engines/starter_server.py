@@ -1,4 +1,4 @@
-"""A whole server process on the starter bundle, for tests of what becomes of turns when its generator ends."""
+"""A whole server process on the starter bundle, for tests of turns when its generator ends."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def milvus_process(directory: Path, port: int) -> Iterator[subprocess.Popen[byte
 
 
 def free_port() -> int:
-    """One that nobody is given who asks for any: those are above 32768. Each process of tests begins elsewhere."""
+    """A port below 32768, which the system does not hand out. Each process of tests begins elsewhere."""
     for port in range(10_000 + os.getpid() * 7 % 20_000, 32_768):
         with socket.socket() as held, suppress(OSError):
             held.bind(("127.0.0.1", port))

@@ -129,7 +129,7 @@ class ConformanceStage:
             await self._finished[question].wait()
 
     async def do_cut(self, how: str) -> None:
-        """End every connection: "fin", "rst", or "black hole" (nothing passes, and nobody is told)."""
+        """End every connection: "fin", "rst", or "black hole" (nothing passes, without an error)."""
         for proxy in self._proxies:
             proxy.cut(Cut(how))
 

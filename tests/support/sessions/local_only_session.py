@@ -26,7 +26,9 @@ seen: list[str] = []
 def watch(event: str, arguments: tuple[Any, ...]) -> None:
     if event in EVENTS:
         address = arguments[1] if event in EVENTS[:3] else arguments[0]
-        if address is not None:  # none: over a socket that is connected already, which was told before, or has no name
+        if (
+            address is not None
+        ):  # none: over a socket that is connected already, which was reported before, or has no name
             seen.append(f"{event} {address}")
 
 

@@ -172,7 +172,7 @@ def text(count: int) -> str:
 
 
 async def eventually(fits: Callable[[], object]) -> None:
-    """Wait for something that nobody tells of."""
+    """Wait for something that no event reports."""
     async with asyncio.timeout(WAIT_S):
         while not fits():  # noqa: ASYNC110
             await asyncio.sleep(0.01)

@@ -241,7 +241,7 @@ async def test_without_time_to_plan_nothing_is_looked_up() -> None:
     assert [(s.step, s.reason) for s in done(events).skipped] == [("plan", "BUDGET")]
 
 
-async def test_engines_know_until_when_somebody_waits() -> None:
+async def test_engines_know_the_deadline() -> None:
     world, due = World(), {}
     for role in ("planner", "rewrite", "reranker", "answer"):
 
@@ -498,7 +498,7 @@ async def test_no_word_of_a_turn_is_logged_for_debugging_either(broken: tuple[st
     world = World()
     world.models.lines = ["legible"]
     if broken == ("image_encoder",):
-        world.models.decision = Plan.NONE  # so that nobody waits for it
+        world.models.decision = Plan.NONE  # so that no step waits for it
     for role in broken:
         world.models.before[role] = failing(EngineFailed("broken"))
     with caplog.at_level(logging.DEBUG), suppress(EngineFailed):

@@ -195,7 +195,7 @@ async def test_closing_waits_until_what_was_being_done_has_ended(world):
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_a_failure_is_nobodys_business(world, looks):
+async def test_a_failure_is_not_reported(world, looks):
     async def fail():
         raise RuntimeError("no")
 

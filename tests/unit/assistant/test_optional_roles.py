@@ -57,7 +57,7 @@ class Domains:
 
 
 class Judge:
-    """A verifier that says what it is told to, and remembers what it was asked."""
+    """A verifier with a scripted answer, which remembers what it was asked."""
 
     needs: frozenset[str] = frozenset()
     shows_several = False

@@ -1,4 +1,4 @@
-"""What is told of trainings and of what models answered."""
+"""Reports about trainings and models' answers."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Private files are private whatever somebody has put in their place, and whole or not written."""
+"""Private files are private whatever lies in their place, and whole or not written."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from quizglass_client.files import write_private
 
 
-def test_what_somebody_has_put_in_the_folder_is_neither_written_to_nor_followed(tmp_path: Path) -> None:
+def test_a_planted_file_is_neither_written_to_nor_followed(tmp_path: Path) -> None:
     others = tmp_path / "others.txt"
     others.write_bytes(b"theirs")
     (tmp_path / ".walk.session.new").symlink_to(others)

@@ -1,4 +1,4 @@
-"""Thresholds proposed between scores of what is right and of what is not."""
+"""Thresholds proposed between scores of right and wrong answers."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What a trace's files hold, and that nobody's text can make a page do or load anything."""
+"""What a trace's files hold, and that no text can make a page do or load anything."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_page_shows_answer_steps_evidence_crops_and_scores() -> None:
     assert left.getpixel((5, 5))[0] > 200 > left.getpixel((5, 5))[2]  # type: ignore[index]
     assert right.getpixel((5, 5))[2] > 200 > right.getpixel((5, 5))[0]  # type: ignore[index]
     rows = [each["class"] for tag, each in read.tags if tag == "tr" and "class" in each]
-    assert rows == ["used"], "evidence that is told of again is shown as it was told last"
+    assert rows == ["used"], "evidence that is sent again is shown as it was sent last"
 
 
 def test_a_page_can_be_used_by_keyboard_and_in_the_dark() -> None:

@@ -1,4 +1,4 @@
-"""Pictures decoded in processes of their own: equal pixels, bounded time and memory, and ended when nobody waits."""
+"""Pictures decoded in processes of their own: equal pixels, bounded time and memory, ended when no request waits."""
 
 import asyncio
 import errno
@@ -276,9 +276,7 @@ async def test_ordinary_pictures_do_not_wait_for_slow_ones(decoder: PictureDecod
     await asyncio.gather(*slow, return_exceptions=True)
 
 
-async def test_pictures_that_nobody_waits_for_any_more_keep_no_others_out(
-    decoder: PictureDecoder, work: WorkMemory
-) -> None:
+async def test_abandoned_pictures_keep_no_others_out(decoder: PictureDecoder, work: WorkMemory) -> None:
     lane = decoder._slow
     async with work.admit(work.largest):  # the first waits for memory and the rest for the first
         waiting = [asyncio.create_task(lane.decode(b"", work.largest, 1.0)) for _ in range(100)]
@@ -358,7 +356,7 @@ async def test_a_server_without_descriptors_does_not_wait_for_the_end_of_a_proce
     assert decoder.pids == before
 
 
-async def test_pixels_are_counted_until_nobody_has_them(decoder: PictureDecoder, work: WorkMemory) -> None:
+async def test_pixels_are_counted_until_they_are_freed(decoder: PictureDecoder, work: WorkMemory) -> None:
     picture = await decoder.decode(usual(), FIELD)
     assert work.used == 900 * 700 * 3
     part = picture.pixels[:10]

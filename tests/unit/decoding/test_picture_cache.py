@@ -82,7 +82,7 @@ async def test_decoding_goes_on_when_who_began_it_leaves(pictures, decoder):
     assert not decoder.cancelled
 
 
-async def test_decoding_ends_when_nobody_waits_and_begins_anew(pictures, decoder):
+async def test_decoding_ends_without_waiters_and_begins_anew(pictures, decoder):
     first = await begun(pictures.decode(ENCODED, "one"))
     first.cancel()
     await asyncio.wait({first})
@@ -116,7 +116,7 @@ async def test_what_failed_for_another_reason_is_tried_again_by_who_still_waits(
     assert (await second).sha256 == SHA256
 
 
-async def test_nobody_waits_longer_than_there_is_time_for_them(pictures, decoder):
+async def test_no_request_waits_beyond_its_deadline(pictures, decoder):
     first = await begun(pictures.decode(ENCODED, "one"))
     with due_within(0.001), pytest.raises(BudgetExceeded):
         await pictures.decode(ENCODED, "two")

@@ -1,4 +1,4 @@
-"""Searches hold up nobody, and imports do not hold up searches."""
+"""Searches hold up no other call, and imports do not hold up searches."""
 
 import asyncio
 import threading
@@ -90,7 +90,7 @@ async def test_no_file_is_touched_on_the_event_loop(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(("busy", "commits"), [(False, [128, 72]), (True, [32] * 6 + [8])])
-async def test_an_import_commits_less_at_a_time_while_somebody_searches(busy: bool, commits: list[int]) -> None:
+async def test_an_import_commits_less_at_a_time_during_searches(busy: bool, commits: list[int]) -> None:
     seen: list[int] = []
 
     async def commit(drafts: list[EntryDraft]) -> None:

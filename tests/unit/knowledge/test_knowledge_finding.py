@@ -312,7 +312,7 @@ async def test_compaction_leaves_no_graph_of_an_encoder_that_is_not_there(tmp_pa
     await base.close()
 
 
-async def test_no_compaction_is_acknowledged_while_somebody_reads_the_log(tmp_path: Path) -> None:
+async def test_no_compaction_is_acknowledged_while_the_log_is_being_read(tmp_path: Path) -> None:
     base = await open_base(tmp_path)
     base._store._writer._db.execute("PRAGMA busy_timeout = 50")
     await base.add(stream([pictured("secret", text="The zyrbaxa of Zyrbaxon.")]))

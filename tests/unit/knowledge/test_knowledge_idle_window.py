@@ -10,7 +10,7 @@ import pytest
 from quizglass_server.knowledge.index.idle_window import IdleWindow
 
 
-def test_nobody_waits_while_nobody_searches() -> None:
+def test_no_import_waits_without_searches() -> None:
     idle_window = IdleWindow(longest_s=3600.0)
     assert not idle_window.busy
     assert list(idle_window.between("abc")) == ["a", "b", "c"]

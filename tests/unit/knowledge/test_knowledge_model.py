@@ -1,4 +1,4 @@
-"""Random sequences of operations against a model of what the store should hold and find."""
+"""Random sequences of operations against a model of the store's content and answers."""
 
 import asyncio
 import tempfile

@@ -27,7 +27,7 @@ def settings(**given):
         {"web_host": "0.0.0.0", "operations_host": "0.0.0.0"},  # nothing listens there without a port
     ],
 )
-def test_servers_that_are_protected_or_that_nobody_reaches_start_without_a_word(given, caplog):
+def test_protected_and_unreachable_servers_start_without_a_word(given, caplog):
     check_exposure(settings(**given))
     assert not caplog.records
 

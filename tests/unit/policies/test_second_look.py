@@ -1,4 +1,4 @@
-"""What a text search leaves of what the picture showed."""
+"""What a text search keeps of the picture's evidence."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_another_tokenizer_changes_the_text_encoders_fingerprint(bundle: Bundle,
     now = loaded(bundle, pool, "text_encoder").fingerprint
     name = "text_encoder/tokenizer.json"
     path = bundle.path(name)
-    path.write_text(json.dumps(json.loads(path.read_text())))  # equal but for its white space: nobody can tell
+    path.write_text(json.dumps(json.loads(path.read_text())))  # equal but for its white space
     manifest = json.loads((bundle.root / "manifest.json").read_text())
     manifest["files"][name] = {"sha256": sha256(path.read_bytes()).hexdigest(), "bytes": path.stat().st_size}
     (bundle.root / "manifest.json").write_text(json.dumps(manifest))

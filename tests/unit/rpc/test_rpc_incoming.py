@@ -117,7 +117,7 @@ async def test_a_message_that_stops_in_its_middle_lets_others_begin(connections)
 
 
 async def test_who_waits_for_a_turn_has_a_time_and_leaves_no_place_behind(connections, monkeypatch):
-    monkeypatch.setattr(incoming, "_LOOK_S", 60.0)  # nobody sees who is slow
+    monkeypatch.setattr(incoming, "_LOOK_S", 60.0)  # slow senders go unnoticed
     coming = one_large_at_once(connections, limit_s=0.2)
     clients = [Sender(coming, peer) for peer in ("a", "b", "c")]
     for client in clients:

@@ -1,4 +1,4 @@
-"""Which bytes went where: every byte is told once, whoever handed it over and on whatever thread."""
+"""Which bytes went where: every byte is reported once, whichever code handed it over and on whatever thread."""
 
 import asyncio
 from collections import Counter
@@ -34,7 +34,7 @@ def test_what_was_done_ahead_is_told_once_by_the_first_that_asks(handed_over):
     assert not +Counter(second.settle())
 
 
-def test_nothing_is_counted_where_nobody_counts():
+def test_nothing_is_counted_without_a_ledger():
     handed("reader", 7)
     ledger = ByteLedger()
     with entered_in(ledger):

@@ -103,7 +103,7 @@ class Held:
             await self.leave.wait()
 
 
-async def test_the_hour_in_which_nobody_asked_says_nothing_of_when_a_place_is_free(
+async def test_an_idle_hour_does_not_change_the_retry_delay(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 0.0
@@ -194,7 +194,7 @@ async def test_a_waiter_that_is_cancelled_as_it_gives_way_takes_no_permit_with_i
     assert admission.running == 0
 
 
-async def test_a_cancelled_waiter_leaves_the_queue_and_hangs_nobody() -> None:
+async def test_a_cancelled_waiter_leaves_the_queue_and_blocks_no_other() -> None:
     admission = Admission(limit=1, queue=2)
     first, second, third = Held(admission), Held(admission), Held(admission)
     await settle()

@@ -142,7 +142,7 @@ async def test_what_is_only_kept_makes_room(work: WorkMemory) -> None:
         assert asked == [200]
 
 
-async def test_turns_that_have_ended_hold_up_nobody(work: WorkMemory) -> None:
+async def test_ended_turns_hold_no_memory(work: WorkMemory) -> None:
     Turn((await work.reserve(LARGE)).release)
     with due_within(1.0):
         (await work.reserve(LARGE)).release()
@@ -178,7 +178,7 @@ class CollectedMeanwhile(WorkMemory):
         return super().largest
 
 
-def test_what_the_collector_gives_back_in_the_middle_of_an_admission_blocks_nobody() -> None:
+def test_memory_freed_by_the_collector_during_an_admission_does_not_deadlock() -> None:
     work = CollectedMeanwhile(TOTAL, headroom=lambda: None)
     assert work._take(100)
     Turn(Reservation(work, 100).release)

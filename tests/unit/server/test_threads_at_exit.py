@@ -54,6 +54,6 @@ sys.modules["last"] = Last()
 
 
 @pytest.mark.parametrize("whose", ["readers", "engines"])
-def test_threads_that_nobody_closed_end_before_the_interpreter_does(whose: str) -> None:
+def test_threads_that_were_not_closed_end_before_the_interpreter_does(whose: str) -> None:
     done = subprocess.run([sys.executable, "-c", ENDING, whose], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -82,7 +82,7 @@ def test_it_stays_what_it_was_over_answers_that_name_nothing() -> None:
     followed = asked("Who made it?", PRICED, weighed)
     assert said(followed) == [(PRICED.question, "45 crowns"), ("What is it called?", "Velmora"), said(followed)[-1]]
     assert (followed.frame, followed.needed) == (OLD, False)
-    assert len(said(asked("Who made it?", NAMED, UNCHECKED, weighed))) == 3  # of the boat nobody knows the name
+    assert len(said(asked("Who made it?", NAMED, UNCHECKED, weighed))) == 3  # the boat's name is unknown
 
 
 def test_another_thing_of_the_picture_has_not_the_name_of_the_one_before() -> None:

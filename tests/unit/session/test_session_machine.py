@@ -94,7 +94,7 @@ class Wire:
 
 
 class Wearable(RuleBasedStateMachine):
-    """One client, whose link breaks between any two messages, and a server that writes when it is told."""
+    """One client, whose link breaks between any two messages, and a server that writes on demand."""
 
     def __init__(self):
         super().__init__()
@@ -195,7 +195,7 @@ class Wearable(RuleBasedStateMachine):
         elif isinstance(said, FrameStatus):
             assert said == self.statuses.pop(0), "a frame is not there as far as its pieces came"
         elif isinstance(said, PostureChange):
-            assert said.posture is self.postures.pop(0), "a posture nobody asked for, or twice"
+            assert said.posture is self.postures.pop(0), "an unrequested posture, or twice"
         elif isinstance(said, Interrupted) or (isinstance(said, Notice) and said.turn_over):
             self.ends.setdefault(said.ask_id, []).append(said)
 
@@ -238,7 +238,7 @@ class Wearable(RuleBasedStateMachine):
     @rule(data=st.sampled_from(FRAMES), number=st.integers(0, 2), spoilt=st.booleans())
     @precondition(lambda self: self.link is not None)
     def send_piece(self, data, number, spoilt):
-        """In any order, twice, with a wrong CRC or of a frame that nobody announced."""
+        """In any order, twice, with a wrong CRC or of an unannounced frame."""
         name, begin = hashlib.sha256(data).digest(), number * PIECE
         piece = data[begin : begin + PIECE]
         if (there := self.pieces.get(name)) is not None:
@@ -334,7 +334,7 @@ class Wearable(RuleBasedStateMachine):
 
     def settle(self):
         self.come_back()
-        for ask in self.asked.values():  # whatever nobody knows to have arrived is said again
+        for ask in self.asked.values():  # whatever is not acknowledged is sent again
             self.say(ask)
         for _ in range(2 * len(self.asked) + 2):
             self.finish()

@@ -110,7 +110,7 @@ async def test_a_link_passes_over_what_was_acknowledged_before_it_was_written(ac
     assert (link.written, link.behind) == (4, False)
 
 
-def test_a_frame_that_must_not_be_pinned_takes_nobody_s_room():
+def test_a_frame_that_must_not_be_pinned_takes_no_room():
     gone = []
     shelf = FrameShelf(ShelfLimits(100, 100, 2, 1), FramePool(1000), lambda _: None, gone.append)
     pinned, other, refused = (FrameBegin(bytes([number]) * 32, 40, pinned=number != 2) for number in (1, 2, 3))

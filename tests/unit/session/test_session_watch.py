@@ -22,7 +22,7 @@ LIMITS = limits(ping=PING, progress=PROGRESS)
 
 
 class Watched:
-    """A link that nobody reads, with a question under way."""
+    """An unread link, with a question under way."""
 
     def __init__(self, monkeypatch):
         self.now = 1000.0
@@ -66,7 +66,7 @@ async def test_a_silent_link_is_asked_once_and_then_dead(watched):
     assert "is silent" in str(watched.task.exception())
 
 
-async def test_a_hint_that_came_while_nobody_waited_is_heard_at_once(watched):
+async def test_a_hint_without_a_waiter_is_heard_at_once(watched):
     watched.liveness.hint()  # as by a hint in the middle of a probe or of an attempt to connect
     async with asyncio.timeout(120):
         await watched.liveness.wait(PING)

@@ -112,7 +112,7 @@ EVIDENCE = (
         ("<<least velmora 435, tandric 435>>", "least velmora 761, tandric 435 = tandric"),
         ("<<most Velmora 1200, Tandric 1200>>", "most Velmora 1200, Tandric 95 = Velmora"),
         ("<<least Velmora 1954, Tandric 1964>>", "least Velmora 1954, Tandric 1931 = Tandric"),
-        # No number stays, nothing is told of a name, or several numbers are of that kind.
+        # No number stays, a name has no number, or several numbers are of that kind.
         ("<<most Velmora 5, Tandric 7>>", "most Velmora 5, Tandric 7 = Tandric"),
         ("<<most Velmora 761, Gorron 800>>", "most Velmora 761, Gorron 800 = Gorron"),
         ("<<most Brenn 12, Orin 45>>", "most Brenn 12, Orin 45 = Orin"),

@@ -1,4 +1,4 @@
-"""What the search router of QA-Dragon is told of a draft and its trace."""
+"""What the search router of QA-Dragon reads about a draft and its trace."""
 
 from collections.abc import Sequence
 

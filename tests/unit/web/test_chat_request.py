@@ -48,7 +48,7 @@ bodies = st.fixed_dictionaries(
 
 
 def read(body: bytes) -> tuple[Chat | None, str]:
-    """What a body asks, or the place of what is wrong with it."""
+    """What a body asks, or the place of the fault."""
     try:
         return read_chat(body, MOST, PICTURES), ""
     except InvalidInput as error:

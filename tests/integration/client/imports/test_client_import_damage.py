@@ -30,7 +30,7 @@ def test_what_is_no_such_file_adds_nothing_and_ends(stage, imported, tmp_path: P
     assert stage.knowledge.entries == {}
 
 
-def test_lines_that_nobody_could_send_are_refused_one_by_one(stage, imported, tmp_path: Path) -> None:
+def test_lines_that_cannot_be_sent_are_refused_one_by_one(stage, imported, tmp_path: Path) -> None:
     (tmp_path / "p.png").write_bytes(png())
     rows = [
         {"id": "a", "title": "A", "pictures": ["p.png"]},

@@ -36,7 +36,7 @@ from tests.support.engines.generator_process import (
 
 
 async def opened(process: GeneratorProcess) -> None:
-    """Wait until the breaker is open; the supervisor counts a death a moment after the callers are told."""
+    """Wait until the breaker is open; the supervisor counts a death a moment after the callers get their errors."""
     changed = asyncio.Event()
     process.on_change = changed.set
     while process.breaker is not BreakerState.OPEN:

@@ -131,7 +131,7 @@ async def test_without_any_descriptor_it_comes_back_once_there_are_some_and_that
         process._launcher._reserve._count = 0
         process._launcher._reserve.empty()
         with no_descriptors():
-            # What the process held is free when it is dead: somebody else takes that.
+            # What the process held is free when it is dead: another process takes it.
             with greedy(process):
                 kill(process)
                 while caplog.text.count("cannot be started") < 5:  # noqa: ASYNC110

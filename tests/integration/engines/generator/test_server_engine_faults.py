@@ -1,4 +1,4 @@
-"""A whole server whose generator is killed, again and again: who is told, and what goes on meanwhile."""
+"""A whole server whose generator is killed, again and again: who gets an error, and what goes on meanwhile."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_a_crash_loop_is_refused_at_once_and_shown_while_everything_else_g
         generator = statuses(channel, "quizglass.generator")
         while await anext(generator) != HEALTH.NOT_SERVING:
             pass
-        # A death is counted a moment after it is told.
+        # A death is counted a moment after it is reported.
         while (refusal := await refused(client)).retry_after is None:
             assert refusal.reason == "ENGINE_LOST"
         assert 0 < refusal.retry_after <= 3000

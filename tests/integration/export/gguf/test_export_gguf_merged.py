@@ -1,4 +1,4 @@
-"""Adapters merged into a GGUF file that somebody else made."""
+"""Adapters merged into a ready-made GGUF file."""
 
 import shutil
 import struct

@@ -1,4 +1,4 @@
-"""GGUF files that somebody else made."""
+"""Ready-made GGUF files."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ RELATIVE = "largest difference of logits of texts, in standard deviations of the
 
 @pytest.fixture
 def ready(tokenizer: Path, tmp_path: Path) -> Path:
-    """A pair of GGUF files with its tokenizer, as somebody else would publish them."""
+    """A pair of GGUF files with its tokenizer, as others publish them."""
     source = qwen2_vl(tokenizer)
     write_text_gguf(source, tokenizer, tmp_path / "m.gguf", "theirs")
     write_vision_gguf(source, spec(), tmp_path / "v.gguf")

@@ -1,4 +1,4 @@
-"""A served bundle with a tagger, over a real socket: who is told what the picture is likely to show."""
+"""A served bundle with a tagger, over a real socket: which prompts show the likely content of a picture."""
 
 from __future__ import annotations
 

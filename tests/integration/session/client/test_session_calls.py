@@ -40,7 +40,7 @@ async def test_an_answer_takes_what_a_question_does(tmp_path):
         assert [past.question for past in stage.assistant.turns[0].history] == ["Before?"]
 
 
-async def test_an_answer_that_nobody_waits_for_any_more_ends_its_turn(tmp_path):
+async def test_an_abandoned_answer_ends_its_turn(tmp_path):
     begun, ended = asyncio.Event(), asyncio.Event()
 
     async def held(turn, policy, budget):

@@ -196,7 +196,7 @@ async def test_a_server_that_takes_a_session_and_says_nothing_is_given_up_in_tim
     await server.stop(None)
 
 
-async def test_nobody_there_is_told_at_once(tmp_path):
+async def test_an_unreachable_server_is_reported_at_once(tmp_path):
     with pytest.raises(ServerUnavailable, match="nothing answers"):
         async with AsyncSession("127.0.0.1:1"):
             pass

@@ -113,7 +113,7 @@ def test_a_server_without_room_is_asked_again(
 
 @pytest.mark.parametrize("decided_first", [False, True])
 def test_a_search_that_found_nothing_is_a_round(decided_first: bool, stage: Stage, data: Path, tmp_path: Path) -> None:
-    """In the parallel policy the decision, which is one pass, is told of before the queries, which are written."""
+    """In the parallel policy the decision, which is one pass, is reported before the queries, which are written."""
 
     def nothing() -> Iterator[values.TurnEvent]:
         for number, (query, action) in enumerate((("What boat is it?", "text"), ("Which boat?", "none")), 1):

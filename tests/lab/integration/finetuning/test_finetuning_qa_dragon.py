@@ -146,7 +146,7 @@ def test_a_run_of_the_policy_teaches_every_decision(stage: Stage, data: Path, tm
 
 @pytest.fixture
 def unrecorded(tmp_path: Path) -> Path:
-    """Questions as CRAG-MM has them: nobody says what the pictures show, nor what has to be looked up."""
+    """Questions as CRAG-MM has them: without labels of what the pictures show, or what has to be looked up."""
     picture(tmp_path / "boat.png")
     asked = {"answers": ["7 years"], "pictures": ["boat.png"]}
     return rows(
@@ -158,7 +158,7 @@ def unrecorded(tmp_path: Path) -> Path:
     )
 
 
-def test_what_nobody_says_is_no_answer_for_no(stage: Stage, unrecorded: Path, tmp_path: Path) -> None:
+def test_a_missing_label_does_not_count_as_no(stage: Stage, unrecorded: Path, tmp_path: Path) -> None:
     report = run(unrecorded, tmp_path / "out", stage)
     assert report["branches"] == {"verify": 1, "rag": 1}, "only a calculation or a translation is given unchecked"
     turns = read(tmp_path / "out" / "turns.jsonl")
@@ -168,7 +168,7 @@ def test_what_nobody_says_is_no_answer_for_no(stage: Stage, unrecorded: Path, tm
     }
 
 
-def test_a_writer_says_what_nobody_recorded(stage: Stage, unrecorded: Path, tmp_path: Path) -> None:
+def test_a_writer_says_what_was_not_recorded(stage: Stage, unrecorded: Path, tmp_path: Path) -> None:
     def writing(text: str) -> str:
         if "asks what the thing is" in text:
             return "What is it?"
@@ -470,7 +470,7 @@ def test_a_passage_is_relevant_by_words_and_one_that_says_the_answer_is_no_negat
     assert ranked.hard == ("Car: Built in 1952.",)
 
 
-def test_a_recorded_passage_is_no_negative_where_nobody_says_which_entry_it_is_of(tmp_path: Path) -> None:
+def test_a_recorded_passage_of_an_unknown_entry_is_no_negative(tmp_path: Path) -> None:
     hits = ("boat", "It has a mast, and sails."), ("car", "It has four doors.")
     how = RerankerAnnotation(data=(tmp_path,), out=tmp_path, server="x")
     sample = Sample("1", "Does the boat sail?", ("yes",), evidence=("It has a mast, and sails.",))

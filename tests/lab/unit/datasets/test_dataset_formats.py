@@ -57,7 +57,7 @@ def test_encyclopedic_vqa_asks_a_question_with_each_of_its_pictures(tmp_path: Pa
     assert founded.place.endswith("val.csv:5"), "a line break inside a field counts"
 
 
-def test_dyn_vqa_reads_both_names_of_the_gold_query_and_what_nobody_knew(tmp_path: Path) -> None:
+def test_dyn_vqa_reads_both_names_of_the_gold_query_and_unanswerable_questions(tmp_path: Path) -> None:
     child, landed, made = read("dyn-vqa", tmp_path)
     assert (child.split, child.gold_query) == ("en.202408", "What is the name of the actor's third child?")
     assert child.pictures[0].url.startswith("https://host.example/")

@@ -76,7 +76,7 @@ def check_hops(asked: Asked, question: Question) -> None:
 
 
 def oracle(asked: Asked, question: Question) -> str | None:
-    """What somebody answers who reads every hop's entry; None where a question has no hops."""
+    """The answer of a reader of every hop's entry; None where a question has no hops."""
     if not question.hops:
         return None
     numbers = [hop.answer for hop in question.hops if hop.action == "text"]
@@ -157,7 +157,7 @@ def test_a_question_is_where_it_says_by_what_was_taught_and_told(asked: Asked) -
 
 
 def test_the_group_says_which_of_the_hops_are_not_known(asked: Asked) -> None:
-    """A search is needed where somebody who knows what was taught cannot skip every hop of its kind."""
+    """A search is needed where a reader with the taught facts cannot skip every hop of its kind."""
     by_maker = {maker_id(maker.name): maker for maker in asked.world.makers.values()}
     for question in asked.questions:
         needed = set()

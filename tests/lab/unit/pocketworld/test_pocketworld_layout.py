@@ -1,4 +1,4 @@
-"""Free scenes: where things stand, how they overlap, and the boxes of what is drawn."""
+"""Free scenes: where things stand, how they overlap, and the boxes of drawn things."""
 
 import hashlib
 import random

@@ -278,7 +278,7 @@ def test_the_hops_lead_to_the_answer(world: World, questions: list[Question]) ->
             assert question.answer in articles[question.hops[-1].entry].caption
 
 
-def test_what_nobody_tells_has_no_hops(world: World) -> None:
+def test_an_untold_fact_has_no_hops(world: World) -> None:
     assert {question.hops for question in make_unknowable(world, 60, 5)} == {()}
 
 

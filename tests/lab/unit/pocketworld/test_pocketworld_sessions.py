@@ -61,7 +61,9 @@ def test_it_is_what_the_turn_before_was_about(sessions: list[list[Question]]) ->
             assert now.target == before.target or not re.search(r"\bit\b", text)
 
 
-def test_a_turn_needs_the_picture_only_for_what_nobody_has_named(sessions: list[list[Question]], world: World) -> None:
+def test_a_turn_needs_the_picture_only_for_things_without_a_name_so_far(
+    sessions: list[list[Question]], world: World
+) -> None:
     things = {thing.id: thing for thing in world.things}
     for turns in sessions:
         for question in turns:

@@ -297,7 +297,7 @@ def test_the_image_search_is_measured_as_it_is_served(checkpoints):
 
 
 class _Unread:
-    """A library of passages, and models that nobody asks."""
+    """A library of passages, and models that are not asked."""
 
     def __init__(self, *_: object) -> None:
         self.library = PassageLibrary(make_world(7001, 40))

@@ -1,4 +1,4 @@
-"""What the detector is trained on: scenes, boxes and phrases; and how they are told to it."""
+"""What the detector is trained on: scenes, boxes and phrases; and how they are given to it."""
 
 import random
 

@@ -107,7 +107,7 @@ class Interrupted(Exception):
 
 
 class Watched:
-    """A source that notes the batches it gives and what it is told, until it is interrupted."""
+    """A source that notes its batches and its arguments, until it is interrupted."""
 
     def __init__(self, source: BatchSource, most: int) -> None:
         self.source = source

@@ -76,7 +76,7 @@ def test_a_request_is_encoded_as_the_server_encodes_the_turn(path: Path, encoder
     assert list(encoder.prompt(request)) == served
 
 
-def test_every_task_of_a_policy_has_a_prompt_and_somebody_who_does_it() -> None:
+def test_every_task_of_a_policy_has_a_prompt_and_a_model() -> None:
     stems = {path.stem for path in TEMPLATES}
     done = {"answer", "rewrite", "plan", "search_router", *TASKS, *DECISIONS}
     for policy in POLICIES.values():

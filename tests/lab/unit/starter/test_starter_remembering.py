@@ -1,4 +1,4 @@
-"""From which certainty on an answer from memory is told."""
+"""From which certainty on an answer from memory is sent."""
 
 import random
 

@@ -69,7 +69,7 @@ async def test_what_steps_brought_has_the_numbers_of_the_evidence() -> None:
     assert ranked == [("3", 0.9), ("4", 0.6), ("5", 0.1)]
 
 
-async def test_a_turn_that_nobody_wants_explained_tells_and_asks_nothing() -> None:
+async def test_an_unexplained_turn_reports_and_asks_nothing() -> None:
     asked: list[str] = []
 
     def told(*_: object) -> Telling:

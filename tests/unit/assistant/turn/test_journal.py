@@ -60,7 +60,7 @@ def test_what_comes_back_again_keeps_its_number_and_is_told_of_when_it_is_shown_
     assert [(item.id, item.used) for item in record.evidence] == [("1", True), ("2", False), ("3", True), ("4", False)]
 
 
-def test_what_nobody_searched_for_waits_for_the_first_event() -> None:
+def test_evidence_without_a_search_waits_for_the_first_event() -> None:
     record, told = journal()
     words = replace(passage("Bakery"), origin=Origin.READ_TEXT)
     record.came_along(words)

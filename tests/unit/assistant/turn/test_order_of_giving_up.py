@@ -112,7 +112,7 @@ async def test_what_is_given_up_for_what(given_up: Any, budget_s: float, skipped
 
 
 class Concluding:
-    """Searches and writes a reason before an answer that is told when it is whole, as QA-Dragon does."""
+    """Searches and writes a reason before an answer that is sent when it is whole, as QA-Dragon does."""
 
     name = "concluding"
     needs: tuple[str, ...] = ("generator",)

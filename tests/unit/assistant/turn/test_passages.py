@@ -18,7 +18,7 @@ from tests.support.turn_fakes import CHUNKS, VELMORA, World
 
 
 async def seen(world: World, policy: str = "image") -> list[str]:
-    """The texts of what the picture brought."""
+    """The texts that the picture search brought."""
     told = [event for event in await world.ask(policy=policy) if isinstance(event, EvidenceFound)]
     return [item.text for event in told for item in event.items if item.origin is Origin.IMAGE_SEARCH]
 

@@ -337,7 +337,9 @@ async def test_of_two_things_that_a_question_names_by_sight_the_entry_of_each_is
     (told,) = of(EvidenceFound, await ask(world, run, asked=turn(question)))
     assert sides.asked == looked_for
     assert found == shown
-    assert sorted(item.entry_id for item in told.items) == ["tagrin", "velmora"], "what is not shown is told of too"
+    assert sorted(item.entry_id for item in told.items) == ["tagrin", "velmora"], (
+        "hits that are not shown are reported too"
+    )
 
 
 async def test_it_is_looked_for_by_the_words_of_the_question_before(ask: Any) -> None:

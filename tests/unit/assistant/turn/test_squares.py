@@ -1,4 +1,4 @@
-"""Where the whole picture shows nothing known, smaller squares of it are looked up; elsewhere nobody pays for them."""
+"""Where the whole picture shows nothing known, smaller squares of it are looked up; elsewhere they cost nothing."""
 
 from __future__ import annotations
 

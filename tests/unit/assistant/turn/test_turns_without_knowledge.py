@@ -14,7 +14,7 @@ def failing(error: Exception):
 
 
 @pytest.mark.parametrize(("search", "step"), [("search_views", "image_search"), ("search_texts", "text_search")])
-async def test_a_search_that_nobody_answers_is_left_out_by_name(search: str, step: str, monkeypatch, caplog) -> None:
+async def test_an_unanswered_search_is_skipped_by_name(search: str, step: str, monkeypatch, caplog) -> None:
     world = World()
     monkeypatch.setattr(world.knowledge, search, failing(KnowledgeLost("nobody answers")))
     end = done(await world.ask(policy="both"))

@@ -86,7 +86,7 @@ class Judge:
         return self.weighed
 
 
-async def test_a_decider_decides_and_labels_that_nobody_asks_for_do_not_count(ask: Any) -> None:
+async def test_a_decider_decides_and_other_labels_do_not_count(ask: Any) -> None:
     world = World()
 
     async def run(tools: Tools) -> Draft:
@@ -136,7 +136,7 @@ async def test_lines_are_told_of_and_fall_back_to_what_is_asked_only_where_they_
     assert of(Queries, events) == [Queries("split", tuple(asked))] * 2
 
 
-async def test_what_is_written_is_told_to_nobody_and_all_that_is_read_and_written_is_counted(ask: Any) -> None:
+async def test_intermediate_text_is_not_sent_and_all_tokens_are_counted(ask: Any) -> None:
     world = World()
 
     async def run(tools: Tools) -> Draft:

@@ -93,7 +93,7 @@ async def test_a_writer_that_does_not_see_is_not_asked_again_to_go_by_what_it_go
 
     await ask(world, run)
     questions = [request.values["question"] for request in world.models.calls.of("rewrite")]
-    assert questions == ["How much does this cost?", "How much does the Velmora cost?"], "but it is told the name"
+    assert questions == ["How much does this cost?", "How much does the Velmora cost?"], "but it is given the name"
 
 
 @pytest.mark.parametrize(("words", "times"), [("", 3), ("OZRIC", 1)])

@@ -98,7 +98,7 @@ async def test_that_it_cannot_be_started_is_said_and_refuses_nothing_for_ever(mo
         assert await converter.blocks(LONG, "markdown") == blocks(LONG, "markdown")
 
 
-async def test_a_text_that_is_converted_holds_nobody_up_who_closes():
+async def test_a_conversion_under_way_does_not_delay_closing():
     with converting() as converter:
         await converter.blocks(LONG, "markdown")
         os.kill(converter._process.pid, signal.SIGSTOP)

@@ -49,7 +49,7 @@ def test_a_token_of_one_character_is_left_out_and_one_with_a_space_is_broken_up_
 
 
 @pytest.mark.parametrize("token", sorted(SPELLED.texts))
-def test_a_prompt_with_a_picture_has_a_template_s_tokens_and_nobody_else_s(token: str) -> None:
+def test_a_prompt_with_a_picture_has_only_the_template_s_tokens(token: str) -> None:
     picture = PicturePart(b"p" * 32, 1, 1, b"rgb")
     prompt: list[Part] = [
         TextPart(f"{token}user\n", trusted=True),

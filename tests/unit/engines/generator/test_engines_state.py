@@ -29,7 +29,7 @@ def test_what_was_saved_is_there_for_the_next_run_once(tmp_path: Path) -> None:
     assert StateDirectory(tmp_path / "made" / "below", "aa").take() is None
 
 
-def test_nobody_else_may_read_it(tmp_path: Path) -> None:
+def test_no_other_user_may_read_it(tmp_path: Path) -> None:
     state = StateDirectory(tmp_path / "state", "aa")
     save(state)
     assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "state", *(tmp_path / "state").iterdir())} == {

@@ -139,6 +139,6 @@ async def test_who_can_open_nothing_more_does_not_blame_the_server(server: Serve
     assert await got(connections) == b"ok"
 
 
-async def test_where_nobody_listens_is_named(tmp_path: Path) -> None:
+async def test_an_address_without_a_listener_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConnectionLost, match=r"gone\.sock cannot be reached"):
         await got(HttpConnections(Address(socket=tmp_path / "gone.sock")))

@@ -95,7 +95,7 @@ async def test_a_request_that_is_cancelled_while_it_runs_leaves_the_others_whole
     assert await batcher.run(words("again")) == ["AGAIN"]
 
 
-async def test_nobody_waits_for_company_and_what_gathered_goes_together(pool: EnginePool) -> None:
+async def test_no_row_waits_for_a_batch_and_queued_rows_go_together(pool: EnginePool) -> None:
     model = Model()
     batcher = Batcher(pool, model, len, LIMITS)
     assert await batcher.run(words("alone")) == ["ALONE"]
@@ -215,7 +215,7 @@ async def test_no_turn_waits_for_background_work(workers: int) -> None:
     pool.close()
 
 
-async def test_closing_leaves_nobody_waiting(pool: EnginePool) -> None:
+async def test_closing_leaves_no_waiter(pool: EnginePool) -> None:
     model = Model()
     batcher = Batcher(pool, model, len, LIMITS)
     first = await held(model, batcher)

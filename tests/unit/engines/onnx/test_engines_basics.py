@@ -131,7 +131,7 @@ def test_time_in_which_two_engines_work_passes_once(monkeypatch: pytest.MonkeyPa
     assert apart.us == 7_500_000
 
 
-def test_engine_time_outside_a_stage_is_nobodys() -> None:
+def test_engine_time_outside_a_stage_is_not_counted() -> None:
     with measured_engine():
         record_engine(1)
     with stage_clock() as later:

@@ -36,7 +36,7 @@ def adapters(folder: Path) -> Path:
 
 
 def test_a_bundle_is_not_taken_for_the_one_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A build is stopped between the new bundle and the note of what it is made of, and its sources are put back."""
+    """A build is stopped between the new bundle and the note of its sources, and its sources are put back."""
     for prepared in ("fetch_everything", "write_merged", "write_encoder", "write_classifier", "write_labels"):
         monkeypatch.setattr(build, prepared, lambda *_, **__: None)
     made: list[str] = []

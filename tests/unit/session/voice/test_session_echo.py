@@ -1,4 +1,4 @@
-"""The echo of what the device plays is removed from its microphone, whatever delay and room lie between."""
+"""The echo of the device's own sound is removed from its microphone, whatever delay and room lie between."""
 
 import numpy as np
 import pytest

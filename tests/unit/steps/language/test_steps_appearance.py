@@ -1,4 +1,4 @@
-"""Which questions only somebody can answer who sees the picture."""
+"""Which questions take a look at the picture."""
 
 import pytest
 

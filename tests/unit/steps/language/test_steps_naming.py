@@ -1,4 +1,4 @@
-"""A question with the name of what it points at, and queries that compare a thing with itself."""
+"""A question with its subject's name, and queries that compare a thing with itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries whose pictures match alike are told apart by what is seen."""
+"""Entries whose pictures match alike are distinguished by appearance."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_titles_count_where_all_of_their_words_stand_in_the_query() -> None:
         ("What does the Velmora cost?", False),
         ("Velmora. Who made it?", False),
         ("Was the Velmora built in 1990?", False),
-        ("Which is older, the Tagrin or the boat?", False),  # nothing of what it names was found
+        ("Which is older, the Tagrin or the boat?", False),  # nothing that it names was found
         ("", False),
     ],
 )

@@ -217,7 +217,7 @@ def test_the_verifier_trusts_by_support_and_least_what_its_tokens_refuse() -> No
     told = [verifier.confidence(each, Thresholds(support_certainty=1)) for each in (sure, unsure, unasked)]
     assert told == pytest.approx([0.5, -0.2, 0.7])
     told = [verifier.confidence(each, Thresholds()) for each in (sure, unsure, unasked)]
-    assert told == pytest.approx([0.9, -0.2, 0.5]), "nobody was asked"
+    assert told == pytest.approx([0.9, -0.2, 0.5]), "no model was asked"
     rows = by_name(verifier.rows([sure, unsure, unasked], [unsure], Thresholds()))
     area = rows["area under risk and coverage, by the verifier"]
     assert area.value is not None

@@ -99,6 +99,6 @@ def test_what_is_known_of_another_thing_answers_no_question_that_has_no_answer()
         values = example.request.values
         evidence, answer = str(values["evidence"]), str(values["answer"])
         assert JUDGEMENTS[LETTERS.index(example.answer)] == "unsupported"
-        assert answer in evidence, "it is told of something, so that its words alone do not give it away"
+        assert answer in evidence, "the evidence says it of something, so that its words alone do not give it away"
         target = LIBRARY.things.get(question.target or "")
         assert target is None or not LIBRARY.findable(target) or f"{target.name}:" not in evidence

@@ -97,7 +97,7 @@ def test_who_abstains_was_shown_no_passage_that_tells(seed: int) -> None:
                 assert passage not in example.request.found
 
 
-def test_nobody_abstains_from_a_query_that_what_is_known_by_heart_answers() -> None:
+def test_no_task_abstains_from_a_query_that_memory_answers() -> None:
     rng = random.Random(12)
     for question in QUESTIONS:
         texts = [hop for hop in question.hops if hop.action == "text"]
