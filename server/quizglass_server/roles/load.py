@@ -58,7 +58,7 @@ _BY_PART: Mapping[type[RolePart], Callable[[Any, Loading], Any]] = {
     TaggerPart: OnnxTagger,
     TextEncoderPart: OnnxTextEncoder,
 }
-"""What runs each kind of model that a manifest names and that is told apart by its kind alone."""
+"""Classes of the kinds of model whose class depends on the kind alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ def connect(path: Path, *, write: bool, untouched: bool = False) -> sqlite3.Conn
     Writers wait for the disk at every commit (synchronous=FULL also syncs the write-ahead log): what is acknowledged
     survives the loss of power. Readers see the last commit and never change the file: the log of a crash is read, not
     moved into it. They leave an empty log beside it, though, unless it is to stay `untouched`: for a brief look while
-    nobody writes.
+    no process writes.
 
     Raises:
         KnowledgeFailed: the file cannot be opened or is of another kind or version.

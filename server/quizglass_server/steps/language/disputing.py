@@ -27,7 +27,7 @@ _LIGHT = frozenset(map(meaning, ("stand", "measure", "have", "reach", "people", 
 
 
 _PLACE = re.compile(r"\b(?:where|town|city|village|country|place)\b", re.IGNORECASE)
-_SOMEBODY = re.compile(r"\b(?:who|whom|whose|person|people|company|firm)\b", re.IGNORECASE)
+_PERSON = re.compile(r"\b(?:who|whom|whose|person|people|company|firm)\b", re.IGNORECASE)
 _PLACES = frozenset(map(meaning, ("town", "city", "village", "country", "place")))
 _SORTS = _PLACES.union(map(meaning, ("person", "company", "firm")))
 """What an answer's sort is called by: "the town where it stands is"."""
@@ -43,7 +43,7 @@ class _Sort(Enum):
     """What a question asks for, where it asks for a name."""
 
     PLACE = auto()
-    SOMEBODY = auto()
+    PERSON = auto()
     ANY = auto()
 
 
@@ -112,7 +112,7 @@ def claims(answer: Sequence[Clause], question: str, backing: Sequence[Clause] = 
 def _sort(question: str) -> _Sort:
     if _PLACE.search(question):
         return _Sort.PLACE
-    return _Sort.SOMEBODY if _SOMEBODY.search(question) else _Sort.ANY
+    return _Sort.PERSON if _PERSON.search(question) else _Sort.ANY
 
 
 def disputed(claim: Claim, sentence: Sequence[Path], about: frozenset[str]) -> tuple[int, int] | None:
