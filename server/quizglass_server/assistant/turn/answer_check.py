@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from quizglass.values import AnswerDelta, AnswerKind, FinishReason, Origin, VerdictOutcome
-from quizglass_server.assistant.turn.givens import PictureContext
 from quizglass_server.assistant.turn.journal import Journal
 from quizglass_server.assistant.turn.lookups import Lookups
+from quizglass_server.assistant.turn.picture_context import PictureContext
 from quizglass_server.assistant.turn.requests import Requests
 from quizglass_server.assistant.turn.resources import Resources
 from quizglass_server.assistant.turn.runner import StepRunner
@@ -63,7 +63,7 @@ class AnswerCheck:
         self._runner = runner
         self._resources = resources
         self._journal = journal
-        self._givens = context
+        self._context = context
         self._requests = requests
         self._lookups = lookups
         self.verified = False
@@ -142,7 +142,7 @@ class AnswerCheck:
         found, question = [item for item in used if item.origin is Origin.TEXT_SEARCH], self._turn.question
         if not found or self._turn.picture is None:
             return found
-        tags = await self._givens.tags()
+        tags = await self._context.tags()
         return [item for item in found if may_answer(item.title, question, tags, recognised=False)]
 
     async def _sentence_scores(self, question: str, found: Sequence[NoteSentence]) -> list[float] | None:
@@ -183,7 +183,7 @@ class AnswerCheck:
         if verifier is None or not wanted or not used or nothing:
             return draft
         notes = {"evidence": [line(item) for item in used], "answer": answer, "certainty": draft.certainty}
-        values = await self._givens.values(State(self._turn.question), notes, verifier.needs)
+        values = await self._context.values(State(self._turn.question), notes, verifier.needs)
         shown_with = await self._requests.pictures(State(self._turn.question), entries=False)
         tuning = self._resources.tuning
         matched = evidence_odds(self._turn.question, used, evidence, tuning)
