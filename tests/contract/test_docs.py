@@ -31,7 +31,7 @@ DOCUMENTS = [
     ROOT / "clients" / "conformance" / "README.md",
 ]
 ROOTS = (
-    *("", "server/quizglass_server", "export/quizglass_export", "lab/quizglass_lab"),
+    *("", "bundle/quizglass_bundle", "server/quizglass_server", "export/quizglass_export", "lab/quizglass_lab"),
     "clients/python/quizglass_client",
 )
 PLACEHOLDERS = re.compile(r"\b(NAME|LANGUAGE)\b")
