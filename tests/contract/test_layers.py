@@ -1,6 +1,7 @@
 """Who may import what, read from the source: the rooms of the architecture page, lowest first."""
 
 import ast
+import re
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -289,3 +290,33 @@ def test_the_values_of_the_wire_and_the_commands_of_the_client_know_no_messages(
 
 def test_only_what_looks_at_the_installation_knows_llama_cpp() -> None:
     assert importers("llama_cpp") == {"engines/generator/checks/backends.py"}
+
+
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+MOST_ROOMS, MOST_STOPS, MOST_FILES = 16, 15, 25
+
+
+def section(name: str) -> str:
+    """The text below a heading, up to the next one."""
+    _, _, rest = PAGE.partition(f"\n## {name}\n")
+    assert rest, f"docs/architecture.md has no section {name!r}"
+    return rest.partition("\n## ")[0]
+
+
+def test_every_room_of_the_server_has_its_sentence_and_they_are_few() -> None:
+    rows = re.findall(r"^\| `([a-z]+)/` \| ([^|]+) \|", section("The rooms"), re.MULTILINE)
+    folders = {path.name for path in SERVER.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
+    assert sorted(name for name, _ in rows) == sorted(folders)
+    assert len(folders) <= MOST_ROOMS
+    assert [name for name, sentence in rows if not re.fullmatch(r"[A-Z][^.]+\.", sentence)] == []
+
+
+def test_a_questions_way_has_few_stops_through_few_files_that_exist() -> None:
+    stops = re.findall(
+        r"^(\d+)\. (.*?)(?=^\d+\. |^\S|\Z)", section("One request, file by file"), re.MULTILINE | re.DOTALL
+    )
+    assert [int(number) for number, _ in stops] == list(range(1, len(stops) + 1))
+    assert 1 < len(stops) <= MOST_STOPS
+    files = {name for _, text in stops for name in re.findall(r"`([a-z_/]+\.py)`", text)}
+    assert [name for name in sorted(files) if not (SERVER / name).is_file()] == []
+    assert len(files) <= MOST_FILES
