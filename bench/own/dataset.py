@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 THINGS = Path(__file__).with_name("things")
-SPLITS = ("dev", "held", "fresh")
-"""What may be looked at while something is made better: the first two, now that the third is there to be asked last."""
-_FRESH = "fresh"
-"""Name of the file whose things are the third."""
+_FRESH = ("fresh", "fresh2")
+"""Names of the files whose things are a split of their own."""
+SPLITS = ("dev", "held", *_FRESH)
+"""What may be looked at while something is made better: the first two. The others are asked last, and not read."""
 WAYS = ("warp", "crop", "dim", "busy")
 """How a photograph is changed where there is no second one."""
 KINDS: Mapping[str, str] = {
@@ -112,7 +112,7 @@ class Aside:
 
 def split_of(file: str, name: str) -> str:
     """Where a thing of a file belongs: by its name alone, so that one that is added changes no other's."""
-    return _FRESH if file == _FRESH else SPLITS[sha256(name.encode()).digest()[0] % 2]
+    return file if file in _FRESH else SPLITS[sha256(name.encode()).digest()[0] % 2]
 
 
 @cache
