@@ -44,7 +44,8 @@ _ARE = re.compile(r"\b(what|who|these|those|they|you)'?re\b")
 _YOU_TELL = (
     r"(?:(?:can|could|would|will) (?:you|u) (?:please |kindly )?(?:tell|show|remind) (?:me|us)"
     r"|(?:please )?(?:tell|remind) (?:me|us)|do you (?:happen to )?(?:know|recogni[sz]e)"
-    r"|(?:i am|i'm) wondering|i wonder"
+    r"|(?:i am|i'm) wondering|i wonder|say|(?:i forgot|i forget|i have forgotten|i've forgotten)"
+    r"|i (?:do not|don't|cannot|can't) remember|(?:can|could|would|will) (?:you|u)(?: please| kindly)?"
     r"|i(?: would|'d) like to know|i want to know|any (?:idea|clue)|(?:have you )?got any idea)"
 )
 _LEAD = re.compile(
@@ -66,6 +67,16 @@ _BE = r"(?:is|are|was|were)"
 _SORT = (
     r"(?:thing|object|item|one|stuff|device|gadget|tool|animal|plant|place|building|person|guy|woman|man|flower|tree)"
 )
+_SHOWN = (
+    r"(?:animal|dog|puppy|cat|kitten|bird|parrot|hen|chicken|cockerel|duck|goose|fish|horse|pony|foal|donkey|cow|calf"
+    r"|bull|goat|sheep|lamb|pig|rabbit|hamster|guinea pig|mouse|ferret|tortoise|turtle|snake|lizard|frog|bear|monkey"
+    r"|creature|plant|flower|tree|bush|cactus|mushroom|fruit|dish|cake|drink|thing|object|tool|device|gadget|machine"
+    r"|instrument|toy|doll|teddy|game|car|boat|ship|bike|train|plane|tractor|building|house|church|castle|palace|tower"
+    r"|bridge|monument|statue|sculpture|mountain|lake|island|place|painting|mural)s?"
+)
+"""What a picture may show, so that "what is the fish called" asks for its name, unlike "what is the street called"."""
+_MINE = r"(?:the|my|our|your)(?: (?:little|old|young|big|small|new|white|black|brown|grey|red|green|blue|yellow))?"
+_PROPER = r"(?:(?:proper|right|correct|full|exact) )?"
 _PICTURE = r"(?:picture|photo|photograph|image|screen|display)"
 _ATTRIBUTE = (
     r"(?:colou?r|size|price|brand|make|model|year|age|material|day|date|time|weight|length|height|width|depth|temperature"
@@ -90,9 +101,19 @@ _IDENTITY = (
     rf"(?:what|who) {_THIS} {_BE}(?: called)?",
     rf"what (?:do you|does one|do they|do we|do people|do i|would you) call {_THIS}(?: {_NOUN})?",
     rf"what {_BE} (?:{_THIS}|(?:this|that|these|those) {_NOUN}) (?:called|named)",
-    rf"what {_BE} (?:the )?names? of {_THIS}(?: {_NOUN})?",
-    rf"what {_BE} (?:its|his|her|their|the|(?:this|that) [\w-]+'s) names?",
-    rf"(?:name|identify|recogni[sz]e) (?:this|that|it|these)(?: {_SORT})?",
+    rf"what {_BE} (?:the )?{_PROPER}(?:names?|word|term|title) (?:of|for) (?:{_THIS}(?: {_NOUN})?|{_MINE} {_SHOWN})",
+    rf"what {_BE} (?:its|his|her|their|the|(?:this|that) [\w-]+'s|{_MINE} {_SHOWN}'s?) {_PROPER}names?",
+    rf"what {_BE} {_MINE} {_SHOWN}(?: called| named)?|who {_BE} {_MINE} {_SHOWN}",
+    rf"(?:which|what) (?!{_ATTRIBUTE}\b)[\w-]+ {_BE} {_THIS} one",
+    rf"(?:which|what) (?!{_ATTRIBUTE}\b)[\w-]+ (?:am|are) (?:i|we) (?:looking at|holding|pointing at)",
+    rf"(?:which|what) (?:one )?of (?:the|my|our|your|these|those|his|her|their) {_NOUN} {_BE} {_THIS}",
+    rf"how (?:{_BE} {_THIS} called|do (?:you|we|i|they|people) call {_THIS})",
+    rf"what (?:do|did) (?:i|we|you|they) (?:call|name) (?:{_THIS}|him|her|them)",
+    r"(?:this|that|it|these|those|him|her|them)(?: one)?",
+    r"(?:what|who) (?:have|do) we (?:have )?here|what would (?:this|that|it) be",
+    r"what is (?:right )?in front of (?:me|us)|what is in my hands?",
+    r"what (?:did i|have i)(?: just)? (?:photograph(?:ed)?|take a (?:picture|photo) of|taken a (?:picture|photo) of)",
+    rf"(?:name|identify|recogni[sz]e) (?:this|that|it|these)(?: {_SORT})?(?: for (?:me|us))?",
     r"(?:what|who) (?:am|are) (?:i|we) (?:looking at|seeing|holding|pointing at|facing|standing (?:in front of|at))",
     r"what (?:have i|have we|did i|do i have|do we have)(?: got| find| found)?(?: in my hands?)?",
     rf"(?:the )?name of (?:this|that|it)(?: {_SORT})?",
@@ -109,13 +130,22 @@ _OVERVIEW = (
     rf"(?:everything|all|anything|what|whatever)(?: that)? you know{_ABOUT}",
     rf"what (?:can|do|could) you (?:tell me|tell us|know|say|have){_ABOUT}",
     rf"what (?:is known|do we know|do i know|should i know|is there to know){_ABOUT}",
-    rf"what (?:did i write|have i written|does my note say|do my notes say|is in my notes){_ABOUT}",
+    rf"what (?:did i|have i)(?: just)? (?:write|written|note|noted|put|jot|jotted)(?: down)?(?: here)?{_ABOUT}",
+    rf"what (?:does my note say|do my notes say|is in my notes|notes do i have|do i have){_ABOUT}",
+    rf"(?:do i have|have i got|have i|do we have|have we got|got|is there) (?:anything|something|(?:any |some )?notes?)"
+    rf"(?: noted| written(?: down)?)? (?:about|on) {_THING}(?: in my notes?)?",
     rf"(?:describe|explain|summari[sz]e) {_THING}",
     rf"(?:more |any |some |give me )*(?:info|information|details|facts|notes){_ABOUT}",
     r"(?:read|show)(?: me| out)? (?:my|the|your) notes?(?: (?:about|on) (?:this|that|it))?",
     r"(?:tell me )?more",
-    rf"anything (?:i should know|to know|worth knowing){_ABOUT}",
-    rf"what is the story(?: (?:of|behind|with) {_THING})?",
+    rf"(?:is there )?anything (?:else )?(?:i should know|to know|worth knowing){_ABOUT}",
+    rf"(?:what is |(?:give|tell) me )?(?:the |a |some )?(?:short |quick |whole |full )?"
+    rf"(?:story|background|summary|overview|rundown)(?: (?:about|of|behind|with|on|to) {_THING})?",
+    rf"what is (?:the deal with {_THING}|{_THIS} all about)",
+    rf"fill me in (?:on|about) {_THING}|(?:talk|speak)(?: to (?:me|us))? about {_THING}",
+    rf"(?:a few words|let me hear) about {_THING}",
+    rf"(?:i would like|i'd like|i want) to hear (?:something |more )?about {_THING}",
+    rf"read(?: me| us)?(?: out)? what i (?:wrote|noted|have noted|have written|put)(?: down)?{_ABOUT}",
     rf"what is (?:special|interesting) about {_THING}",
 )
 _TALK = {

@@ -35,6 +35,78 @@ ASKED = {
         What building is that over there?
         Who's that woman?
         What's this button?
+        What's the fish called?
+        What's the dog's name?
+        What is the name of the cat?
+        What's this guy's name?
+        Which horse is it?
+        Which of them is this?
+        Who is he?
+        Who is she again?
+        Who have we here?
+        What have we got here?
+        What's that over there?
+        What would this be?
+        Tell me what this is
+        Any idea what this is?
+        What is this supposed to be?
+        I forgot what this is called
+        What's it called again?
+        What is the thing called?
+        What was this called again?
+        what is this plant's name
+        Which plant is this one?
+        Which plant am I looking at?
+        Who's that lady?
+        What's the title of this?
+        What painting is this?
+        What's this painting called?
+        What is the name of this building?
+        Which church is this?
+        What place is this?
+        Which bus is this?
+        What animal is that?
+        What exactly is this?
+        What on earth is that thing?
+        what is this one called
+        How is this called?
+        How do you call this?
+        What's its proper name?
+        What's the right name for this?
+        What's the word for this?
+        What does one call this?
+        What is in front of me?
+        What's in my hand?
+        What did I just photograph?
+        What did I take a picture of?
+        Say what this is
+        Identify it for me
+        What is it?
+        What are they called?
+        What is the cat called?
+        What is our cat called?
+        What was her name again?
+        What's the name of that bird again?
+        What's his name please
+        Could you identify this for me?
+        What are we looking at?
+        What's the proper name of this plant?
+        Which tool is this?
+        Who is the dog?
+        What is the building?
+        Which tree is that over there?
+        What's this little fellow called?
+        What do we call her?
+        What did we call him?
+        What did I name it?
+        what's this guy called
+        What is that creature?
+        do you recognise this?
+        Who is it?
+        Who are these two?
+        What are these flowers?
+        Which of our hens is this?
+        Which of my plants is this?
     """,
     Intent.SCENE: """
         What's in this photo?
@@ -67,6 +139,43 @@ ASKED = {
         What's the story here?
         Read me my note about this
         What did I write about this?
+        Tell me about this
+        Do I have anything on this?
+        What have I noted here?
+        What do my notes say?
+        Is there anything about this in my notes?
+        Give me a summary
+        What should I know?
+        Anything about it?
+        Fill me in on this
+        Talk to me about her
+        Read me what I wrote about it
+        Remind me about him
+        Say something about this.
+        What's the deal with this?
+        I want to know more about this.
+        What's this all about?
+        What do I have on this?
+        What do we know about her?
+        What did I write down about this?
+        Tell me a bit about this house
+        Tell me everything you know about it
+        What can you say about him?
+        Got anything on this?
+        Could you tell me about this?
+        Is there anything I should know about this?
+        What's there to know?
+        Tell me the story of this
+        Can you tell me something about the lamp?
+        What notes do I have on this?
+        Do you know anything about this?
+        Do you know anything about him?
+        Let me hear about this one
+        Please describe this
+        Tell us about that
+        Give me some background on this
+        What's the background of this?
+        I'd like to hear about this
     """,
     Intent.GREETING: """
         Hello
@@ -105,6 +214,43 @@ ASKED = {
         What's your name?
     """,
     Intent.FACT: """
+        What is the fish's food?
+        What's the dog's age?
+        What is the name of the vet?
+        What's the vet's name?
+        What is the name of her doctor?
+        What's the owner's name?
+        What is the name of the shop?
+        What's the neighbour called?
+        What is the password?
+        What is the code?
+        What is the price?
+        Who is the vet?
+        Who is the owner?
+        Who is the artist?
+        Who is the maker?
+        What is the recipe?
+        What is the problem?
+        Which day is it?
+        What's the dose?
+        What is the street called?
+        Who is it from?
+        What is it for?
+        What is the plant's food?
+        What do we call the vet on?
+        What did I pay?
+        What did I take out?
+        What's in the box?
+        What's in my tea?
+        Who are these from?
+        Which of them is older?
+        What is the material?
+        What's the word on the back?
+        What's the date?
+        What is the limit?
+        What is the best place for it?
+        Which of my keys opens this?
+        Which of our hens lays most?
         What was my landlady called?
         What was our guide's name?
         And this?
