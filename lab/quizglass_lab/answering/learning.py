@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from quizglass_lab.answering.cross_encoder import PairScorer
-from quizglass_lab.answering.pairs import QuestionCandidates, with_more
+from quizglass_lab.answering.pairs import QuestionCandidates, some_open, with_more
 
 _WARM_UP = 0.06
 _WINDOW = 64
@@ -45,14 +45,16 @@ class LearningPlan:
         return self.epochs * math.ceil(questions / self.batch)
 
 
-def learn(
-    scorer: PairScorer, learned: Sequence[QuestionCandidates], plan: LearningPlan, tick: Callable[[int], None]
-) -> list[float]:
+Drawn = Callable[[random.Random], Sequence[QuestionCandidates]]
+"""The questions of one pass."""
+
+
+def learn(scorer: PairScorer, drawn: Drawn, plan: LearningPlan, tick: Callable[[int], None]) -> list[float]:
     """Train a model's adapter in place; `tick` counts steps. Returns the mean loss of each epoch."""
     rng = random.Random(plan.seed)
     weights = [each for each in scorer.model.parameters() if each.requires_grad]
     optimizer = torch.optim.AdamW(weights, lr=plan.learning_rate, weight_decay=0.01)
-    steps = plan.steps(len(learned))
+    steps = plan.steps(len(drawn(random.Random(plan.seed))))
     began = time.monotonic()
 
     def done(step: int) -> float:
@@ -65,7 +67,7 @@ def learn(
     losses = []
     for _ in range(plan.epochs):
         total, count = 0.0, 0
-        for batch in _batches(with_more(learned, plan.others, rng), plan.batch, rng):
+        for batch in _batches(with_more(some_open(drawn(rng), rng), plan.others, rng), plan.batch, rng):
             if done(0) == 1:
                 break
             with torch.autocast("cpu", torch.bfloat16, enabled=_multiplies_halves()):

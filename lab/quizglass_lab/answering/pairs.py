@@ -10,6 +10,8 @@ from quizglass_lab.answering.notes import OwnNote
 
 WHOLE = 0.1
 """Share of the questions that are shown the whole note as a passage, too: rerankers are given longer ones."""
+WITHOUT = 0.15
+"""Share of the answered questions whose answers are taken out of the note, which leaves them open then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,19 @@ def candidates_of(notes: Sequence[OwnNote]) -> list[QuestionCandidates]:
         for note in notes
         for question in note.questions
     ]
+
+
+def some_open(some: Sequence[QuestionCandidates], rng: random.Random) -> list[QuestionCandidates]:
+    """All of them; a few that were answered without the sentences that answer, where others are left."""
+    return [
+        _without_answers(each) if len(each.answers) < len(each.passages) and rng.random() < WITHOUT else each
+        for each in some
+    ]
+
+
+def _without_answers(each: QuestionCandidates) -> QuestionCandidates:
+    left = tuple(passage for place, passage in enumerate(each.passages) if place not in each.answers)
+    return QuestionCandidates(each.question, left, frozenset())
 
 
 def with_more(some: Sequence[QuestionCandidates], others: int, rng: random.Random) -> list[QuestionCandidates]:

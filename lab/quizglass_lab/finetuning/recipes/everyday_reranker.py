@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import platform
+import random
 import time
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import asdict, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -16,9 +18,13 @@ from quizglass_export.checkpoints.files import ADAPTER_WEIGHTS, TOKENIZER, TRAIN
 from quizglass_export.errors import ExportError
 from quizglass_lab.answering.notes import NOTES, notes_by_file
 from quizglass_lab.answering.pairs import QuestionCandidates, candidates_of
+from quizglass_lab.answering.relations import RELATIONS, read_relations
 from quizglass_lab.finetuning.shared.options import Options
 from quizglass_lab.finetuning.shared.progress import Progress
 from quizglass_lab.finetuning.shared.records import file_hash, written_whole
+
+if TYPE_CHECKING:
+    from quizglass_lab.answering.cross_encoder import PairScorer
 
 ADAPTER = "adapter"
 
@@ -40,6 +46,7 @@ class AnsweringTraining(Options):
     learning_rate: float = Field(1e-3, gt=0, description="peak learning rate; falls to 0")
     epochs: int = Field(3, ge=1, description="passes over the questions")
     minutes: float = Field(0, ge=0, description="time limit, at which the rate is down to 0; 0: none")
+    composed: int = Field(300, ge=0, description="notes composed of relations that are learned from, in each pass")
     batch: int = Field(8, ge=1, description="questions at once, each with its candidates")
     others: int = Field(1, ge=0, description="passages of other notes that a question is shown beside those of its own")
     max_tokens: int = Field(128, ge=16, description="longest pair")
@@ -56,7 +63,6 @@ def train(options: AnsweringTraining, progress: Progress) -> dict[str, Any]:
     from quizglass_export.checkpoints.peft_models import save_adapter
     from quizglass_lab.answering.cross_encoder import PairScorer, trainable, with_adapter
     from quizglass_lab.answering.learning import LearningPlan, learn
-    from quizglass_lab.answering.measuring import measured, weigh_all
 
     learned, held_out = _parts(options)
     if options.threads:
@@ -70,8 +76,13 @@ def train(options: AnsweringTraining, progress: Progress) -> dict[str, Any]:
     else:
         model = trainable(base, options.adapter)
     plan = LearningPlan(**{each.name: getattr(options, each.name) for each in fields(LearningPlan)})
-    tick = progress.phase("learning", plan.steps(len(learned)))
-    losses = learn(PairScorer(model, tokenizer, options.max_tokens), learned, plan, tick)
+    relations = read_relations()
+
+    def drawn(rng: random.Random) -> list[QuestionCandidates]:
+        return [*learned, *candidates_of(relations.notes(options.composed, rng))]
+
+    tick = progress.phase("learning", plan.steps(len(drawn(random.Random(options.seed)))))
+    losses = learn(PairScorer(model, tokenizer, options.max_tokens), drawn, plan, tick)
     adapter = options.out / ADAPTER
     save_adapter(model, adapter, base=options.checkpoint.name, half=True)
     kept = PairScorer(merge_adapter(load_base(options.checkpoint), adapter), tokenizer, options.max_tokens)
@@ -80,11 +91,24 @@ def train(options: AnsweringTraining, progress: Progress) -> dict[str, Any]:
         "questions": len(learned),
         "minutes": round((time.monotonic() - began) / 60, 2),
         "losses": losses,
-        "held_out": measured(weigh_all(kept.probabilities, held_out)) if held_out else {},
+        "held_out": _held_out(options, kept, held_out) if held_out else {},
     }
     with written_whole(options.out / TRAINING) as file:
         file.write(json.dumps(facts, indent=1) + "\n")
     return facts
+
+
+def _held_out(options: AnsweringTraining, kept: PairScorer, some: Sequence[QuestionCandidates]) -> dict[str, Any]:
+    """How well questions are answered that were not learned from, and from which score on a sentence is quoted."""
+    from quizglass_export.checkpoints.cross_encoder import load_base
+    from quizglass_lab.answering.calibrating import calibrated
+    from quizglass_lab.answering.cross_encoder import cosines
+    from quizglass_lab.answering.measuring import measured, weigh_all
+
+    weighed = weigh_all(kept.probabilities, some)
+    base, tokenizer = load_base(options.checkpoint), options.checkpoint / TOKENIZER
+    alike = [cosines(base, tokenizer, options.max_tokens, each.question, each.passages) for each in some]
+    return {**measured(weighed), "calibrated": asdict(calibrated(weighed, alike))}
 
 
 def _parts(options: AnsweringTraining) -> tuple[list[QuestionCandidates], list[QuestionCandidates]]:
@@ -99,7 +123,7 @@ def _parts(options: AnsweringTraining) -> tuple[list[QuestionCandidates], list[Q
 
 
 def _facts(options: AnsweringTraining) -> dict[str, Any]:
-    files = sorted(options.notes.glob("*.notes"))
+    files = sorted([*options.notes.glob("*.notes"), *RELATIONS.iterdir()])
     return {
         "recipe": "everyday-reranker",
         "config": options.model_dump(mode="json", exclude={"out", "checkpoint", "notes", "threads", "adapter"}),

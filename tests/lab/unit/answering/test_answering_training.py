@@ -12,11 +12,12 @@ from quizglass_export.checkpoints.cross_encoder import load_base, write_checkpoi
 from quizglass_export.checkpoints.source import Source
 from quizglass_export.errors import ExportError
 from quizglass_lab import cli
+from quizglass_lab.answering.calibrating import calibrated
 from quizglass_lab.answering.cross_encoder import PairScorer
 from quizglass_lab.answering.learning import loss_of
 from quizglass_lab.answering.measuring import WeighedQuestion, measured
 from quizglass_lab.answering.notes import notes_by_file
-from quizglass_lab.answering.pairs import QuestionCandidates, candidates_of, with_more
+from quizglass_lab.answering.pairs import QuestionCandidates, candidates_of, some_open, with_more
 from quizglass_lab.finetuning.recipes.everyday_reranker import AnsweringTraining, train
 from quizglass_lab.finetuning.shared.progress import Progress
 from tests.support.bundles.tiny_checkpoints import text_model
@@ -51,6 +52,7 @@ def options(base: Path, notes: Path, out: Path, **more: object) -> AnsweringTrai
         "learning_rate": 1e-2,
         "batch": 3,
         "others": 0,
+        "composed": 0,
         "rank": 8,
         "threads": 1,
         "dropout": 0.0,
@@ -79,6 +81,14 @@ def test_passages_of_other_notes_answer_nothing_and_none_is_a_question_s_own() -
         assert after.passages[:2] == before.passages
         assert len(set(after.passages)) == 5
         assert after.answers == before.answers
+
+
+def test_a_question_without_the_sentences_that_answer_it_is_left_open() -> None:
+    told = QuestionCandidates("q", ("a", "b", "c"), frozenset({1}), "a b c")
+    seen = {(each.passages, each.answers) for each in some_open([told] * 100, random.Random(1))}
+    assert seen == {(told.passages, told.answers), (("a", "c"), frozenset())}
+    alone = QuestionCandidates("q", ("a",), frozenset({0}))
+    assert set(some_open([alone] * 100, random.Random(1))) == {alone}
 
 
 def test_a_whole_note_answers_what_one_of_its_sentences_answers(notes: Path) -> None:
@@ -158,3 +168,21 @@ def test_a_base_that_is_none_is_named(notes: Path, tmp_path: Path, capsys: pytes
     command = ["train", "everyday-reranker", "--checkpoint", str(tmp_path / "none"), "--notes", str(notes)]
     assert cli.main([*command, "--held-out", "two", "--out", str(tmp_path / "out")]) == 2
     assert f"{tmp_path / 'none' / 'config.json'}: missing; --checkpoint must name a BERT" in capsys.readouterr().err
+
+
+def test_a_line_is_chosen_above_what_is_wrong_and_below_what_is_right() -> None:
+    told = QuestionCandidates("q", ("a", "b"), frozenset({1}))
+    left_open = QuestionCandidates("q", ("a", "b"), frozenset())
+    weighed = [WeighedQuestion(told, (0.2, 0.85)), WeighedQuestion(left_open, (0.1, 0.6))]
+    found = calibrated(weighed, [(0.5, 0.5), (0.5, 0.5)])
+    assert (found.likeness, found.right, found.wrong) == (0, 1, 0)
+    assert 0.6 < found.accept <= 0.85
+
+
+def test_likeness_counts_where_it_tells_what_the_reranker_does_not() -> None:
+    told = QuestionCandidates("q", ("a", "b"), frozenset({1}))
+    left_open = QuestionCandidates("q", ("a", "b"), frozenset())
+    weighed = [WeighedQuestion(told, (0.5, 0.5)), WeighedQuestion(left_open, (0.5, 0.5))]
+    found = calibrated(weighed, [(0.1, 0.8), (0.1, 0.1)])
+    assert (found.right, found.wrong) == (1, 0)
+    assert found.likeness > 0

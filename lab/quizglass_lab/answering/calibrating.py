@@ -1,0 +1,61 @@
+"""From which score on a sentence is quoted, chosen on notes that the reranker did not learn from.
+
+The score is the server's: the reranker's log odds and, weighted, the cosine of question and sentence. An answer that is
+wrong costs as much as a right one is worth, and "I don't know" nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from quizglass_lab.answering.measuring import WeighedQuestion
+from quizglass_server.steps.quoting import likened
+
+LIKENESS = tuple(range(9))
+"""Weights of the cosine that are compared; fewer are preferred."""
+LINES = tuple(round(0.3 + 0.02 * step, 2) for step in range(35))
+"""Least scores of an answer that are compared."""
+OPEN = 0.2
+"""Share of a person's questions that the notes leave open; of the held-out notes' it is larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A weight and a line, and what comes of the questions with them, if `OPEN` of them are open."""
+
+    likeness: int
+    accept: float
+    right: float
+    """Share of the questions that are answered or refused rightly."""
+    wrong: float
+    """Share that is answered wrongly."""
+
+
+def calibrated(weighed: Sequence[WeighedQuestion], alike: Sequence[Sequence[float]]) -> Calibration:
+    """The weight and line with the most right and fewest wrong answers.
+
+    Args:
+        weighed: questions with the reranker's scores, of both kinds.
+        alike: cosines of each question with its passages.
+    """
+    found = [_outcome(weighed, alike, likeness, accept) for likeness, accept in product(LIKENESS, LINES)]
+    return max(found, key=lambda each: (round(each.right - each.wrong, 3), -each.likeness, each.accept))
+
+
+def _outcome(
+    weighed: Sequence[WeighedQuestion], alike: Sequence[Sequence[float]], likeness: int, accept: float
+) -> Calibration:
+    right, wrong = 0.0, 0.0
+    open_count = sum(not each.asked.answers for each in weighed)
+    shares = (1 - OPEN) / max(1, len(weighed) - open_count), OPEN / max(1, open_count)
+    for each, cosines in zip(weighed, alike, strict=True):
+        scores = likened(each.scores, cosines, likeness)
+        best = int(np.argmax(scores))
+        told, share = scores[best] >= accept, shares[not each.asked.answers]
+        right += share * (best in each.asked.answers if told else not each.asked.answers)
+        wrong += share * (told and best not in each.asked.answers)
+    return Calibration(likeness, accept, round(right, 4), round(wrong, 4))
