@@ -25,7 +25,7 @@ from bench.everyday.setup import encoders
 from bench.fingerprints import code, weights
 from bench.own.asking import Asker, Log, Told, serving
 from bench.own.dataset import SPLITS, OwnQuestion, OwnThing, all_asides, all_things, digest, of_split
-from bench.own.measures import DEFAULT, Case, answer_rows, by_kind, recognition_rows
+from bench.own.measures import DEFAULT, Case, answer_rows, by_kind, policy_rows, recognition_rows
 from bench.own.photographs import Photographs
 from bench.own.quoting import RULES, NearestSentences
 from bench.own.report import table, write_report
@@ -33,10 +33,19 @@ from bench.results import Row, at_least, at_most
 from bench.sections import Part
 from bench.worlds import in_own_order
 from quizglass_client import Client
+from quizglass_lab.finetuning.shared.records import file_hash
 
 _PEERS = ("image", "both")
 _SAMPLE = 200
 """Of the lists of the data, that are published beside the table."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Another generator in place of the bundle's."""
+
+    name: str
+    asker: Asker
 
 
 @dataclass(frozen=True)
@@ -49,6 +58,7 @@ class Stage:
     quick: bool
     folder: Path
     asker: Asker
+    reader: Reader | None
     say: Callable[[str], None]
 
     @property
@@ -113,11 +123,31 @@ def asides(stage: Stage) -> Part:
     return Part(rows, {"told": [[each.text, answer.text, answer.outcome] for each, answer in told.items()]})
 
 
+def reader(stage: Stage) -> Part:
+    """Every question with another generator, under the policies that are compared with the default."""
+    if stage.reader is None:
+        raise SystemExit("the section reader needs --reader MODEL.gguf")
+    cases: dict[str, list[Case]] = {}
+    for policy in stage.peers:
+        some = cases[f"{policy}, {stage.reader.name}"] = []
+        for number, (thing, question) in enumerate(stage.questions):
+            stage.say(f"{policy}: question {number + 1} of {len(stage.questions)}")
+            told = stage.reader.asker.ask(question.id, question.text, thing, policy)
+            some.append(Case(question, thing, told, stage.asker.recognised(thing)))
+    Console().print(table(cases), markup=False)
+    return Part(
+        [row for policy, some in cases.items() for row in policy_rows(policy, some)], {"by kind": by_kind(cases)}
+    )
+
+
 SECTIONS: Mapping[str, Callable[[Stage], Part]] = {
     "recognition": recognition,
     "answers": answers,
     "asides": asides,
+    "reader": reader,
 }
+_ALWAYS = ("recognition", "answers", "asides")
+"""Sections that need nothing but the bundle."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -128,11 +158,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--photographs", type=Path, default=Path("work/everyday"), help="where PyPI's are kept")
     parser.add_argument("--default-policy", default="", help="the server's, instead of what it chooses itself")
     parser.add_argument("--policies", nargs="*", default=_PEERS, help="policies of the server to compare with")
+    parser.add_argument("--reader", type=Path, help="a GGUF model to read the notes in the bundle's generator's place")
     args = parser.parse_args(arguments)
     if not (args.bundle / "manifest.json").is_file():
         parser.error(f"--bundle: no bundle in {args.bundle}; `make everyday` builds one in work/everyday/bundle")
     # The split stands in a section's name too, so that a run of one keeps what was published of the others.
-    args.only = [f"{args.split}-{name}" for name in args.only or SECTIONS]
+    args.only = [f"{args.split}-{name}" for name in args.only or (*_ALWAYS, *(["reader"] if args.reader else ()))]
     named = [f"{split}-{name}" for split in reversed(SPLITS) for name in SECTIONS]
     runner = sections.Runner("own", named, args, partly=named)
     folder: Path = args.workdir.resolve() / "own-files"
@@ -148,8 +179,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say("fetching photographs, starting the server, importing the notes")
             return stack.enter_context(serving(args.bundle.resolve(), folder, photographs, flags))
 
+        def read() -> Client:
+            say("starting a server with the other generator, importing the notes")
+            given = ("--generator", str(args.reader.resolve()))
+            return stack.enter_context(serving(args.bundle.resolve(), folder / "reader", photographs, given))
+
         asker = Asker(connect, Log(log), photographs)
-        stage = Stage(args.bundle.resolve(), args.split, args.policies, args.quick, folder, asker, say)
+        other = None
+        if args.reader:
+            kept = folder / f"{_name({**settings, 'reader': file_hash(args.reader)})}.jsonl"
+            other = Reader(args.reader.stem, Asker(read, Log(kept), photographs))
+        stage = Stage(args.bundle.resolve(), args.split, args.policies, args.quick, folder, asker, other, say)
         measured = {f"{args.split}-{name}": section for name, section in SECTIONS.items()}
         runner.measure(lambda name: _named(measured[name](stage), args.split), **settings, policies=args.policies)
     Console().print(f"all that is not right: {folder / args.split}.md", markup=False)

@@ -61,7 +61,7 @@ Cases = Mapping[str, Sequence[Case]]
 def answer_rows(cases: Cases, things: Sequence[OwnThing]) -> list[Row]:
     """The default beside everything else."""
     ours = cases[DEFAULT]
-    rows = [row for policy, some in cases.items() for row in _policy_rows(policy, some)]
+    rows = [row for policy, some in cases.items() for row in policy_rows(policy, some)]
     rows += _best_of_the_rest(cases)
     rows += [row for kind in KINDS if (row := _kind_row(kind, ours)) is not None]
     answerable = [case for case in ours if case.question.answerable]
@@ -105,7 +105,8 @@ def by_kind(cases: Cases) -> dict[str, dict[str, dict[str, int]]]:
     }
 
 
-def _policy_rows(policy: str, some: Sequence[Case]) -> list[Row]:
+def policy_rows(policy: str, some: Sequence[Case]) -> list[Row]:
+    """How many answers of a policy or rule are right and wrong."""
     least = _LEAST_RIGHT if policy == DEFAULT else None
     wrong = sum(case.judged is Judged.WRONG for case in some)
     return [
