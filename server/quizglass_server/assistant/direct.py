@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from quizglass.values import AbstainReason, AnswerKind, FinishReason, Plan
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.policies.tools import Tools
 from quizglass_server.steps.language.intents import Intent
+from quizglass_server.steps.language.wording import shares_name
 from quizglass_server.steps.quoting import beginning_of
 
 REPLIES = {
@@ -25,7 +27,9 @@ REPLIES = {
 """To small talk, in the language of the rules that recognise it."""
 _SEEN = (Intent.SCENE, Intent.KIND)
 """What a generator that sees the picture says better than its entry's title."""
-_FROM_ENTRY = (Intent.IDENTITY, Intent.OVERVIEW, Intent.OWNER, *_SEEN)
+_FROM_ENTRY = (Intent.IDENTITY, Intent.WHICH, Intent.OVERVIEW, Intent.OWNER, *_SEEN)
+_TEXT_TOO = (Intent.KIND, Intent.WHICH, Intent.OVERVIEW)
+"""What an entry's text may say, too."""
 _POSSESSIVE = re.compile(r"\w(?:'s|s')\s", re.IGNORECASE)
 
 
@@ -66,9 +70,10 @@ async def _of_entry(intent: Intent, seen: Sequence[Evidence], tools: Tools) -> D
     entry = seen[0]
     if intent is Intent.OWNER and not _POSSESSIVE.search(entry.title):
         return None
-    own = await tools.own_texts(seen[:1]) if intent in (Intent.KIND, Intent.OVERVIEW) else []
-    if intent is Intent.KIND and (draft := await tools.quote(own)).text:
-        return tools.tell(draft)
+    own = await tools.own_texts(seen[:1]) if intent in _TEXT_TOO else []
+    if intent in (Intent.KIND, Intent.WHICH) and (draft := await tools.quote(own)).text:
+        named = intent is Intent.KIND or shares_name(draft.text, entry.title)
+        return tools.tell(draft if named else replace(draft, text=f"{entry.title}: {draft.text}"))
     if intent is Intent.OVERVIEW and own and (text := beginning_of(own[0])):
         (first,) = tools.show(own[:1])
         return tools.tell(Draft(text, finish=FinishReason.COMPLETE, shown=(first.id,), kind=AnswerKind.QUOTED))

@@ -140,3 +140,12 @@ async def test_without_a_line_for_sentences_their_words_alone_decide() -> None:
     world.models.scores = {"45 crowns": 0.3}
     assert verdict(await world.ask(policy="both")).outcome is VerdictOutcome.SUPPORTED
     assert len(world.models.calls.of("reranker")) == 1, "the passages alone"
+
+
+@pytest.mark.parametrize(("accept", "told"), [(0.0, f"{VELMORA.title}: "), (1.0, VELMORA.title)])
+async def test_which_of_a_kind_it_is_is_its_name_and_what_its_text_says(accept: float, told: str) -> None:
+    events = await World(quote_accept=accept, answers=Answers.QUOTE).ask(turn("Which tower is this?"))
+    answer = done(events).answer
+    assert answer.startswith(told)
+    assert (len(answer) > len(told)) is (accept == 0.0)
+    assert verdict(events).outcome is VerdictOutcome.SUPPORTED

@@ -21,6 +21,8 @@ class Intent(StrEnum):
     """What something is, is called or shows."""
     SCENE = "scene"
     """What a picture shows, which its entry's title may be and a model that sees may say better."""
+    WHICH = "which"
+    """Which of a kind it is ("which car is this"): its name, and what its text says of that."""
     KIND = "kind"
     """Its kind, breed or species, which its title may be and its text may say better."""
     OWNER = "owner"
@@ -93,11 +95,14 @@ _KIND = (
     rf"what {_BE} (?:its|his|her|their|the) {_KINDS}",
 )
 _OWNER = (rf"whose(?: {_NOUN})? {_BE} {_THIS}", rf"(?:who|whom) does {_THIS}(?: [\w-]+)? belong to")
+_NONE = rf"(?!(?:{_ATTRIBUTE}|one|thing|exactly|of)\b)"
+"""Not before a noun that asks for more, or for no kind."""
+_WHICH = (rf"(?:what|which) {_NONE}(?:[\w-]+ )?{_NONE}[\w-]+ {_BE} {_THIS}",)
 _IDENTITY = (
-    rf"(?:what|which) (?!{_ATTRIBUTE}\b)(?:[\w-]+ )?(?!{_ATTRIBUTE}\b)[\w-]+ {_BE} {_THIS}",
     rf"(?:what|who) {_BE} (?:this|that|these|those) (?!(?:{_ATTRIBUTE}|{_NO_NOUN})\b)[\w-]+",
     r"who (?:is|are|was|were) (?:this|that|these|those) (?:little|old|young|big|small|nice) [\w-]+",
-    rf"(?:what|who|which)(?: on earth| the heck| the hell)? {_BE} {_THIS}(?: {_SORT}| one)?(?: called| named)?",
+    rf"(?:which|what) (?:one|thing) {_BE} {_THIS}",
+    rf"(?:what|who|which)(?: on earth| the heck| the hell| exactly| of (?:them|these|those))? {_BE} {_THIS}(?: {_SORT}| one)?(?: called| named)?",
     rf"(?:what|who) {_THIS} {_BE}(?: called)?",
     rf"what (?:do you|does one|do they|do we|do people|do i|would you) call {_THIS}(?: {_NOUN})?",
     rf"what {_BE} (?:{_THIS}|(?:this|that|these|those) {_NOUN}) (?:called|named)",
@@ -109,7 +114,6 @@ _IDENTITY = (
     rf"(?:which|what) (?:one )?of (?:the|my|our|your|these|those|his|her|their) {_NOUN} {_BE} {_THIS}",
     rf"how (?:{_BE} {_THIS} called|do (?:you|we|i|they|people) call {_THIS})",
     rf"what (?:do|did) (?:i|we|you|they) (?:call|name) (?:{_THIS}|him|her|them)",
-    r"(?:this|that|it|these|those|him|her|them)(?: one)?",
     r"(?:what|who) (?:have|do) we (?:have )?here|what would (?:this|that|it) be",
     r"what is (?:right )?in front of (?:me|us)|what is in my hands?",
     r"what (?:did i|have i)(?: just)? (?:photograph(?:ed)?|take a (?:picture|photo) of|taken a (?:picture|photo) of)",
@@ -189,6 +193,7 @@ _ASKING = {
     Intent.OVERVIEW: _whole(_OVERVIEW),
     Intent.KIND: _whole(_KIND),
     Intent.OWNER: _whole(_OWNER),
+    Intent.WHICH: _whole(_WHICH),
     Intent.SCENE: _whole(_SCENE),
     Intent.IDENTITY: _whole(_IDENTITY),
 }

@@ -13,7 +13,6 @@ ASKED = {
         What's that thing called?
         Can you tell me what this is?
         What is this plant called?
-        Which plant is this?
         Who is this?
         What am I looking at?
         What's the name of this dog?
@@ -31,15 +30,12 @@ ASKED = {
         What's this on the left?
         What are these?
         What's this dog's name?
-        which mill is that
-        What building is that over there?
         Who's that woman?
         What's this button?
         What's the fish called?
         What's the dog's name?
         What is the name of the cat?
         What's this guy's name?
-        Which horse is it?
         Which of them is this?
         Who is he?
         Who is she again?
@@ -59,13 +55,8 @@ ASKED = {
         Which plant am I looking at?
         Who's that lady?
         What's the title of this?
-        What painting is this?
         What's this painting called?
         What is the name of this building?
-        Which church is this?
-        What place is this?
-        Which bus is this?
-        What animal is that?
         What exactly is this?
         What on earth is that thing?
         what is this one called
@@ -91,22 +82,32 @@ ASKED = {
         Could you identify this for me?
         What are we looking at?
         What's the proper name of this plant?
-        Which tool is this?
         Who is the dog?
         What is the building?
-        Which tree is that over there?
         What's this little fellow called?
         What do we call her?
         What did we call him?
         What did I name it?
         what's this guy called
         What is that creature?
-        do you recognise this?
         Who is it?
         Who are these two?
         What are these flowers?
         Which of our hens is this?
         Which of my plants is this?
+    """,
+    Intent.WHICH: """
+        Which plant is this?
+        which mill is that
+        What building is that over there?
+        Which horse is it?
+        What painting is this?
+        Which church is this?
+        What place is this?
+        Which bus is this?
+        What animal is that?
+        Which tool is this?
+        Which tree is that over there?
     """,
     Intent.SCENE: """
         What's in this photo?
