@@ -14,7 +14,7 @@ from quizglass.values import AbstainReason, AnswerKind, FinishReason, Plan
 from quizglass_server.domain.state import Draft
 from quizglass_server.policies.policy import QUOTES, liked
 from quizglass_server.policies.tools import Tools
-from quizglass_server.steps.quoting import may_answer
+from quizglass_server.steps.quoting import quotable
 
 
 class Quote:
@@ -38,9 +38,7 @@ class Quote:
         tags = () if seen else await tools.tags()
         query = " ".join((question, *tags[:1]))
         found = await tools.search_text([query])
-        draft = await tools.quote(
-            [passage for passage in found if may_answer(passage.title, question, tags, recognised=bool(seen))]
-        )
+        draft = await tools.quote(quotable(found, question, tags, recognised=bool(seen)))
         return tools.tell(draft) if draft.text else tools.refuse(_NOTHING, AbstainReason.NO_EVIDENCE)
 
 

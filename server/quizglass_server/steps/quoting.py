@@ -77,6 +77,16 @@ def may_answer(title: str, question: str, tags: Sequence[str], *, recognised: bo
     return not recognised and not may_point(question)
 
 
+def of_named(found: Sequence[Evidence], question: str) -> Sequence[Evidence]:
+    """The passages of entries that a question names, or all where it names none of theirs."""
+    return [item for item in found if shares_name(question, item.title)] or found
+
+
+def quotable(found: Sequence[Evidence], question: str, tags: Sequence[str], *, recognised: bool) -> Sequence[Evidence]:
+    """The passages found by text that may answer (`may_answer`); those of named entries alone if there are any."""
+    return of_named([item for item in found if may_answer(item.title, question, tags, recognised=recognised)], question)
+
+
 def rested_on(answer: str, citations: Sequence[Citation], evidence: Sequence[Evidence]) -> list[NoteSentence]:
     """The sentences behind an answer: those with the cited words among the cited evidence, else all of them.
 

@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 
 from quizglass.values import Origin
 from quizglass_server.domain.turns import Evidence
-from quizglass_server.steps.quoting import LONGEST_ANSWER, beginning_of, chosen, joined, likened, sentences_of
+from quizglass_server.steps.quoting import (
+    LONGEST_ANSWER,
+    beginning_of,
+    chosen,
+    joined,
+    likened,
+    of_named,
+    sentences_of,
+)
 
 
 def note(text: str, title: str = "Aloe", entry: str = "aloe") -> Evidence:
@@ -116,3 +124,9 @@ def test_every_sentence_stands_in_the_note_but_for_spacing(text: str, title: str
     whole = "".join(text.split())
     for sentence in sentences_of([note(text, title)]):
         assert "".join(sentence.text.split()) in whole
+
+
+def test_of_what_was_found_the_entries_that_a_question_names_are_quoted_alone() -> None:
+    found = [note("Eggs daily.", "Our hens", "hens"), note("3 eggs.", "Pancakes, Aunt Jo's", "pancakes")]
+    assert of_named(found, "How many eggs go into Aunt Jo's pancakes?") == found[1:]
+    assert of_named(found, "How many eggs do I need?") == found

@@ -28,7 +28,8 @@ from quizglass_server.steps.quoting import (
     compare,
     joined,
     likened,
-    may_answer,
+    of_named,
+    quotable,
     rested_on,
     sentences_of,
     weigh,
@@ -132,18 +133,17 @@ class AnswerCheck:
             return draft
         return replace(draft, text=sentence.text, shown=(sentence.evidence.id,), kind=AnswerKind.QUOTED)
 
-    async def _quotable(self) -> list[Evidence]:
-        """What may be quoted: of recognised things their own texts alone, else the passages that were shown, but of a
-        picture that a question points at none about something else."""
+    async def _quotable(self) -> Sequence[Evidence]:
+        """What may be quoted: of recognised things their own texts alone, else the passages that were shown, of entries
+        that the question names if there are any, and of a picture that it points at none about something else."""
         used = [item for item in self._journal.evidence if item.used]
         seen = [item for item in used if item.origin is Origin.IMAGE_SEARCH]
         if seen:
             return await self._lookups.own_texts(seen)
         found, question = [item for item in used if item.origin is Origin.TEXT_SEARCH], self._turn.question
         if not found or self._turn.picture is None:
-            return found
-        tags = await self._context.tags()
-        return [item for item in found if may_answer(item.title, question, tags, recognised=False)]
+            return of_named(found, question)
+        return quotable(found, question, await self._context.tags(), recognised=False)
 
     async def _sentence_scores(self, question: str, found: Sequence[NoteSentence]) -> list[float] | None:
         """How well sentences answer, as `quote_accept` is held against; None where there is no time."""

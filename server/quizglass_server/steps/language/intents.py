@@ -97,12 +97,13 @@ _KIND = (
 _OWNER = (rf"whose(?: {_NOUN})? {_BE} {_THIS}", rf"(?:who|whom) does {_THIS}(?: [\w-]+)? belong to")
 _NONE = rf"(?!(?:{_ATTRIBUTE}|one|thing|exactly|of)\b)"
 """Not before a noun that asks for more, or for no kind."""
+_AT_ALL = r"(?: (?:on earth|the heck|the hell|exactly|of (?:them|these|those)))"
 _WHICH = (rf"(?:what|which) {_NONE}(?:[\w-]+ )?{_NONE}[\w-]+ {_BE} {_THIS}",)
 _IDENTITY = (
     rf"(?:what|who) {_BE} (?:this|that|these|those) (?!(?:{_ATTRIBUTE}|{_NO_NOUN})\b)[\w-]+",
     r"who (?:is|are|was|were) (?:this|that|these|those) (?:little|old|young|big|small|nice) [\w-]+",
     rf"(?:which|what) (?:one|thing) {_BE} {_THIS}",
-    rf"(?:what|who|which)(?: on earth| the heck| the hell| exactly| of (?:them|these|those))? {_BE} {_THIS}(?: {_SORT}| one)?(?: called| named)?",
+    rf"(?:what|who|which){_AT_ALL}? {_BE} {_THIS}(?: {_SORT}| one)?(?: called| named)?",
     rf"(?:what|who) {_THIS} {_BE}(?: called)?",
     rf"what (?:do you|does one|do they|do we|do people|do i|would you) call {_THIS}(?: {_NOUN})?",
     rf"what {_BE} (?:{_THIS}|(?:this|that|these|those) {_NOUN}) (?:called|named)",
