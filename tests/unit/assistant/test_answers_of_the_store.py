@@ -142,10 +142,17 @@ async def test_without_a_line_for_sentences_their_words_alone_decide() -> None:
     assert len(world.models.calls.of("reranker")) == 1, "the passages alone"
 
 
-@pytest.mark.parametrize(("accept", "told"), [(0.0, f"{VELMORA.title}: "), (1.0, VELMORA.title)])
-async def test_which_of_a_kind_it_is_is_its_name_and_what_its_text_says(accept: float, told: str) -> None:
-    events = await World(quote_accept=accept, answers=Answers.QUOTE).ask(turn("Which tower is this?"))
-    answer = done(events).answer
-    assert answer.startswith(told)
-    assert (len(answer) > len(told)) is (accept == 0.0)
+@pytest.mark.parametrize(
+    ("text", "accept", "told"),
+    [
+        ("A roadster of 1968.", 0.0, "Velmora: A roadster of 1968."),
+        ("The Velmora is a roadster.", 0.0, "The Velmora is a roadster."),
+        ("A roadster of 1968.", 1.0, "Velmora"),
+    ],
+)
+async def test_which_of_a_kind_it_is_is_its_name_and_what_its_text_says(text: str, accept: float, told: str) -> None:
+    world = World(quote_accept=accept, answers=Answers.QUOTE)
+    world.knowledge.chunks = [ChunkHit(VELMORA, text, 0.9)]
+    events = await world.ask(turn("Which car is this?"))
+    assert done(events).answer == told
     assert verdict(events).outcome is VerdictOutcome.SUPPORTED
