@@ -84,7 +84,7 @@ $(VENV)/.dev: $(VENV)/.llama
 	@[ -z "$(TORCH_INDEX)" ] || $(BIN)/python -m pip install --quiet --no-deps --retries 1 --timeout 10 \
 		--index-url $(TORCH_INDEX) "$$(sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' export/pyproject.toml)" \
 		|| echo "Not from $(TORCH_INDEX): the usual index gives PyTorch, with CUDA where it is PyPI"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[heic,import,dev]' -e ./bundle -e './server[onnx,llama,web,tls,otel,milvus,voice]' -e './export[train]' -e ./lab
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[heic,import,dev]' -e ./bundle -e './server[onnx,llama,web,tls,otel,mcp,milvus,voice]' -e './export[train]' -e ./lab
 	@touch $@
 
 demo: $(VENV)/.server ## Real photographs and notes: fetch, build, serve, ask twelve questions; no PyTorch, no llama.cpp

@@ -166,11 +166,14 @@ class Citation:
     start: int
     """First character of the answer, in code points."""
     end: int
+    source: str = ""
+    """Where the evidence is from, as in `Evidence.source`; empty: not said."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedStep:
-    """A step that was left out, and why (BUDGET, NO_PICTURE, NO_QUERY, EMPTY_KNOWLEDGE, MEMORY_OFF, FAILED)."""
+    """A step that was left out, and why: BUDGET, NO_PICTURE, NO_QUERY, EMPTY_KNOWLEDGE, MEMORY_OFF, FAILED, NO_FRAME,
+    NOT_LOCAL."""
 
     step: str
     reason: str
@@ -544,6 +547,24 @@ class RoleCapability:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceCapability:
+    """A source of knowledge that is asked beside the store."""
+
+    name: str
+    """In `done.skipped` and `done.ledger` it is "source.NAME"."""
+    kind: str
+    """searxng, markdown, or that of another package."""
+    finds: tuple[str, ...]
+    """By what it is searched: "text", "image"."""
+    remote: bool
+    """Whether searches may leave the server's machine; not those of LOCAL_ONLY sessions."""
+    ready: bool
+    """Whether its last search was answered; true before the first."""
+    notice: str = ""
+    """Why it is not ready; empty when it is."""
+
+
+@dataclass(frozen=True, slots=True)
 class Capabilities:
     """What the server can do."""
 
@@ -570,3 +591,5 @@ class Capabilities:
     """Primary tags of BCP 47 of those that questions are answered in; "*": any; empty: the server does not say."""
     may: tuple[str, ...] = ()
     """What the token that came with the call allows; empty where none is needed."""
+    sources: tuple[SourceCapability, ...] = ()
+    """What is asked beside the knowledge store."""

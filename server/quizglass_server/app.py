@@ -46,8 +46,9 @@ from quizglass_server.errors import EngineFailed, QuizglassError, SettingsError
 from quizglass_server.knowledge.backends import open_knowledge
 from quizglass_server.knowledge.memory import SightingMemory
 from quizglass_server.knowledge.pictures import EntryPictures
+from quizglass_server.knowledge.sources.table import open_sources
 from quizglass_server.knowledge.survey import check_openable
-from quizglass_server.network.exposure import check_exposure
+from quizglass_server.network.exposure import check_exposure, check_local, parts_elsewhere
 from quizglass_server.network.network import Network
 from quizglass_server.observe import tracing
 from quizglass_server.observe.draining import Drain, DrainStep
@@ -140,6 +141,7 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
     _check_policy_name(settings.default_policy)
     check_directories(settings)
     check_exposure(settings)
+    check_local(settings, parts_elsewhere(settings))
     _check_ports(settings)
     _check_collector(settings.traces_url)
     _warn_when_in_clear(settings.knowledge)
@@ -200,6 +202,7 @@ async def _assembled(settings: Settings, stack: AsyncExitStack, drain: Drain) ->
     models = await load_models(bundle, settings, settings, elsewhere, settings)
     stack.push_async_callback(models.close)
     stack.callback(drain.reach, DrainStep.ENGINES)
+    check_local(settings, models.elsewhere)
     work = WorkMemory(settings.work_memory_bytes)
     decoder = PictureDecoder(PictureLimits.of(settings), work)
     stack.push_async_callback(decoder.close)
@@ -210,6 +213,8 @@ async def _assembled(settings: Settings, stack: AsyncExitStack, drain: Drain) ->
         decode=decoder.decode,
     )
     stack.push_async_callback(knowledge.close)
+    sources = await asyncio.to_thread(open_sources, settings.sources, local_only=settings.local_only)
+    stack.push_async_callback(sources.close)
     pictures = EntryPictures(knowledge, decoder.decode)
     work.keepers.append(pictures.let_go)
     admission = Admission(settings.max_turns, settings.queue)
@@ -217,12 +222,12 @@ async def _assembled(settings: Settings, stack: AsyncExitStack, drain: Drain) ->
     if memory is not None:
         stack.push_async_callback(memory.close)
     assistant = Assistant(
-        Resources(models, knowledge, tuning(bundle), memory, pictures),
+        Resources(models, knowledge, tuning(bundle), memory, pictures, sources),
         settings.default_policy,
         admission,
         bundle.has,
     )
-    return Services(assistant, knowledge, models, bundle, settings, decoder, work, sealer, memory)
+    return Services(assistant, knowledge, models, bundle, settings, decoder, work, sealer, memory, sources=sources)
 
 
 async def _elsewhere(settings: Settings, stack: AsyncExitStack) -> RemoteGenerators | None:

@@ -29,6 +29,7 @@ Nothing here knows gRPC: `rpc/transport/status.py` maps each class to a status, 
     ├── KnowledgeLocked         another server owns the knowledge directory
     ├── KnowledgeFailed         the knowledge store cannot be read or written
     │   └── KnowledgeLost       it is on another machine and does not answer
+    ├── SourceFailed            a source of knowledge beside the store failed; turns go on without it
     ├── NotSupported            this server's knowledge backend cannot do it
     ├── BundleError             a bundle is damaged or incomplete
     ├── Unexpected              an unexpected failure
@@ -309,6 +310,15 @@ class KnowledgeLost(KnowledgeFailed):
     def __init__(self, message: str, retry_after_s: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class SourceFailed(QuizglassError):
+    """A source of knowledge beside the store failed, which was logged when it began to; turns go on without it."""
+
+    code = "SOURCE_FAILED"
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"source {name}: {why}", source=name)
 
 
 class CopiesLeft(KnowledgeFailed):

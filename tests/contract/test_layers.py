@@ -69,16 +69,18 @@ LAYERS = {
     "knowledge.memory": (
         "config decoding domain errors knowledge knowledge.content knowledge.database knowledge.ingest roles scheduling"
     ),
+    "knowledge.sources": ("config decoding.markup domain engines.generator errors knowledge.milvus observe scheduling"),
     "steps.language": "",
     "steps": "domain errors roles steps.language",
-    "steps.lookup": "domain errors roles scheduling steps steps.language",
+    "steps.lookup": "domain errors knowledge.sources roles scheduling steps steps.language",
     "assistant.turn": (
-        "domain engines errors observe roles scheduling steps steps.language steps.language.detection steps.lookup"
+        "domain engines errors knowledge.sources observe roles scheduling steps steps.language "
+        "steps.language.detection steps.lookup"
     ),
     "policies": "domain steps steps.language",
     "assistant": (
-        "assistant.turn config decoding domain errors network observe policies roles scheduling steps steps.language "
-        "steps.lookup"
+        "assistant.turn config decoding domain errors knowledge.sources network observe policies roles scheduling "
+        "steps steps.language steps.lookup"
     ),
     "session.output": "domain errors",
     "session.dialogue": "config domain errors steady_clock steps.language steps.lookup",
@@ -89,14 +91,15 @@ LAYERS = {
     ),
     "doctor": (
         "config containment decoding descriptors domain engines.generator.checks engines.generator.process "
-        "engines.generator.remote engines.onnx errors knowledge knowledge.content network policies roles scheduling "
-        "session.dialogue"
+        "engines.generator.remote engines.onnx errors knowledge knowledge.content knowledge.sources network policies "
+        "roles scheduling session.dialogue"
     ),
     "rpc.requests": "errors scheduling",
     "rpc.transport": "config errors network observe rpc.requests scheduling",
     "rpc": (
-        "assistant config decoding descriptors domain errors knowledge knowledge.content knowledge.memory network "
-        "roles rpc.requests rpc.transport scheduling session session.coaching session.dialogue session.voice"
+        "assistant config decoding descriptors domain errors knowledge knowledge.content knowledge.memory "
+        "knowledge.sources network roles rpc.requests rpc.transport scheduling session session.coaching "
+        "session.dialogue session.voice"
     ),
     "web.http": "config errors network observe rpc.transport scheduling",
     "web.speech": "decoding domain errors observe roles web.http",
@@ -107,8 +110,8 @@ LAYERS = {
     "web": "config errors network observe policies roles rpc rpc.requests web.chat web.http web.speech",
     "app": (
         "assistant assistant.turn config containment decoding descriptors engines.generator.remote errors knowledge "
-        "knowledge.memory network observe policies roles rpc scheduling service_manager session.dialogue "
-        "steps.language.detection web"
+        "knowledge.memory knowledge.sources network observe policies roles rpc scheduling service_manager "
+        "session.dialogue steps.language.detection web"
     ),
     "cli": "app config doctor errors network",
     "__main__": "cli",

@@ -272,18 +272,20 @@ class Verdict(_message.Message):
     def __init__(self, outcome: _Optional[_Union[Verdict.Outcome, str]] = ..., min_token_probability: _Optional[float] = ..., mean_token_probability: _Optional[float] = ..., notes: _Optional[_Mapping[str, str]] = ..., kind: _Optional[_Union[Verdict.AnswerKind, str]] = ...) -> None: ...
 
 class Citation(_message.Message):
-    __slots__ = ("evidence_id", "entry_id", "title", "start", "end")
+    __slots__ = ("evidence_id", "entry_id", "title", "start", "end", "source")
     EVIDENCE_ID_FIELD_NUMBER: _ClassVar[int]
     ENTRY_ID_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
     START_FIELD_NUMBER: _ClassVar[int]
     END_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
     evidence_id: str
     entry_id: str
     title: str
     start: int
     end: int
-    def __init__(self, evidence_id: _Optional[str] = ..., entry_id: _Optional[str] = ..., title: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ...) -> None: ...
+    source: str
+    def __init__(self, evidence_id: _Optional[str] = ..., entry_id: _Optional[str] = ..., title: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., source: _Optional[str] = ...) -> None: ...
 
 class SkippedStep(_message.Message):
     __slots__ = ("step", "reason", "round")
@@ -378,7 +380,7 @@ class GetCapabilitiesRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetCapabilitiesResponse(_message.Message):
-    __slots__ = ("server_version", "bundle", "policies", "roles", "limits", "entries", "useful_picture_side", "memory", "knowledge", "policy_capabilities", "languages", "may")
+    __slots__ = ("server_version", "bundle", "policies", "roles", "limits", "entries", "useful_picture_side", "memory", "knowledge", "policy_capabilities", "languages", "may", "sources")
     SERVER_VERSION_FIELD_NUMBER: _ClassVar[int]
     BUNDLE_FIELD_NUMBER: _ClassVar[int]
     POLICIES_FIELD_NUMBER: _ClassVar[int]
@@ -391,6 +393,7 @@ class GetCapabilitiesResponse(_message.Message):
     POLICY_CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
     LANGUAGES_FIELD_NUMBER: _ClassVar[int]
     MAY_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
     server_version: str
     bundle: str
     policies: _containers.RepeatedScalarFieldContainer[str]
@@ -403,7 +406,24 @@ class GetCapabilitiesResponse(_message.Message):
     policy_capabilities: _containers.RepeatedCompositeFieldContainer[PolicyCapability]
     languages: _containers.RepeatedScalarFieldContainer[str]
     may: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, server_version: _Optional[str] = ..., bundle: _Optional[str] = ..., policies: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[_Union[RoleCapability, _Mapping]]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., entries: _Optional[int] = ..., useful_picture_side: _Optional[int] = ..., memory: _Optional[bool] = ..., knowledge: _Optional[_Union[KnowledgeCapability, _Mapping]] = ..., policy_capabilities: _Optional[_Iterable[_Union[PolicyCapability, _Mapping]]] = ..., languages: _Optional[_Iterable[str]] = ..., may: _Optional[_Iterable[str]] = ...) -> None: ...
+    sources: _containers.RepeatedCompositeFieldContainer[SourceCapability]
+    def __init__(self, server_version: _Optional[str] = ..., bundle: _Optional[str] = ..., policies: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[_Union[RoleCapability, _Mapping]]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., entries: _Optional[int] = ..., useful_picture_side: _Optional[int] = ..., memory: _Optional[bool] = ..., knowledge: _Optional[_Union[KnowledgeCapability, _Mapping]] = ..., policy_capabilities: _Optional[_Iterable[_Union[PolicyCapability, _Mapping]]] = ..., languages: _Optional[_Iterable[str]] = ..., may: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[_Union[SourceCapability, _Mapping]]] = ...) -> None: ...
+
+class SourceCapability(_message.Message):
+    __slots__ = ("name", "kind", "finds", "remote", "ready", "notice")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    FINDS_FIELD_NUMBER: _ClassVar[int]
+    REMOTE_FIELD_NUMBER: _ClassVar[int]
+    READY_FIELD_NUMBER: _ClassVar[int]
+    NOTICE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    kind: str
+    finds: _containers.RepeatedScalarFieldContainer[str]
+    remote: bool
+    ready: bool
+    notice: str
+    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., finds: _Optional[_Iterable[str]] = ..., remote: _Optional[bool] = ..., ready: _Optional[bool] = ..., notice: _Optional[str] = ...) -> None: ...
 
 class PolicyCapability(_message.Message):
     __slots__ = ("name", "servable", "missing", "without")

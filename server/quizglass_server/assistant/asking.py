@@ -27,6 +27,7 @@ from quizglass_server.domain import checks
 from quizglass_server.domain.sound import SPEECH_ROLES
 from quizglass_server.domain.turns import Picture, Turn
 from quizglass_server.errors import InvalidInput, QuizglassError
+from quizglass_server.knowledge.sources.guarded import STEP
 from quizglass_server.network.login import current_login
 from quizglass_server.network.permissions import Permission
 from quizglass_server.observe import metrics, tracing
@@ -103,8 +104,10 @@ class Asking:
         self.assistant = assistant
         self.memory_s = memory_s
         self.elsewhere = elsewhere
-        self.answers_elsewhere = tuple(each for each in elsewhere if each not in SPEECH_ROLES)
-        """Those without which no question is answered: speech can be left out."""
+        self.answers_elsewhere = tuple(
+            each for each in elsewhere if each not in SPEECH_ROLES and not each.startswith(STEP)
+        )
+        """Those without which no question is answered: speech and sources beside the store can be left out."""
         self._look_ahead = look_ahead
         self.pictures = pictures
         self._limits = limits

@@ -72,6 +72,16 @@ class KnowledgeOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SourceOptions(Options):
+    """What is asked beside the knowledge."""
+
+    title: ClassVar[str] = "models and knowledge"
+    sources: Path | None = None
+    """File of further sources of knowledge, a TOML table each: SearXNG, a folder of Markdown, kinds of other packages.
+    They are asked beside the store, each within its own time. Without one, the default, nothing but the store is."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class EngineOptions(Options):
     """How the machine is shared between engines."""
 
@@ -278,6 +288,10 @@ class PrivacyOptions(Options):
     """What becomes of frames before anything looks at them."""
 
     title: ClassVar[str] = "privacy"
+    local_only: bool = False
+    """Whether nothing of a question may leave this machine: remote sources stay shut, and a start with `knowledge`,
+    `generator_url`, `hearing` or `voice` behind a network address is refused. Sessions can want the same for themselves
+    (LOCAL_ONLY)."""
     frame_filter: str = ""
     """MODULE:FUNCTION of the operator's own that every frame asked about passes before anything else sees its pixels,
     to blur faces or plates. Where it fails, the frame is refused. Without one, frames are used as they come."""

@@ -20,6 +20,7 @@ from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.doctor import machine, stores
 from quizglass_server.doctor.finding import Finding, Status
+from quizglass_server.doctor.sources import sources
 from quizglass_server.domain.sound import SPEECH_ROLES
 from quizglass_server.engines.generator.remote.group import RemoteGenerators
 from quizglass_server.errors import BundleError, QuizglassError, SettingsError
@@ -29,6 +30,7 @@ from quizglass_server.policies.serving import preferred, survey
 from quizglass_server.roles.given import completed, given_files, given_servers
 from quizglass_server.roles.load import LoadedModels, RoleStatus, load_models
 from quizglass_server.roles.reader import READER
+from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.session.dialogue.keys import load_keys
 
 _MOST_NAMED = 6
@@ -228,7 +230,8 @@ async def models(bundle: Bundle, settings: Settings, elsewhere: RemoteGenerators
         return [Finding("models", Status.WRONG, error.message, remedy)]
     try:
         took = monotonic() - begun
-        return [_loaded(loaded, took), *stores.vectors(settings, loaded), *await speech(loaded)]
+        others = [*await speech(loaded), *await sources(settings, loaded[TEXT_ENCODER])]
+        return [_loaded(loaded, took), *stores.vectors(settings, loaded), *others]
     finally:
         await asyncio.shield(loaded.close())
 

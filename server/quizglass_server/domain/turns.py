@@ -89,6 +89,8 @@ class Turn:
     """Whether the client gets every step, with its inputs and results."""
     answer_grammar: str = ""
     """Grammar (GBNF) that the answer has to follow; empty: it is plain text."""
+    stays_here: bool = False
+    """Whether nothing of it may leave this machine: sources that are remote stay shut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,8 @@ class Evidence(values.Evidence):
     question together."""
     via: Evidence | None = None
     """The passage that names this one's entry, where that is how it was found."""
+    trust: float = 1.0
+    """Of the source that brought it, more than 0; the store's is 1."""
 
     @property
     def coarse(self) -> float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.settings import Settings
 from quizglass_server.errors import SettingsError
 
@@ -42,6 +43,24 @@ def check_exposure(settings: Settings) -> None:
             )
         if lacking:
             logger.warning("listening beyond this machine", extra={"host": host, "without": lacking})
+
+
+def parts_elsewhere(settings: Settings) -> tuple[str, ...]:
+    """What the settings have behind a network address, be it of this machine, as the ledger names it."""
+    behind = {
+        "knowledge": isinstance(settings.knowledge, MilvusAddress) and not settings.knowledge.in_process,
+        "generator": bool(settings.generator_url),
+        "hearing": settings.hearing is not None and settings.hearing.elsewhere,
+        "voice": settings.voice is not None and settings.voice.elsewhere,
+    }
+    return tuple(name for name, is_elsewhere in behind.items() if is_elsewhere)
+
+
+def check_local(settings: Settings, elsewhere: Collection[str]) -> None:
+    """Raise SettingsError where nothing may leave this machine and a part of the server is elsewhere."""
+    if settings.local_only and elsewhere:
+        named = " and ".join(elsewhere)
+        raise SettingsError(f"local_only: {named} would be behind a network address; have it on this machine")
 
 
 def _lacking(settings: Settings) -> Iterator[str]:

@@ -98,8 +98,8 @@ REFUSALS = Counter(
 )
 CACHE = Counter(
     "quizglass_cache_lookups_total",
-    "Lookups in caches, `hit` or `miss`: `pictures` (decoded), their printed `words` and `vectors`, and `answers` of "
-    "searches.",
+    "Lookups in caches, `hit` or `miss`: `pictures` (decoded), their printed `words` and `vectors`, `answers` of "
+    "searches, and answers of `sources` beside the store.",
     ("cache", "result"),
 )
 PROMPT_TOKENS = Counter(
@@ -115,7 +115,11 @@ OPENED = Counter(
     "Links to sessions: of a `new` one, or of an earlier one of which `all`, the `dialogue` or `none` was still there.",
     ("restored",),
 )
-READY = Gauge("quizglass_ready", "1 where a part can do its work; `server` is 1 while requests are welcome.", ("part",))
+READY = Gauge(
+    "quizglass_ready",
+    "1 where a part can do its work; `server` is 1 while requests are welcome, `source.NAME` while it answers.",
+    ("part",),
+)
 ENTRIES = Gauge("quizglass_knowledge_entries", "Entries of the knowledge.")
 EXPIRY = Gauge("quizglass_certificate_expiry_timestamp_seconds", "When the certificate expires; 0 where there is none.")
 DRAIN = Gauge(

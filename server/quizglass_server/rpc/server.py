@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +30,6 @@ from quizglass_server import __version__
 from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS, Asking
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.assistant.look_ahead import LookAhead
-from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.listening import cannot_listen, refusal
 from quizglass_server.config.options import NetworkOptions
 from quizglass_server.config.settings import Settings
@@ -41,6 +39,8 @@ from quizglass_server.descriptors import ConnectionRoom, connection_room
 from quizglass_server.domain.sound import SPEECH_ROLES
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.knowledge.memory import SightingMemory
+from quizglass_server.knowledge.sources.guarded import KnowledgeSources
+from quizglass_server.network.exposure import parts_elsewhere
 from quizglass_server.network.login import current_login
 from quizglass_server.network.network import Network
 from quizglass_server.network.pairing import PublicAddress
@@ -111,6 +111,8 @@ class Services:
     """Makes what finds voices in sound."""
     network: Network = field(default_factory=lambda: Network(NetworkOptions()))
     """Who may connect, and how; by default anyone, in clear."""
+    sources: KnowledgeSources = field(default_factory=KnowledgeSources)
+    """What is asked beside the knowledge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +243,8 @@ def _put(server: grpc.aio.Server, messages: ModuleType, stubs: ModuleType, servi
 def _asking(services: Services, frames: FrameStore, look_ahead: LookAhead | None) -> Asking:
     settings = services.settings
     memory_s = settings.memory_ttl_s if services.memory is not None else 0
-    behind = {"knowledge": _is_elsewhere(settings.knowledge), "generator": bool(settings.generator_url)}
-    behind |= dict.fromkeys(SPEECH_ROLES.intersection(services.models.elsewhere), True)
-    elsewhere = tuple(name for name, is_elsewhere in behind.items() if is_elsewhere)
+    speech = SPEECH_ROLES.intersection(services.models.elsewhere)
+    elsewhere = tuple({*parts_elsewhere(settings), *speech, *services.sources.remote})
     return Asking(services.assistant, frames, settings, settings.default_budget_s, look_ahead, memory_s, elsewhere)
 
 
@@ -262,11 +263,6 @@ def _sessions(services: Services, asking: Asking, look_ahead: LookAhead | None) 
     mouth = Mouth(voice, VOICE.name in away)
     resources = SessionResources(asking, look_ahead, pool, services.sealer, WIRE, limits, coach, closer, ears, mouth)
     return SessionDirectory(resources, settings.max_sessions)
-
-
-def _is_elsewhere(knowledge: Path | MilvusAddress) -> bool:
-    """Whether knowledge is searched over a network address, be it of this machine."""
-    return isinstance(knowledge, MilvusAddress) and not knowledge.in_process
 
 
 def _options(settings: Settings, room: ConnectionRoom) -> list[tuple[str, int]]:
@@ -345,4 +341,5 @@ def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
         languages=services.bundle.manifest.languages,
         may=sorted(current_login().may),
         knowledge=assistant_pb2.KnowledgeCapability(backend=services.knowledge.backend, ready=services.knowledge.ready),
+        sources=[to_message(each.status, assistant_pb2.SourceCapability) for each in services.sources.each],
     )

@@ -30,6 +30,7 @@ _KEPT = {
     "generator": "pixels, prompts",
     "knowledge": "results",
     "memory": "sighting",
+    "source": "results",
     "hearing": "",
     "voice": "",
 }
@@ -75,7 +76,7 @@ class ByteLedger:
             LedgerEntry(
                 to,
                 size,
-                "" if to in elsewhere else _KEPT.get(to, _PIXELS),
+                "" if to in elsewhere else _KEPT.get(to.partition(".")[0], _PIXELS),
                 memory_s if to == "memory" else 0.0,
                 to in elsewhere,
             )

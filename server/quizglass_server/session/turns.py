@@ -79,6 +79,11 @@ class Speaker(Protocol):
         """Say no more of an answer, which is about to be interrupted."""
         ...
 
+    @property
+    def stays_here(self) -> bool:
+        """Whether nothing of it may leave this machine."""
+        ...
+
 
 class Turns:
     """The questions of one session.
@@ -285,7 +290,8 @@ class Turns:
         if running.looked:
             budget = Budget(budget.total_s - running.looked)
         running.stage = "queue"
-        asked = TurnRequest(running.turn, running.policy, budget, meant, running.ledger)
+        turn = replace(running.turn, stays_here=self._speaker.stays_here)
+        asked = TurnRequest(turn, running.policy, budget, meant, running.ledger)
         await self._asking.run(asked, source, partial(self._tell, running), partial(_finished, running))
 
     async def _meant(

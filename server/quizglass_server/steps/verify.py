@@ -165,7 +165,7 @@ def _calculated(
             source = next((source for source in sources if source.has(operand)), None)
             if source is not None:
                 item = source.item
-                citations.append(Citation(item.id, item.entry_id, item.title, start, end))
+                citations.append(Citation(item.id, item.entry_id, item.title, start, end, item.source))
             elif operand.name or meaning(operand.number) not in asked:
                 return None
     for run in _named_runs(words(answer)):
@@ -237,4 +237,4 @@ def _named_runs(spoken: Sequence[Word]) -> Iterator[tuple[Word, ...]]:
 
 def _cite(source: Source, first: Word, last: Word, start: int = 0) -> Citation:
     item = source.item
-    return Citation(item.id, item.entry_id, item.title, start + first.start, start + last.end)
+    return Citation(item.id, item.entry_id, item.title, start + first.start, start + last.end, item.source)

@@ -95,6 +95,8 @@ class Operations:
             metrics.WAITING.set(services.assistant.admission.waiting)
             metrics.SESSIONS.set(len(rpc.sessions))
             metrics.ENTRIES.set(services.knowledge.count())
+            for source in services.sources.each:
+                metrics.READY.set(source.status.ready, source.step)
 
     async def _metrics(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._look()

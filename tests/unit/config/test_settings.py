@@ -33,6 +33,7 @@ UNSET = {
     "projector",
     "require_signature",
     "session_key_file",
+    "sources",
     "state_directory",
     "tls_cert",
     "tls_client_ca",

@@ -59,6 +59,11 @@ def capabilities(client: Client, arguments: argparse.Namespace) -> int:
     table.add_row(Text("entries", "dim"), Text(str(found.entries)))
     state = Text(plain(found.knowledge)) if found.knowledge_ready else Text(f"{found.knowledge}, lost", "yellow")
     table.add_row(Text("knowledge", "dim"), state)
+    for source in found.sources:
+        about = f"{source.kind}, by {' and '.join(source.finds)}{', remote' if source.remote else ''}"
+        table.add_row(Text(plain(f"source {source.name}"), "dim"), Text(plain(about), "" if source.ready else "yellow"))
+        if source.notice:
+            table.add_row("", Text(plain(source.notice), "yellow"))
     for role in found.roles:
         state = Text(f"{role.engine}, {role.executor}") if role.ready else Text(f"{role.engine}, not ready", "yellow")
         table.add_row(Text(plain(role.role), "dim"), state)

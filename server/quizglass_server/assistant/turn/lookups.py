@@ -10,6 +10,7 @@ from itertools import takewhile
 from quizglass_bundle.inputs.prompts import MOST_ENTRIES
 from quizglass_bundle.tuning import Tuning
 from quizglass_server.assistant.turn.journal import Journal
+from quizglass_server.assistant.turn.outside import Outside
 from quizglass_server.assistant.turn.resources import Resources
 from quizglass_server.assistant.turn.runner import StepRunner
 from quizglass_server.domain.entries import EntryHit
@@ -69,6 +70,7 @@ class Lookups:
         self._tuning = resources.tuning
         self._journal = journal
         self._look = look
+        self._outside = Outside(turn, runner, resources, journal)
         self._vectors: dict[tuple[str, tuple[str, ...]], asyncio.Task[QueryVectors]] = {}
         self._pictures: dict[tuple[bytes, ...], asyncio.Task[tuple[Picture, ...] | None]] = {}
 
@@ -95,13 +97,20 @@ class Lookups:
         if self._turn.picture is None:
             self._journal.skip("image_search", "NO_PICTURE")
             return []
-        if self._is_empty("image_search"):
+        if self._is_empty("image_search", "image"):
             return []
         shown = limit or self._tuning.seen
         most = max(limit, self._tuning.image_candidates)
         tuning = self._tuning.model_copy(update={"image_candidates": most})
         each = [] if phrases else await self._of_each(tuning)
-        hits = in_turn(each) or await self._of_one(tuple(phrases), tuning)
+
+        async def in_store() -> list[EntryHit] | None:
+            return in_turn(each) or await self._of_one(tuple(phrases), tuning)
+
+        async def vectors() -> Sequence[Vector]:
+            return (await self._embedding(self._pointing, tuple(phrases))).vectors
+
+        hits = await self._outside.pictures(in_store(), vectors, tuning.image_accept)
         if hits is None:
             return []
         evidence = picture_evidence(hits, shown=0)
@@ -176,7 +185,7 @@ class Lookups:
         if not queries:
             self._journal.skip("text_search", "NO_QUERY")
             return []
-        if self._is_empty("text_search"):
+        if self._is_empty("text_search", "text"):
             return []
         asked = list(dict.fromkeys(queries))
         candidates = max(limit, self._tuning.text_candidates)
@@ -213,8 +222,7 @@ class Lookups:
             few: how many are reranked before the others.
             reranked: without it neither reranker sees them, the coarse one as little as the fine one.
         """
-        hits = await self._runner.run(search_texts, self._resources.knowledge, query, most)
-        passages, dropped = text_evidence(hits or []), list[Evidence]()
+        passages, dropped = await self._outside.texts(query, self._own_texts(query, most), most), list[Evidence]()
         if not reranked:
             return passages, dropped, False
         if passages and self._turn.picture is not None:
@@ -228,6 +236,9 @@ class Lookups:
         ranked = interleave_by_title(query, await self._followed(query, ranked), accept)
         ranked, others = split_by_named_title(query, ranked, accept)
         return ranked[:most], [*dropped, *others[:most], *spared], True
+
+    async def _own_texts(self, query: str, most: int) -> list[Evidence]:
+        return text_evidence(await self._runner.run(search_texts, self._resources.knowledge, query, most) or [])
 
     async def _reranked(
         self, query: str, passages: list[Evidence], few: int
@@ -296,8 +307,8 @@ class Lookups:
         """The question whose words say which thing of the picture is looked up."""
         return pointing(self._turn.question, self._turn.history)
 
-    def _is_empty(self, step: str) -> bool:
-        if self._resources.knowledge.count() > 0:
+    def _is_empty(self, step: str, kind: str) -> bool:
+        if self._resources.knowledge.count() > 0 or self._outside.that_find(kind):
             return False
         self._journal.skip(step, "EMPTY_KNOWLEDGE")
         return True

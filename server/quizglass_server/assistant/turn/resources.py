@@ -12,6 +12,7 @@ from quizglass_server.domain.entries import EntryHit, SearchOptions
 from quizglass_server.domain.sightings import Seen, SightingHit, SightingQuery
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.engines.cache import BoundedCache
+from quizglass_server.knowledge.sources.guarded import KnowledgeSources
 from quizglass_server.roles.table import Models
 from quizglass_server.scheduling.costs import StepCosts
 from quizglass_server.steps.lookup.crop import Part
@@ -74,6 +75,8 @@ class Resources:
     """None: the server remembers nothing."""
     pictures: PictureSource | None = None
     """Pictures of entries. None: prompts show the wearer's picture alone."""
+    sources: KnowledgeSources = field(default_factory=KnowledgeSources)
+    """What is asked beside the store."""
     costs: StepCosts = field(default_factory=StepCosts)
     words: BoundedCache[bytes, WordsRead] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS, name="words"))
     """Printed words, by picture's SHA-256."""

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from quizglass_server.assistant.turn.journal import Journal
 from quizglass_server.assistant.turn.resources import Resources
-from quizglass_server.errors import BudgetExceeded, EngineLost, KnowledgeLost, Overloaded, RoleMissing
+from quizglass_server.errors import BudgetExceeded, EngineLost, KnowledgeLost, Overloaded, RoleMissing, SourceFailed
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.steps.decide import VERIFICATION
@@ -175,7 +175,7 @@ class StepRunner:
         if isinstance(error, Overloaded) and (self.has_answer or not step.answers):
             return "BUDGET"  # the engine does not begin what it cannot do in this time
         if step.optional or isinstance(error, KnowledgeLost):  # an answer without lookups is better than none
-            logged = isinstance(error, KnowledgeLost)  # that was logged once, when it was lost
+            logged = isinstance(error, KnowledgeLost | SourceFailed)  # once, when it was lost
             about = {"step": step.name}
             logger.warning("step failed; the turn goes on without it", exc_info=None if logged else error, extra=about)
             return "FAILED"

@@ -162,15 +162,15 @@ class Response:
             elif isinstance(event, h11.ConnectionClosed):
                 raise ConnectionLost("the server left in the middle of a response")
 
-    async def document(self) -> bytes:
-        """The whole body. Raises as `chunks`, and NotHttp where it is too long."""
+    async def document(self, most: int = _MOST_DOCUMENT) -> bytes:
+        """The whole body, of at most so many bytes. Raises as `chunks`, and NotHttp where it is longer."""
         pieces: list[bytes] = []
         size = 0
         async for chunk in self.chunks():
             pieces.append(chunk)
             size += len(chunk)
-            if size > _MOST_DOCUMENT:
-                raise NotHttp(f"the response is longer than {_MOST_DOCUMENT} bytes")
+            if size > most:
+                raise NotHttp(f"the response is longer than {most} bytes")
         return b"".join(pieces)
 
     async def lines(self) -> AsyncGenerator[bytes, None]:

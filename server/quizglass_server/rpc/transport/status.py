@@ -38,6 +38,7 @@ STATUS: dict[type[errors.QuizglassError], grpc.StatusCode] = {
     errors.KnowledgeLocked: grpc.StatusCode.FAILED_PRECONDITION,
     errors.KnowledgeFailed: grpc.StatusCode.UNAVAILABLE,
     errors.KnowledgeLost: grpc.StatusCode.UNAVAILABLE,
+    errors.SourceFailed: grpc.StatusCode.UNAVAILABLE,
     errors.CopiesLeft: grpc.StatusCode.FAILED_PRECONDITION,
     errors.NotSupported: grpc.StatusCode.UNIMPLEMENTED,
     errors.BundleError: grpc.StatusCode.FAILED_PRECONDITION,

@@ -12,10 +12,12 @@ from itertools import zip_longest
 from math import inf
 from typing import Protocol
 
-from quizglass.values import Origin
+from quizglass.values import Entry, Origin
 from quizglass_bundle.tuning import Tuning
 from quizglass_server.domain.entries import EntryHit, first_picture
 from quizglass_server.domain.turns import Evidence, Picture, StepDetail, Vector
+from quizglass_server.knowledge.sources.guarded import GuardedSource
+from quizglass_server.knowledge.sources.protocol import PictureQuery
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.scheduling.ledger import handed
 from quizglass_server.steps.language.wording import stands_in, words
@@ -75,6 +77,25 @@ async def search_pictures(
         by_view = [hits[:1] for hits in by_view if _led(hits) >= tuning.square_accept]
         tuning = tuning.model_copy(update={"image_accept": tuning.image_accept - _LESS})
     return fused(by_view, question, tuning, other_than, step)
+
+
+@step("source", optional=True, told=_told_hits)
+async def ask_picture_source(
+    source: GuardedSource, vectors: Sequence[Vector], _question: str, picture: Picture, least: float
+) -> list[EntryHit]:
+    """What a source has that looks like a picture, in its order, without what is under `least`, the threshold.
+
+    What it gives without a cosine is taken to reach that.
+    """
+    found = await source.pictures(PictureQuery(picture, vectors))
+    hits = [
+        EntryHit(
+            Entry(f"{source.name}:{each.id}", each.title, each.text, source=each.address or source.name),
+            least if each.score is None else each.score,
+        )
+        for each in found
+    ]
+    return [hit for hit in hits if hit.score >= least]
 
 
 def _led(hits: Sequence[EntryHit]) -> float:

@@ -36,7 +36,7 @@ async def rerank(reranker: Reranker, query: str, passages: Sequence[Evidence]) -
     """The passages with the reranker's scores, best first by fine x coarse (QA-Dragon's coarse-to-fine reranker).
 
     Fine is the reranker's probability; coarse is the coarse reranker's cosine, without one the search's, not below 0.
-    Equal products keep the order.
+    What a source brought counts by its trust. Equal products keep the order.
     """
     scores = await reranker.score(query, [whole_line(passage) for passage in passages])
     scored = [replace(passage, rerank_score=score) for passage, score in zip(passages, scores, strict=True)]
@@ -49,7 +49,7 @@ def best_first(scored: Sequence[Evidence]) -> list[Evidence]:
 
 
 def _worth(passage: Evidence) -> float:
-    return passage.rerank_score * max(passage.coarse, 0.0) if passage.rerank_score >= REJECTED else 0.0
+    return passage.rerank_score * max(passage.coarse, 0.0) * passage.trust if passage.rerank_score >= REJECTED else 0.0
 
 
 def choose(passages: Sequence[Evidence], shown: int, tuning: Tuning, *, reranked: bool) -> list[Evidence]:

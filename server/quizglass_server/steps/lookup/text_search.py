@@ -1,4 +1,4 @@
-"""Looks up chunks of the knowledge store: by the gold query (the paper's k_t before reranking), or an entry's own."""
+"""Looks up chunks of the knowledge store, by the gold query (the paper's k_t) or an entry's own, and of sources."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from quizglass.values import Origin, SearchMode
 from quizglass_server.domain.entries import ChunkHit, SearchOptions, first_picture
 from quizglass_server.domain.turns import Evidence, Vector
 from quizglass_server.errors import needed
+from quizglass_server.knowledge.sources.guarded import GuardedSource
+from quizglass_server.knowledge.sources.protocol import TextQuery
 from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.scheduling.ledger import handed, text_size
 from quizglass_server.steps.step import Telling, step
@@ -101,3 +103,34 @@ def with_passages(evidence: Sequence[Evidence], own: Sequence[Sequence[ChunkHit]
         for item, hits in zip(evidence, own, strict=False)
     ]
     return [*said, *evidence[len(said) :]]
+
+
+def _told_source(found: list[Evidence] | None, _: TextEncoder | None, query: str) -> Telling:
+    return texts("query", query), passages(found or (), lambda passage: passage.search_score)
+
+
+@step("source", optional=True, told=_told_source)
+async def ask_source(source: GuardedSource, encoder: TextEncoder | None, query: str) -> list[Evidence]:
+    """What a source has for a query, in its order, not numbered and not chosen yet.
+
+    The cosines are this server's own, so that passages of every source can be compared; 0 without an encoder.
+    """
+    vector = None if encoder is None else (await encoder.embed_queries([query]))[0]
+    found = await source.texts(TextQuery(query, vector))
+    cosines = [0.0] * len(found)
+    if encoder is not None and vector is not None and found:
+        embedded = await encoder.embed_passages([f"{passage.title}\n{passage.text}" for passage in found])
+        cosines = [float(vector @ each) for each in embedded]
+    return [
+        Evidence(
+            id="",
+            origin=Origin.TEXT_SEARCH,
+            entry_id=f"{source.name}:{passage.id}",
+            title=passage.title,
+            text=passage.text,
+            search_score=cosine,
+            source=passage.address or source.name,
+            trust=source.terms.trust,
+        )
+        for passage, cosine in zip(found, cosines, strict=True)
+    ]

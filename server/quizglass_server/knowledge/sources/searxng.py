@@ -1,0 +1,102 @@
+"""SearXNG, a search engine of one's own over others: its JSON API.
+
+The instance has to allow the format: `search.formats` of its settings.yml has `json`.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from quizglass_server.config.generator_address import generator_address
+from quizglass_server.engines.generator.connection import Address, ConnectionLost, HttpConnections, NotHttp
+from quizglass_server.knowledge.sources.address import WebAddress, warn_when_in_clear
+from quizglass_server.knowledge.sources.protocol import Passage, SourceError, TextQuery
+
+MAX_ANSWER = 1 << 20
+"""Bytes of an answer; a page of results has about 30,000."""
+
+
+class SearxNgKeys(BaseModel):
+    """What its table may have."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    url: WebAddress
+    """http://HOST:PORT or https://HOST, with the path that the instance has, if any."""
+    categories: str = "general"
+    language: str = "all"
+
+
+class _Result(BaseModel):
+    """One result; of a page's answers and infoboxes those fields that they share."""
+
+    url: str = ""
+    title: str = ""
+    content: str | None = ""
+
+
+class _Infobox(BaseModel):
+    infobox: str = ""
+    id: str = ""
+    content: str | None = ""
+
+
+class _Page(BaseModel):
+    results: list[_Result] = []
+    infoboxes: list[_Infobox] = []
+
+
+class SearxNg:
+    """An instance of SearXNG."""
+
+    remote = True
+
+    def __init__(self, keys: SearxNgKeys) -> None:
+        self._keys = keys
+        where = generator_address(keys.url)
+        warn_when_in_clear(keys.url)
+        tls = ssl.create_default_context() if where.scheme == "https" else None
+        self._path = where.path
+        self._connections = HttpConnections(Address(host=where.host, port=where.port, tls=tls))
+
+    async def search_text(self, query: TextQuery, limit: int) -> Sequence[Passage]:
+        """Infoboxes, then results in the instance's order."""
+        wanted = {"q": query.text, "format": "json", "categories": self._keys.categories}
+        asked = urlencode(wanted | {"language": self._keys.language})
+        try:
+            async with self._connections.request("GET", f"{self._path}/search?{asked}") as response:
+                if response.status == HTTPStatus.FORBIDDEN:
+                    raise SourceError("it refuses JSON (403); add json to search.formats in its settings.yml")
+                if not response.ok:
+                    raise SourceError(f"it answers with HTTP status {response.status}")
+                content = await response.document(MAX_ANSWER)
+        except ConnectionLost as error:
+            raise SourceError(str(error)) from None
+        except NotHttp as error:
+            raise SourceError(f"what it sends is no answer: {error}") from None
+        try:
+            return list(_passages(_Page.model_validate_json(content)))[:limit]
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise SourceError(f"its answer is not SearXNG's: {'.'.join(map(str, first['loc']))}") from None
+
+    async def close(self) -> None:
+        """Close its connections."""
+        self._connections.close()
+
+
+def _passages(page: _Page) -> Iterator[Passage]:
+    for box in page.infoboxes:
+        yield Passage(box.id or box.infobox, box.infobox, box.content or "", box.id)
+    for result in page.results:
+        yield Passage(result.url, result.title, result.content or "", result.url)
+
+
+def opened(keys: Mapping[str, Any]) -> SearxNg:
+    """A source of this kind. Raises ValueError for a wrong key."""
+    return SearxNg(SearxNgKeys.model_validate(keys))

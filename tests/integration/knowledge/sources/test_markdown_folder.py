@@ -1,0 +1,95 @@
+"""A folder of Markdown: real files, changed between questions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from quizglass_server.knowledge.sources.markdown import LARGEST_FILE, MarkdownFolder, opened
+from quizglass_server.knowledge.sources.protocol import Passage, SourceError, TextQuery
+
+NOTE = "# Velmora\n\nA red car made by Tandric.\n\n## Price\n\nThe Velmora costs 45 crowns.\n"
+
+
+@pytest.fixture
+async def folder(tmp_path: Path) -> AsyncIterator[MarkdownFolder]:
+    source = opened({"folder": str(tmp_path)})
+    yield source
+    await source.close()
+
+
+async def found(source: MarkdownFolder, text: str, limit: int = 5) -> list[Passage]:
+    return list(await source.search_text(TextQuery(text), limit))
+
+
+async def test_a_paragraph_is_found_by_its_words_under_its_headings(folder: MarkdownFolder, tmp_path: Path) -> None:
+    (tmp_path / "cars").mkdir()
+    (tmp_path / "cars" / "velmora.md").write_text(NOTE)
+    (tmp_path / "tagrin.markdown").write_text("The Tagrin lies in Brenn.\n")
+    first, *_ = await found(folder, "How much does the Velmora cost?")
+    assert (first.title, first.text, first.address) == (
+        "Velmora, Price",
+        "The Velmora costs 45 crowns.",
+        "cars/velmora.md",
+    )
+    assert [passage.title for passage in await found(folder, "brenn")] == ["tagrin"]
+    assert await found(folder, "zebra") == []
+
+
+async def test_what_changes_is_found_by_the_next_question(folder: MarkdownFolder, tmp_path: Path) -> None:
+    note = tmp_path / "a.md"
+    assert await found(folder, "crowns") == []
+    note.write_text("It costs 45 crowns.")
+    assert [passage.text for passage in await found(folder, "crowns")] == ["It costs 45 crowns."]
+    note.write_text("Now it costs 46 crowns.")
+    assert [passage.text for passage in await found(folder, "crowns")] == ["Now it costs 46 crowns."]
+    note.rename(tmp_path / "b.md")
+    assert [passage.address for passage in await found(folder, "crowns")] == ["b.md"]
+    (tmp_path / "b.md").unlink()
+    assert await found(folder, "crowns") == []
+
+
+async def test_a_passage_keeps_its_name_while_its_file_stays(folder: MarkdownFolder, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("It costs 45 crowns.")
+    (before,) = await found(folder, "crowns")
+    (tmp_path / "b.md").write_text("Something else.")
+    assert await found(folder, "crowns") == [before]
+
+
+async def test_of_a_long_file_passages_are_found(folder: MarkdownFolder, tmp_path: Path) -> None:
+    paragraphs = [f"Paragraph {number} is about the number {number}. " * 8 for number in range(200)]
+    (tmp_path / "long.md").write_text("# Numbers\n\n" + "\n\n".join(paragraphs))
+    (tmp_path / "line.md").write_text("endless " * 20_000)
+    first, *_ = await found(folder, "number 137")
+    assert "Paragraph 137" in first.text
+    assert all(len(passage.text) <= 2_000 for passage in await found(folder, "endless number", 20))
+
+
+async def test_what_is_no_note_is_left_out(folder: MarkdownFolder, tmp_path: Path) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "page.html").write_text("crowns")
+    (tmp_path / "secret.txt").write_text("crowns")
+    (tmp_path / "notes" / "link.md").symlink_to(tmp_path / "secret.txt")
+    (tmp_path / "notes" / "large.md").write_bytes(b"crowns " * (LARGEST_FILE // 7 + 1))
+    (tmp_path / "notes" / "binary.md").write_bytes(os.urandom(2000))
+    assert await found(folder, "crowns") == []
+
+
+async def test_any_question_is_a_search(folder: MarkdownFolder, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("It costs 45 crowns.")
+    for text in ("", "?!", '"', "NEAR(crowns", "crowns AND NOT", "title:crowns*", "c " * 5000):
+        await found(folder, text)
+    assert await found(folder, "crowns NOT 45")
+
+
+async def test_a_folder_that_is_gone_is_named_as_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    source = opened({"folder": str(tmp_path / "notes")})
+    (tmp_path / "notes").rmdir()
+    with pytest.raises(SourceError, match="cannot be read"):
+        await found(source, "crowns")
+    await source.close()

@@ -1,0 +1,75 @@
+"""Tools of a real MCP server, in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quizglass_server.errors import BudgetExceeded, SourceFailed
+from quizglass_server.knowledge.sources.guarded import GuardedSource, Terms
+from quizglass_server.knowledge.sources.mcp_tool import opened
+from quizglass_server.knowledge.sources.protocol import Passage, TextQuery
+
+pytest.importorskip("mcp", reason="the extra mcp is not installed")
+ROOT = Path(__file__).parents[4]
+QUERY = TextQuery("the price of the Velmora")
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    command = [sys.executable, "-m", "tests.support.knowledge.mcp_server"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield f"http://127.0.0.1:{int(server.stdout.readline())}/mcp"
+        server.kill()
+
+
+def asked(url: str, tool: str, *, budget_s: float = 20.0, **keys: object) -> GuardedSource:
+    return GuardedSource("wiki", "mcp", opened({"url": url, "tool": tool, **keys}), Terms(budget_s=budget_s))
+
+
+async def test_results_are_passages_with_their_titles_and_addresses(url: str) -> None:
+    found = await asked(url, "search", arguments={"language": "de"}).texts(QUERY)
+    address = "https://cars.example/velmora"
+    assert found[0] == Passage(address, "Velmora", "The Velmora costs 45 crowns.", address)
+    assert (found[1].title, found[1].text, found[1].address) == ("Tagrin", "The Tagrin lies in Brenn.", "")
+    assert found[2].text == "the price of the Velmora in de"
+    assert len({passage.id for passage in found}) == 3
+
+
+async def test_a_text_is_one_passage_under_the_tools_name(url: str) -> None:
+    (passage,) = await asked(url, "tell").texts(QUERY)
+    assert (passage.title, passage.text) == ("tell", "The answer to the price of the Velmora is 45 crowns.")
+
+
+@pytest.mark.parametrize("tool", ["wrong", "missing"])
+async def test_a_tool_that_fails_is_named_without_the_query(url: str, tool: str) -> None:
+    source = asked(url, tool)
+    with pytest.raises(SourceFailed, match="wiki"):
+        await source.texts(QUERY)
+    assert "Velmora" not in source.status.notice
+
+
+async def test_one_that_hangs_is_given_its_time(url: str) -> None:
+    with pytest.raises(BudgetExceeded):
+        await asked(url, "hang", budget_s=0.5).texts(QUERY)
+    assert await asked(url, "tell").texts(QUERY)
+
+
+async def test_megabytes_are_not_read(url: str) -> None:
+    with pytest.raises((SourceFailed, BudgetExceeded)):
+        await asked(url, "flood", budget_s=5).texts(QUERY)
+
+
+async def test_a_server_that_is_not_there_is_a_failure() -> None:
+    with pytest.raises((SourceFailed, BudgetExceeded)):
+        await asked("http://127.0.0.1:9/mcp", "search", budget_s=5).texts(QUERY)
+
+
+def test_it_is_remote_whatever_its_address() -> None:
+    source = asked("http://127.0.0.1:9/mcp", "search")
+    assert (source.remote, source.finds) == (True, ("text",))
