@@ -10,6 +10,7 @@ from quizglass.text import escape_unencodable_output
 from quizglass_export.program import add_command, new_parser, with_paths_completed
 from quizglass_export.program import run as run_program
 from quizglass_lab import starter_command
+from quizglass_lab.benchmarking import command as benchmarking
 from quizglass_lab.datasets import command as datasets
 from quizglass_lab.everyday import command as everyday
 from quizglass_lab.finetuning import command as finetuning
@@ -33,6 +34,7 @@ def build_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPar
     add_command(commands, "dataset", datasets.HELP, datasets.add_arguments, datasets.run)
     add_command(commands, "score", reporting.HELP, reporting.add_arguments, reporting.run)
     add_command(commands, "average", average.HELP, average.add_arguments, average.run)
+    add_command(commands, "benchmark", benchmarking.HELP, benchmarking.add_arguments, benchmarking.run)
     finetuning.add_commands(commands, arguments)
     add_command(commands, "everyday-knowledge", everyday.HELP, everyday.add_arguments, everyday.run)
     add_command(commands, "starter", starter_command.HELP, starter_command.add_arguments, starter_command.run)

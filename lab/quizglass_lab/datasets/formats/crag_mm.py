@@ -21,7 +21,7 @@ from typing import Any
 
 from quizglass_lab.datasets.reading.errors import DatasetError
 from quizglass_lab.datasets.reading.files import TableFile
-from quizglass_lab.datasets.reading.pictures import EXTENSIONS, PictureFolder, last_of_address
+from quizglass_lab.datasets.reading.pictures import EXTENSIONS, PictureFolder, last_of_address, picture_in_row
 from quizglass_lab.datasets.reading.record import Published, checked, shown
 from quizglass_lab.datasets.reading.sample import Sample, SamplePicture
 
@@ -131,16 +131,10 @@ def _named(value: object, names: Sequence[str]) -> str:
 
 
 def _picture(conversation: _Conversation, pictures: PictureFolder, place: str) -> SamplePicture:
-    image, url = conversation.image, conversation.image_url or ""
+    url = conversation.image_url or ""
     stored = last_of_address(url)
     name = stored or conversation.session_id
-    if isinstance(image, dict):
-        data, path = image.get("bytes"), image.get("path")
-        if isinstance(data, bytes):
-            return SamplePicture(str(path or name), data=data, url=url)
-        if isinstance(path, str):
-            return replace(pictures.picture(path, (path, path.rpartition("/")[2])), url=url)
-    elif image is not None:
-        raise DatasetError(f"{place}: image: expected an object with bytes and path, not {shown(image)}")
+    if (inside := picture_in_row(conversation.image, name, pictures, f"{place}: image")) is not None:
+        return replace(inside, url=url)
     by_id = (f"{conversation.session_id}{end}" for end in EXTENSIONS)
     return pictures.picture(name, [*([stored] if stored else []), *by_id], url=url)

@@ -5,6 +5,9 @@
     infoseek_{train,val}_withkb.jsonl       {"data_id", "entity_id": "Q178185", "entity_text": "Heat engine"}
     infoseek_val_qtype.jsonl                {"data_id", "question_type": "String", "Time" or "Numerical"}
 
+The entity is told by its QID and by the address of its Wikipedia article, whose title `entity_text` is: some knowledge
+of this benchmark has the one, some the other.
+
 Of numbers `answer_eval` is `[{"wikidata": 1.0, "range": [0.9, 1.1]}]`, with or without the list. Pictures are those
 of OVEN: `oven_01963180.jpg`, in folders named by the first two digits (`oven_images/01/`), or in the folders of the
 published archives.
@@ -25,6 +28,7 @@ from quizglass_lab.datasets.reading.joining import Joining
 from quizglass_lab.datasets.reading.pictures import EXTENSIONS, PictureFolder
 from quizglass_lab.datasets.reading.record import Published, checked, shown
 from quizglass_lab.datasets.reading.sample import Sample, SamplePicture
+from quizglass_lab.datasets.reading.wikipedia import article_address
 
 IMAGE_QUERY = "What is shown in the picture?"
 
@@ -67,7 +71,7 @@ def read(paths: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
                 (_picture(question.image_id, pictures),),
                 dataset="infoseek",
                 split=question.data_split,
-                entries=(entity.entity_id,) if entity else (),
+                entries=(entity.entity_id, article_address(entity.entity_text)) if entity else (),
                 image_query=IMAGE_QUERY,
                 image_answer=entity.entity_text if entity else "",
                 answer_type=kind.question_type.lower() if kind else "numerical" if limits else "",

@@ -6,12 +6,16 @@
                                                     "question_type", "answer_type", "multiple_choice_answer",
                                                     "answers": [{"answer", "answer_confidence", "answer_id"}]}], ...}
 
+OK-VQA (Marino et al., CVPR 2019) publishes the same pair as `OpenEnded_mscoco_{SUBTYPE}_questions.json` and
+`mscoco_{SUBTYPE}_annotations.json`, without `multiple_choice_answer`: the standard answer is then the most frequent.
+
 The annotations may be left out, as for the test splits. The two are joined by `question_id` while both are read.
 Pictures: `COCO_train2014_000000458752.jpg`, in the folder or in one named as the subtype.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -23,6 +27,20 @@ from quizglass_lab.datasets.reading.record import Published, checked, shown
 from quizglass_lab.datasets.reading.sample import Sample, SamplePicture
 
 _LISTS = ("questions", "annotations")
+_OK_VQA_TYPES = {
+    "one": "Vehicles and Transportation",
+    "two": "Brands, Companies and Products",
+    "three": "Objects, Material and Clothing",
+    "four": "Sports and Recreation",
+    "five": "Cooking and Food",
+    "six": "Geography, History, Language and Culture",
+    "seven": "People and Everyday life",
+    "eight": "Plants and Animals",
+    "nine": "Science and Technology",
+    "ten": "Weather and Climate",
+    "other": "Other",
+}
+"""Names of OK-VQA's kinds of question, as `question_types` of its annotations says them."""
 
 
 class _VqaQuestion(Published):
@@ -39,11 +57,22 @@ class _VqaAnnotation(Published):
     question_id: int
     question_type: str = ""
     answer_type: str = ""
-    multiple_choice_answer: str
+    multiple_choice_answer: str = ""
     answers: list[_Vote]
 
+    @property
+    def standard(self) -> tuple[str, ...]:
+        """The answer that stands for all votes: the published one, else the most frequent; none without votes."""
+        votes = Counter(vote.answer for vote in self.answers).most_common(1)
+        return tuple(filter(None, [self.multiple_choice_answer or next((answer for answer, _ in votes), "")]))
 
-def read(paths: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
+
+def read_ok_vqa(paths: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
+    """The questions of OK-VQA, whose files have the same form."""
+    return read(paths, pictures, dataset="ok-vqa")
+
+
+def read(paths: Sequence[Path], pictures: PictureFolder, *, dataset: str = "vqav2") -> Iterator[Sample]:
     """The questions, with ten votes each where annotations are among the files."""
     heads = {path: json_head(path, _LISTS) for path in paths}
     asked = [path for path, (name, _) in heads.items() if name == "questions"]
@@ -62,16 +91,21 @@ def read(paths: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
             yield Sample(
                 str(question.question_id),
                 question.question,
-                (annotation.multiple_choice_answer,) if annotation else (),
+                annotation.standard if annotation else (),
                 (_picture(question.image_id, subtype, pictures),),
-                dataset="vqav2",
+                dataset=dataset,
                 split=subtype,
                 votes=tuple(vote.answer for vote in annotation.answers) if annotation else (),
                 answer_type=annotation.answer_type if annotation else "",
-                category=annotation.question_type if annotation else "",
+                category=_kind(annotation, dataset),
                 place=place,
                 source=record,
             )
+
+
+def _kind(annotation: _VqaAnnotation | None, dataset: str) -> str:
+    kind = annotation.question_type if annotation else ""
+    return _OK_VQA_TYPES.get(kind, kind) if dataset == "ok-vqa" else kind
 
 
 def _annotations(paths: Sequence[Path]) -> Iterator[_VqaAnnotation]:

@@ -9,6 +9,7 @@ import csv
 import gzip
 import io
 import json
+import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,14 +26,26 @@ _ROWS = 16
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """A file for reading, unpacked when it ends in .gz."""
+    """A file for reading, unpacked while it is read when it ends in .gz, or in .zip and holds one file."""
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            yield file  # type: ignore[misc]
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DatasetError(f"{path}: not a whole gzip file: {error}") from error
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path) as archive, archive.open(_only_member(archive, path)) as file:
+                yield file
+        else:
+            with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+                yield file  # type: ignore[misc]
+    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, NotImplementedError) as error:
+        kind = "zip" if path.suffix == ".zip" else "gzip"
+        raise DatasetError(f"{path}: not a whole {kind} file: {error}") from error
     except OSError as error:
         raise DatasetError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _only_member(archive: zipfile.ZipFile, path: Path) -> str:
+    names = [each for each in archive.namelist() if not each.endswith("/") and not each.startswith("__MACOSX/")]
+    if len(names) != 1:
+        raise DatasetError(f"{path}: holds {len(names)} files; unpack it")
+    return names[0]
 
 
 def json_lines(path: Path) -> Iterator[Placed]:
@@ -72,6 +85,29 @@ def json_items(path: Path, key: str, *, required: bool = True) -> Iterator[Place
             yield f"{path}, {key or 'element'} {number}", item
     if required and not number:
         raise DatasetError(f"{path}: {key or 'top level'}: expected a list of objects that is not empty")
+
+
+def json_values(path: Path) -> Iterator[tuple[str, str, Any]]:
+    """Place, key and value of each member of the object that a JSON document is, one at a time in memory.
+
+    Raises:
+        DatasetError: the file is no JSON object.
+    """
+    import ijson
+
+    number = 0
+    with opened(path) as file:
+        items = iter(ijson.kvitems(file, "", use_float=True))
+        while True:
+            try:
+                key, value = next(items)
+            except StopIteration:
+                return
+            except (ijson.JSONError, ValueError, RecursionError, OverflowError) as error:
+                message = " ".join(str(error).split())
+                raise DatasetError(f"{path}, member {number + 1}: not valid JSON: {message}") from None
+            number += 1
+            yield f"{path}, member {number}", key, value
 
 
 def json_head(path: Path, keys: tuple[str, ...]) -> tuple[str, dict[str, Any]]:

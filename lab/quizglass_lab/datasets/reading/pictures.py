@@ -7,6 +7,8 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from quizglass_lab.datasets.reading.errors import DatasetError
+from quizglass_lab.datasets.reading.record import shown
 from quizglass_lab.datasets.reading.sample import SamplePicture
 
 EXTENSIONS = (".jpg", ".jpeg", ".JPEG", ".JPG", ".png", ".PNG", ".webp")
@@ -51,3 +53,24 @@ class PictureFolder:
             return tuple(sorted(path.name for path in self.root.iterdir() if path.is_dir())) if self.root else ()
         except OSError:
             return ()
+
+
+def picture_in_row(value: object, name: str, pictures: PictureFolder, place: str) -> SamplePicture | None:
+    """The picture of a table's cell, as Hugging Face `datasets` stores it: encoded, or its path in `pictures`.
+
+    Returns:
+        None where the cell has neither.
+
+    Raises:
+        DatasetError: the cell is not such an object; `place` names row and column.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise DatasetError(f"{place}: expected an object with bytes and path, not {shown(value)}")
+    data, path = value.get("bytes"), value.get("path")
+    if isinstance(data, bytes):
+        return SamplePicture(path if isinstance(path, str) and path else name, data=data)
+    if isinstance(path, str):
+        return pictures.picture(path, (path, path.rpartition("/")[2]))
+    return None

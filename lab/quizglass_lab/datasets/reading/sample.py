@@ -61,7 +61,8 @@ class Sample:
     history: tuple[tuple[str, str], ...] = ()
     """(question, gold answer) of the turns before."""
     entries: tuple[str, ...] = ()
-    """Ids or addresses of the entries that hold the answer, in the order in which they are needed."""
+    """Ids or addresses of the entries that hold the answer, in the order in which they are needed; where a benchmark
+    names one entry in two ways, both."""
     evidence: tuple[str, ...] = ()
     """Texts that support the answer."""
     gold_query: str = ""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from quizglass.values import Decided, Evidence, Origin, PlanMade, Queries, QueryRewritten
-from quizglass_client import Client
+from quizglass_client import Client, InvalidRequest, ServerError
 from quizglass_client.types import Answer, Event
 from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_lab.finetuning.asking.interface import AskedModel
@@ -29,6 +30,12 @@ _CHOICES = ("select", "select_by_text")
 """Decisions for one of the entries of a picture search."""
 
 
+_OF_QUESTIONS = ("picture", "frames", "question", "history")
+"""Beginnings of the fields of a request that are a question's own; others are the same with every question."""
+FAILED = "failed"
+"""The note of an answer that the server did not give, with the reason; it counts as a refusal."""
+
+
 def served_line(sample: Sample, *, client: Client, pictures: Path, policy: str, budget: float) -> AnswerLine:
     """A turn of a running server.
 
@@ -39,12 +46,24 @@ def served_line(sample: Sample, *, client: Client, pictures: Path, policy: str, 
         policy: its name.
         budget: seconds.
 
+    A question that the server cannot take, such as one with a damaged picture, or whose turn fails twice, has no answer
+    and a note.
+
     Raises:
-        ClientError: the turn fails, or there was no room for long.
+        ClientError: the server cannot be reached, or had no room for long.
         ExportError: the question's picture is not at hand.
     """
     picture = picture_file(sample, pictures)
-    events = served_turn(client, sample.asked, picture, sample.history, policy=policy, budget=budget, explain=True)
+    ask = partial(
+        served_turn, client, sample.asked, picture, sample.history, policy=policy, budget=budget, explain=True
+    )
+    try:
+        events = _asked(ask)
+    except (InvalidRequest, ServerError) as error:
+        if isinstance(error, InvalidRequest) and not error.field.startswith(_OF_QUESTIONS):
+            raise
+        failed = {"id": sample.id, "answer": "", "refused": True, "notes": {FAILED: str(error)}}
+        return AnswerLine.model_validate(failed)
     answer = Answer.of(events)
     timed = [timing.stage for timing in answer.done.timings]
     images, texts = timed.count("image_search"), timed.count("text_search")
@@ -69,6 +88,14 @@ def served_line(sample: Sample, *, client: Client, pictures: Path, policy: str, 
         ),
         notes=dict(answer.verdict.notes) if answer.verdict else {},
     )
+
+
+def _asked(ask: Callable[[], list[Event]]) -> list[Event]:
+    """A turn; once more where it failed within the server, as where a process of the generator ended."""
+    try:
+        return ask()
+    except ServerError:
+        return ask()
 
 
 def _entries(evidence: Iterable[Evidence]) -> Iterable[FoundEntry]:

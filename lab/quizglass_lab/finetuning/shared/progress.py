@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 
 class Progress:
@@ -28,3 +29,11 @@ class Progress:
                 bar.close()
 
         return tick
+
+    @contextmanager
+    def counting(self, name: str) -> Iterator[Callable[[int], None]]:
+        """A phase of which it is not known how many items there are; gives what counts them."""
+        from tqdm import tqdm
+
+        with tqdm(desc=name, file=sys.stderr, disable=self.quiet, dynamic_ncols=True) as bar:
+            yield bar.update

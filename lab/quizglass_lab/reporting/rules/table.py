@@ -11,10 +11,11 @@ from quizglass_lab.reporting.rules import (
     encyclopedic,
     infoseek,
     overall,
+    parts,
     planning_agent,
 )
 
-_RULES = (overall, infoseek, encyclopedic, crag_mm, planning_agent, cogplanner, core_mmrag)
+_RULES = (overall, parts, infoseek, encyclopedic, crag_mm, planning_agent, cogplanner, core_mmrag)
 NEEDS = {metric: needed for rule in _RULES for metric, needed in rule.NEEDS.items()}
 """Of each metric that a rule may give, what it takes."""
 

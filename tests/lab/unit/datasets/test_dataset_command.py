@@ -8,7 +8,7 @@ import pytest
 
 from quizglass_lab.cli import main
 from quizglass_lab.datasets.benchmarks import read_samples
-from tests.support import benchmark_files as files
+from tests.support.benchmarks import files
 
 
 def test_counts_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

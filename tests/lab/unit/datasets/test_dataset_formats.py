@@ -12,7 +12,7 @@ from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_lab.pocketworld.dataset import build_world, export_world, write_questions
 from quizglass_lab.pocketworld.question import Hop
 from quizglass_lab.pocketworld.questions import make_questions, make_sessions
-from tests.support import benchmark_files as files
+from tests.support.benchmarks import files
 
 
 def read(name: str, folder: Path, paths: list[Path] | None = None) -> list[Sample]:
@@ -28,8 +28,11 @@ def test_every_benchmark_has_a_small_file_here() -> None:
 def test_infoseek_joins_entities_and_types_and_reads_ranges(tmp_path: Path) -> None:
     panda, height, built = read("infoseek", tmp_path)
     assert panda.answers == ("People's Republic of China", "cn", "China", "\U0001f1e8\U0001f1f3")
-    assert (panda.entries, panda.image_answer, panda.split) == (("Q33602",), "Giant panda", "train")
+    assert (panda.image_answer, panda.split) == ("Giant panda", "train")
     assert panda.pictures[0].read() == files.PIXEL
+    assert panda.entries == ("Q33602", "https://en.wikipedia.org/wiki/Giant_panda"), (
+        "its knowledge has one or the other"
+    )
     assert (height.answer, height.answer_range, height.answer_type) == ("324", (291.6, 356.4), "numerical")
     assert not height.pictures[0].at_hand
     assert height.pictures[0].name == "oven_05000001"
@@ -153,6 +156,51 @@ def test_vqav2_annotations_of_another_split_are_refused(tmp_path: Path) -> None:
     other = files.VQA_ANNOTATIONS | {"annotations": files.VQA_ANNOTATIONS["annotations"][:1]}  # type: ignore[index]
     with pytest.raises(DatasetError, match=r"questions 1: question_id: 262148000 is not among the annotations"):
         read("vqav2", tmp_path, [questions, files.write_json(tmp_path / "other.json", other)])
+
+
+def test_ok_vqa_has_votes_and_no_standard_answer_of_its_own(tmp_path: Path) -> None:
+    (sport,) = read("ok-vqa", tmp_path)
+    assert (sport.answers, sport.votes) == (("skateboard",), ("skate", *("skateboard",) * 9))
+    assert (sport.dataset, sport.split, sport.pictures[0].at_hand) == ("ok-vqa", "val2014", True)
+    assert sport.category == "Sports and Recreation"
+
+
+def test_viquae_has_the_question_as_it_was_before_a_picture_replaced_the_name(tmp_path: Path) -> None:
+    (brand,) = read("viquae", tmp_path)
+    assert (brand.answers, brand.entries) == (("Velmora's", "Velmora"), ("Q919117",))
+    assert brand.gold_query.startswith("Jackie Brint's")
+    assert (brand.split, brand.pictures[0].at_hand) == ("test", True)
+
+
+def test_livevqa_asks_both_levels_of_a_picture_openly(tmp_path: Path) -> None:
+    event, jobs = read("livevqa", tmp_path)
+    assert (event.id, event.answers, event.choices) == ("news/0_2025/level1", ("A debate", "debate"), ())
+    assert (jobs.category, jobs.split, jobs.answer_type) == ("level2", "news", "")
+    assert event.pictures[0].at_hand
+    assert event.source["Ground_Truth"] == "B"
+
+
+def test_mmsearch_has_questions_with_and_without_a_picture(tmp_path: Path) -> None:
+    logo, won = read("mmsearch", tmp_path)
+    assert logo.answers == ("29 September 2024", "September 29, 2024")
+    assert (logo.pictures[0].read(), won.pictures) == (files.PIXEL, ())
+    assert (won.gold_query, won.category, won.domain) == ("Who won the cup", "knowledge", "sports")
+    assert not {"query_image", "image_search_result"} & logo.source.keys(), "no bytes of pictures"
+
+
+def test_mrag_bench_is_a_choice_of_four(tmp_path: Path) -> None:
+    (car,) = read("mrag-bench", tmp_path)
+    assert (car.answer, car.choices) == ("Tandric", ("Velmora", "Oskel", "Brint"))
+    assert (car.category, car.domain, car.pictures[0].read()) == ("Angle", "Perspective", files.PIXEL)
+
+
+def test_a_picture_in_a_table_is_an_object_of_bytes_or_a_path(tmp_path: Path) -> None:
+    rows = [files.MMSEARCH[0] | {"query_image": {"bytes": None, "path": "logo.png"}}]
+    (there,) = read("mmsearch", tmp_path, files.mmsearch_of(tmp_path, rows))
+    assert (there.pictures[0].name, there.pictures[0].at_hand) == ("logo.png", False)
+    rows = [files.MMSEARCH[0] | {"query_image": "logo.png"}]
+    with pytest.raises(DatasetError, match=r"row 1: query_image: expected an object with bytes and path"):
+        read("mmsearch", tmp_path, files.mmsearch_of(tmp_path, rows))
 
 
 def test_visual7w_reads_telling_and_pointing(tmp_path: Path) -> None:

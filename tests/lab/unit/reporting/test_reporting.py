@@ -20,7 +20,7 @@ from quizglass_lab.reporting.rules.table import all_figures
 from quizglass_lab.scoring.costs import TurnCost
 from quizglass_lab.scoring.judge import ModelJudge
 from quizglass_server.policies import POLICIES
-from tests.support import benchmark_files as files
+from tests.support.benchmarks import files
 
 
 def scores(sample: Sample, answer: str, found: tuple[str, ...] | None = None) -> dict[str, float]:

@@ -1,12 +1,25 @@
 """Small files in exactly the formats in which benchmarks publish theirs, written by hand."""
 
 import csv
+import io
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-PIXEL = b"\x89PNG\r\n\x1a\n" + b"picture"
+from PIL import Image, ImageDraw
+
+
+def _drawn() -> bytes:
+    image = Image.new("RGB", (64, 48), "white")
+    ImageDraw.Draw(image).rectangle((8, 8, 40, 32), fill="red")
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+PIXEL = _drawn()
+"""A picture, whatever its file is called."""
 
 
 def write_lines(path: Path, records: Iterable[Any]) -> Path:
@@ -246,6 +259,11 @@ def crag_mm(folder: Path, *, columns: bool = True, kind: str = "parquet", rows: 
     return [path]
 
 
+def crag_mm_in(folder: Path) -> list[Path]:
+    folder.mkdir(parents=True)
+    return crag_mm(folder)
+
+
 COGBENCH = [
     {
         "id": "c-1",
@@ -316,6 +334,170 @@ def vqav2(folder: Path) -> list[Path]:
         write_json(folder / "v2_mscoco_val2014_annotations.json", VQA_ANNOTATIONS),
         write_json(folder / "v2_OpenEnded_mscoco_val2014_questions.json", VQA_QUESTIONS),
     ]
+
+
+OK_VQA_ANNOTATIONS = {
+    "info": {"description": "OK-VQA", "version": "1.0"},
+    "license": {},
+    "data_subtype": "val2014",
+    "annotations": [
+        {
+            "image_id": 262148,
+            "answer_type": "other",
+            "question_type": "four",
+            "question_id": 2621481,
+            "answers": [
+                {
+                    "answer_id": i + 1,
+                    "raw_answer": "skateboarding" if i else "skating",
+                    "answer_confidence": "yes",
+                    "answer": "skateboard" if i else "skate",
+                }
+                for i in range(10)
+            ],
+            "confidence": 3,
+        }
+    ],
+    "question_types": {"four": "Sports and Recreation"},
+    "data_type": "mscoco",
+}
+
+
+def ok_vqa(folder: Path) -> list[Path]:
+    put_picture(folder, "val2014/COCO_val2014_000000262148.jpg")
+    asked = {"image_id": 262148, "question": "What sport is this?", "question_id": 2621481}
+    return [
+        write_json(folder / "OpenEnded_mscoco_val2014_questions.json", VQA_QUESTIONS | {"questions": [asked]}),
+        write_json(folder / "mscoco_val2014_annotations.json", OK_VQA_ANNOTATIONS),
+    ]
+
+
+VIQUAE = [
+    {
+        "image": "512px-Jackie_Brint.png",
+        "input": "this singer's song helped to advertise what brand?",
+        "kilt_id": "qw_1",
+        "id": "a1b2",
+        "meta": {"mention_type": "pronouns"},
+        "original_question": "Jackie Brint's song helped to advertise what brand?",
+        "output": {
+            "answer": ["Velmora", "Velmora's"],
+            "original_answer": "Velmora's",
+            "provenance": [{"title": ["Jackie Brint"], "wikipedia_id": ["16021"]}],
+        },
+        "url": "http://host.example/512px-Jackie_Brint.png",
+        "wikidata_id": "Q919117",
+    }
+]
+
+
+def viquae(folder: Path) -> list[Path]:
+    put_picture(folder, "512px-Jackie_Brint.png")
+    return [write_lines(folder / "test.jsonl", VIQUAE)]
+
+
+LIVEVQA = [
+    {
+        "id": "0_2025",
+        "img_path": "cnn_ba72.jpg",
+        "level1_qa": {
+            "question": "What event is taking place?",
+            "question_type": "event",
+            "options": ["A. National Convention", "B. A debate"],
+            "Ground_Truth": "B",
+            "Ground_Truth_List": ["A debate", "debate"],
+            "img_path": "cnn_ba72.jpg",
+            "img_url": "https://host.example/x.jpg?c=16x9",
+        },
+        "level2_qa": {
+            "question": "How many jobs were announced?",
+            "options": ["A. 312,900", "B. 109,000"],
+            "Ground_Truth": "B",
+            "Ground_Truth_List": ["109,000"],
+            "img_path": "cnn_ba72.jpg",
+        },
+        "source": "CNN World",
+        "time": "2024-10-02T01:38:01.679Z",
+    }
+]
+
+
+def livevqa(folder: Path) -> list[Path]:
+    put_picture(folder, "News/News_imgs/cnn_ba72.jpg")
+    (folder / "News").mkdir(exist_ok=True)
+    return [write_json(folder / "News" / "benchmark.json", LIVEVQA)]
+
+
+MMSEARCH = [
+    {
+        "sample_id": "0",
+        "query": "When is the conference of this logo?",
+        "query_image": {"bytes": PIXEL, "path": None},
+        "image_search_result": {"bytes": PIXEL, "path": "0.jpg"},
+        "area": "news",
+        "subfield": "technology",
+        "timestamp": "2024-09-29",
+        "gt_requery": "ECCV 2024 date",
+        "gt_answer": "29 September 2024",
+        "alternative_gt_answers": ["September 29, 2024"],
+    },
+    {
+        "sample_id": "1",
+        "query": "Who won?",
+        "query_image": None,
+        "image_search_result": None,
+        "area": "knowledge",
+        "subfield": "sports",
+        "timestamp": "",
+        "gt_requery": "Who won the cup",
+        "gt_answer": "Ana Brint",
+        "alternative_gt_answers": [],
+    },
+]
+
+
+def _parquet(path: Path, rows: list[Any]) -> list[Path]:
+    import pyarrow
+    from pyarrow import parquet
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    return [path]
+
+
+def mmsearch(folder: Path) -> list[Path]:
+    put_picture(folder, "none of theirs.jpg")
+    return mmsearch_of(folder, MMSEARCH)
+
+
+def mmsearch_of(folder: Path, rows: list[Any]) -> list[Path]:
+    return _parquet(folder / "end2end.parquet", rows)
+
+
+MRAG_BENCH = [
+    {
+        "id": "7",
+        "aspect": "Perspective",
+        "scenario": "Angle",
+        "image": {"bytes": PIXEL, "path": "7.jpg"},
+        "gt_images": [{"bytes": PIXEL, "path": "gt.jpg"}],
+        "question": "Which model is this car?",
+        "A": "Velmora",
+        "B": "Tandric",
+        "C": "Oskel",
+        "D": "Brint",
+        "answer_choice": "B",
+        "answer": "Tandric",
+        "image_type": "automobile",
+        "source": "StanfordCars",
+        "retrieved_images": [{"bytes": PIXEL, "path": "r.jpg"}],
+    }
+]
+
+
+def mrag_bench(folder: Path) -> list[Path]:
+    put_picture(folder, "none of theirs.jpg")
+    return _parquet(folder / "data" / "test-00000-of-00001.parquet", MRAG_BENCH)
 
 
 TELLING = {
@@ -425,9 +607,16 @@ WRITERS: dict[str, Callable[[Path], list[Path]]] = {
     "dyn-vqa": dyn_vqa,
     "crag-mm": crag_mm,
     "cogbench": cogbench,
+    "livevqa": livevqa,
+    "mmsearch": mmsearch,
+    "mrag-bench": mrag_bench,
+    "ok-vqa": ok_vqa,
+    "viquae": viquae,
     "vqav2": vqav2,
     "visual7w": visual7w,
     "nocaps": nocaps,
     "plain": plain,
 }
 """By benchmark: writes its files into a folder, pictures below `images/`, and says which files."""
+TABLES = ("crag-mm", "mmsearch", "mrag-bench")
+"""Those whose files are no text."""
