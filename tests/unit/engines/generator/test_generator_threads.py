@@ -1,15 +1,18 @@
-"""How many threads llama-server computes with: kept for a machine and a model."""
+"""How many threads llama-server computes with: kept for a machine and a model, and one fewer beside busy programs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from quizglass_server.engines.generator.process.options import ProcessOptions
+from quizglass_server.engines.generator.process.options import Patience, ProcessOptions
 from quizglass_server.engines.generator.process.programs import Origin, Program
-from quizglass_server.engines.generator.process.threads import ThreadChoice
+from quizglass_server.engines.generator.process.threads import Neighbours, OthersLoad, ThreadChoice
 
 PROGRAM = Program(Origin.WHEEL, ("/opt/llama-server",), "1")
 
@@ -85,3 +88,45 @@ def test_what_the_operator_has_decided_or_leaves_no_choice_is_never_changed(
     choice.beside_others = True
     assert choice.to_compare(PROGRAM) == ()
     assert choice.now == (threads or cores)
+
+
+def test_beside_others_it_is_one_fewer(options: ProcessOptions, tmp_path: Path) -> None:
+    choice = ThreadChoice(options, tmp_path)
+    choice.beside_others = True
+    assert choice.now == 7
+
+
+def test_neighbours_count_once_they_have_been_busy_for_minutes_and_until_they_are_idle_for_minutes() -> None:
+    neighbours = Neighbours(Patience(steady_s=180))
+    for second in range(0, 170, 10):
+        neighbours.seen(1.0, second)
+    neighbours.seen(0.0, 170)  # a moment's rest
+    for second in range(180, 360, 10):
+        neighbours.seen(1.0, second)
+        assert not neighbours.busy
+    neighbours.seen(1.0, 360)
+    assert neighbours.busy
+    for second in range(370, 560, 10):
+        neighbours.seen(0.5, second)  # neither busy nor idle
+    assert neighbours.busy
+    for second in range(560, 750, 10):
+        neighbours.seen(0.1, second)
+    assert not neighbours.busy
+
+
+@given(st.lists(st.floats(0, 64), max_size=60))
+def test_neighbours_change_at_most_once_in_so_long(cores: list[float]) -> None:
+    neighbours = Neighbours(Patience(steady_s=100))
+    changes = []
+    for number, each in enumerate(cores):
+        before = neighbours.busy
+        neighbours.seen(each, 10.0 * number)
+        if neighbours.busy is not before:
+            changes.append(10.0 * number)
+    assert all(later - sooner >= 100 for sooner, later in pairwise(changes))
+
+
+def test_where_a_quota_leaves_fewer_cores_nothing_is_known_of_others() -> None:
+    load = OthersLoad(10_000)
+    assert load.cores(0.0) == 0.0
+    assert load.cores(0.0) == 0.0

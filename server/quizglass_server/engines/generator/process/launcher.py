@@ -71,6 +71,8 @@ class Life:
     """Descriptor that keeps `folder` from being swept away."""
     reading: asyncio.Task[None]
     log: LogTail
+    threads: int
+    """That compute."""
     description: str = ""
     fate: str = ""
     """Why it was ended, where that is known better than from its exit status."""
@@ -294,7 +296,7 @@ class Launcher:
         log = LogTail()
         reading = asyncio.create_task(log.read(process.output), name="generator log")
         places = ServerPlaces(options.generator_batch, options.generator_queue)
-        return Life(process, GeneratorClient(address, _NOTHING, places), folder, lock, reading, log)
+        return Life(process, GeneratorClient(address, _NOTHING, places), folder, lock, reading, log, threads)
 
     async def _serving(self, life: Life, weights: Weights | None, patience_s: float) -> None:
         """Wait until a process serves, and learn what it serves.

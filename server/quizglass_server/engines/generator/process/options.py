@@ -21,6 +21,24 @@ _OPENMP = {"OMP_WAIT_POLICY": "passive"}
 """Threads that spin lose a core to other programs now and then, and all others wait for them: seconds were measured."""
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """When threads are changed while the server runs."""
+
+    look_s: float = 10.0
+    """Between two looks at what other programs do."""
+    steady_s: float = 180.0
+    """The load must have been different for so long."""
+    apart_s: float = 900.0
+    """Between two changes."""
+    idle_s: float = 5.0
+    """The generator must have had nothing to do for so long."""
+    busy_cores: float = 0.7
+    """Others keep a core busy when they use more than this."""
+    idle_cores: float = 0.3
+    """They do not any more when they use less than this."""
+
+
 @dataclass(frozen=True)
 class ProcessOptions(BatchOptions):
     """What the generator process loads and how long its users wait."""
@@ -47,6 +65,7 @@ class ProcessOptions(BatchOptions):
     close_wait_s: float = 2.0
     watch: WatchOptions = field(default_factory=WatchOptions)
     breaker: BreakerOptions = field(default_factory=BreakerOptions)
+    patience: Patience = field(default_factory=Patience)
 
     @property
     def cells(self) -> int:

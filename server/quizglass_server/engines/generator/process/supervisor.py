@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from math import ceil
 from pathlib import Path
-from time import monotonic
+from time import monotonic, process_time
 
 from quizglass_server.engines.generator.client import GeneratorClient
 from quizglass_server.engines.generator.process.breaker import Breaker, BreakerState
@@ -20,10 +20,13 @@ from quizglass_server.engines.generator.process.launcher import Launcher, Life
 from quizglass_server.engines.generator.process.options import ProcessOptions
 from quizglass_server.engines.generator.process.programs import Program
 from quizglass_server.engines.generator.process.state import StateDirectory
+from quizglass_server.engines.generator.process.threads import Neighbours, OthersLoad
 from quizglass_server.engines.generator.process.watch import Signs, hang, processor_s
 from quizglass_server.errors import EngineFailed, EngineLost, QuizglassError
 from quizglass_server.observe import metrics
 
+_LAST_CALLS_S = 0.5
+"""For calls that have taken a process which is about to be replaced, and have not begun."""
 _LEAST_RETRY_S = 0.5
 """Least retry delay: a process takes that long to start."""
 logger = logging.getLogger(__name__)
@@ -190,8 +193,8 @@ class GeneratorProcess:
     async def _supervise(self, life: Life) -> None:
         """Serve one life after the other, for ever."""
         while True:
-            await self._outlive(life)
-            life = await self._next(self._breaker.died())
+            replaced = await self._outlive(life)
+            life = await self._next(0.0 if replaced else self._breaker.died())
             self._serve(life)
 
     async def _next(self, wait_s: float) -> Life:
@@ -220,22 +223,51 @@ class GeneratorProcess:
                 )
                 wait_s = self._breaker.died()
 
-    async def _outlive(self, life: Life) -> None:
-        """Watch a process until it has ended, killing it when it hangs."""
+    async def _outlive(self, life: Life) -> bool:
+        """Watch a process until it has ended, killing it when it hangs: whether it was ended for another one."""
         watching = asyncio.create_task(self._watch(life), name="generator watch")
+        adapting = asyncio.create_task(self._adapt(life), name="generator threads")
         ended = asyncio.ensure_future(life.process.wait())
         try:
-            if not (await asyncio.wait({ended}, timeout=self._options.breaker.steady_s))[0]:
+            first = asyncio.FIRST_COMPLETED
+            steady_s = self._options.breaker.steady_s
+            if not (await asyncio.wait({ended, adapting}, timeout=steady_s, return_when=first))[0]:
                 self._breaker.steady()
-                await asyncio.wait({ended})
+                await asyncio.wait({ended, adapting}, return_when=first)
         finally:
             watching.cancel()
+            adapting.cancel()
             ended.cancel()
         self._retire(life)
+        if life.process.returncode is None:
+            await life.end(self._options.close_wait_s)
+            return True
         metrics.RESTARTS.add()
         logger.error("the generator process died (%s); restarting it", life.how())
         await life.bury()
         self._launcher.died(life.process.returncode)
+        return False
+
+    async def _adapt(self, life: Life) -> None:
+        """Return when another number of threads has suited the machine better for long, and no call is under way."""
+        choice, patience = self._launcher.threads, self._options.patience
+        neighbours, load = Neighbours(patience, busy=choice.beside_others), OthersLoad(self._options.cores)
+        began = monotonic()
+        while True:
+            await asyncio.sleep(patience.look_s)
+            if not choice.chosen:
+                continue
+            own_s = process_time() + processor_s(life.process.pid)
+            neighbours.seen(load.cores(own_s), monotonic())
+            if monotonic() - began < patience.apart_s or not await _idle(life, patience.idle_s):
+                continue
+            choice.beside_others = neighbours.busy
+            if choice.now != life.threads:
+                break
+        logger.info("the generator is restarted with %d threads", choice.now)
+        self._retire(life)
+        while not await _idle(life, _LAST_CALLS_S):
+            pass
 
     async def _watch(self, life: Life) -> None:
         """End a process that hangs."""
@@ -284,3 +316,11 @@ class GeneratorProcess:
         self._changed.set()
         self._changed = asyncio.Event()
         self.on_change()
+
+
+async def _idle(life: Life, seconds: float) -> bool:
+    """Whether no call is under way now, and none after so long."""
+    if life.client.calls:
+        return False
+    await asyncio.sleep(seconds)
+    return not life.client.calls
