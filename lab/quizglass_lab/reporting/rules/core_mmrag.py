@@ -35,7 +35,7 @@ NEEDS = {
 
 
 def figures(runs: Runs) -> list[Measured]:
-    """Of every system the recall of its picture search, and what became of right and wrong memories."""
+    """Of every system the recall of its picture searches, and what became of right and wrong memories."""
     remembered = {each.sample.id: each.right for each in runs.get(MEMORY, ()) if each.decided}
     return [
         figure
@@ -45,14 +45,22 @@ def figures(runs: Runs) -> list[Measured]:
 
 
 def _recalls(row: str, judged: Sequence[ScoredAnswer]) -> Iterator[Measured]:
-    known = [each for each in judged if each.sample.entries and each.answered.found is not None]
-    if not any(map(_by_picture, known)):
+    known = [each for each in judged if each.sample.entries and _searched(each)]
+    if not known:
         return
     for within in RECALLS:
         hits = [recall_at(list(map(_names, _by_picture(each))), each.sample.entries, within) for each in known]
         yield mean(row, f"recall@{within}, by picture", hits)
     if row.startswith(_CHOOSING):
         yield mean(row, RECOGNISED, [float(_recognised(each)) for each in known])
+
+
+def _searched(judged: ScoredAnswer) -> bool:
+    """Whether the picture was looked up, and it is known which entries that found."""
+    answered = judged.answered
+    if answered.found is None or not all(entry.search for entry in answered.found):
+        return False
+    return bool(answered.cost.image_searches or _by_picture(judged))
 
 
 def _by_picture(judged: ScoredAnswer) -> list[FoundEntry]:

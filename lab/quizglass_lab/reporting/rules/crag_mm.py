@@ -19,6 +19,8 @@ from quizglass_lab.scoring.costs import cost_figures
 
 SINGLE, MULTI = "single-turn", "multi-turn"
 _LABELS = {"dynamism": "dynamism", "query_category": "category", "domain": "domain", "image_quality": "image quality"}
+_EGO = "ego"
+"""Pictures of the wearers' own glasses, which the contest's evaluator scores apart too."""
 _OUTCOMES = ("accuracy", "missing", "hallucination", "truthfulness")
 _ANSWERS = "CRAG-MM's answers, which its private splits keep back"
 NEEDS = {
@@ -65,9 +67,13 @@ def _parts(row: str, judged: Sequence[ScoredAnswer]) -> Iterator[Measured]:
             kinds.setdefault(_kind(turns), []).extend(_stopped(turns))
     for kind, counted in kinds.items():
         yield from _outcomes(row, kind, counted)
-        yield from _costs(row, kind, counted)
+        yield _of_conversations(row, kind, counted)
+        for figure in cost_figures([each.answered.cost for each, *_ in counted]):
+            yield Measured(row, figure.name, figure.value, figure.count, unit=figure.unit, part=kind)
         for part, of_part in _by_part(kind, counted).items():
             yield from _outcomes(row, part, of_part)
+            if part.endswith(f", {_EGO}"):
+                yield _of_conversations(row, part, of_part)
     branches: dict[str, list[Turn]] = {}
     for turn in (turn for counted in kinds.values() for turn in counted):
         for branch in turn[0].answered.trace.decided("search_router")[:1]:
@@ -102,7 +108,7 @@ def _by_part(kind: str, turns: Sequence[Turn]) -> dict[str, list[Turn]]:
         session = _session(turn[0])
         place = places[session] = places.get(session, 0) + 1
         named = [f"turn {place}"] if kind == MULTI else []
-        named += ["ego"] if sample.source.get("ego") else []
+        named += [_EGO] if sample.source.get("ego") else []
         for field, label in _LABELS.items():
             value = str(sample.source.get(field) or "")
             named += [f"{label}: {value}"] if value else []
@@ -126,13 +132,11 @@ def _outcomes(row: str, part: str, turns: Sequence[Turn]) -> Iterator[Measured]:
         yield mean(row, "overlap", overlaps, part=part)
 
 
-def _costs(row: str, part: str, turns: Sequence[Turn]) -> Iterator[Measured]:
-    for figure in cost_figures([each.answered.cost for each, *_ in turns]):
-        yield Measured(row, figure.name, figure.value, figure.count, unit=figure.unit, part=part)
+def _of_conversations(row: str, part: str, turns: Sequence[Turn]) -> Measured:
     scores = [
         fmean(truthfulness(right=right, refused=refused) for _, right, refused in of_one) for of_one in _grouped(turns)
     ]
-    yield mean(row, "truthfulness of conversations", scores, part=part)
+    return mean(row, "truthfulness of conversations", scores, part=part)
 
 
 def _grouped(turns: Sequence[Turn]) -> list[list[Turn]]:

@@ -117,6 +117,13 @@ def test_a_served_bundle_is_measured(data: Path, tmp_path: Path, capsys: pytest.
     assert found["both", "image searches"] == 1
     assert found["none", "image searches"] == 0
     assert found["both", "recall@1"] == 100
+    assert found["both", "recall@1, by picture"] == 0, "the text search finds it"
+    both = [json.loads(line) for line in (tmp_path / "out" / "both.jsonl").read_text().splitlines()]
+    assert both[0]["found"] == [{"id": "boat", "source": "", "search": "text", "used": True}]
+    assert both[0]["written_tokens"] >= both[0]["answer_tokens"] > 0
+    searched = next(stage for stage in both[0]["stages"] if stage["name"] == "image_search")
+    assert searched["seconds"] > 0
+    assert searched["started"] is not None
     assert found["none", "prompt tokens of all models"] > 0
     assert found["both", "latency p50"] > 0
 

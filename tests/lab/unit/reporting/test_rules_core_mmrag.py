@@ -1,11 +1,14 @@
 """CoRe-MMRAG's statistics beside figures worked out by hand on twenty questions."""
 
+from dataclasses import replace
+
 import pytest
 
 from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_lab.reporting.answers.answered import Answered, AnswerTrace, FoundEntry
 from quizglass_lab.reporting.answers.judged import ScoredAnswer, judge_all
 from quizglass_lab.reporting.rules.table import all_figures
+from quizglass_lab.scoring.costs import TurnCost
 
 # Whether memory is right, whether the answer is: 5 kept, 2 overruled, 6 corrected, 7 wrong both times.
 TWENTY = [(True, True)] * 5 + [(True, False)] * 2 + [(False, True)] * 6 + [(False, False)] * 7
@@ -62,6 +65,22 @@ def test_the_row_of_memory_itself_keeps_nothing() -> None:
     of_none = {each.metric for each in all_figures(run(memory=True, notes=True)) if each.row == "none"}
     assert "accuracy" in of_none
     assert not [metric for metric in of_none if metric.startswith("memory")]
+
+
+def test_a_picture_search_that_finds_nothing_counts_and_one_that_is_not_made_does_not() -> None:
+    samples = [Sample(str(number), "Who?", ("Ana",), entries=("Q7",)) for number in range(3)]
+    answers = [
+        Answered("0", "Ana", found=(FoundEntry(id="Q7", search="image", used=True),), cost=TurnCost(1, 0)),
+        Answered("1", "Ana", found=(FoundEntry(id="Q7", search="text"),), cost=TurnCost(1, 1)),
+        Answered("2", "Ana", found=(FoundEntry(id="Q7", search="text"),), cost=TurnCost(0, 1)),
+    ]
+    found = {each.metric: each for each in all_figures({"both": judge_all(samples, answers)})}
+    assert (found["recall@1, by picture"].value, found["recall@1, by picture"].count) == (50, 2)
+    assert found["recall@1"].value == 100
+    unsaid = [replace(each, found=(FoundEntry(id="Q7"),)) for each in answers]
+    metrics = {each.metric for each in all_figures({"both": judge_all(samples, unsaid)})}
+    assert "recall@1" in metrics
+    assert "recall@1, by picture" not in metrics, "it is not said which search found them"
 
 
 def test_a_refusal_is_a_right_memory_where_nothing_answers() -> None:

@@ -42,6 +42,7 @@ BY_HAND = {
     ("hallucination", "multi-turn"): (100 * 5 / 15, 15),
     ("truthfulness", "multi-turn"): (0.0, 15),
     ("truthfulness of conversations", "multi-turn"): (100 / 60, 5),
+    ("truthfulness of conversations", "multi-turn, ego"): (100 * (0 + 1 / 3 - 1) / 3, 3),
     ("latency", "multi-turn"): (8.0, 15),  # the mean of 1 to 15
     ("accuracy", "single-turn"): (60.0, 5),
     ("missing", "single-turn"): (20.0, 5),
