@@ -243,6 +243,24 @@ def test_more_connections_than_descriptors_are_wrong(monkeypatch: pytest.MonkeyP
     assert (wrong.status, "--max-connections" in wrong.remedy) == (Status.WRONG, True)
 
 
+async def test_each_source_is_asked_once(tmp_path: Path) -> None:
+    from quizglass_server.doctor.sources import sources
+
+    file = tmp_path / "sources.toml"
+    (tmp_path / "a.md").write_text("This is quizglass.")
+    tables = f'[notes]\ntype = "markdown"\nfolder = "{tmp_path}"\n[web]\ntype = "searxng"\nurl = "http://127.0.0.1:9"\n'
+    file.write_text(tables)
+    notes, web = await sources(settings(sources=file), None)
+    assert (notes.name, notes.status, "1 passages" in notes.text) == ("source notes", Status.OK, True)
+    assert (web.name, web.status, "cannot be reached" in web.text) == ("source web", Status.WRONG, True)
+    _, shut = await sources(settings(sources=file, local_only=True), None)
+    assert (shut.status, "LOCAL_ONLY" in shut.text) == (Status.UNKNOWN, True)
+    file.write_text('[web]\ntype = "searx"')
+    (wrong,) = await sources(settings(sources=file), None)
+    assert (wrong.status, wrong.remedy[:12]) == (Status.WRONG, "did you mean")
+    assert await sources(settings(), None) == []
+
+
 def test_a_frame_filter_that_cannot_be_loaded_is_wrong() -> None:
     from quizglass_server.doctor import serving
 

@@ -6,7 +6,7 @@ import pytest
 
 from quizglass_server.config.settings import Settings
 from quizglass_server.errors import SettingsError
-from quizglass_server.network.exposure import check_exposure
+from quizglass_server.network.exposure import check_exposure, check_local, parts_elsewhere
 
 TLS = {"tls_cert": "server.pem", "tls_key": "server.key"}
 LOGIN = {"tokens": "tokens.json"}
@@ -56,3 +56,25 @@ def test_who_wants_it_so_is_warned(caplog):
     (record,) = caplog.records
     assert "login" in record.without
     assert "encryption" not in record.without
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({}, ()),
+        ({"hearing": "/usr/bin/hear", "voice": "unix:///run/voice"}, ()),
+        ({"generator_url": "http://127.0.0.1:8000", "hearing": "tcp://127.0.0.1:1"}, ("generator", "hearing")),
+        ({"voice": "tcp://10.0.0.1:1"}, ("voice",)),
+    ],
+)
+def test_local_only_refuses_parts_that_are_elsewhere(given, names):
+    shut, free = settings(local_only=True, **given), settings(**given)
+    assert parts_elsewhere(shut) == names
+    check_local(free, parts_elsewhere(free))
+    if names:
+        with pytest.raises(
+            SettingsError, match=f"^local_only: {' and '.join(names)} would be behind a network address"
+        ):
+            check_local(shut, parts_elsewhere(shut))
+    else:
+        check_local(shut, parts_elsewhere(shut))
