@@ -47,7 +47,6 @@ def test_what_the_package_writes_is_read(tmp_path: Path) -> None:
     assert head.strings("tokenizer.ggml.tokens") == ["a", "é", ""]
     (tensor,) = head.tensors
     assert (tensor.name, tensor.shape) == ("w", (64, 3))
-    assert head.tensor_bytes == pytest.approx(3 * 64 * 4, abs=64)
     assert cache_bytes(head, 10) == 2 * 2 * 2 * 32 * 10
 
 

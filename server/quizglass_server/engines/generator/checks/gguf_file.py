@@ -53,11 +53,6 @@ class GgufFile:
         """llama, qwen2vl, clip, …; empty where the file does not say."""
         return str(self.values.get("general.architecture", ""))
 
-    @property
-    def tensor_bytes(self) -> int:
-        """Bytes of all tensors, about."""
-        return self.size - min((tensor.offset for tensor in self.tensors), default=self.size)
-
     def number(self, key: str, default: int = 0) -> int:
         """The value of a key that is a whole number."""
         value = self.values.get(key)

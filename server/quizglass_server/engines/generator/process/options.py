@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -107,10 +106,3 @@ def environment(key: str = "") -> dict[str, str]:
     own: Mapping[str, str] = os.environ
     kept = {name: value for name, value in own.items() if not name.startswith(_FOREIGN)}
     return {**_OPENMP, **kept, "HF_HUB_OFFLINE": "1", **({"LLAMA_API_KEY": key} if key else {})}
-
-
-def log_line(text: str, logger: logging.Logger) -> None:
-    """Log a line of llama-server: time, a letter for its level, then what it says."""
-    parts = text.split(maxsplit=2)
-    level = {"E": logging.WARNING, "W": logging.INFO}.get(parts[1] if len(parts) > 1 else "", logging.DEBUG)
-    logger.log(level, "llama-server: %s", text)
