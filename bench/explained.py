@@ -30,7 +30,7 @@ SEED, THINGS, FAMILY, WHICH = 2026, 100, "founder", 1
 """Of the world, and which of its questions is shown: one that the starter gets right, like those of the demo."""
 _DIFFERS = (
     (re.compile(r"^time .*$", re.MULTILINE), "time #"),
-    (re.compile(r"^turn +\w+ +([\w-]+), .*$", re.MULTILINE), r"turn # \1"),
+    (re.compile(r"^turn +\w+ +([\w+-]+), .*$", re.MULTILINE), r"turn # \1"),
     (re.compile("[·━]{24}"), "#"),
     (re.compile(r" *\d+ ms"), "# ms"),
 )
@@ -50,7 +50,7 @@ def explained(folder: Path, bundle: Path = BUNDLE) -> str:
     question = asked(world)
     write_entries(world, folder, size=112)
     draw_scene(question.scene, SCENE_SIZE).save(folder / "photo.png")
-    words = ["ask", "photo.png", question.text, "--policy", "planning-agent", "--explain"]
+    words = ["ask", "photo.png", question.text, "--policy", "planning-agent+", "--explain"]
     with LocalServer(bundle, folder / "knowledge") as server:
         with Client(server.target) as client:
             entries = read_entries(folder / "entries.jsonl")

@@ -70,17 +70,17 @@ _PAGES = {
 _SYSTEMS = {
     "none": "nothing looked up",
     "both": "always the picture and text",
-    "planning-agent": "planning agent",
+    "planning-agent+": "planning agent",
     "adaptive": "adaptive, the default",
-    "cogplanner-sequential": "CogPlanner",
-    "omnisearch": "OmniSearch",
-    "core-mmrag": "CoRe-MMRAG",
-    "qa-dragon": "QA-Dragon",
+    "cogplanner-sequential+": "CogPlanner",
+    "omnisearch+": "OmniSearch",
+    "core-mmrag+": "CoRe-MMRAG",
+    "qa-dragon+": "QA-Dragon",
 }
 """Policies of README's table, and what they are called there."""
 _REGION = re.compile(r"^<!-- ((\w+)(?::[\w-]+)?) -->\n(.*?)^<!-- /\2 -->$", re.DOTALL | re.MULTILINE)
 _OPEN = re.compile(r"^<!-- (bench:[\w-]+|picture|explained|settings|metrics|status) -->$", re.MULTILINE)
-_OF_MOST = re.compile(r"accuracy, [\w-]+ \(95 %")
+_OF_MOST = re.compile(r"accuracy, [\w+-]+ \(95 %")
 """Rows that tell a policy's accuracy over all questions of a section; those of `planning` come first."""
 _LINK = re.compile(r"\]\(((?:bench|docs)/[^)#\s]+)")
 _MARKS = {True: "yes", False: "**no**", None: ""}
@@ -245,6 +245,30 @@ def costs() -> str:
     columns = list(next(iter(measured.values())))
     rows = ((f"`{policy}`", *(_number(row[column]) for column in columns)) for policy, row in measured.items())
     return table(("policy", *columns), rows) + "\n\n![accuracy by cost](bench/results/accuracy-by-cost.png)"
+
+
+def published() -> str:
+    """Every published system beside the same with what is added: the first figure of a pair is the paper's form."""
+    found = result("accuracy")
+    measured: Mapping[str, Any] = found["data"].get("published", {}) if found else {}
+    if not measured:
+        return _not_measured("accuracy")
+    costs = measured["policies"]
+
+    def both(pair: Mapping[str, Any], column: str) -> str:
+        return " → ".join(_number(costs[pair[form]][column]) for form in ("published", "ours"))
+
+    columns = ("refused, %", "truthfulness", "image searches", "text searches", "prompt tokens", "written tokens")
+    rows = (
+        (
+            f"`{pair['published']}` → `{pair['ours']}`",
+            both(pair, "right, %"),
+            f"{pair['right'][0]:+.1f} to {pair['right'][1]:+.1f}",
+            *(both(pair, column) for column in columns),
+        )
+        for pair in measured["pairs"]
+    )
+    return table(("as published → with what is added", "right, %", "points more", *columns), rows)
 
 
 def parts(measure: str) -> str:
@@ -432,6 +456,7 @@ REGIONS: dict[str, Callable[[], str]] = {
     "bench:systems": systems,
     "bench:unseen": unseen,
     "bench:costs": costs,
+    "bench:published": published,
     **{f"bench:{measure}": (lambda measure=measure: parts(measure)) for measure in MEASURES},  # type: ignore[misc]
     "bench:disputes": disputes,
     "bench:stages": stages,

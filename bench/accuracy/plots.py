@@ -15,8 +15,8 @@ COLOURS = ("#2b6cb0", "#a0aec0", "#68d391", "#f6ad55", "#b794f4", "#fc8181", "#3
 GREY = "#cbd5e0"
 _MARKERS = "osD^v"
 _INTERVAL: dict[str, Any] = {"elinewidth": 0.7, "ecolor": "#2d3748"}
-WHOLE = "qa-dragon"
-"""Of which the others of its name are ablations."""
+PARTS = "qa-dragon-"
+"""How the names of ablations begin."""
 
 
 def accuracy(shares: Mapping[str, Mapping[str, float]], policies: Sequence[str]) -> Path:
@@ -50,7 +50,7 @@ def accuracy_by_cost(costs: Mapping[str, Mapping[str, float]], questions: int) -
     figure, [[left, right]] = panels(2, 11, 4.6)
     right.sharey(left)
     axis = {"p50, ms": "median of a turn, ms", "searching by the tariff, s": "searches at 6.4 and 1.4 s, s a turn"}
-    named = [policy for policy in costs if not policy.startswith(f"{WHOLE}-")]
+    named = [policy for policy in costs if not policy.startswith(PARTS)]
     for axes, (column, label) in zip((left, right), axis.items(), strict=True):
         parts = [cost for policy, cost in costs.items() if policy not in named]
         axes.scatter(

@@ -20,7 +20,7 @@ from quizglass_lab.scoring.answers import exact_match, truthfulness
 from quizglass_lab.scoring.costs import IMAGE_SEARCH_S, TEXT_SEARCH_S
 from quizglass_lab.scoring.intervals import wilson_interval
 
-OMNI = "omnisearch"
+OMNI = "omnisearch+"
 ALWAYS_BOTH = "always-both"
 
 

@@ -33,7 +33,7 @@ from quizglass_lab.scoring.answers import refuses
 from quizglass_lab.scoring.claims import contains_words
 from quizglass_lab.scoring.intervals import confidence_interval
 
-AGENT, BOTH, NONE = "planning-agent", "both", "none"
+AGENT, BOTH, NONE = "planning-agent+", "both", "none"
 PLANS = (NONE, "image", "text", BOTH)
 BUDGET_S = 60.0
 _NAMED = 72
@@ -209,11 +209,11 @@ def _agent_rows(asked: Sequence[Question], turns: Turns) -> list[Row]:
     chosen = [turns[rule[question.points]][at] for at, question in enumerate(asked)]
     over_both, low, high = _gain(agent, both)
     over_rule, rule_low, rule_high = _gain(agent, chosen)
-    label = f"planning-agent over both (95 % interval {low:.1f} to {high:.1f})"
+    label = f"planning-agent+ over both (95 % interval {low:.1f} to {high:.1f})"
     words = f"pointing: {rule[True]}, naming: {rule[False]}"
     share, rule_share = (100 * _searches(some) / max(_searches(both), 1) for some in (agent, chosen))
     p50, peer_p50 = (median(turn.ms for turn in some) for some in (agent, both))
-    name = f"planning-agent over the best rule on words (95 % interval {rule_low:.1f} to {rule_high:.1f})"
+    name = f"planning-agent+ over the best rule on words (95 % interval {rule_low:.1f} to {rule_high:.1f})"
     return [
         at_least(label, over_both, "points", -1.0),
         Row(
@@ -222,9 +222,9 @@ def _agent_rows(asked: Sequence[Question], turns: Turns) -> list[Row]:
             "%",
         ),
         at_least(name, over_rule, "points", -1.0),
-        at_most("searches of planning-agent, of both's", share, "%", 60.0),
+        at_most("searches of planning-agent+, of both's", share, "%", 60.0),
         Row("searches of that rule, of both's", rule_share, "%"),
-        Row("whole turn, planning-agent beside both, p50", p50, "ms", BOTH, peer_p50, ratio(p50, peer_p50)),
+        Row("whole turn, planning-agent+ beside both, p50", p50, "ms", BOTH, peer_p50, ratio(p50, peer_p50)),
         *(Row(f"planned: {plan}", 100 * sum(turn.plan == plan for turn in agent) / len(agent), "%") for plan in PLANS),
     ]
 

@@ -24,7 +24,7 @@ from quizglass_export.everyday.build import adapter
 from quizglass_lab.everyday.knowledge import EIGHT, KNOWLEDGE, AskedPhotograph, asked_path, write_knowledge
 from quizglass_lab.scoring.claims import contains_words
 
-LOOKED_UP, NOTHING, AGENT = "image", "none", "planning-agent"
+LOOKED_UP, NOTHING, AGENT = "image", "none", "planning-agent+"
 _POLICIES = (LOOKED_UP, NOTHING, AGENT)
 _BUDGET_S, _WARM = 60.0, 2
 

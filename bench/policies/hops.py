@@ -9,11 +9,11 @@ from bench.results import Row, at_least
 from bench.sections import Part
 from quizglass_lab.scoring.intervals import wilson_interval
 
-GIVEN = ("cogplanner-parallel", "cogplanner-sequential", "omnisearch", "self-reflective", "qa-dragon")
+GIVEN = ("cogplanner-parallel+", "cogplanner-sequential+", "omnisearch+", "self-reflective+", "qa-dragon+")
 BARRED = GIVEN[:2]
-VERIFIED = ("qa-dragon",)
+VERIFIED = ("qa-dragon+",)
 """Of those, whose verifier is given too: it supports the right answer and no other."""
-PRESENT = ("planning-agent", "both", "text", "image", "none")
+PRESENT = ("planning-agent+", "both", "text", "image", "none")
 """Pipelines of one round, with the decisions of the starter's own models."""
 
 

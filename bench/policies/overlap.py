@@ -29,7 +29,7 @@ _WARM_UP = 3
 
 async def planning(setup: Setup, stage: Stage) -> Part:
     """Time in which CogPlanner reformulates or decides, of questions of three hops."""
-    parallel, sequential = "cogplanner-parallel", "cogplanner-sequential"
+    parallel, sequential = "cogplanner-parallel+", "cogplanner-sequential+"
     questions = of_family(stage.trial, "founder-birthplace", "both", 2 * (setup.count(100, 3) + _WARM_UP))
     times: dict[str, list[float]] = {parallel: [], sequential: []}
     for number, question in enumerate(questions):

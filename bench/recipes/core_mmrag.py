@@ -34,7 +34,7 @@ WITHOUT = {
 ONE_STAGE = ("--baseline",)
 PAPER = {"without L_PRKI": -1.0, "without L_VTKI": -1.2, "without L_SFT": -1.9}
 """Points of right answers against the whole, on InfoSeek."""
-_POLICY, _BASELINE = "core-mmrag", "core-one-stage"
+_POLICY, _BASELINE = "core-mmrag+", "core-one-stage+"
 _LEARNED, _ASKED = 2175014201, 2175014205
 """Seeds of the world to learn from and of the one that is asked about."""
 _DISPUTES = 3

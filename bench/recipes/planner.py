@@ -44,7 +44,7 @@ OTHERS = {
 """Commits that had another base, of the same architecture and lineage: other answering models."""
 _LINES = {"fast": "--", "again": ":"}
 FIXED = ("none", "image", "text", "both")
-AGENT = "planning-agent"
+AGENT = "planning-agent+"
 LETTER = "plan to the letter"
 """The paper's agent. Ours looks again before it says that it does not know."""
 

@@ -160,7 +160,7 @@ class EvidenceLimits(ManifestPart):
     judged: bool = True
     """Whether the verifier judges every answer, and not those alone whose policy asks it."""
     rounds: Annotated[int, Field(ge=1, le=10)] | None = None
-    """Most rounds of CogPlanner and of self-reflective retrieval; None: as many as in the paper."""
+    """Most rounds of `cogplanner-…+` and `self-reflective+`; None: three, as the published forms take."""
     own_passages: Annotated[int, Field(ge=0, le=20)] = 0
     """Of each entry seen, how many passages of its own the generator is shown behind its caption."""
 

@@ -242,7 +242,7 @@ describe("a new dialogue", () => {
     assert.deepEqual(await served.next(), { cancelled: "wait for it" });
     await ask("and now?");
     await answer();
-    assert.deepEqual(await served.next(), { turn: "and now?", policy: "planning-agent", width: 0, history: 0 });
+    assert.deepEqual(await served.next(), { turn: "and now?", policy: "planning-agent+", width: 0, history: 0 });
   });
 
   test("begins with another picture, also after a question that failed", async () => {

@@ -55,7 +55,7 @@ def told(*payloads: TurnEvent, every_s: float = 0.1) -> list[Event]:
 def whole_turn(evidence: Evidence = PRICE) -> list[Event]:
     """A turn of two rounds and two branches, with a draft that is taken back and one that becomes the answer."""
     return told(
-        Accepted("cogplanner-parallel", (bytes(32),), 5.0),
+        Accepted("cogplanner-parallel+", (bytes(32),), 5.0),
         *STEPS,
         EvidenceFound((replace(evidence, used=False), evidence)),
         Provisional("44 crowns"),

@@ -95,9 +95,9 @@ class HeldScript:
 class Assistant:
     """Says what its script says; remembers what it was asked."""
 
-    policies = ("planning-agent", "none", "both")
+    policies = ("planning-agent+", "none", "both")
     policy_statuses = (
-        PolicyStatus("planning-agent", ()),
+        PolicyStatus("planning-agent+", ()),
         PolicyStatus("none", ()),
         PolicyStatus("both", (), ("reranker", "coarse_reranker")),
         PolicyStatus("draft-first", ("tool_router",)),

@@ -221,7 +221,7 @@ class World:
     async def ask(
         self,
         asked: Turn | None = None,
-        policy: str = "planning-agent",
+        policy: str = "planning-agent+",
         budget_s: float = 60.0,
         now: Callable[[], float] = monotonic,
     ) -> list[TurnEvent]:

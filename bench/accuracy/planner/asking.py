@@ -14,7 +14,7 @@ from bench.worlds import Trial, picture
 from quizglass_client import AsyncClient
 from quizglass_lab.pocketworld.questions import Question
 
-POLICIES = ("planning-agent", "none", "image", "text", "both", "prompt-based", "omnisearch", "adaptive")
+POLICIES = ("planning-agent+", "none", "image", "text", "both", "prompt-based+", "omnisearch+", "adaptive")
 BLIND = "blind"
 """The first policy without the picture."""
 UNLINKED = "both, names not followed"

@@ -14,7 +14,7 @@ from bench.results import Row, at_least, at_most, beats, ratio
 from quizglass_lab.scoring.intervals import confidence_interval
 
 BASELINES = ("none", "image", "text")
-AGENT, BOTH = "planning-agent", "both"
+AGENT, BOTH = "planning-agent+", "both"
 
 
 def table(cases: list[Case], nothing: list[Case]) -> list[Row]:
@@ -29,8 +29,8 @@ def table(cases: list[Case], nothing: list[Case]) -> list[Row]:
         *_accuracies(cases, right),
         *_against_both(cases, right),
         *_against_rules(cases, right),
-        *(beats("accuracy, planning-agent", right[AGENT], "%", policy, right[policy]) for policy in BASELINES),
-        at_least("planning-agent over none", right[AGENT] - right["none"], "points", 20),
+        *(beats("accuracy, planning-agent+", right[AGENT], "%", policy, right[policy]) for policy in BASELINES),
+        at_least("planning-agent+ over none", right[AGENT] - right["none"], "points", 20),
         *_labels(cases),
         *_retrieval(cases),
         *_refusals(cases, nothing),
@@ -76,11 +76,11 @@ def _against_both(cases: list[Case], right: dict[str, float]) -> list[Row]:
 
     answer, everything = "prompt_tokens", "all_prompt_tokens"
     return [
-        at_least("planning-agent minus always-both", right[AGENT] - right[BOTH], "points", -1),
+        at_least("planning-agent+ minus always-both", right[AGENT] - right[BOTH], "points", -1),
         at_most("image searches, of always-both's", share("image_search"), "%", 50),
         at_most("text searches, of always-both's", share("text_search"), "%", 75),
         beats(
-            "prompt tokens of the answer, planning-agent",
+            "prompt tokens of the answer, planning-agent+",
             tokens(answer, AGENT),
             "tokens",
             "always-both",
@@ -88,7 +88,7 @@ def _against_both(cases: list[Case], right: dict[str, float]) -> list[Row]:
             lower=True,
         ),
         beats(
-            "prompt tokens of planner, rewriter and answer, planning-agent",
+            "prompt tokens of planner, rewriter and answer, planning-agent+",
             tokens(everything, AGENT),
             "tokens",
             "always-both",
@@ -119,7 +119,7 @@ def _as_policy(cases: list[Case], right: float, name: str, plans: rules.Plans, *
     """
     accuracy = rules.accuracy(cases, plans)
     bar, ok = ("> peer", right > accuracy) if barred else ("", None)
-    rows = [Row("accuracy, planning-agent", right, "%", name, accuracy, ratio(right, accuracy), bar, ok)]
+    rows = [Row("accuracy, planning-agent+", right, "%", name, accuracy, ratio(right, accuracy), bar, ok)]
     for kind in ("image", "text"):
         ours = 100 * mean(cases, lambda c, k=kind: searched(c, AGENT, f"{k}_search"))  # type: ignore[misc]
         theirs = rules.searches(cases, plans, kind)
@@ -131,7 +131,7 @@ def _as_policy(cases: list[Case], right: float, name: str, plans: rules.Plans, *
 def _labels(cases: list[Case]) -> list[Row]:
     labelled = [(c, label) for c in cases if (label := annotate(c)) is not None]
     agreed = sum(c.asked.turns[AGENT]["plan"] == label for c, label in labelled)
-    prompted = sum(c.asked.turns["prompt-based"]["plan"] == label for c, label in labelled)
+    prompted = sum(c.asked.turns["prompt-based+"]["plan"] == label for c, label in labelled)
     rows = [
         at_least("planner's label against the annotation", 100 * agreed / len(labelled), "%", 85),
         Row("untuned model's label against the annotation", 100 * prompted / len(labelled), "%"),

@@ -68,7 +68,7 @@ async def _oracle(question: Question, entry: str, stage: Inside, verbs: Verbs) -
     """M(q, the right entry): its caption, and the passages of its text that fit the question rewritten."""
     tools = verbs.tools
     shown = await stage.shown(question.text, entry, verbs)
-    draft = await tools.answer(await reading(shown, tools.start(), tools))
+    draft = await tools.answer(await reading(shown, tools.start(), tools, rewritten=True))
     return {"answer": draft.text.strip(), "abstained": "model" if tools.abstains(draft) else ""}
 
 

@@ -16,7 +16,7 @@ from quizglass_lab.pocketworld.questions import Question
 SHARE = 5.0
 """Of balanced questions, among which those that compare are looked for: with 400 questions a world about 50 of it."""
 POLICY = "both"
-POLICIES = (POLICY, "planning-agent", "cogplanner-parallel", "cogplanner-sequential", "omnisearch")
+POLICIES = (POLICY, "planning-agent+", "cogplanner-parallel+", "cogplanner-sequential+", "omnisearch+")
 
 
 def run(ground: Ground) -> Part:

@@ -22,15 +22,15 @@ SHARE = 1.5
 """With 400 questions a world, three worlds ask 300 of each of the six kinds."""
 DISPUTES = 100
 """Of each kind in a world; those of memory are fewer, as its trained things are."""
-MEMORY, EVIDENCE, CORE, ONE_STAGE, TWO_STAGE = "none", "both", "core-mmrag", "core-one-stage", "core-two-stage"
+MEMORY, EVIDENCE, CORE, ONE_STAGE, TWO_STAGE = "none", "both", "core-mmrag+", "core-one-stage+", "core-two-stage+"
 POLICIES = (
     MEMORY,
     EVIDENCE,
-    "planning-agent",
+    "planning-agent+",
     CORE,
     ONE_STAGE,
     TWO_STAGE,
-    "core-chain-of-thought",
+    "core-chain-of-thought+",
     "planning-agent-reconciled",
 )
 _MEMORY = "memory"
@@ -75,7 +75,7 @@ def rows(asked: Sequence[Turns], served: Sequence[str]) -> list[Row]:
         return table
     ours = accuracy(memory, CORE)
     table += [
-        at_least(f"core-mmrag minus {name} on memory against evidence", ours - accuracy(memory, policy), "points", 10)
+        at_least(f"core-mmrag+ minus {name} on memory against evidence", ours - accuracy(memory, policy), "points", 10)
         for name, policy in (("always-memory", MEMORY), ("always-evidence", EVIDENCE))
     ]
     return [*table, *_kept(memory, served), *_chosen(pictures)]
@@ -102,7 +102,7 @@ def _oracle(name: str, some: Sequence[Turns], served: Sequence[str]) -> list[Row
 def _kept(memory: Sequence[Turns], served: Sequence[str]) -> list[Row]:
     """Of questions whose memory is right and is what the model says unaided: whether it stays with it."""
     remembered = [turns for turns in memory if _right_source(turns) == _MEMORY and turns.right(MEMORY)]
-    name = f"right memories kept, core-mmrag ({len(remembered)} of them)"
+    name = f"right memories kept, core-mmrag+ ({len(remembered)} of them)"
     if not remembered:
         return [Row(name, None, "", "no question's memory was right")]
     ours = accuracy(remembered, CORE)

@@ -16,10 +16,14 @@ from quizglass_lab.search_router import BRANCHES
 from quizglass_server.policies import POLICIES
 
 SHARE = 0.3
-WHOLE = "qa-dragon"
-ABLATIONS = tuple(name for name in POLICIES if name.startswith(f"{WHOLE}-"))
-OTHERS = ("planning-agent", "adaptive", "none", "image", "text", "both")
-_OF_A_ROLE = {f"{WHOLE}-no-domain-router": "domain_router"}
+WHOLE = "qa-dragon+"
+PARTS = "qa-dragon-"
+"""How the names of its ablations begin."""
+ABLATIONS = tuple(
+    name for name in POLICIES if name.startswith(PARTS) and (name.endswith("+") or name == f"{PARTS}no-second-look")
+)
+OTHERS = ("planning-agent+", "adaptive", "none", "image", "text", "both")
+_OF_A_ROLE = {f"{PARTS}no-domain-router+": "domain_router"}
 """Ablations that leave out one role alone: without it in the bundle there is nothing that they change."""
 
 
@@ -32,7 +36,7 @@ def run(ground: Ground) -> Part:
         with ground.server(trial.folder) as target:
             missing = lacking(target, (WHOLE, *ABLATIONS, *OTHERS))
             if WHOLE in missing:
-                return skipped("qa-dragon and its ablations", said({WHOLE: missing[WHOLE]}))
+                return skipped("qa-dragon+ and its ablations", said({WHOLE: missing[WHOLE]}))
             served = [name for name in (WHOLE, *ABLATIONS, *OTHERS) if name not in missing]
             questions = [*trial.questions, *trial.unknowable]
             asked += ask_policies(ground, "dragon", trial, questions, served, target)
@@ -58,7 +62,7 @@ def rows(asked: Sequence[Turns], served: Sequence[str], idle: Collection[str] = 
     table += [_truer(asked, name) for name in served if name in ABLATIONS and name not in idle]
     ours = _truthfulness(asked, WHOLE)
     best = max((_truthfulness(asked, name) for name in OTHERS if name in served), default=float("nan"))
-    name = "truthfulness, qa-dragon minus the best policy without a verifier"
+    name = "truthfulness, qa-dragon+ minus the best policy without a verifier"
     bar = at_least(name, 100 * (ours - best), "points", 5)
     table.append(Row(name, 100 * (ours - best), "points", "the best of them", 100 * best, bar=bar.bar, ok=bar.ok))
     return [*table, *_branches(asked)]

@@ -20,7 +20,7 @@ from quizglass_lab.pocketworld.draw import draw_scene
 from quizglass_lab.pocketworld.questions import Question
 
 SHARE = 0.25
-AGENT, ADAPTIVE, BOTH = POLICIES = ("planning-agent", "adaptive", "both")
+AGENT, ADAPTIVE, BOTH = POLICIES = ("planning-agent+", "adaptive", "both")
 _MOST = 0.85
 
 

@@ -24,9 +24,9 @@ from bench.sections import Part
 from quizglass_lab.scoring.answers import exact_match
 
 SHARE = 0.5
-PARALLEL, SEQUENTIAL, AGENT = "cogplanner-parallel", "cogplanner-sequential", "planning-agent"
-FIXED = ("none", "image", "text", "both", "fixed-text", "fixed-image")
-POLICIES = (AGENT, "adaptive", PARALLEL, SEQUENTIAL, OMNI, "self-reflective", *FIXED)
+PARALLEL, SEQUENTIAL, AGENT = "cogplanner-parallel+", "cogplanner-sequential+", "planning-agent+"
+FIXED = ("none", "image", "text", "both", "fixed-text+", "fixed-image+")
+POLICIES = (AGENT, "adaptive", PARALLEL, SEQUENTIAL, OMNI, "self-reflective+", *FIXED)
 _SEARCHING = {OMNI: OMNI, ALWAYS_BOTH: "both"}
 """Whose search time the planning agent saves, by what rows call them."""
 _FEW, _MANY = range(2), range(3, 99)

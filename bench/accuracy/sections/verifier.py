@@ -17,7 +17,7 @@ from quizglass_lab.scoring.selective import risk_coverage_area
 from quizglass_server.steps.decide import trust
 from quizglass_server.steps.lookup.matching import evidence_odds
 
-WITH, WITHOUT = "qa-dragon", "qa-dragon-no-verifier"
+WITH, WITHOUT = "qa-dragon+", "qa-dragon-no-verifier+"
 SHARE = 0.5
 _SUPPORTED, _UNSURE, _EVEN = "supported", "unsure", 0.5
 

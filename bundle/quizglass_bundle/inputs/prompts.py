@@ -36,6 +36,8 @@ _SHORT = 400
 MOST_ENTRIES = 6
 """Most entries whose pictures one prompt shows beside the wearer's (CogPlanner shows three to six)."""
 _PICTURES = frozenset({"image", "images"})
+_LABELS = {"domain_label": "domain"}
+"""Values that a template may compare, and of which: all others it can show, but not look into."""
 CHATML = "<|im_start|>"
 SYSTEM, USER = "\ue000system\ue001", "\ue000user\ue001"
 """What stands for the texts of a conversation while its form is found out."""
@@ -99,7 +101,7 @@ class PromptTemplate:
             raise PromptError(f"prompt template {name}: it is nested too deeply") from None
         except Exception as error:  # Python compiles what Jinja makes of it, and has limits of its own
             raise PromptError(f"prompt template {name}: {error}") from error
-        self.names = self._template.names - _PICTURES
+        self.names = frozenset(_LABELS.get(name, name) for name in self._template.names - _PICTURES)
         """Names of the values that it shows."""
         self.shows_several = "images" in self._template.names
         """Whether it shows pictures besides the first."""
@@ -138,10 +140,16 @@ class PromptTemplate:
         context: dict[str, object] = {name: _hide(value, slots) for name, value in named.items()}
         images = [f"{_OPEN}{index}{_CLOSE}" for index in range(pictures)]
         context |= {"images": images, "image": images[0] if images else ""}
+        context |= {label: _letters(values.get(name)) for label, name in _LABELS.items()}
         try:
             return tuple(_segments(self._template.render(context), slots, pictures))
         except Exception as error:  # an expression can raise anything: TypeError, ZeroDivisionError, ...
             raise PromptError(f"prompt template {self.name}: {error}") from error
+
+
+def _letters(value: PromptValue) -> str:
+    """The letters and spaces of a text, in lower case: no token of a model can be spelt in them."""
+    return "".join(each for each in value.lower() if each.isalpha() or each == " ") if isinstance(value, str) else ""
 
 
 def _hold(value: str, slots: list[str]) -> int:

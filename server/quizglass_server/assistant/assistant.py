@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from time import monotonic
 
 from quizglass.values import (
@@ -251,8 +252,11 @@ class Assistant:
         self, turn: Turn, intent: Intent, policy: Policy, runner: StepRunner, journal: Journal
     ) -> Draft:
         tasks, later = (ANSWER, *policy.tasks), getattr(policy, "words_later", False)
-        async with Toolbox(turn, runner, self._resources, journal, tasks, words_later=later) as tools:
-            direct = await answer_by_entry(intent, tools) if IMAGE_ENCODER.name in policy.needs else None
+        published = bool(getattr(policy, "published", False))
+        tools_of = partial(Toolbox, words_later=later, published=published)
+        async with tools_of(turn, runner, self._resources, journal, tasks) as tools:
+            by_entry = IMAGE_ENCODER.name in policy.needs and not published
+            direct = await answer_by_entry(intent, tools) if by_entry else None
             return await tools.settled(direct or await tools.judge(await policy.answer(tools)))
 
     def _foreign(self, turn: Turn, intent: Intent) -> Draft | None:

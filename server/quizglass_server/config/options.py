@@ -227,7 +227,7 @@ class WebOptions(Options):
     trusted with everything the server knows."""
     all_policies: bool = False
     """List every policy that the bundle can serve in /v1/models. By default those that an application needs: the
-    server's default, adaptive, planning-agent, both, none and quote. Each can be asked for either way."""
+    server's default, adaptive, planning-agent+, both, none and quote. Each can be asked for either way."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,13 +318,15 @@ class TurnOptions(Options):
 
     title: ClassVar[str] = "turns"
     default_policy: str | None = None
-    """Policy of requests that name none: quote answers in sentences of the entries, without a generator; none, image,
-    text and both always look up the same; planning-agent asks its planner, adaptive goes on from there in rounds,
-    prompt-based asks the generator, draft-first the tool router about a draft; cogplanner-parallel,
-    cogplanner-sequential, omnisearch, core-mmrag and qa-dragon are systems of several steps, and fixed-text,
-    fixed-image, self-reflective, core-one-stage, core-two-stage and core-chain-of-thought what they are compared with.
-    One that the bundle cannot serve refuses to start. Without one the best that it can serve is taken, in the order
-    adaptive, planning-agent, draft-first, both, image, text, none, quote; quote first where the bundle says so."""
+    """Policy of requests that name none. This server's own: quote answers in sentences of the entries, without a
+    generator; none, image, text and both always look up the same; planning-agent+ asks its planner, adaptive goes on
+    from there in rounds, draft-first asks the tool router about a draft. Published systems: planning-agent,
+    prompt-based, cogplanner-parallel, cogplanner-sequential, omnisearch, core-mmrag and qa-dragon. What those are
+    compared with: no-search, always-image, always-text, always-both, fixed-text, fixed-image, self-reflective,
+    core-one-stage, core-two-stage and core-chain-of-thought. A published name with a plus, such as qa-dragon+, is that
+    system with what this server adds. One that the bundle cannot serve refuses to start. Without one the best that it
+    can serve is taken, in the order adaptive, planning-agent+, draft-first, both, image, text, none, quote; quote first
+    where the bundle says so."""
     default_budget_s: Seconds = 10.0
     """Seconds a turn may take when its request names no budget; a deadline that is sooner ends it sooner. Shorter
     answers sooner with fewer lookups: steps that no longer fit are skipped."""

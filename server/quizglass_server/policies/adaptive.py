@@ -19,12 +19,12 @@ from functools import partial
 from quizglass.values import Plan
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.policies.cogplanner import Action, CogPlanner, Searches, act
-from quizglass_server.policies.planning_agent import PlanningAgent, look_up
+from quizglass_server.policies.planning_agent import PlanningAgentPlus, look_up
 from quizglass_server.policies.policy import liked
 from quizglass_server.policies.second_look import answer_or_look_again
 from quizglass_server.policies.tools import Tools
 
-_AGENT, _ROUNDS = PlanningAgent(), CogPlanner("cogplanner-sequential", parallel=False)
+_AGENT, _ROUNDS = PlanningAgentPlus(), CogPlanner("cogplanner-sequential+", parallel=False, published=False)
 
 
 class Adaptive:

@@ -9,8 +9,8 @@
     parallel     Q_t = QR(Q_t-1, D_t)    A_t = IA(Q_t-1, D_t)    two inferences at the same time
     sequential   Q_t = QR(Q_t-1, D_t)    A_t = IA(Q_t,   D_t)    one after the other
 
-A reformulation makes the question clearer, or splits it into queries that each stand alone. N is 3, as in
-the paper, where the bundle does not say another (`evidence.rounds`). Instead of "I don't know" a second look follows
+A reformulation makes the question clearer, or splits it into queries that each stand alone. N is 3. The forms with a
+"+" take as many rounds as the bundle says (`evidence.rounds`), and instead of "I don't know" a second look follows
 (`second_look.py`).
 """
 
@@ -24,7 +24,6 @@ from quizglass_server.policies.second_look import answer_or_look_again
 from quizglass_server.policies.tools import Tools
 
 MOST_ROUNDS = 3
-"""Where the bundle does not say another number."""
 TOP_TEXTS = 5
 """Passages shown of a text search. A chunk of the knowledge store has at most 120 tokens, the paper's texts 800."""
 TOP_PICTURES = 6
@@ -79,26 +78,31 @@ class CogPlanner:
     Args:
         name: what clients ask for it by.
         parallel: whether both decisions of a round are made at the same time.
+        published: as in the paper; otherwise with the bundle's number of rounds and a second look.
     """
 
     needs = ("generator", "image_encoder", "text_encoder", "reranker")
     likes = liked(needs)
-    tasks = ("reformulate", "act", "rewrite")
     ending = ("generate",)
 
-    def __init__(self, name: str, *, parallel: bool) -> None:
+    def __init__(self, name: str, *, parallel: bool, published: bool = True) -> None:
         self.name = name
+        self.published = published
+        self.tasks = ("reformulate", "act", *(() if published else ("rewrite",)))
         self._parallel = parallel
 
     async def answer(self, tools: Tools) -> Draft:
         """Rounds, then the answer from the question, the last queries and everything found."""
         searches = Searches(tools)
         state = await self.gather(tools.start(), searches, tools)
+        if self.published:
+            return await tools.answer(state)
         return await answer_or_look_again(state, tools, looked_up=searches.looked_up, searched=searches.searched)
 
     async def gather(self, state: State, searches: Searches, tools: Tools) -> State:
         """What the rounds find beyond a state, up to the answer."""
-        for _ in tools.rounds(tools.most_rounds or MOST_ROUNDS, "reformulate", "act", "text_search"):
+        most = MOST_ROUNDS if self.published else tools.most_rounds or MOST_ROUNDS
+        for _ in tools.rounds(most, "reformulate", "act", "text_search"):
             before = state
             queries, action = await self._decide(state, tools)
             state = state.asking(queries)

@@ -22,13 +22,20 @@ from quizglass_server.policies.tools import Tools
 
 
 class OneSearch:
-    """Looks up the same for every question, by the question as it was asked."""
+    """Looks up the same for every question, by the question as it was asked.
+
+    Args:
+        name: what clients ask for it by.
+        action: what it looks up.
+        published: as in the paper; otherwise with what the server's verbs add.
+    """
 
     tasks = ()
     ending = ("generate",)
 
-    def __init__(self, name: str, action: Action) -> None:
+    def __init__(self, name: str, action: Action, *, published: bool = True) -> None:
         self.name = name
+        self.published = published
         self.needs: tuple[str, ...] = ("generator", "image_encoder")
         if action is Action.TEXT:
             self.needs = ("generator", "text_encoder", "reranker")
@@ -49,19 +56,28 @@ class Grade(Enum):
 
 
 class SelfReflective:
-    """Answers, grades that by its evidence, and searches again until the grade is good or nothing else is asked."""
+    """Answers, grades that by its evidence, and searches again until the grade is good or nothing else is asked.
 
-    name = "self-reflective"
+    Args:
+        name: what clients ask for it by.
+        published: at most as many rounds as the paper's planner has; otherwise as many as the bundle says.
+    """
+
     needs = ("generator", "image_encoder", "text_encoder", "reranker")
     likes = liked(needs)
     tasks = ("grade", "again")
     ending = ("draft",)
 
+    def __init__(self, name: str = "self-reflective", *, published: bool = True) -> None:
+        self.name = name
+        self.published = published
+
     async def answer(self, tools: Tools) -> Draft:
         """The first answer that is graded as enough, or the last one written."""
         draft, searches = Draft(), Searches(tools)
         state = await searches.image(tools.start())
-        for turn in tools.rounds(tools.most_rounds or MOST_ROUNDS, "text_search", "draft", "grade"):
+        most = MOST_ROUNDS if self.published else tools.most_rounds or MOST_ROUNDS
+        for turn in tools.rounds(most, "text_search", "draft", "grade"):
             if turn > 1:
                 again = state.asking(await tools.queries("again", state, answer=draft.text))
                 if again.asked == state.asked:  # the same evidence, and so the same answer with the same grade

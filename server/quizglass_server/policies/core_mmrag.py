@@ -5,16 +5,19 @@
 
 The upper and the lower branch run at the same time, over the same picture. In stage 2 the model looks at the pictures
 and texts of the first five entries together. The paper asks for all four in one long prompt; here each is a prompt of
-its own, so that they share the picture's prefix, and stage 4 writes which side it believes and why before it answers.
-Memory that knows nothing beside the picture is asked without it, where the question names all that it asks about.
-A caption stands for an entry's text where it is chosen; of the one that is chosen, the text is read, the passages that
-fit the question rewritten with its name; unless they stand behind its caption already. The paper's questions are all
-about what their picture shows; wearers also name things that it does not show, and those are searched for by text.
+its own, so that they share the picture's prefix. A caption stands for an entry's text where it is chosen; of the one
+that is chosen, the passages that fit the question are read; unless they stand behind its caption already.
+
+`core-mmrag+` chooses no entry where none fits, has the question rewritten with the name of the one that does, and
+writes which side it believes and why before it answers; a side that does not know is not weighed. Memory that knows
+nothing beside the picture is asked without it, where the question names all that it asks about. The paper's questions
+are all about what their picture shows; wearers also name things that it does not show, and those are searched for by
+text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 
@@ -26,8 +29,10 @@ from quizglass_server.steps.language.pronouns import says_this
 from quizglass_server.steps.language.wording import mentions, same_wording
 
 TOP_ENTRIES = 5
-RECONCILING = ("weigh", "reconcile")
-"""What stage 4 has the generator write."""
+_FINALLY = "reconcile"
+"""The prompt of stage 4."""
+RECONCILING = ("weigh", _FINALLY)
+"""What stage 4 has the generator write where it gives a reason first."""
 _JOINTLY = "select"
 """The decision of which entry it is, by pictures and texts."""
 WEIGHED = 2
@@ -35,8 +40,18 @@ WEIGHED = 2
 in one of three disputes in which its memory was right."""
 
 
-class Entry(Enum):
+class Shown(Enum):
     """Which of the entries found shows what the question is about, in the order in which they were found."""
+
+    FIRST = "1"
+    SECOND = "2"
+    THIRD = "3"
+    FOURTH = "4"
+    FIFTH = "5"
+
+
+class Entry(Enum):
+    """The same, or none of them."""
 
     FIRST = "1"
     SECOND = "2"
@@ -50,9 +65,42 @@ class CoReMmrag:
     """Answers from memory and from the best entry, and lets the model decide between the two."""
 
     name = "core-mmrag"
+    published = True
+    needs = ("generator", "image_encoder")
+    likes = ("text_encoder", "detector", "reader")
+    tasks = (_JOINTLY, _FINALLY)
+    ending = ("generate",)
+
+    async def answer(self, tools: Tools) -> Draft:
+        """The four stages."""
+        state = tools.start()
+        memory, (chosen, evidence) = await tools.together(tools.from_memory(), _from_best(state, tools))
+        said = {"memory": memory.text, "external": evidence.text}
+        if memory.text and evidence.text:
+            draft = await _integrated(chosen, evidence, said, tools)
+        elif memory.text or evidence.text:  # nothing was found, or there was time for one side alone
+            draft = tools.tell(evidence if evidence.text else memory)
+        else:
+            draft = await tools.answer(chosen)
+        return _noted(draft, said)
+
+
+async def _from_best(state: State, tools: Tools) -> tuple[State, Draft]:
+    """Stages 2 and 3; an empty draft where the picture brings nothing back."""
+    entries = await tools.search_image(limit=TOP_ENTRIES, candidates=True)
+    if not entries:
+        return state, Draft()
+    state = await reading(tools.show(await choose(entries, state, tools, by=_JOINTLY)), state, tools)
+    return state, await tools.write("answer", state)
+
+
+class CoReMmragPlus:
+    """The same, for questions about other things too, and with the reason for the side that is believed."""
+
+    name = "core-mmrag+"
     needs = ("generator", "image_encoder")
     likes = liked(needs, "text_encoder")
-    tasks = ("rewrite", "select", *RECONCILING)
+    tasks = ("rewrite", _JOINTLY, *RECONCILING)
     ending = ("generate",)
 
     async def answer(self, tools: Tools) -> Draft:
@@ -69,9 +117,22 @@ async def from_evidence(state: State, tools: Tools) -> tuple[State, Draft]:
     return told, await tools.write("answer", told) if told.seen or told.found else Draft()
 
 
+async def choose(entries: Sequence[Evidence], state: State, tools: Tools, by: str) -> list[Evidence]:
+    """The entry that the question is about, chosen among the first five at once, not yet shown.
+
+    Args:
+        entries: the best first, at least one.
+        state: the question.
+        tools: of the turn.
+        by: name of the decision, and so of the parts of entries that the model is shown.
+    """
+    label = await tools.decide(Shown, state.having(entries[:TOP_ENTRIES]), by=by, otherwise=Shown.FIRST)
+    place = list(Shown).index(label)
+    return list(entries[place : place + 1] or entries[:1])
+
+
 async def select(entries: Sequence[Evidence], state: State, tools: Tools, by: str) -> list[Evidence]:
-    """The entry that the question is about, chosen among all of them at once, not yet shown; none where the model says
-    so.
+    """The same where none of the entries may be it.
 
     Args:
         entries: the best first; the first five count.
@@ -96,7 +157,7 @@ async def telling(entries: Sequence[Evidence], state: State, tools: Tools) -> St
     thing; unless that brings nothing. A question that was not rewritten, and that says "this", is about the entry.
     """
     if not tools.searches_text or (entries and not tools.reads_entries):
-        return await reading(tools.show(entries), state, tools)
+        return await reading(tools.show(entries), state, tools, rewritten=True)
     queries = await tools.rewrite(state.having(entries)) or state.asked
     asked = state.asking(queries)
     stands = same_wording(queries[0], state.question) and says_this(state.question)
@@ -108,12 +169,15 @@ async def telling(entries: Sequence[Evidence], state: State, tools: Tools) -> St
     return asked.having(await tools.read_entries(entries, queries[0]))
 
 
-async def reading(entries: Sequence[Evidence], state: State, tools: Tools, limit: int = 0) -> State:
-    """The state with entries and what their texts tell of the question, which is put by what they are called."""
+async def reading(
+    entries: Sequence[Evidence], state: State, tools: Tools, limit: int = 0, *, rewritten: bool = False
+) -> State:
+    """The state with entries and what their texts tell of the question, which may be put by what they are called."""
     state = state.having(entries)
     if not entries or not tools.reads_entries:
         return state
-    state = state.asking(await tools.rewrite(state))
+    if rewritten:
+        state = state.asking(await tools.rewrite(state))
     return state.having(await tools.read_entries(entries, state.asked[0], limit))
 
 
@@ -143,12 +207,22 @@ async def settle(memory: Draft, evidence: Draft, state: State, tools: Tools) -> 
     if tools.abstains(memory):
         return tools.tell(replace(evidence, notes=said | {"believed": "external"}))
     state = replace(state, found=weighed(state.found, evidence.text))
-    why = await tools.write("weigh", state, **said)
-    draft = await tools.answer(state, "reconcile", **said, reason=why.text)
-    if not draft.text:  # no time was left for it
-        draft = tools.tell(evidence)
+    why = (await tools.write("weigh", state, **said)).text
+    draft = _noted(await _integrated(state, evidence, {**said, "reason": why}, tools), said)
+    return replace(draft, notes={**draft.notes, "why": why})
+
+
+async def _integrated(state: State, evidence: Draft, also: Mapping[str, str], tools: Tools) -> Draft:
+    """y*; the evidence's answer where no time was left for it."""
+    draft = await tools.answer(state, _FINALLY, **also)
+    return draft if draft.text else tools.tell(evidence)
+
+
+def _noted(draft: Draft, said: Mapping[str, str]) -> Draft:
+    """The final answer with both sides and the one that it says."""
     sides = [side for side, text in said.items() if same_wording(draft.text, text)]
-    return replace(draft, notes=said | {"believed": sides[0] if sides else "neither", "why": why.text})
+    believed = "both" if len(sides) > 1 else sides[0] if sides else "neither"
+    return replace(draft, notes={**said, "believed": believed})
 
 
 def weighed(found: Sequence[Evidence], told: str) -> tuple[Evidence, ...]:

@@ -5,8 +5,8 @@ q, i ─► next ─┬─ image ─► ask ─ image search ─┬─► next .
               └─ answer ─► M(q, everything found)
 
 What it asks for twice is looked up twice: only CogPlanner's paper keeps searches (`cogplanner.Searches`). Of a picture
-that costs a search without an embedding, which the turn keeps, and what it finds again is in the state once. Instead
-of "I don't know" a second look follows (`second_look.py`), as in the policies that it is compared with.
+that costs a search without an embedding, which the turn keeps, and what it finds again is in the state once. Under
+`omnisearch+` a second look follows instead of "I don't know" (`second_look.py`).
 """
 
 from __future__ import annotations
@@ -30,13 +30,21 @@ class Next(Enum):
 
 
 class OmniSearch:
-    """Asks itself sub-questions and answers them with a tool each."""
+    """Asks itself sub-questions and answers them with a tool each.
 
-    name = "omnisearch"
+    Args:
+        name: what clients ask for it by.
+        published: as in the paper; otherwise with a second look.
+    """
+
     needs = ("generator", "image_encoder", "text_encoder", "reranker")
     likes = liked(needs)
-    tasks = ("next", "ask", "rewrite")
     ending = ("generate",)
+
+    def __init__(self, name: str = "omnisearch", *, published: bool = True) -> None:
+        self.name = name
+        self.published = published
+        self.tasks = ("next", "ask", *(() if published else ("rewrite",)))
 
     async def answer(self, tools: Tools) -> Draft:
         """Rounds until the model answers."""
@@ -49,4 +57,6 @@ class OmniSearch:
             search = tools.search_image() if tool is Next.IMAGE else tools.search_text(state.asked)
             state = state.having(await search)
             looked_up, searched = looked_up or tool is Next.IMAGE, tool is Next.TEXT
+        if self.published:
+            return await tools.answer(state)
         return await answer_or_look_again(state, tools, looked_up=looked_up, searched=searched)

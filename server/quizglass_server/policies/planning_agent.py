@@ -8,6 +8,8 @@ One decision per question, made by a fine-tuned vision-language model before any
     D (c4)  both       ─ image search ─ k_i ─ rewrite q, k_i ─ q_g
                           ─ text search ─ k_t ──────────────────────►  M(y | q, k_i, k_t)
 
+That is `planning-agent`, and nothing else. `planning-agent+` adds what helps a wearer:
+
 Printed words are read first only where the question may be about them. For any other they are read where nothing was
 recognised, or a name or the answer is a guess; where there are any, it goes on, or begins anew, with them.
 
@@ -40,6 +42,29 @@ class PlanningAgent:
         name: what clients ask for it by.
         by: who says what is needed: the fine-tuned planner, or in the prompt-based baseline the answering model itself,
             which is not tuned for it and asked for the letter of the plan.
+    """
+
+    ending = ("generate",)
+    published = True
+
+    def __init__(self, name: str = "planning-agent", by: str = "planner") -> None:
+        self.name = name
+        self._by = by
+        self.needs, self.tasks = _asking(by)
+        self.likes = liked(self.needs)
+
+    async def answer(self, tools: Tools) -> Draft:
+        """Decide, then follow the plan."""
+        plan = await tools.decide(Plan, tools.start(), by=self._by, otherwise=Plan.NONE)
+        return await follow_figure(plan, tools)
+
+
+class PlanningAgentPlus:
+    """The same, and what an answer lacks.
+
+    Args:
+        name: what clients ask for it by.
+        by: who says what is needed.
         answerer: how it answers from what was found; None: at once, or after a second look.
         tasks: what the answerer has the generator write besides answering.
     """
@@ -48,7 +73,7 @@ class PlanningAgent:
 
     def __init__(
         self,
-        name: str = "planning-agent",
+        name: str = "planning-agent+",
         by: str = "planner",
         answerer: Answerer | None = None,
         tasks: tuple[str, ...] = (),
@@ -56,14 +81,13 @@ class PlanningAgent:
         self.name = name
         self._by = by
         self._answerer = answerer
-        tuned = by == "planner"
-        self.needs = (*(("planner",) if tuned else ()), "generator", *SEARCHES)
+        self.needs, asked = _asking(by)
         self.likes = liked(self.needs, "tagger")
-        self.tasks = (*(() if tuned else (by,)), "rewrite", *tasks)
+        self.tasks = (*asked, *tasks)
         self.words_later = answerer is None
 
     async def answer(self, tools: Tools) -> Draft:
-        """Decide, then follow the plan."""
+        """Decide, then follow the plan and go on from there."""
         plan = await tools.decide(Plan, tools.start(), by=self._by, otherwise=Plan.NONE)
         state = await look_up(plan, tools.start(), tools, further=True)
         if self._answerer is not None:
@@ -77,8 +101,25 @@ class PlanningAgent:
         )
 
 
+def _asking(by: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a planning agent needs, and its tasks, by who plans."""
+    tuned = by == "planner"
+    return (*(("planner",) if tuned else ()), "generator", *SEARCHES), (*(() if tuned else (by,)), "rewrite")
+
+
+async def follow_figure(plan: Plan, tools: Tools) -> Draft:
+    """One of the four paths of the figure, to its end."""
+    state = tools.start()
+    if plan.searches_image:
+        state = state.having(await tools.search_image())
+    if plan.searches_text:
+        queries = await tools.rewrite(state)
+        state = state.asking(queries).having(await tools.search_text(queries))
+    return await tools.answer(state)
+
+
 async def look_up(plan: Plan, state: State, tools: Tools, *, further: bool = False) -> State:
-    """What the four paths of the figure find before they answer.
+    """What the four paths find before they answer, in the forms that are ours.
 
     Args:
         plan: which of them.
@@ -105,13 +146,20 @@ async def follow(plan: Plan, state: State, tools: Tools) -> Draft:
 
 
 class FixedPlan:
-    """Follows one plan always, as the baselines do that the planning agent is compared with; its name is the plan's."""
+    """Follows one plan always.
+
+    Args:
+        plan: which.
+        name: what clients ask for it by; without one it is the server's own pipeline, called as the plan is. With one
+            it is the baseline that the paper compares its agent with.
+    """
 
     ending = ("generate",)
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, name: str = "") -> None:
         image, text = ("image_encoder",), ("text_encoder",)
-        self.name = plan.value
+        self.name = name or plan.value
+        self.published = bool(name)
         self.needs = ("generator", *(image if plan.searches_image else ()), *(text if plan.searches_text else ()))
         self.likes = liked(self.needs)
         self.tasks = ("rewrite",) if plan.searches_text else ()
@@ -119,9 +167,16 @@ class FixedPlan:
 
     @classmethod
     def every(cls) -> tuple[FixedPlan, ...]:
-        """One for each plan."""
-        return tuple(cls(plan) for plan in Plan)
+        """One for each plan, and one for each baseline."""
+        baselines = {
+            Plan.NONE: "no-search",
+            Plan.IMAGE: "always-image",
+            Plan.TEXT: "always-text",
+            Plan.BOTH: "always-both",
+        }
+        return (*(cls(plan) for plan in Plan), *(cls(plan, name) for plan, name in baselines.items()))
 
     async def answer(self, tools: Tools) -> Draft:
         """Follow the plan."""
-        return await follow(tools.fixed(self._plan), tools.start(), tools)
+        plan = tools.fixed(self._plan)
+        return await (follow_figure(plan, tools) if self.published else follow(plan, tools.start(), tools))

@@ -27,10 +27,11 @@ def liked(needs: Sequence[str], *more: str) -> tuple[str, ...]:
 
 
 class Policy(Protocol):
-    """A published system that runs a turn with the verbs of `Tools`.
+    """A system that runs a turn with the verbs of `Tools`.
 
-    One with a true attribute `words_later` has the picture's printed words read first only where the question may be
-    about them, and asks for them itself elsewhere (`Tools.read_words`).
+    One with a true attribute `published` is a paper's system, and gets nothing from the verbs that its paper does not
+    have (`Toolbox`). One with a true attribute `words_later` has the picture's printed words read first only where the
+    question may be about them, and asks for them itself elsewhere (`Tools.read_words`).
     """
 
     @property

@@ -7,15 +7,14 @@
            ├─ image agent   objects ─ the one that is meant ─ crops ─ fused search ─ entity selection
            └─ text agent    split ─ complete ─ fusion search with the entity's name ─ coarse and fine reranking
                     └─ reason ─ answer ─ token probabilities ─ verifier ─┬─ both hold ──► the answer
-                                 ▲                                       ├─ else, once ─► the agent that was left out ─┐
-                                 └───────────────────────────────────────│────────────────────────────────────────────┘
                                                                          └─ else ───────► "I don't know"
 
 The domain is a value of every prompt. The image agent runs before the text agent where both are wanted. Books,
-packages with a logo and plants skip the image agent; calculation and translation skip both, unless the
-draft does not know what it would calculate with. A draft that is to be
-verified is shown at once, and withdrawn if it does not hold. Before it refuses, it looks up what the tool router left
-out; the paper's system keeps to the router's plan.
+packages with a logo and plants skip the image agent; calculation and translation skip both.
+
+`qa-dragon+` takes the question's own words for what it means where it has any, and looks up what calculation needs and
+the draft does not know. A draft that is to be verified is shown at once, and withdrawn if it does not hold. Before it
+refuses, it looks up what the tool router left out, once.
 
 Where the paper says two things: its section 3.2 calls the search router a light classifier, its figure draws a large
 model; here it is a decider like any other, given the draft, its trace and their signs (`signs.py`). Its table 1
@@ -30,6 +29,7 @@ from enum import Enum
 
 from quizglass.values import AbstainReason, Plan
 from quizglass_server.domain.state import Draft, State
+from quizglass_server.policies.policy import liked
 from quizglass_server.policies.tools import Tools
 from quizglass_server.steps.language.wording import mentions
 from quizglass_server.steps.prompt_values import line
@@ -103,10 +103,12 @@ class Parts:
     reranking: bool = True
     """Coarse and fine; the text search's own order is kept without them."""
     verifier: bool = True
-    second_look: bool = True
-    """What the tool router left out is looked up before an answer is refused."""
     text: bool = True
     """Without: the image index is the only source (the paper's single-source task)."""
+    additions: bool = False
+    """What is ours: see the module."""
+    second_look: bool = True
+    """Of these, that what the tool router left out is looked up before an answer is refused."""
 
 
 class QADragon:
@@ -122,6 +124,7 @@ class QADragon:
     def __init__(self, name: str = "qa-dragon", parts: Parts | None = None) -> None:
         self.name = name
         self._parts = parts = parts or Parts()
+        self.published = not parts.additions
         self._sources = Plan.BOTH if parts.text else Plan.IMAGE
         self._checking = Plan.TEXT if parts.text else Plan.IMAGE
         self.needs: tuple[str, ...] = ("generator", "image_encoder")
@@ -137,7 +140,8 @@ class QADragon:
 
     @classmethod
     def every(cls) -> tuple[QADragon, ...]:
-        """The whole, its single-source form, its ablations, and the first step of its ladder."""
+        """The whole, its single-source form, its ablations, and the first step of its ladder; each as published and
+        with what is ours."""
         variants = {
             "": Parts(),
             "-image-only": Parts(text=False),
@@ -148,10 +152,11 @@ class QADragon:
             "-no-fusion-search": Parts(fusion_search=False),
             "-no-reranking": Parts(reranking=False),
             "-no-verifier": Parts(verifier=False),
-            "-no-second-look": Parts(second_look=False),
             "-routers-only": Parts(search_router=False, fusion_search=False),
         }
-        return tuple(cls(f"qa-dragon{suffix}", parts) for suffix, parts in variants.items())
+        published = [cls(f"qa-dragon{suffix}", parts) for suffix, parts in variants.items()]
+        ours = [cls(f"qa-dragon{suffix}+", replace(parts, additions=True)) for suffix, parts in variants.items()]
+        return (*published, *ours, cls("qa-dragon-no-second-look", Parts(additions=True, second_look=False)))
 
     async def answer(self, tools: Tools) -> Draft:
         """Draft, route, and what the branch asks for."""
@@ -160,16 +165,17 @@ class QADragon:
         branch = await self._branch(state, tools)
         if branch is Branch.DIRECT and draft.text:
             return tools.tell(draft)
-        shown = branch is Branch.VERIFY and bool(draft.text)
-        if shown:
+        verified = branch is Branch.VERIFY and bool(draft.text)
+        if verified and self._parts.additions:
             tools.tell(draft, provisional=True)
-        plan, useful = (self._checking, None) if shown else await self._plan(state, tools)
+        plan, useful = (self._checking, None) if verified else await self._plan(state, tools)
         state = await self._look_up(plan, state, tools)
         answer, doubt = await self._concluded(plan, state, tools)
-        if answer.text and (doubt or not _told_by(state, answer, tools)):
+        looks_again = self._parts.additions and self._parts.second_look
+        if looks_again and answer.text and (doubt or not _told_by(state, answer, tools)):
             answer, doubt = await self._second_look(plan, useful, state, tools) or (answer, doubt)
         if not answer.text:
-            return tools.tell(draft) if shown else tools.refuse(draft, AbstainReason.BUDGET)
+            return tools.tell(draft) if verified else tools.refuse(draft, AbstainReason.BUDGET)
         return tools.refuse(answer, doubt) if doubt else tools.tell(answer)
 
     async def _draft(self, state: State, tools: Tools) -> tuple[State, Draft]:
@@ -199,7 +205,7 @@ class QADragon:
         if not self._parts.tool_router:
             return self._sources
         subject = await tools.decide(Subject, state, by="subject", otherwise=Subject.OTHER)
-        if subject in _NO_SEARCH and not _lacks(state):
+        if subject in _NO_SEARCH and not (self._parts.additions and _lacks(state)):
             return Plan.NONE
         return self._sources.within(Plan.TEXT) if subject in _NO_PICTURE else self._sources
 
@@ -212,11 +218,11 @@ class QADragon:
     async def _image_agent(self, state: State, tools: Tools) -> State:
         """Which object is meant, where it is, what it is; the first entry that really is what the picture shows.
 
-        A category alone does not tell one plant from another, so where the question has words of its own for what it
-        means, they stand for it, and no objects are listed. Of several that it names, the first entry of each is asked
-        about, and queries are not fused with one name.
+        With what is ours: a category alone does not tell one plant from another, so where the question has words of its
+        own for what it means, they stand for it, and no objects are listed. Of several that it names, the first entry
+        of each is asked about, and queries are not fused with one name.
         """
-        asked: Sequence[str] = tools.named
+        asked: Sequence[str] = tools.named if self._parts.additions else ()
         if len(asked) > 1:
             return await self._image_agents(len(asked), state, tools)
         if not asked:
@@ -224,7 +230,7 @@ class QADragon:
             state = state.noting(objects=objects)
             asked = (await tools.lines("object", state))[:1] if len(objects) > 1 else objects
         candidates = await tools.search_image(asked, limit=MOST_ENTITIES, candidates=True)
-        for entry in await tools.disambiguate(candidates):
+        for entry in await tools.disambiguate(candidates) if self._parts.additions else candidates:
             candidate = state.having([entry]).noting(entity=entry.title)
             if await tools.decide(Same, candidate, by="entity", otherwise=Same.YES) is Same.YES:
                 tools.show([entry])
@@ -276,7 +282,7 @@ class QADragon:
         nothing = not (state.seen or state.found)
         if nothing and useful is not Plan.NONE:
             useful = self._sources
-        if not self._parts.second_look or (useful or self._sources).without(plan) is Plan.NONE:
+        if (useful or self._sources).without(plan) is Plan.NONE:
             return None
         with tools.extra_round(*_SECOND_LOOK) as fits:
             if not fits:
@@ -293,6 +299,38 @@ class QADragon:
                 return None
             again, doubt = await self._concluded(useful, further, tools)
             return (again, doubt) if again.text else None
+
+
+class ThoughtAlone:
+    """The paper's baseline without a search: the trace and the draft, which is the answer."""
+
+    name = "qa-dragon-chain-of-thought"
+    published = True
+    needs = ("generator",)
+    likes = ("reader",)
+    tasks = ("think", "draft")
+    ending = ("draft",)
+
+    async def answer(self, tools: Tools) -> Draft:
+        """Think, then answer."""
+        steps = (await tools.lines("think", tools.start()))[:MOST_STEPS]
+        return tools.tell(await tools.write("draft", tools.start().noting(steps=steps)))
+
+
+class DirectRag:
+    """The paper's baseline without a decision: both searches, of the text one by the question as it was asked."""
+
+    name = "qa-dragon-direct-rag"
+    published = True
+    needs = ("generator", "image_encoder", "text_encoder")
+    likes = liked(needs)
+    tasks: tuple[str, ...] = ()
+    ending = ("generate",)
+
+    async def answer(self, tools: Tools) -> Draft:
+        """Search, then answer."""
+        seen, found = await tools.together(tools.search_image(), tools.search_text([tools.start().question]))
+        return await tools.answer(tools.start().having(seen).having(found))
 
 
 _REFUSED = {

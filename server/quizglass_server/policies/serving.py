@@ -23,14 +23,15 @@ CHOSEN = frozenset(
     | {"verifier"}
 )
 """Tasks of policies that choose one of a closed set, by what the generator gives each, where no decider does."""
-BY_PREFERENCE = ("adaptive", "planning-agent", "draft-first", "both", "image", "text", "none", QUOTE)
+BY_PREFERENCE = ("adaptive", "planning-agent+", "draft-first", "both", "image", "text", "none", QUOTE)
 """Which policy a server takes when a request names none: the first of these that it can serve. One that was taught to
-decide goes before one that always looks up, and looking up more before less. `prompt-based` is never taken unasked: in
-the planning agent's paper an untuned model decides worse than looking up always is. `quote` comes last, for bundles
-without a generator, and first where the bundle says that its answers are quotes."""
+decide goes before one that always looks up, and looking up more before less. A published system is never taken unasked,
+and `prompt-based+` neither: in the planning agent's paper an untuned model decides worse than looking up always is.
+`quote` comes last, for bundles without a generator, and first where the bundle says that its answers are quotes."""
 
-FOR_APPLICATIONS = ("adaptive", "planning-agent", "both", "none", QUOTE)
-"""Which policies an application chooses among; the others are published systems and what they are compared with."""
+FOR_APPLICATIONS = ("adaptive", "planning-agent+", "both", "none", QUOTE)
+"""Which policies an application chooses among; the others are published systems, what they are compared with, and what
+is added to them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -284,14 +284,14 @@ def test_capabilities_and_health(quizglass):
     assert status == 0
     for part in (
         "starter 0.1.0",
-        "planning-agent, none, both",
+        "planning-agent+, none, both",
         "draft-first: the bundle has no tool_router",
         "reranker, coarse_reranker: both",
         "onnx, cpu",
     ):
         assert part in out
     told = objects(quizglass("capabilities", "--json")[1])[0]
-    assert told["policies"][0] == "planning-agent"
+    assert told["policies"][0] == "planning-agent+"
     assert told["not_served"] == {"draft-first": ["tool_router"]}
     assert told["works_without"] == {"both": ["reranker", "coarse_reranker"]}
     assert quizglass("health", "--json")[0] == 0
@@ -403,7 +403,7 @@ def test_an_explained_turn_is_shown_as_it_happens(stage, quizglass, photo):
     explaining(stage)
     status, out, _ = quizglass("ask", photo, "How much?", "--explain")
     assert status == 0
-    for part in ("planning-agent", "check    supported", "reranker", "The Velmora costs 45 crowns."):
+    for part in ("planning-agent+", "check    supported", "reranker", "The Velmora costs 45 crowns."):
         assert part in out
 
 

@@ -39,7 +39,7 @@ def test_a_question_goes_on_where_the_last_one_ended(stage, client):
     answer = dialogue.answer("How much does it weigh?")
     assert answer.accepted.frame_sha256 == (SHA256,)
     assert stage.assistant.turns[1].history[-1] == COST
-    assert [policy for policy, _ in stage.assistant.asked] == ["both", "planning-agent"]
+    assert [policy for policy, _ in stage.assistant.asked] == ["both", "planning-agent+"]
     elsewhere = Dialogue(client, dialogue.session)
     elsewhere.answer("Who founded Jolawex?")
     assert len(stage.assistant.turns[2].history) == 2

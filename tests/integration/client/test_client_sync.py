@@ -62,7 +62,7 @@ def test_a_timeout_that_is_no_time_is_named_before_anything_is_asked(wrong):
 def test_an_answer_is_the_whole_turn(client):
     answer = client.answer("How much?")
     assert answer.text == "45 crowns"
-    assert answer.accepted.policy == "planning-agent"
+    assert answer.accepted.policy == "planning-agent+"
     assert answer.evidence[0].entry_id == "velmora"
 
 
@@ -239,7 +239,7 @@ def test_search_by_text_and_by_picture(stage, client):
 def test_health_and_capabilities(client):
     assert client.healthy()
     found = client.capabilities()
-    assert found.policies == ("planning-agent", "none", "both")
+    assert found.policies == ("planning-agent+", "none", "both")
     assert found.not_served == {"draft-first": ("tool_router",)}
     assert found.works_without == {"both": ("reranker", "coarse_reranker")}
     assert found.roles[0].ready

@@ -34,7 +34,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_starts_the_models_once_and_says_what_runs_them(bundle: Path, tmp_path: Path) -> None:
     findings = _doctor("--bundle", bundle, "--knowledge", tmp_path / "knowledge", "--port", "0")
     assert set(findings["bundle"]["values"]["roles"]) == set(findings["models"]["values"]["roles"])
-    assert findings["policies"]["values"]["default"] == "planning-agent"
+    assert findings["policies"]["values"]["default"] == "planning-agent+"
     assert findings["policies"]["values"]["not_served"]["draft-first"] == ["tool_router"]
     assert findings["policies"]["values"]["works_without"]["image"] == ["detector", "reader"]
     assert findings["models"]["values"]["roles"]["generator"] == "llama, cpu"

@@ -58,7 +58,7 @@ async def test_events_of_a_turn_come_numbered_and_in_order(stage, assistant):
     elapsed = [event.elapsed_us for event in events]
     assert elapsed == sorted(elapsed)
     accepted, done = events[0].accepted, events[-1].done
-    assert accepted.policy == "planning-agent"
+    assert accepted.policy == "planning-agent+"
     assert accepted.frame_sha256 == [hashlib.sha256(picture).digest()]
     assert done.answer == "45 crowns"
     assert [timing.stage for timing in done.timings] == ["decode", "generate"]
@@ -214,7 +214,7 @@ async def test_an_unexpected_exception_does_not_tell_its_text(stage, assistant, 
     [
         (errors.EngineLost("the generator died; it is being restarted"), grpc.StatusCode.UNAVAILABLE),
         (errors.EngineFailed("the planner failed"), grpc.StatusCode.INTERNAL),
-        (errors.RoleMissing("planner", "planning-agent"), grpc.StatusCode.FAILED_PRECONDITION),
+        (errors.RoleMissing("planner", "planning-agent+"), grpc.StatusCode.FAILED_PRECONDITION),
         (errors.BudgetExceeded("no time"), grpc.StatusCode.DEADLINE_EXCEEDED),
     ],
 )
@@ -265,7 +265,7 @@ async def test_capabilities_say_what_the_server_can_do(stage, assistant):
     assert list(found.policies) == list(stage.assistant.policies)
     told = found.policy_capabilities
     assert [(each.name, each.servable, list(each.missing), list(each.without)) for each in told] == [
-        ("planning-agent", True, [], []),
+        ("planning-agent+", True, [], []),
         ("none", True, [], []),
         ("both", True, [], ["reranker", "coarse_reranker"]),
         ("draft-first", False, ["tool_router"], []),

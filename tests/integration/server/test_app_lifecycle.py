@@ -306,8 +306,8 @@ async def test_a_default_policy_that_the_bundle_cannot_serve_is_refused_before_a
     parts: Parts, settings: Settings
 ) -> None:
     parts.lacking = {"planner", "reranker"}
-    named = settings.model_copy(update={"default_policy": "planning-agent"})
-    wanted = "planning-agent needs planner, which the bundle dummy does not have; it can serve none, image,"
+    named = settings.model_copy(update={"default_policy": "planning-agent+"})
+    wanted = "planning-agent+ needs planner, which the bundle dummy does not have; it can serve none, image,"
     with pytest.raises(SettingsError, match=wanted):
         async with app.running(named):
             pass
@@ -322,7 +322,7 @@ async def test_a_default_policy_that_the_bundle_cannot_serve_is_refused_before_a
     ("lacking", "default"),
     [
         ((), "adaptive"),
-        (("deciders.act",), "planning-agent"),
+        (("deciders.act",), "planning-agent+"),
         (("planner",), "draft-first"),
         (("planner", "tool_router"), "both"),
         (("planner", "tool_router", "reranker"), "both"),

@@ -58,7 +58,7 @@ def ask(client: Client, policy: str, picture: bytes | None) -> Answer:
 
 def test_a_prompt_shows_the_pictures_of_all_entries_together(clients: tuple[Client, Client]) -> None:
     alone, _ = clients
-    one, two = (ask(client, "core-one-stage", png(0)) for client in clients)
+    one, two = (ask(client, "core-one-stage+", png(0)) for client in clients)
     a_picture = ask(alone, "none", png(0)).done.prompt_tokens - ask(alone, "none", None).done.prompt_tokens
     assert a_picture > 0
     assert two.done.prompt_tokens == one.done.prompt_tokens + ENTRIES * a_picture
@@ -71,7 +71,7 @@ def test_a_prompt_shows_the_pictures_of_all_entries_together(clients: tuple[Clie
 
 def test_evidence_names_a_picture_that_the_store_gives(clients: tuple[Client, Client]) -> None:
     _, together = clients
-    answer = ask(together, "core-one-stage", png(0))
+    answer = ask(together, "core-one-stage+", png(0))
     assert {item.entry_id: item.picture for item in answer.evidence} == {
         f"e{at}": sha256(png(at)).digest() for at in range(ENTRIES)
     }
@@ -85,7 +85,7 @@ def test_a_prompt_that_has_no_room_for_them_goes_on_with_captions(clients: tuple
     for client in clients:  # five captions of 140 bytes fill most of a context of 256 tokens
         long = [Entry(f"e{at}", f"E {at}", "red car " * 4, pictures=(png(at),)) for at in range(ENTRIES + 2)]
         assert client.add_entries(long).added == len(long)
-    one, two = (ask(client, "core-one-stage", png(0)) for client in clients)
+    one, two = (ask(client, "core-one-stage+", png(0)) for client in clients)
     assert two.done.prompt_tokens == one.done.prompt_tokens > 0
     assert two.done.finish_reason in ("complete", "length")
     assert "entry_pictures" in [timing.stage for timing in two.done.timings]

@@ -150,7 +150,7 @@ def test_special_tokens_in_an_article_are_plain_text(client: Client) -> None:
 
 
 def test_an_unknown_policy_lists_the_known_ones(client: Client) -> None:
-    with pytest.raises(InvalidRequest, match="planning-agent") as caught:
+    with pytest.raises(InvalidRequest, match=r"planning-agent\+") as caught:
         client.answer("What is this?", PICTURE, policy="guesswork")
     assert caught.value.field == "policy"
 
@@ -215,7 +215,7 @@ def test_a_missing_role_fails_only_the_policies_that_need_it(broken: Path, tmp_p
     (broken / "manifest.json").write_text(json.dumps(manifest))
     with LocalServer(broken, tmp_path / "knowledge") as server, Client(server.target, timeout=60) as client:
         with pytest.raises(Exception, match="planner") as caught:
-            client.answer("What is this?", PICTURE, policy="planning-agent")
+            client.answer("What is this?", PICTURE, policy="planning-agent+")
         assert caught.value.status == "FAILED_PRECONDITION"  # type: ignore[attr-defined]
         assert caught.value.metadata["role"] == "planner"  # type: ignore[attr-defined]
         assert answers(client)

@@ -40,7 +40,7 @@ def test_the_doctors_table_is_plain(bundle: Path, tmp_path: Path) -> None:
 
 
 def test_what_ends_a_server_is_plain(bundle: Path, tmp_path: Path) -> None:
-    flags = ("--knowledge", tmp_path / "knowledge", "--default-policy", "qa-dragon", "--port", "0")
+    flags = ("--knowledge", tmp_path / "knowledge", "--default-policy", "qa-dragon+", "--port", "0")
     printed("quizglass_server", "--bundle", bundle, *flags, status=2)
 
 

@@ -286,7 +286,7 @@ async def test_a_dialogue_comes_with_its_history_and_its_latest_picture(client, 
         ("And this?", "Another."),
     ]
     assert (turn.question, turn.picture.width) == ("Which is larger?", 40)
-    assert (answer.model, answer.quizglass["ignored"]) == ("planning-agent", ["temperature", "messages[0] (system)"])
+    assert (answer.model, answer.quizglass["ignored"]) == ("planning-agent+", ["temperature", "messages[0] (system)"])
 
 
 async def test_what_has_no_effect_is_told_wherever_it_stands(client):
@@ -304,23 +304,23 @@ async def test_what_has_no_effect_is_told_wherever_it_stands(client):
 
 async def test_the_models_are_the_policies_that_can_be_served(client):
     listed = [model.id async for model in client.models.list()]
-    assert listed == ["quizglass", "planning-agent", "none", "both"]
+    assert listed == ["quizglass", "planning-agent+", "none", "both"]
     assert (await client.models.retrieve("none")).owned_by == "quizglass"
     with pytest.raises(openai.NotFoundError):
         await client.models.retrieve("draft-first")
 
 
-@pytest.mark.parametrize(("everything", "listed"), [(False, ["quizglass", "omnisearch", "both"]), (True, None)])
+@pytest.mark.parametrize(("everything", "listed"), [(False, ["quizglass", "omnisearch+", "both"]), (True, None)])
 async def test_policies_of_papers_are_listed_where_all_are_wanted(tmp_path, everything, listed):
     assistant = Assistant()
-    names = ("omnisearch", "both", "qa-dragon")
+    names = ("omnisearch+", "both", "qa-dragon+")
     assistant.policy_statuses = tuple(PolicyStatus(name, ()) for name in names)
     async with (
         web_serving(tmp_path, assistant, all_policies=everything) as served,
         openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key="none is needed", max_retries=0) as client,
     ):
         assert [model.id async for model in client.models.list()] == (listed or ["quizglass", *names])
-        assert (await client.models.retrieve("qa-dragon")).id == "qa-dragon"
+        assert (await client.models.retrieve("qa-dragon+")).id == "qa-dragon+"
 
 
 async def test_an_unknown_model_is_not_found(client):

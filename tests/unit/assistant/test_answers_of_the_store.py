@@ -52,7 +52,7 @@ async def test_a_policy_of_quotes_follows_no_grammar() -> None:
 async def test_a_quote_stands_in_for_not_knowing(answers: Answers) -> None:
     world = World(quote_accept=0.0, answers=answers)
     world.models.answer = ["I don't know"]
-    events = await world.ask(policy="planning-agent")
+    events = await world.ask(policy="planning-agent+")
     assert verdict(events).kind is AnswerKind.QUOTED
     assert verdict(events).outcome is VerdictOutcome.SUPPORTED
     assert "".join(event.text for event in of(AnswerDelta, events)) == done(events).answer

@@ -68,7 +68,7 @@ def failing(error: Exception):
     return fail
 
 
-@pytest.mark.parametrize("policy", ["text", "both", "planning-agent", "planning-agent-reconciled", "core-mmrag"])
+@pytest.mark.parametrize("policy", ["text", "both", "planning-agent+", "planning-agent-reconciled", "core-mmrag+"])
 async def test_a_source_that_states_otherwise_is_named_under_every_policy(policy: str) -> None:
     world = World()
     other = Entry("report", "Velmora", "A report on the Velmora.")
@@ -285,7 +285,7 @@ async def test_an_answer_that_the_engine_has_no_room_for_is_a_refusal() -> None:
     assert refusal.value.retry_after_s == 1.5
 
 
-@pytest.mark.parametrize("policy", ["planning-agent", "core-mmrag"])
+@pytest.mark.parametrize("policy", ["planning-agent+", "core-mmrag+"])
 async def test_an_answer_in_hand_is_told_where_the_engine_has_no_room_for_another(policy: str) -> None:
     world = World(memory_accept=0.6)  # the least probable token of an answer has 0.5
     world.models.decision = Plan.NONE
@@ -298,7 +298,7 @@ async def test_an_answer_in_hand_is_told_where_the_engine_has_no_room_for_anothe
     world.models.before["answer"] = first_alone
     end = done(await world.ask(policy=policy))
     assert end.answer == "45 crowns"
-    assert ("generate" if policy != "core-mmrag" else "draft") in [skipped.step for skipped in end.skipped]
+    assert ("generate" if policy != "core-mmrag+" else "draft") in [skipped.step for skipped in end.skipped]
 
 
 async def test_an_answer_that_the_engine_ends_at_the_deadline_is_learnt_from() -> None:
@@ -389,7 +389,7 @@ async def test_a_lost_engine_ends_the_turn_even_in_an_optional_step(role: str) -
 
 @pytest.mark.parametrize(
     ("role", "policy"),
-    [("planner", "planning-agent"), ("generator", "none"), ("image_encoder", "image"), ("text_encoder", "text")],
+    [("planner", "planning-agent+"), ("generator", "none"), ("image_encoder", "image"), ("text_encoder", "text")],
 )
 async def test_a_missing_role_is_named_before_anything_runs(role: str, policy: str) -> None:
     world = World()
@@ -407,7 +407,7 @@ async def test_without_a_reader_no_words_are_known() -> None:
 
 
 async def test_an_unknown_policy_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(InvalidInput, match="planning-agent") as refused:
+    with pytest.raises(InvalidInput, match=r"planning-agent\+") as refused:
         await World().ask(policy="planing-agent")
     assert refused.value.field == "policy"
 
@@ -417,7 +417,7 @@ async def test_closing_the_turn_cancels_the_running_step(role: str) -> None:
     world = World()
     gate = world.models.before[role] = Gate()
     before = asyncio.all_tasks()
-    async with world.following(turn(), "planning-agent", Budget(60)) as events:
+    async with world.following(turn(), "planning-agent+", Budget(60)) as events:
 
         async def consume() -> None:
             async for _ in events:

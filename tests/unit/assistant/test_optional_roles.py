@@ -189,7 +189,7 @@ async def test_the_domain_is_found_out_once_and_only_for_prompts_that_name_it() 
     world.models.needs = frozenset({"question", "domain"})
     await world.ask()
     assert asked == [turn().question]
-    await world.ask(policy="qa-dragon-no-domain-router")
+    await world.ask(policy="qa-dragon-no-domain-router+")
     assert len(asked) == 1
 
 
@@ -437,7 +437,7 @@ async def test_a_colour_is_refused_where_nothing_that_was_looked_up_tells_one(po
     assert said.text == "I don't know"
 
 
-@pytest.mark.parametrize("policy", ["core-mmrag", "self-reflective", "planning-agent-reconciled"])
+@pytest.mark.parametrize("policy", ["core-mmrag+", "self-reflective+", "planning-agent-reconciled"])
 async def test_a_guess_of_a_colour_is_no_evidence_of_it(policy: str) -> None:
     world = World()
     world.models.sees, world.models.answer = False, ["It", " is red."]
@@ -464,7 +464,7 @@ async def test_a_colour_that_may_be_known_is_asked_of_the_generator(
     assert done(events).answer == "45 crowns"
 
 
-@pytest.mark.parametrize("policy", ["image", "both", "planning-agent"])
+@pytest.mark.parametrize("policy", ["image", "both", "planning-agent+"])
 async def test_a_colour_that_a_recognised_entry_tells_is_asked_of_the_generator(policy: str) -> None:
     world = World()
     world.models.sees = False

@@ -63,7 +63,7 @@ def given(world: World, task: str) -> list[object]:
     return [request.values["tags"] for request in world.models.calls.of(task)]
 
 
-@pytest.mark.parametrize("policy", ["none", "image", "text", "both", "planning-agent", "prompt-based"])
+@pytest.mark.parametrize("policy", ["none", "image", "text", "both", "planning-agent+", "prompt-based+"])
 async def test_prompts_that_name_them_are_given_tags_once_a_picture(world: World, policy: str) -> None:
     for _ in range(2):
         events = await world.ask(policy=policy)
@@ -178,7 +178,7 @@ async def test_a_frame_that_is_looked_at_ahead_is_tagged_for_the_turn(world: Wor
 
 @pytest.mark.parametrize(
     ("policy", "plan"),
-    [("both", Plan.NONE), *(("planning-agent", plan) for plan in (Plan.BOTH, Plan.TEXT, Plan.IMAGE))],
+    [("both", Plan.NONE), *(("planning-agent+", plan) for plan in (Plan.BOTH, Plan.TEXT, Plan.IMAGE))],
 )
 async def test_what_the_store_has_no_picture_of_is_found_by_the_name_that_the_tagger_gives_it(
     policy: str, plan: Plan

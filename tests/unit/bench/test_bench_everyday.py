@@ -209,7 +209,7 @@ def test_a_planner_stands_beside_both_and_beside_the_best_rule_on_words() -> Non
         "image": [turn(True, image=1), turn(False, image=1), turn(False, image=1), turn(False, image=1)],
         "text": [turn(False, text=1), turn(False, text=1), turn(True, text=1), turn(True, text=1)],
         "both": [turn(True, image=1, text=1), turn(True, image=1, text=1), turn(True, image=1, text=1), turn(False)],
-        "planning-agent": [
+        "planning-agent+": [
             *(turn(True, plan="both", image=1, text=1) for _ in range(2)),
             turn(True, plan="text", text=1),
             turn(True, plan="none"),
@@ -217,11 +217,11 @@ def test_a_planner_stands_beside_both_and_beside_the_best_rule_on_words() -> Non
     }
     assert _best_rule(asked, turns) == {True: "both", False: "text"}
     rows = {row.name.split(" (")[0]: row for row in _agent_rows(asked, turns)}
-    assert (rows["planning-agent over both"].value, rows["planning-agent over both"].ok) == (25, True)
-    assert rows["planning-agent over the best rule on words"].value == 0
-    assert rows["planning-agent over the best rule on words"].bar == ">= -1"
-    assert rows["searches of planning-agent, of both's"].value == pytest.approx(100 * 5 / 6)
-    assert not rows["searches of planning-agent, of both's"].ok
+    assert (rows["planning-agent+ over both"].value, rows["planning-agent+ over both"].ok) == (25, True)
+    assert rows["planning-agent+ over the best rule on words"].value == 0
+    assert rows["planning-agent+ over the best rule on words"].bar == ">= -1"
+    assert rows["searches of planning-agent+, of both's"].value == pytest.approx(100 * 5 / 6)
+    assert not rows["searches of planning-agent+, of both's"].ok
     assert rows["planned: both"].value == 50
     heart = {row.name: row.value for row in _heart_rows(turns)}
     assert heart["by heart: of these, overruled wrongly by evidence"] == 1

@@ -128,7 +128,7 @@ def test_a_page_shows_which_bytes_were_handed_to_whom() -> None:
 def test_a_page_shows_answer_steps_evidence_crops_and_scores() -> None:
     page = Trace("How much?", whole_turn(), two_colours()).html()
     read = harmless(page)
-    for part in ("How much?", "45 crowns [1]", "cogplanner-parallel", "Round 1", "branch 2", "no time", "taken back"):
+    for part in ("How much?", "45 crowns [1]", "cogplanner-parallel+", "Round 1", "branch 2", "no time", "taken back"):
         assert part in read.text, part
     assert "The Velmora costs 45 crowns." in read.text
     assert "0.750" in read.text

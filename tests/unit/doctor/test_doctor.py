@@ -231,7 +231,7 @@ def test_a_default_policy_that_no_server_knows_is_wrong(tmp_path: Path) -> None:
 
     finding = serving.policies(Bundle.load(write_bundle(tmp_path / "bundle")), "adaptiv")
     assert (finding.status, finding.text) == (Status.WRONG, "default_policy adaptiv is no policy")
-    assert "planning-agent" in finding.remedy
+    assert "planning-agent+" in finding.remedy
 
 
 def test_more_connections_than_descriptors_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

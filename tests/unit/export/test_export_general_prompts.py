@@ -161,3 +161,16 @@ def test_a_prompt_shows_what_its_task_is_about(task: str, values: set[str]) -> N
     whole = text(GENERAL_PROMPTS / f"{task}.jinja", EVERYTHING)
     for name in values:
         assert text(GENERAL_PROMPTS / f"{task}.jinja", EVERYTHING | {name: NOTHING[name]}) != whole, name
+
+
+@pytest.mark.parametrize(
+    ("domain", "names"),
+    [("vehicles", "make"), ("Plants and Gardening", "species"), ("food", "dish"), ("Text Understanding", "read what")],
+)
+def test_thinking_has_instructions_and_an_example_by_domain(domain: str, names: str) -> None:
+    think = GENERAL_PROMPTS / "think.jinja"
+    told = text(think, EVERYTHING | {"domain": domain}).partition("<|im_end|>")[0]
+    assert names in told
+    assert told.count("An example: ") == 1
+    for plain in ("", "other"):
+        assert "An example: " not in text(think, EVERYTHING | {"domain": plain})

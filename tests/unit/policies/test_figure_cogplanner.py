@@ -8,7 +8,8 @@ from quizglass_server.policies.cogplanner import Action, CogPlanner
 from quizglass_server.policies.cogplanner_baselines import OneSearch, SelfReflective
 from tests.support.policy_fakes import QUESTION, ScriptedTools, seen, titles
 
-PARALLEL, SEQUENTIAL = CogPlanner("parallel", parallel=True), CogPlanner("sequential", parallel=False)
+PARALLEL = CogPlanner("parallel", parallel=True, published=False)
+SEQUENTIAL = CogPlanner("sequential", parallel=False, published=False)
 HOPS = ("What is it?", "Who founded Tandric?", "Where was Ana Bex born?")
 
 
@@ -89,7 +90,7 @@ async def test_figure_of_cogplanner_takes_three_rounds_or_what_the_bundle_says(b
         await policy.answer(tools)
         assert len(tools.of("act")) == most
     graded = ScriptedTools(answer=["x"] * 9, grade=["not enough"] * 9, again=[["a"], ["b"]] * 9, most_rounds=bundle)
-    await SelfReflective().answer(graded)
+    await SelfReflective(published=False).answer(graded)
     assert len(graded.of("grade")) == most
 
 
@@ -150,7 +151,7 @@ async def test_figure_of_self_reflection_searches_again_until_the_grade_is_good(
     tools = ScriptedTools(
         pictures=seen("V"), answer=["first", "second"], grade=["not enough", "enough"], again=[["better"]]
     )
-    draft = await SelfReflective().answer(tools)
+    draft = await SelfReflective(published=False).answer(tools)
     assert tools.calls == [
         "search_image <= 6",
         *(f"1 search_text {QUESTION} <= 5", "1 write answer", "1 decide grade"),
@@ -164,16 +165,16 @@ async def test_figure_of_self_reflection_searches_again_until_the_grade_is_good(
 
 async def test_figure_of_self_reflection_gives_the_last_draft_after_three_rounds_and_answers_without_any() -> None:
     tools = ScriptedTools(answer=["1", "2", "3", "4"], grade=["not enough"] * 9, again=[["a"], ["b"], ["c"]])
-    assert (await SelfReflective().answer(tools)).text == "3"
+    assert (await SelfReflective(published=False).answer(tools)).text == "3"
     assert len(tools.of("search_text")) == 3
-    assert (await SelfReflective().answer(ScriptedTools(rounds=0, answer=["x"]))).text == "x"
+    assert (await SelfReflective(published=False).answer(ScriptedTools(rounds=0, answer=["x"]))).text == "x"
     cut = ScriptedTools(answer=["1", None], grade=["not enough", "not enough"], again=[["a"]], rounds=2)
-    assert (await SelfReflective().answer(cut)).text == "1"
+    assert (await SelfReflective(published=False).answer(cut)).text == "1"
 
 
 async def test_figure_of_self_reflection_ends_where_it_would_ask_the_same_again() -> None:
     tools = ScriptedTools(answer=["1", "2", "3"], grade=["not enough"] * 9, again=[["a"], ["a"], ["b"]])
-    assert (await SelfReflective().answer(tools)).text == "2"
+    assert (await SelfReflective(published=False).answer(tools)).text == "2"
     assert len(tools.of("answer")) == 2
     unchanged = ScriptedTools(answer=["1", "2"], grade=["not enough"] * 9, again=[[QUESTION]])
-    assert (await SelfReflective().answer(unchanged)).text == "1"
+    assert (await SelfReflective(published=False).answer(unchanged)).text == "1"

@@ -6,7 +6,7 @@ import pytest
 
 from quizglass_server.domain.state import Draft
 from quizglass_server.policies.core_baselines import ChainOfThought, OneStage, TwoStage
-from quizglass_server.policies.core_mmrag import CoReMmrag, reconcile
+from quizglass_server.policies.core_mmrag import CoReMmragPlus, reconcile
 from tests.support.policy_fakes import QUESTION, ScriptedTools, passages, seen, titles
 
 
@@ -20,7 +20,7 @@ async def test_figure_of_core_answers_from_memory_beside_choosing_and_answering_
         weigh=["the article says so"],
         reconcile=["1981"],
     )
-    draft = await CoReMmrag().answer(tools)
+    draft = await CoReMmragPlus().answer(tools)
     assert tools.calls == [
         *("a write answer", "b search_image <= 5", "b decide select", "b rewrite"),
         *("b read_entries B for When was B made?", "b write answer", "write weigh", "answer reconcile"),
@@ -40,7 +40,7 @@ async def test_figure_of_core_asks_nothing_of_entries_whose_passages_stand_behin
     tools = ScriptedTools(
         pictures=seen("A"), reads_entries=False, select=["1"], answer=["1974", "1981"], weigh=["w"], reconcile=["1981"]
     )
-    assert (await CoReMmrag().answer(tools)).text == "1981"
+    assert (await CoReMmragPlus().answer(tools)).text == "1981"
     assert tools.of("rewrite") == tools.of("read_entries") == []
     assert titles(tools.of("reconcile")[0].state.seen) == titles(tools.shown) == ["A"]
 
@@ -54,19 +54,19 @@ async def test_figure_of_core_searches_by_text_for_what_the_picture_does_not_sho
 ) -> None:
     asked = "When was the Ronmel built?"
     tools = ScriptedTools(pictures=seen(*pictures), select=select, rewrite=[[asked]], answer=["1974", "1981"])
-    await CoReMmrag().answer(tools)
+    await CoReMmragPlus().answer(tools)
     assert tools.calls[-5:-3] == ["b rewrite", f"b search_text {asked}"]
     external = tools.of("write")[1].state
     assert (external.queries, external.seen, titles(external.found)) == ((asked,), (), [asked])
     assert tools.shown == tools.of("read_entries") == []
     two = ScriptedTools(pictures=seen(*pictures), select_by_text=select, rewrite=[[asked]], answer=["1981"])
-    await TwoStage().answer(two)
+    await TwoStage(published=False).answer(two)
     assert two.calls[-2:] == [f"search_text {asked}", "answer answer"]
 
 
 async def test_figure_of_core_keeps_the_entry_where_there_was_no_time_to_name_it_in_the_question() -> None:
     tools = ScriptedTools(pictures=seen("Velmora"), select=["1"], answer=["1974", "1981"])
-    await CoReMmrag().answer(tools)
+    await CoReMmragPlus().answer(tools)
     assert tools.of("search_text") == []
     external = tools.of("write")[1].state
     assert (titles(external.seen), titles(external.found)) == (["Velmora"], ["Velmora's own"])
@@ -76,7 +76,7 @@ async def test_figure_of_core_reads_the_entry_where_a_text_search_brings_nothing
     tools = ScriptedTools(
         pictures=seen("Velmora"), texts=False, select=["1"], rewrite=[["When was it built?"]], answer=["1974", "1981"]
     )
-    await CoReMmrag().answer(tools)
+    await CoReMmragPlus().answer(tools)
     assert "b search_text When was it built?" in tools.calls
     assert titles(tools.shown) == ["Velmora"]
     external = tools.of("write")[1].state
@@ -88,13 +88,13 @@ async def test_figure_of_core_says_which_side_was_believed(final: str, believed:
     tools = ScriptedTools(
         pictures=seen("A"), select=["1"], answer=["1974", "1981"], weigh=["because"], reconcile=[final]
     )
-    draft = await CoReMmrag().answer(tools)
+    draft = await CoReMmragPlus().answer(tools)
     assert (draft.text, draft.notes["believed"], draft.notes["why"]) == (final, believed, "because")
 
 
 async def test_figure_of_core_has_nothing_to_reconcile_when_both_say_the_same() -> None:
     tools = ScriptedTools(pictures=seen("A"), select=["1"], answer=["Tandric", "tandric."])
-    draft = await CoReMmrag().answer(tools)
+    draft = await CoReMmragPlus().answer(tools)
     assert (draft.text, draft.notes["believed"]) == ("Tandric", "both")
     assert tools.of("reconcile") == tools.of("weigh") == []
 
@@ -111,7 +111,7 @@ async def test_figure_of_core_a_side_that_does_not_know_leaves_it_to_the_other(
     memory: str, external: str, answer: str, believed: str
 ) -> None:
     tools = ScriptedTools(pictures=seen("A"), select=["1"], answer=[memory, external])
-    draft = await CoReMmrag().answer(tools)
+    draft = await CoReMmragPlus().answer(tools)
     assert (draft.text, draft.notes["believed"]) == (answer, believed)
     assert tools.of("reconcile") == tools.of("weigh") == []
 
@@ -120,7 +120,7 @@ async def test_figure_of_core_a_side_that_does_not_know_leaves_it_to_the_other(
 async def test_figure_of_core_without_an_entry_answers_from_memory(pictures: int, select: list[str]) -> None:
     entries = seen(*"ABCDE"[:pictures])
     tools = ScriptedTools(pictures=entries, searches_text=False, select=select, answer=["1974"])
-    draft = await CoReMmrag().answer(tools)
+    draft = await CoReMmragPlus().answer(tools)
     assert (draft.text, draft.notes["believed"]) == ("1974", "memory")
     assert len(tools.of("answer")) == 1
     assert len(tools.of("select")) == min(pictures, 1)
@@ -130,14 +130,14 @@ async def test_figure_of_core_without_time_takes_the_best_entry_and_gives_what_t
     unchosen = ScriptedTools(
         pictures=seen("A", "B"), rewrite=[["When was A made?"]], answer=["1974", "1981"], reconcile=["1981"]
     )
-    await CoReMmrag().answer(unchosen)
+    await CoReMmragPlus().answer(unchosen)
     assert titles(unchosen.of("reconcile")[0].state.seen) == ["A"]
     unwritten = ScriptedTools(pictures=seen("A"), select=["1"], answer=["1974", "1981"])
-    draft = await CoReMmrag().answer(unwritten)
+    draft = await CoReMmragPlus().answer(unwritten)
     assert (draft.text, draft.notes["believed"]) == ("1981", "external")
     forgotten = ScriptedTools(pictures=seen("A"), select=["1"], answer=[None, "1981"])
-    assert (await CoReMmrag().answer(forgotten)).notes["believed"] == "external"
-    assert await CoReMmrag().answer(ScriptedTools()) == Draft(
+    assert (await CoReMmragPlus().answer(forgotten)).notes["believed"] == "external"
+    assert await CoReMmragPlus().answer(ScriptedTools()) == Draft(
         notes={"memory": "", "external": "", "believed": "memory"}
     )
 
@@ -151,7 +151,7 @@ async def test_figure_of_core_answers_once_where_memory_does_not_know_and_there_
 ) -> None:
     written = [memory, *[None] * len(pictures), "1981"]
     tools = ScriptedTools(pictures=seen(*pictures), searches_text=False, select=["1"], answer=written)
-    draft = await CoReMmrag().answer(tools)
+    draft = await CoReMmragPlus().answer(tools)
     assert (draft.text, draft.notes["believed"], draft.notes[believed]) == ("1981", believed, "1981")
     assert titles(tools.of("answer")[-1].state.seen) == list(pictures)
     found = tools.start().having(seen("A"))
@@ -184,20 +184,20 @@ async def test_figure_of_reconciling_weighs_two_passages_one_of_which_says_what_
 async def test_figure_of_the_baselines_of_core() -> None:
     entries = seen(*"ABCDEF")
     one = ScriptedTools(pictures=entries, answer=["x"])
-    await OneStage().answer(one)
+    await OneStage(published=False).answer(one)
     each = f"read_entries A, B, C, D, E <= 1 for {QUESTION}"
     assert one.calls == ["search_image <= 5", "rewrite", each, "answer answer"]
     assert titles(one.of("answer")[0].state.seen) == list("ABCDE")
     assert titles(one.of("answer")[0].state.found) == [f"{name}'s own" for name in "ABCDE"]
     two = ScriptedTools(pictures=entries, select_by_text=["3"], answer=["x"])
-    await TwoStage().answer(two)
+    await TwoStage(published=False).answer(two)
     best = f"read_entries C for {QUESTION}"
     assert two.calls == ["search_image <= 5", "decide select_by_text", "rewrite", best, "answer answer"]
     assert titles(two.of("answer")[0].state.seen) == titles(two.shown) == ["C"]
     assert titles(two.of("answer")[0].state.found) == ["C's own"]
     chain = ScriptedTools(pictures=entries, reason=["A is red"], conclude_from_reason=["x"])
-    await ChainOfThought().answer(chain)
+    await ChainOfThought(published=False).answer(chain)
     assert chain.calls == ["search_image <= 5", "rewrite", each, "write reason", "answer conclude_from_reason"]
     assert chain.of("conclude_from_reason")[0].also == {"reason": "A is red"}
-    for policy in (OneStage(), TwoStage(), ChainOfThought()):
+    for policy in (OneStage(published=False), TwoStage(published=False), ChainOfThought(published=False)):
         assert (await policy.answer(ScriptedTools(answer=["y"], conclude_from_reason=["y"]))).text == "y"

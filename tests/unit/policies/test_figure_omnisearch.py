@@ -13,7 +13,7 @@ async def test_figure_of_omnisearch_asks_with_a_tool_until_it_answers() -> None:
         ask=[["What is it?"], ["Who made it?"]],
         answer=["x"],
     )
-    await OmniSearch().answer(tools)
+    await OmniSearch(published=False).answer(tools)
     assert tools.calls == [
         *("1 decide next", "1 queries ask", "1 search_image"),
         *("2 decide next", "2 queries ask", "2 search_text Who made it?"),
@@ -27,15 +27,15 @@ async def test_figure_of_omnisearch_asks_with_a_tool_until_it_answers() -> None:
 async def test_figure_of_omnisearch_takes_five_rounds_at_most_whatever_the_bundle_says() -> None:
     asked = [[str(number)] for number in range(9)]
     tools = ScriptedTools(next=["text"] * 9, ask=asked, texts=False, answer=["x"], most_rounds=3)
-    assert (await OmniSearch().answer(tools)).text == "x"
+    assert (await OmniSearch(published=False).answer(tools)).text == "x"
     assert len(tools.of("search_text")) == len(tools.of("next")) == 5
 
 
 async def test_figure_of_omnisearch_without_time_answers_and_without_a_sub_question_asks_the_question() -> None:
-    assert (await OmniSearch().answer(ScriptedTools(rounds=0, answer=["x"]))).text == "x"
+    assert (await OmniSearch(published=False).answer(ScriptedTools(rounds=0, answer=["x"]))).text == "x"
     assert ScriptedTools().of("ask") == []
     tools = ScriptedTools(next=["text"], ask=[[]], answer=["x"])
-    await OmniSearch().answer(tools)
+    await OmniSearch(published=False).answer(tools)
     assert [call.name for call in tools.of("search_text")] == [QUESTION]
 
 
@@ -47,5 +47,5 @@ async def test_figure_of_omnisearch_looks_up_the_rest_before_it_says_that_it_doe
         rewrite=[["Who made the Velmora?"]],
         answer=["I don't know", "Tandric"],
     )
-    assert (await OmniSearch().answer(tools)).text == "Tandric"
+    assert (await OmniSearch(published=False).answer(tools)).text == "Tandric"
     assert tools.calls[-3:] == ["3 rewrite", "3 search_text Who made the Velmora?", "3 answer answer"]

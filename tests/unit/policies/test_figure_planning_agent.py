@@ -26,10 +26,10 @@ async def test_figure_of_the_planning_agent_with_the_answerer_of_core() -> None:
     assert nothing.calls == ["decide planner", "answer answer"]
 
 
-@pytest.mark.parametrize("name", ["planning-agent", "prompt-based"])
+@pytest.mark.parametrize("name", ["planning-agent+", "prompt-based+"])
 async def test_figure_of_the_planning_agent_goes_on_to_text_where_nothing_is_known_but_a_tag(name: str) -> None:
     agent = POLICIES[name]
-    task = "planner" if name == "planning-agent" else "plan"
+    task = "planner" if name == "planning-agent+" else "plan"
     known = ScriptedTools(pictures=seen("Koala"), tags=("koala",), **{task: ["image"]}, answer=["leaves"])
     await agent.answer(known)
     unknown = ScriptedTools(**{task: ["image"]}, answer=["leaves"])
@@ -55,7 +55,7 @@ async def test_figure_of_the_planning_agent_looks_up_the_rest_before_it_says_tha
     tools = ScriptedTools(
         pictures=seen("Velmora"), planner=[plan], rewrite=[["Who made the Velmora?"]], answer=["I don't know", "Orvex"]
     )
-    assert (await POLICIES["planning-agent"].answer(tools)).text == "Orvex"
+    assert (await POLICIES["planning-agent+"].answer(tools)).text == "Orvex"
     text = ["1 rewrite", "1 search_text Who made the Velmora?", "1 answer answer"]
     assert tools.calls[-len(lookups + text) :] == lookups + text
     last = tools.of("answer")[-1].state
@@ -71,20 +71,20 @@ async def test_figure_of_the_planning_agent_gives_its_first_answer_where_a_secon
     missing: dict[str, Any],
 ) -> None:
     tools = ScriptedTools(planner=["none"], answer=["I don't know"], **missing)
-    assert (await POLICIES["planning-agent"].answer(tools)).text == "I don't know"
+    assert (await POLICIES["planning-agent+"].answer(tools)).text == "I don't know"
     assert [draft.text for draft, _ in tools.given] == ["I don't know"]
 
 
 async def test_figure_of_the_planning_agent_looks_for_text_again_by_what_the_picture_showed() -> None:
     queries = [["Who made it?"], ["Who made the Velmora?"]]
     tools = ScriptedTools(pictures=seen("Velmora"), planner=["text"], rewrite=queries, answer=["I don't know", "Orvex"])
-    assert (await POLICIES["planning-agent"].answer(tools)).text == "Orvex"
+    assert (await POLICIES["planning-agent+"].answer(tools)).text == "Orvex"
     assert tools.calls[-4:] == [
         *("1 search_image", "1 rewrite", "1 search_text Who made the Velmora?", "1 answer answer")
     ]
     assert titles(tools.of("answer")[-1].state.found) == ["Who made the Velmora?", "Who made it?"]
     nothing = ScriptedTools(planner=["text"], rewrite=queries, answer=["I don't know"])
-    await POLICIES["planning-agent"].answer(nothing)
+    await POLICIES["planning-agent+"].answer(nothing)
     assert len(nothing.of("search_text")) == 1
 
 
@@ -92,26 +92,26 @@ async def test_figure_of_the_planning_agent_looks_up_the_picture_first_where_a_n
     guess, query = ["What does the Tandric cost?"], ["What does the Velmora cost?"]
     script = {"planner": ["text"], "answer": ["45 crowns"], "guessed": guess}
     tools = ScriptedTools(pictures=seen("Velmora"), rewrite=[guess, query], **script)
-    await POLICIES["planning-agent"].answer(tools)
+    await POLICIES["planning-agent+"].answer(tools)
     looked = ["1 search_image", "1 rewrite", f"1 search_text {query[0]}"]
     assert tools.calls == ["decide planner", "rewrite", *looked, "answer answer"]
     assert titles(tools.of("answer")[-1].state.seen) == ["Velmora"]
     for missing in ({"rounds": 0, "pictures": seen("Velmora")}, {"pictures": ()}):
         tools = ScriptedTools(rewrite=[guess, query], **script, **missing)
-        await POLICIES["planning-agent"].answer(tools)
+        await POLICIES["planning-agent+"].answer(tools)
         assert tools.calls[-2:] == [f"search_text {guess[0]}", "answer answer"]
 
 
 async def test_figure_of_the_planning_agent_looks_up_a_picture_once_that_shows_nothing_known() -> None:
     guess = ["What does the Tandric cost?"]
     tools = ScriptedTools(rewrite=[guess], planner=["text"], answer=["I don't know"], guessed=guess)
-    assert (await POLICIES["planning-agent"].answer(tools)).text == "I don't know"
+    assert (await POLICIES["planning-agent+"].answer(tools)).text == "I don't know"
     assert tools.of("search_image") == tools.of("search_image")[:1]
 
 
 async def test_figure_of_the_planning_agent_looks_up_nothing_twice() -> None:
     tools = ScriptedTools(pictures=seen("V"), planner=["both"], answer=["I don't know", "Orvex"])
-    assert (await POLICIES["planning-agent"].answer(tools)).text == "I don't know"
+    assert (await POLICIES["planning-agent+"].answer(tools)).text == "I don't know"
     assert len(tools.of("answer")) == len(tools.of("search_text")) == 1
 
 

@@ -51,7 +51,7 @@ PATHS = {
 
 
 @pytest.mark.parametrize("plan", Plan)
-@pytest.mark.parametrize("policy", ["planning-agent", "prompt-based", "fixed"])
+@pytest.mark.parametrize("policy", ["planning-agent+", "prompt-based+", "fixed"])
 async def test_every_policy_follows_the_figure(plan: Plan, policy: str) -> None:
     world = World()
     world.models.decision = plan
@@ -63,7 +63,7 @@ async def test_every_policy_follows_the_figure(plan: Plan, policy: str) -> None:
     assert (request.values["seen"], request.values["found"], request.values["query"]) == (seen, found, query)
     assert isinstance(events[0], PlanMade)
     assert events[0].plan is plan
-    assert events[0].decided_by == {"planning-agent": "planner", "prompt-based": "prompt"}.get(policy, "fixed")
+    assert events[0].decided_by == {"planning-agent+": "planner", "prompt-based+": "prompt"}.get(policy, "fixed")
     executed = [timing.stage for timing in done(events).timings if timing.stage.endswith("_search")]
     assert executed == [f"{search}_search" for search in searches]
 
@@ -120,7 +120,7 @@ async def test_a_rewritten_query_is_one_clean_line() -> None:
 async def test_prompt_based_asks_for_the_letter_in_the_order_of_the_plans() -> None:
     world = World()
     world.models.decision = Plan.TEXT
-    events = await world.ask(policy="prompt-based")
+    events = await world.ask(policy="prompt-based+")
     assert isinstance(events[0], PlanMade)
     assert dict(events[0].probabilities)[Plan.TEXT] == 0.7
     assert world.models.calls.of("choose")[0].task == "plan"
@@ -209,7 +209,7 @@ async def test_an_expensive_embedding_waits_for_the_plan() -> None:
     assert world.models.calls.of("image_encoder") == []
 
 
-@pytest.mark.parametrize("policy", ["planning-agent", "prompt-based"])
+@pytest.mark.parametrize("policy", ["planning-agent+", "prompt-based+"])
 async def test_the_generator_looks_at_the_picture_while_the_plan_is_made(policy: str) -> None:
     world = World()
     await world.ask(policy=policy)
@@ -274,7 +274,7 @@ async def test_a_search_beside_the_turns_uses_the_same_vectors() -> None:
 async def test_a_search_without_reranking_keeps_its_own_order() -> None:
     world = World()
     world.models.decision = Plan.TEXT
-    for policy, reranked in (("qa-dragon", True), ("qa-dragon-no-reranking", False)):
+    for policy, reranked in (("qa-dragon+", True), ("qa-dragon-no-reranking+", False)):
         world.models.calls.made.clear()
         events = await world.ask(policy=policy)
         assert bool(world.models.calls.of("reranker")) == reranked
@@ -293,7 +293,7 @@ async def test_without_a_reranker_passages_stand_as_they_were_found(name: str) -
     assert scores[0] == 0.9
 
 
-@pytest.mark.parametrize("policy", ["core-mmrag", "core-two-stage", "qa-dragon-image-only"])
+@pytest.mark.parametrize("policy", ["core-mmrag+", "core-two-stage+", "qa-dragon-image-only+"])
 async def test_entries_that_a_policy_did_not_choose_back_no_answer(policy: str) -> None:
     world = World(image_accept=0.1)
     world.models.decision = Plan.IMAGE  # the second label of every decision: the second entry; no entity at all
@@ -301,7 +301,7 @@ async def test_entries_that_a_policy_did_not_choose_back_no_answer(policy: str) 
     world.models.answer = [" Velmora"]
     events = await world.ask(policy=policy)
     items = [item for event in events if isinstance(event, EvidenceFound) for item in event.items]
-    chosen = [] if policy == "qa-dragon-image-only" else [("2", "Tagrin", True), ("3", "Tagrin", True)]  # and its text
+    chosen = [] if policy == "qa-dragon-image-only+" else [("2", "Tagrin", True), ("3", "Tagrin", True)]  # and its text
     assert [(item.id, item.title, item.used) for item in items] == [
         ("1", "Velmora", False),
         ("2", "Tagrin", False),
@@ -313,7 +313,7 @@ async def test_entries_that_a_policy_did_not_choose_back_no_answer(policy: str) 
 async def test_an_answer_that_its_policy_refuses_is_not_given() -> None:
     world = World()
     world.models.decision = Plan.TEXT  # the third label of every decision: of the verifier, that it is contradicted
-    events = await world.ask(policy="qa-dragon")
+    events = await world.ask(policy="qa-dragon+")
     assert done(events).abstain_reason is AbstainReason.CONTRADICTED
     assert "45 crowns" not in "".join(event.text for event in events if isinstance(event, AnswerDelta))
     (verdict,) = (event for event in events if isinstance(event, Verdict))
@@ -344,7 +344,7 @@ async def test_what_rounds_of_searching_bring_beyond_the_models_context_is_left_
 
     world.knowledge.search_texts = search_texts  # type: ignore[method-assign]
     world.models.generate, world.models.choose = short_of_room, more  # type: ignore[method-assign]
-    assert done(await world.ask(policy="cogplanner-sequential")).answer == "45 crowns"
+    assert done(await world.ask(policy="cogplanner-sequential+")).answer == "45 crowns"
     assert len(searched) == 3
     assert [line.partition(": ")[2] for line in shown[-1]] == ["3.0 of it.", "3.1 of it.", "3.2 of it.", "3.3 of it."]
 
@@ -397,7 +397,7 @@ async def test_an_answer_is_held_against_the_verifier_with_its_own_probability_a
     assert done(await world.ask(policy="qa-dragon-no-second-look")).abstain_reason is AbstainReason.CONTRADICTED
 
 
-@pytest.mark.parametrize("policy", ["core-mmrag", "planning-agent-reconciled"])
+@pytest.mark.parametrize("policy", ["core-mmrag+", "planning-agent-reconciled"])
 async def test_the_time_that_is_kept_for_an_answer_is_used_where_no_draft_fits_before_it(policy: str) -> None:
     world = World()
     for step in ("draft", "generate"):

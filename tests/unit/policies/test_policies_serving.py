@@ -66,10 +66,10 @@ def test_what_a_policy_likes_is_a_role_that_it_uses_and_does_not_need(policy: Po
 
 
 def test_what_an_ablation_leaves_out_it_does_not_like() -> None:
-    liked = {name: set(POLICIES["qa-dragon"].likes) - set(policy.likes) for name, policy in POLICIES.items()}
-    assert liked["qa-dragon-no-domain-router"] == {"domain_router"}
-    assert liked["qa-dragon-no-reranking"] == liked["qa-dragon-image-only"] == {"coarse_reranker"}
-    assert liked["qa-dragon-no-verifier"] == set()
+    liked = {name: set(POLICIES["qa-dragon+"].likes) - set(policy.likes) for name, policy in POLICIES.items()}
+    assert liked["qa-dragon-no-domain-router+"] == {"domain_router"}
+    assert liked["qa-dragon-no-reranking+"] == liked["qa-dragon-image-only+"] == {"coarse_reranker"}
+    assert liked["qa-dragon-no-verifier+"] == set()
 
 
 def test_what_a_policy_works_without_is_known() -> None:
@@ -130,28 +130,29 @@ def test_what_is_missing_is_named(name: str) -> None:
 
 
 def test_an_untuned_model_never_decides_unasked() -> None:
-    assert set(BY_PREFERENCE) <= set(POLICIES) - {"prompt-based"}
+    assert set(BY_PREFERENCE) <= set(POLICIES) - {"prompt-based+"}
+    assert not any(getattr(POLICIES[name], "published", False) for name in BY_PREFERENCE)
     assert all(set(POLICIES[name].tasks) <= {"rewrite", "reformulate"} for name in BY_PREFERENCE)
     assert preferred(survey(lambda part: True)) == "adaptive"
-    assert preferred(survey(lambda part: part != "deciders.act")) == "planning-agent"
+    assert preferred(survey(lambda part: part != "deciders.act")) == "planning-agent+"
     assert preferred(survey(lambda part: False)) is None
 
 
 def test_a_policy_without_its_prompts_says_which(tmp_path: Path) -> None:
     bundle = Bundle.load(write_bundle(tmp_path / "b"))
     missing = {status.policy: status.missing for status in survey(bundle.has)}
-    assert missing["cogplanner-parallel"] == ("generator.prompts.reformulate", "generator.prompts.act")
-    assert missing["core-one-stage"] == missing["fixed-text"] == missing["fixed-image"] == ()
-    assert "generator.prompts.verifier" in missing["qa-dragon"]
-    assert "generator.prompts.verifier" not in missing["qa-dragon-no-verifier"]
+    assert missing["cogplanner-parallel+"] == ("generator.prompts.reformulate", "generator.prompts.act")
+    assert missing["core-one-stage+"] == missing["fixed-text+"] == missing["fixed-image+"] == ()
+    assert "generator.prompts.verifier" in missing["qa-dragon+"]
+    assert "generator.prompts.verifier" not in missing["qa-dragon-no-verifier+"]
 
 
 def test_the_starter_bundle_serves_what_the_docs_say() -> None:
     starter = Bundle.load(Path(__file__).parents[3] / "models" / "starter" / "bundle", hashes=False)
     statuses = {status.policy: status for status in survey(starter.has)}
     assert {name for name, status in statuses.items() if status.servable} == set(POLICIES)
-    assert statuses["qa-dragon"].without == ("domain_router", "coarse_reranker")
-    assert statuses["planning-agent"].without == ("tagger", "coarse_reranker")
+    assert statuses["qa-dragon+"].without == ("domain_router", "coarse_reranker")
+    assert statuses["planning-agent+"].without == ("tagger", "coarse_reranker")
 
 
 def test_a_generator_without_a_prompt_for_plans_cannot_be_asked_for_one(tmp_path: Path) -> None:
@@ -160,9 +161,9 @@ def test_a_generator_without_a_prompt_for_plans_cannot_be_asked_for_one(tmp_path
     assert bundle.has("generator.prompts.answer")
     assert not bundle.has("generator.prompts.plan")
     assert not bundle.has("tool_router.prompts.plan")
-    (status,) = (each for each in survey(bundle.has) if each.policy == "prompt-based")
+    (status,) = (each for each in survey(bundle.has) if each.policy == "prompt-based+")
     assert status.missing == ("generator.prompts.plan",)
-    assert preferred(survey(bundle.has)) == "planning-agent"
+    assert preferred(survey(bundle.has)) == "planning-agent+"
 
 
 async def test_the_assistant_asks_the_bundle() -> None:
@@ -170,8 +171,8 @@ async def test_the_assistant_asks_the_bundle() -> None:
     assistant = Assistant(
         world.resources, has=lambda part: part not in ("plan", "deciders.plan", "generator.prompts.plan")
     )
-    with pytest.raises(RoleMissing, match=r"no generator\.prompts\.plan, which policy 'prompt-based' needs"):
-        await assistant.run(turn(), "prompt-based", Budget(60), lambda _: None)
+    with pytest.raises(RoleMissing, match=r"no generator\.prompts\.plan, which policy 'prompt-based\+' needs"):
+        await assistant.run(turn(), "prompt-based+", Budget(60), lambda _: None)
     assert world.models.calls.made == []
 
 
@@ -179,7 +180,7 @@ def test_what_comes_next_depends_on_what_can_be_served(tmp_path: Path) -> None:
     whole, encoders = tmp_path / "whole", tmp_path / "encoders"
     lines = next_steps(Bundle.load(write_bundle(whole)), whole)
     assert lines[-1] == f"next: quizglass-server --bundle {whole} --knowledge DIR"
-    assert "without --default-policy planning-agent" in lines[0]
+    assert "without --default-policy planning-agent+" in lines[0]
     assert lines[1].startswith("WARNING: thresholds.image_accept and thresholds.rerank_accept not set")
     assert "`quizglass knowledge tune`" in lines[1]
     lines = next_steps(Bundle.load(write_bundle(encoders, ENCODERS)), encoders)

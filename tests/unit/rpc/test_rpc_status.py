@@ -61,7 +61,7 @@ def test_a_wrong_field_is_named():
 
 
 def test_a_missing_role_is_named():
-    status = to_status(errors.RoleMissing("planner", "policy 'planning-agent'"))
+    status = to_status(errors.RoleMissing("planner", "policy 'planning-agent+'"))
     assert status.code is grpc.StatusCode.FAILED_PRECONDITION
     assert dict(details(status)["ErrorInfo"].metadata) == {"role": "planner"}
 

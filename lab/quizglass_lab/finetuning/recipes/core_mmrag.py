@@ -226,7 +226,7 @@ class _CoreTurn:
         return run.model_copy(update=more)
 
     def _read(self, entries: Sequence[Evidence], limit: int = 0) -> Told:
-        return self.as_told(asyncio.run(reading(entries, self._turn.start(), self._turn, limit)))
+        return self.as_told(asyncio.run(reading(entries, self._turn.start(), self._turn, limit, rewritten=True)))
 
 
 def conditions(

@@ -69,7 +69,8 @@ from quizglass_server.steps.language.wording import stands_in, words
 from quizglass_server.steps.prompt_values import line, standing, unmatched
 from quizglass_server.steps.signs import features, signs
 
-EVERYTHING = QADragon("qa-dragon-annotated", Parts(search_router=False, tool_router=False, verifier=False))
+_ON = Parts(search_router=False, tool_router=False, verifier=False, additions=True)
+EVERYTHING = QADragon("qa-dragon-annotated", _ON)
 TURNS = "turns.jsonl"
 MOST_OTHERS = 2
 """Most entries of other things that a question teaches `entity` to turn down."""

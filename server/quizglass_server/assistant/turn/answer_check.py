@@ -48,6 +48,7 @@ class AnswerCheck:
         context: what is known of the picture.
         requests: fills prompts.
         lookups: fetches what entries say of themselves.
+        published: whether no quote takes the place of a draft.
     """
 
     def __init__(
@@ -59,7 +60,10 @@ class AnswerCheck:
         context: PictureContext,
         requests: Requests,
         lookups: Lookups,
+        *,
+        published: bool = False,
     ) -> None:
+        self._published = published
         self._turn = turn
         self._runner = runner
         self._resources = resources
@@ -77,7 +81,7 @@ class AnswerCheck:
         of a sentence without what limits it. Tells what was held back.
         """
         tuning = self._resources.tuning
-        if draft.kind is AnswerKind.WRITTEN and tuning.quote_accept is not None:
+        if draft.kind is AnswerKind.WRITTEN and tuning.quote_accept is not None and not self._published:
             if self._stands(draft):
                 draft = self._whole(draft)
             else:

@@ -54,6 +54,8 @@ class Lookups:
         resources: the store, the vectors of pictures seen before, and how much is looked up.
         journal: takes the evidence.
         look: describes the question's subject in a few words, or nothing; None: not available.
+        published: whether searches bring what is like the picture or the query and nothing else: no names are followed,
+            no appearance told apart, and no things looked up one by one.
     """
 
     def __init__(
@@ -63,13 +65,16 @@ class Lookups:
         resources: Resources,
         journal: Journal,
         look: Callable[[], Awaitable[str]] | None = None,
+        *,
+        published: bool = False,
     ) -> None:
+        self._published = published
         self._turn = turn
         self._runner = runner
         self._resources = resources
         self._tuning = resources.tuning
         self._journal = journal
-        self._look = look
+        self._look = None if published else look
         self._outside = Outside(turn, runner, resources, journal)
         self._vectors: dict[tuple[str, tuple[str, ...]], asyncio.Task[QueryVectors]] = {}
         self._pictures: dict[tuple[bytes, ...], asyncio.Task[tuple[Picture, ...] | None]] = {}
@@ -102,7 +107,7 @@ class Lookups:
         shown = limit or self._tuning.seen
         most = max(limit, self._tuning.image_candidates)
         tuning = self._tuning.model_copy(update={"image_candidates": most})
-        each = [] if phrases else await self._of_each(tuning)
+        each = [] if phrases or self._published else await self._of_each(tuning)
 
         async def in_store() -> list[EntryHit] | None:
             return in_turn(each) or await self._of_one(tuple(phrases), tuning)
@@ -194,6 +199,8 @@ class Lookups:
         few = max(limit, self._tuning.rerank_first or candidates)
         results = await at_once([self._passages(query, candidates, few, reranked=reranked) for query in asked])
         best = merged([ranked for ranked, _, _ in results])
+        if self._published:  # by score, whichever query it is of
+            best = best_first(best)
         kept = {(passage.entry_id, passage.text) for passage in best}
         left = merged([left for _, left, _ in results])
         dropped = [passage for passage in left if (passage.entry_id, passage.text) not in kept]
@@ -232,6 +239,8 @@ class Lookups:
         if scored is None:
             return passages, dropped, False
         ranked, spared = scored
+        if self._published:
+            return ranked, [*dropped, *spared], True
         accept = self._tuning.rerank_accept
         ranked = interleave_by_title(query, await self._followed(query, ranked), accept)
         ranked, others = split_by_named_title(query, ranked, accept)

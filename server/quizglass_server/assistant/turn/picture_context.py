@@ -32,6 +32,7 @@ class PictureContext:
         journal: takes the words as evidence.
         while_reading: called when words begin to be read, which takes a while.
         words_later: whether words are left unread until `read`, unless they are known or asked about.
+        published: whether the picture is not tagged.
     """
 
     def __init__(
@@ -43,7 +44,9 @@ class PictureContext:
         while_reading: Callable[[], None],
         *,
         words_later: bool = False,
+        published: bool = False,
     ) -> None:
+        self._published = published
         self._turn = turn
         self._runner = runner
         self._resources = resources
@@ -93,7 +96,7 @@ class PictureContext:
 
     @property
     def _can_tag(self) -> bool:
-        return self._turn.picture is not None and self._resources.models[TAGGER] is not None
+        return not self._published and self._turn.picture is not None and self._resources.models[TAGGER] is not None
 
     def begin_tagging(self) -> asyncio.Task[tuple[str, ...]] | None:
         """Begin to find out what the picture is likely to show; None where nothing says it."""

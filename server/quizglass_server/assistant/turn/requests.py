@@ -21,9 +21,19 @@ class Requests:
         generator: whom it is asked of; None where there is none.
         context: values that prompts show.
         lookups: which bring pictures of entries.
+        published: whether every answer is written with the picture.
     """
 
-    def __init__(self, turn: Turn, generator: Generator | None, context: PictureContext, lookups: Lookups) -> None:
+    def __init__(
+        self,
+        turn: Turn,
+        generator: Generator | None,
+        context: PictureContext,
+        lookups: Lookups,
+        *,
+        published: bool = False,
+    ) -> None:
+        self._published = published
         self._turn = turn
         self._generator = generator
         self._context = context
@@ -42,7 +52,8 @@ class Requests:
         entries = self._generator is not None and self._generator.shows_entries(task)
         if not answers:
             return GenerationRequest(task, values, await self.pictures(state, entries=entries))
-        shown = () if _is_of_another_thing(state) else await self.pictures(state, entries=entries)
+        hidden = not self._published and _is_of_another_thing(state)
+        shown = () if hidden else await self.pictures(state, entries=entries)
         grammar = self._turn.answer_grammar
         return GenerationRequest(
             task, values, shown, self._turn.max_answer_tokens, following(grammar) if grammar else None

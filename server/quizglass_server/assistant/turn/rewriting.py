@@ -32,9 +32,13 @@ class Rewriting:
         runner: runs the steps.
         requests: puts the prompt together.
         tuning: by which memory is sure of a name, and the words by which nothing is known.
+        published: whether the question is written once, whatever it becomes.
     """
 
-    def __init__(self, question: str, runner: StepRunner, requests: Requests, tuning: Tuning) -> None:
+    def __init__(
+        self, question: str, runner: StepRunner, requests: Requests, tuning: Tuning, *, published: bool = False
+    ) -> None:
+        self._published = published
         self._question = question
         self._runner = runner
         self._requests = requests
@@ -54,6 +58,18 @@ class Rewriting:
         if not self._requests.has_more(request):
             return None
         draft = await self._runner.run(write.named(REWRITE), request)
+        if not self._published:
+            draft, request = await self._written_again(draft, request, state)
+        if draft is None or (draft.text and self._abstains(draft)):
+            return None
+        query = clean(draft.text)
+        self._guessed[query] = bool(query) and (repeats_a_name(query) or self._is_guess(draft, request))
+        return query
+
+    async def _written_again(
+        self, draft: Draft | None, request: GenerationRequest, state: State
+    ) -> tuple[Draft | None, GenerationRequest]:
+        """The query, written again where that helps, and the request that it was written by."""
         if draft is not None and state.seen and self._is_carried_over(draft, request):
             alone = replace(request, values={**request.values, HISTORY: []})
             again = await self._runner.run(write.named(REWRITE), alone)
@@ -64,11 +80,7 @@ class Rewriting:
             draft = draft if again is None or not again.text.strip() or self._abstains(again) else again
         if draft is not None and self._is_of_another_thing(draft, request, state):
             draft = await self._named(draft, request, state)
-        if draft is None or (draft.text and self._abstains(draft)):
-            return None
-        query = clean(draft.text)
-        self._guessed[query] = bool(query) and (repeats_a_name(query) or self._is_guess(draft, request))
-        return query
+        return draft, request
 
     async def _named(self, draft: Draft, request: GenerationRequest, state: State) -> Draft:
         """The query written again by the question with what was recognised named; the same where that does not help."""

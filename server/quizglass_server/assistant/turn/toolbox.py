@@ -67,6 +67,8 @@ class Toolbox:
         journal: takes events, evidence and skipped steps.
         tasks: what the policy may have the generator write.
         words_later: whether printed words are left unread until `read_words`, unless the question may be about them.
+        published: whether the verbs leave out what no paper has: names followed from text to text, tags, queries and
+            answers that are written again, pictures that prompts leave out, and quotes in place of answers.
     """
 
     def __init__(
@@ -78,20 +80,26 @@ class Toolbox:
         tasks: Sequence[str] = (ANSWER, REWRITE),
         *,
         words_later: bool = False,
+        published: bool = False,
     ) -> None:
+        self._published = published
         self._turn = turn
         self._runner = runner
         self._resources = resources
         self._journal = journal
         self._tasks = tasks
-        self._lookups = Lookups(turn, runner, resources, journal, self._look)
+        self._lookups = Lookups(turn, runner, resources, journal, self._look, published=published)
         self._looks_ahead = False
         self._reading_ahead: asyncio.Task[None] | None = None
         self._last_round = 0
-        self._context = PictureContext(turn, runner, resources, journal, self._while_reading, words_later=words_later)
-        self._requests = Requests(turn, resources.models[GENERATOR], self._context, self._lookups)
-        self._check = AnswerCheck(turn, runner, resources, journal, self._context, self._requests, self._lookups)
-        self._rewriting = Rewriting(turn.question, runner, self._requests, resources.tuning)
+        self._context = PictureContext(
+            turn, runner, resources, journal, self._while_reading, words_later=words_later, published=published
+        )
+        generator = resources.models[GENERATOR]
+        self._requests = Requests(turn, generator, self._context, self._lookups, published=published)
+        about = turn, runner, resources, journal, self._context, self._requests, self._lookups
+        self._check = AnswerCheck(*about, published=published)
+        self._rewriting = Rewriting(turn.question, runner, self._requests, resources.tuning, published=published)
 
     async def __aenter__(self) -> Toolbox:
         return self
@@ -167,13 +175,29 @@ class Toolbox:
             weighed = await self._weighed(decider, ask, state, also)
         if weighed is None:
             return None, (), ""
+        chosen = self._chosen(labels, state, by, weighed, also)
+        return labels(chosen), weighed, "prompt" if decider is None else by
+
+    def _chosen(
+        self,
+        labels: type[Enum],
+        state: State,
+        by: str,
+        weighed: Sequence[tuple[str, float]],
+        also: Mapping[str, Note],
+    ) -> str:
+        """The likeliest label; where ours is added, as the bundle's thresholds have it."""
+        if self._published:
+            return max(weighed, key=lambda each: each[1])[0]
         tuning, matched = self._resources.tuning, 0.0
+        if labels is Plan:
+            return planned(weighed, tuning.none_accept)
+        if by in SELECTING:
+            return selected(weighed)
         if by == VERIFIER:
             evidence = (*state.seen, *state.found)
             matched = evidence_odds(state.question, evidence, self._journal.evidence, tuning)
-        chosen = selected(weighed) if by in SELECTING else likeliest(weighed, tuning, _p_min(also), matched)
-        label = labels(planned(weighed, tuning.none_accept) if labels is Plan else chosen)
-        return label, weighed, "prompt" if decider is None else by
+        return likeliest(weighed, tuning, _p_min(also), matched)
 
     async def write(self, task: str, state: State, **also: Note) -> Draft:
         """Complete a prompt without events; empty when there is no time for it."""
@@ -188,7 +212,8 @@ class Toolbox:
         self._look_ahead()
         request = await self._requests.to(ANSWER, self.start(), {}, answers=True)
         draft = await self._written(request, answers=True)
-        if not (draft.text and self.abstains(draft) and request.pictures and asks_by_its_names(self._turn.question)):
+        stands = self._published or not (draft.text and self.abstains(draft) and request.pictures)
+        if stands or not asks_by_its_names(self._turn.question):
             return draft
         again = await self._written(replace(request, pictures=()), answers=True)
         return again if self.remembers(again) else draft
@@ -243,7 +268,7 @@ class Toolbox:
     async def answer(self, state: State, task: str = ANSWER, **also: Note) -> Draft:
         """Complete a prompt and stream it as the answer, at most until the budget ends."""
         tuning = self._resources.tuning
-        if tuning.quote_accept is None:
+        if tuning.quote_accept is None or self._published:
             return await self._streamed(task, state, also, self._say)
         withholding = AbstentionFilter(tuning.abstain, self._say)  # a quote may take the place of "I don't know"
         draft = await self._streamed(task, state, also, withholding.add)

@@ -71,7 +71,7 @@ async def test_a_generator_elsewhere_answers_and_what_it_lacks_is_told(starter_b
                 assert (generator.engine, generator.executor) == ("openai", "elsewhere")
                 assert "labels cannot be chosen by probabilities" in generator.notice
                 with pytest.raises(ClientError, match=r"generator\.choices"):
-                    await client.answer("What is this?", png(), policy="prompt-based")
+                    await client.answer("What is this?", png(), policy="prompt-based+")
             async with AsyncSession(server.address, local_only=True) as session:
                 with pytest.raises(ClientError, match=r"LOCAL_ONLY.* has its generator behind a network address"):
                     await session.answer("What is this?", png())

@@ -250,5 +250,5 @@ def likeliest_of(weighed: Sequence[tuple[str, float]]) -> str:
 def test_a_policy_that_is_always_right_still_has_an_interval(chain: Question) -> None:
     done = Done(chain.answer, FinishReason.COMPLETE)
     turns = [Outcome(chain, done, 0.1, (chain.hops[-1].entry,), ())] * 200
-    (row, *_) = hops._rows("omnisearch", turns, "both", 0.0)
+    (row, *_) = hops._rows("omnisearch+", turns, "both", 0.0)
     assert (row.value, "95 % interval 98.1 to 100.0" in row.name) == (100, True)

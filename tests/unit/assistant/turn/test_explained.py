@@ -196,7 +196,7 @@ async def test_a_policy_with_rounds_and_branches_has_its_steps_in_them() -> None
     world = World()
     world.models.query = ["Velmora price"]
     told = [
-        event for event in await world.ask(explained(), policy="cogplanner-parallel") if isinstance(event, StepEnded)
+        event for event in await world.ask(explained(), policy="cogplanner-parallel+") if isinstance(event, StepEnded)
     ]
     places = {(each.round, each.branch) for each in told if each.name in ("reformulate", "act")}
     assert {(1, "1"), (1, "2")} <= places

@@ -79,7 +79,7 @@ def toolbox(world: Shown, budget_s: float = 60.0) -> tuple[Toolbox, Journal]:
 
 async def test_select_looks_at_the_pictures_and_texts_of_the_five_best_together() -> None:
     world = Shown("select", seen=1)
-    events = await world.ask(policy="core-mmrag")
+    events = await world.ask(policy="core-mmrag+")
     (asked,) = world.models.calls.of("choose")
     assert [shown.sha256 for shown in asked.pictures[1:]] == [digest(number) for number in range(5)]
     assert asked.values["seen"] == [f"Entry {number}: a thing" for number in range(5)]
@@ -115,7 +115,7 @@ async def test_a_decider_is_shown_the_pictures_of_entries_where_its_prompt_shows
 ) -> None:
     world = Shown("select")
     world.models.deciders["select"] = chooser = Chooser(shows_several=shows_several)
-    events = await world.ask(policy="core-mmrag")
+    events = await world.ask(policy="core-mmrag+")
     assert chooser.asked == [[digest(number) for number in range(shown)]]
     assert [timing.stage for timing in done(events).timings].count("entry_pictures") == bool(shown)
     assert done(events).skipped == ()
@@ -125,7 +125,7 @@ async def test_entries_that_share_what_speaks_for_one_of_them_are_not_taken_for_
     world = Shown("select")
     world.models.deciders["select"] = chooser = Chooser(shows_several=False)
     chooser.says = [("1", 0.28), ("2", 0.3), ("none", 0.42)]
-    events = await world.ask(policy="core-mmrag")
+    events = await world.ask(policy="core-mmrag+")
     assert [each.label for each in events if isinstance(each, Decided)] == ["2"]
 
 
@@ -267,7 +267,7 @@ async def test_everything_that_models_read_is_counted() -> None:
     world = World()
     world.models.reads = {"planner": 30, "reranker": 400, "choose": 7}
     assert done(await world.ask()).all_prompt_tokens == 30 + 400 + 2 * 20  # rewriting and answer
-    assert done(await world.ask(policy="prompt-based")).all_prompt_tokens == 7 + 400 + 2 * 20
+    assert done(await world.ask(policy="prompt-based+")).all_prompt_tokens == 7 + 400 + 2 * 20
 
 
 class Small(Models):

@@ -44,7 +44,7 @@ def test_a_question_asks_by_name_where_it_points_at_nothing_that_is_seen(questio
     [
         ("text", "What colour is the Velmora?", False),
         ("both", "What colour is the Velmora?", False),
-        ("planning-agent", "What colour is the Velmora?", False),
+        ("planning-agent+", "What colour is the Velmora?", False),
         ("both", "What colour is the boat?", True),
         ("text", "Is that the Velmora in the picture?", True),
         ("image", "What colour is the Velmora?", True),
@@ -88,7 +88,7 @@ def test_a_question_may_ask_about_nothing_but_what_it_names(question: str, named
     assert asks_by_its_names(question) == named
 
 
-@pytest.mark.parametrize("policy", ["core-mmrag", "planning-agent-reconciled"])
+@pytest.mark.parametrize("policy", ["core-mmrag+", "planning-agent-reconciled"])
 @pytest.mark.parametrize(
     ("question", "memory_accept", "recalled"),
     [

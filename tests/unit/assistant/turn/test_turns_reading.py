@@ -130,7 +130,7 @@ async def test_nothing_is_said_while_it_is_not_known_whether_there_are_words() -
 
     world.models.before["planner"] = plan
     events: list[TurnEvent] = []
-    answering = asyncio.create_task(world.assistant.run(turn(), "planning-agent", Budget(60), events.append))
+    answering = asyncio.create_task(world.assistant.run(turn(), "planning-agent+", Budget(60), events.append))
     await planned.wait()
     for _ in range(20):
         await asyncio.sleep(0)
@@ -151,7 +151,7 @@ async def test_an_early_plan_ends_with_its_turn() -> None:
 
     world.models.before["planner"] = plan
     world.models.before["gate"] = asyncio.Event().wait
-    answering = asyncio.create_task(world.assistant.run(turn(), "planning-agent", Budget(60), lambda _: None))
+    answering = asyncio.create_task(world.assistant.run(turn(), "planning-agent+", Budget(60), lambda _: None))
     await planning.wait()
     answering.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -238,7 +238,7 @@ async def test_words_that_are_known_are_shown_whatever_is_asked() -> None:
     assert world.models.calls.of("planner") == ["Velmora", "Velmora"]
 
 
-@pytest.mark.parametrize("policy", ["both", "omnisearch"])
+@pytest.mark.parametrize("policy", ["both", "omnisearch+"])
 async def test_a_policy_that_does_not_ask_for_words_has_them_read_at_once(policy: str) -> None:
     world = World()
     world.models.lines = ["Velmora"]

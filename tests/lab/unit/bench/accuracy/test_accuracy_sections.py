@@ -27,6 +27,7 @@ from bench.accuracy.sections import (
     own_passages,
     pace,
     parts,
+    published,
     rewriting,
     rounds,
     verifier,
@@ -74,7 +75,8 @@ def by_name(rows: list[Row]) -> dict[str, Row]:
 
 
 def turns(question: Question, **of: dict[str, Any]) -> Turns:
-    return Turns(question, {name.replace("_", "-"): each for name, each in of.items()})
+    """A question's turns, by policies as Python spells them: `qa_dragon_plus` is qa-dragon+."""
+    return Turns(question, {name.replace("_plus", "+").replace("_", "-"): each for name, each in of.items()})
 
 
 def right(question: Question, **more: Any) -> dict[str, Any]:
@@ -97,7 +99,7 @@ def test_the_best_rule_on_words_is_the_best_of_three_and_never_sees_its_own_ques
 
 
 def test_the_table_has_its_bars_for_any_answers() -> None:
-    cases = [case(q, {"planning-agent": "both", "blind": "text"}, {"both": q.answer}) for q in QUESTIONS]
+    cases = [case(q, {"planning-agent+": "both", "blind": "text"}, {"both": q.answer}) for q in QUESTIONS]
     rows = by_name(table(cases, cases[:2]))
     assert rows["best question-only rule against the annotation"].bar == "<= 60"
     assert rows["planner's label against the annotation, minus the planner without its picture"].bar == ">= 20"
@@ -107,18 +109,18 @@ def test_the_table_has_its_bars_for_any_answers() -> None:
 def test_every_search_of_a_turn_takes_its_time() -> None:
     cases = [case(question, {}, {"both": question.answer}) for question in QUESTIONS]
     for each in cases:
-        each.asked.turns["omnisearch"] |= {
+        each.asked.turns["omnisearch+"] |= {
             "searches": {"image_search": 1, "text_search": 3},
         }
     rows = by_name(table(cases, cases[:2]))
-    told = rows["search time a turn at the paper's 6.4 s and 1.4 s, omnisearch"]
+    told = rows["search time a turn at the paper's 6.4 s and 1.4 s, omnisearch+"]
     assert told.value == pytest.approx(6.4 + 3 * 1.4)
 
 
 def test_searches_beside_a_rule_are_those_that_the_agent_ran_and_not_those_that_it_planned() -> None:
-    cases = [case(q, {"planning-agent": "none", "blind": "text"}, {"both": q.answer}) for q in QUESTIONS]
+    cases = [case(q, {"planning-agent+": "none", "blind": "text"}, {"both": q.answer}) for q in QUESTIONS]
     for each in cases[::2]:  # it was not sure of its answer, and looked again
-        each.asked.turns["planning-agent"]["searches"] = {"image_search": 1, "text_search": 0}
+        each.asked.turns["planning-agent+"]["searches"] = {"image_search": 1, "text_search": 0}
     rows = [row for row in table(cases, cases[:2]) if row.name.startswith("questions with a search by")]
     assert {row.name: row.value for row in rows} == {
         "questions with a search by image": 50,
@@ -133,7 +135,7 @@ def test_time_is_counted_in_every_round_of_a_turn() -> None:
     assert spent_ms(record(timings=timings), ("text_search",)) == 13
     cases = [case(question, {}, {"both": question.answer}) for question in QUESTIONS]
     for each in cases:
-        each.asked.turns["planning-agent"]["timings"] = timings
+        each.asked.turns["planning-agent+"]["timings"] = timings
         each.asked.turns["both"]["searches"] = {"image_search": 1, "text_search": 1}
     told = by_name(table(cases, cases[:2]))[
         "search time saved by the planning agent against always-both, less the planner's own time"
@@ -144,8 +146,8 @@ def test_time_is_counted_in_every_round_of_a_turn() -> None:
 def test_plans_are_compared_on_the_questions_that_have_a_label() -> None:
     told, other = (replace(QUESTIONS[0], id=str(place), target=None) for place in range(2))
     asked = [
-        case(told, {"planning-agent": "none"}, {"none": told.answer, "q_g": told.answer}),
-        case(other, {"planning-agent": "both"}, {"q_i": other.image_answer, "q_g": other.answer}),
+        case(told, {"planning-agent+": "none"}, {"none": told.answer, "q_g": told.answer}),
+        case(other, {"planning-agent+": "both"}, {"q_i": other.image_answer, "q_g": other.answer}),
     ]
     labels = [annotate(each) for each in asked]
     assert (labels[0], labels[1]) == ("none", None), "or this test is about nothing"
@@ -209,11 +211,15 @@ def test_risk_and_coverage_by_hand() -> None:
 def test_the_verifier_trusts_by_support_and_least_what_its_tokens_refuse() -> None:
     question = QUESTIONS[0]
     judged = [{"by": "verifier", "label": "supported", "round": 0, "probabilities": {"supported": 0.9}}]
-    sure = turns(question, qa_dragon=right(question, decided=judged), qa_dragon_no_verifier=right(question, mean=0.6))
-    unsure = turns(
-        question, qa_dragon=record(abstained="unsure"), qa_dragon_no_verifier=record("bad", mean=0.8, least=0.8)
+    sure = turns(
+        question, qa_dragon_plus=right(question, decided=judged), qa_dragon_no_verifier_plus=right(question, mean=0.6)
     )
-    unasked = turns(question, qa_dragon=record(), qa_dragon_no_verifier=right(question, mean=0.7, least=0.7))
+    unsure = turns(
+        question,
+        qa_dragon_plus=record(abstained="unsure"),
+        qa_dragon_no_verifier_plus=record("bad", mean=0.8, least=0.8),
+    )
+    unasked = turns(question, qa_dragon_plus=record(), qa_dragon_no_verifier_plus=right(question, mean=0.7, least=0.7))
     told = [verifier.confidence(each, Thresholds(support_certainty=1)) for each in (sure, unsure, unasked)]
     assert told == pytest.approx([0.5, -0.2, 0.7])
     told = [verifier.confidence(each, Thresholds()) for each in (sure, unsure, unasked)]
@@ -231,7 +237,7 @@ def test_the_verifier_trusts_by_support_and_least_what_its_tokens_refuse() -> No
 def test_what_the_verifier_said_is_of_the_answer_that_is_counted(rounds: int, share: float, trusted: float) -> None:
     said = [{"by": "verifier", "probabilities": {"supported": supported}} for supported in (0.2, 0.8)]
     plain = record("a", mean=0.7, least=0.6, rounds=rounds)
-    turn = turns(QUESTIONS[0], qa_dragon=record("b", decided=said), qa_dragon_no_verifier=plain)
+    turn = turns(QUESTIONS[0], qa_dragon_plus=record("b", decided=said), qa_dragon_no_verifier_plus=plain)
     thresholds = Thresholds(support_certainty=share)
     assert verifier.confidence(turn, thresholds) == pytest.approx(trusted, abs=1e-4)
 
@@ -243,7 +249,7 @@ def test_an_answer_from_an_entry_that_hardly_matches_is_trusted_less() -> None:
     def trusted(cosine: float) -> float:
         hits = [["image_search", "t", "", cosine, 0.0, True], ["image_search", "o", "", 0.95, 0.0, False]]
         plain = record("a", mean=0.7, least=0.6, evidence=hits)
-        turn = turns(QUESTIONS[0], qa_dragon=record("b", decided=said), qa_dragon_no_verifier=plain)
+        turn = turns(QUESTIONS[0], qa_dragon_plus=record("b", decided=said), qa_dragon_no_verifier_plus=plain)
         return verifier.confidence(turn, Thresholds(support_match=match))
 
     assert trusted(0.9) == pytest.approx(0.8)
@@ -270,19 +276,19 @@ def test_conflicts_tell_who_is_believed_and_which_memories_stay() -> None:
         return Turns(question, made | {choices.ORACLE: beside})
 
     asked = [
-        all_of(kept, ("none", "core-mmrag"), entry=""),
+        all_of(kept, ("none", "core-mmrag+"), entry=""),
         all_of(lost, ("both",)),
-        all_of(disputed(2, "near-twin", "text"), ("core-mmrag",)),
+        all_of(disputed(2, "near-twin", "text"), ("core-mmrag+",)),
     ]
     rows = by_name(conflicts.rows(asked, served))
-    assert rows["core-mmrag minus always-memory on memory against evidence"].value == 0
-    assert rows["right memories kept, core-mmrag"].value == 100
+    assert rows["core-mmrag+ minus always-memory on memory against evidence"].value == 0
+    assert rows["right memories kept, core-mmrag+"].value == 100
     assert rows["the same, minus one-stage's"].value == 100
     with_entry = rows["memory against evidence, oracle entry"]
     assert (with_entry.value, with_entry.peer_value) == (100, 0), "where the store has the right entry"
     assert with_entry.name.endswith("1 questions: 1 stale)")
     table = conflicts.kinds(asked, served)
-    assert table["rumour"] == {"questions": 1} | {p: 100.0 if p in ("none", "core-mmrag") else 0.0 for p in served}
+    assert table["rumour"] == {"questions": 1} | {p: 100.0 if p in ("none", "core-mmrag+") else 0.0 for p in served}
     assert table["stale"]["oracle entry"] == 100
 
 
@@ -389,14 +395,14 @@ def test_rounds_compare_cogplanner_with_fixed_pipelines_by_lookups() -> None:
         of[rounds.OMNI] = record("wrong", searches={"image_search": 1, "text_search": 0})
         asked.append(Turns(question, of))
     rows = by_name(rounds.rows(asked, rounds.POLICIES))
-    assert rows["three and more lookups, cogplanner-parallel"].value == 100
-    assert rows["the same minus the best fixed pipeline, cogplanner-parallel"].value == 100
-    assert rows["reformulations equal to a gold query, cogplanner-parallel"].value == 50
-    assert rows["rounds that look something up, on up to one lookup, cogplanner-sequential"].value == 1
-    saved = "search time saved by the planning agent against omnisearch, one, two and more lookups"
+    assert rows["three and more lookups, cogplanner-parallel+"].value == 100
+    assert rows["the same minus the best fixed pipeline, cogplanner-parallel+"].value == 100
+    assert rows["reformulations equal to a gold query, cogplanner-parallel+"].value == 50
+    assert rows["rounds that look something up, on up to one lookup, cogplanner-sequential+"].value == 1
+    saved = "search time saved by the planning agent against omnisearch+, one, two and more lookups"
     assert rows[saved].value == pytest.approx(100 * 5 / 6.4)
     assert rows[f"{saved}, less the planner's own time"].value == pytest.approx(100 * 4.4 / 6.4)
-    both = saved.replace("omnisearch", "always-both")
+    both = saved.replace("omnisearch+", "always-both")
     assert (rows[both].value, rows[both].bar) == (pytest.approx(100 * 6.4 / 7.8), "")
     planning = rows["planning a turn, parallel"]
     assert (planning.value, planning.peer_value, planning.ok) == (6, 10, True)
@@ -408,14 +414,14 @@ def test_dragon_bars_hold_where_no_ablation_is_surely_better() -> None:
     of = {name: record("wrong") for name in (dragon.WHOLE, *dragon.ABLATIONS, *dragon.OTHERS)}
     asked = [Turns(question, of | {dragon.WHOLE: right(question, decided=direct)})] * 4
     rows = by_name(dragon.rows(asked, tuple(of)))
-    assert rows["qa-dragon-no-splitting minus the whole"].ok
+    assert rows["qa-dragon-no-splitting+ minus the whole"].ok
     (idle,) = [
         row
-        for row in dragon.rows(asked, tuple(of), {"qa-dragon-no-splitting"})
+        for row in dragon.rows(asked, tuple(of), {"qa-dragon-no-splitting+"})
         if row.name.startswith("qa-dragon-no-sp")
     ]
     assert (idle.value, idle.ok) == (None, None)
-    assert rows["truthfulness, qa-dragon minus the best policy without a verifier"].value == 200
+    assert rows["truthfulness, qa-dragon+ minus the best policy without a verifier"].value == 200
     assert rows["accuracy, branch direct"].ok
 
 
@@ -525,10 +531,39 @@ def test_parts_and_kinds_of_disputes_are_tables_of_policies(tmp_path: Path, monk
 def test_costs_are_drawn_and_told_for_every_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plots, "RESULTS", tmp_path)
     line = costs.costs_of([turns(QUESTIONS[0], none=right(QUESTIONS[0], total_ms=9))], "none")
-    drawn = plots.accuracy_by_cost({"none": line, "qa-dragon": line, "qa-dragon-no-verifier": line}, 1)
+    drawn = plots.accuracy_by_cost({"none": line, "qa-dragon+": line, "qa-dragon-no-verifier+": line}, 1)
     assert drawn.read_bytes().startswith(b"\x89PNG")
     shares = planning.by([case(QUESTIONS[0], {}, {})], lambda each: str(each.question.group))
     assert plots.accuracy(shares, POLICIES).read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_published_system_stands_beside_what_is_added_with_the_interval_of_the_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(render, "RESULTS", tmp_path)
+    assert "Not measured yet" in render.published()
+    searching: dict[str, Any] = {"searches": {"image_search": 0, "text_search": 1}}
+    asked = [
+        Turns(one, {"omnisearch": record("?", total_ms=9), "omnisearch+": right(one, total_ms=18, **searching)})
+        for one in QUESTIONS
+    ]
+    nothing = replace(QUESTIONS[0], answer="I don't know", group=None)
+    asked.append(Turns(nothing, {name: record("?", total_ms=9) for name in ("omnisearch", "omnisearch+")}))
+    told = published.part(asked, ("omnisearch", "omnisearch+"))
+    rows = by_name(list(told.rows))
+    row = rows["right, omnisearch+ minus omnisearch"]
+    assert (row.value, row.peer_value, row.name) == (
+        100,
+        0,
+        f"{row.name.partition(' (')[0]} (95 % interval 100.0 to 100.0)",
+    )
+    assert rows["right, both minus always-both"].peer == "not measured: one of them is not served"
+    (tmp_path / "accuracy.json").write_text(json.dumps({"data": {"published": told.data}}))
+    (line,) = render.published().splitlines()[2:]
+    assert line.startswith("| `omnisearch` → `omnisearch+` | 0 → 100 | +100.0 to +100.0 | 0 → 0 |")
+    assert line.endswith("| 0 → 0.96 | 10 → 10 | 4 → 4 |")
+    with pytest.raises(ValueError, match="no question with an answer"):
+        published.part(asked[-1:], ("omnisearch", "omnisearch+"))
 
 
 def test_own_passages_are_told_by_what_questions_need_and_question_by_question() -> None:
