@@ -10,126 +10,28 @@
 a subclass of `ClientError`.
 """
 
-from quizglass.values import (
-    Accepted,
-    AnswerDelta,
-    Capabilities,
-    Citation,
-    Confirmed,
-    Decided,
-    Deleted,
-    Done,
-    Evidence,
-    EvidenceFound,
-    Filter,
-    ForgottenSightings,
-    MemoryStats,
-    Plan,
-    PlanMade,
-    Provisional,
-    Queries,
-    QueryRewritten,
-    Refused,
-    Region,
-    RoleCapability,
-    Sighting,
-    StageTiming,
-    StepDetail,
-    StepEnded,
-    Verdict,
-    Withdrawn,
-)
-from quizglass.values import TurnEvent as Payload
-from quizglass_client.aio import AsyncClient, AsyncDialogue
-from quizglass_client.channel import DEFAULT_TARGET
-from quizglass_client.errors import (
-    Cancelled,
-    ClientError,
-    DeadlineExceeded,
-    InvalidRequest,
-    NotFound,
-    NotPermitted,
-    NotSupported,
-    Overloaded,
-    ServerError,
-    ServerUnavailable,
-    SessionLost,
-    Unauthenticated,
-)
-from quizglass_client.session.aio import AsyncSession, AsyncTurn
-from quizglass_client.session.sync import Session, Turn
-from quizglass_client.session.values import LinkLost, LinkRestored, News
-from quizglass_client.sync import Client, Dialogue
-from quizglass_client.types import (
-    AddReport,
-    Answer,
-    AskOptions,
-    Entry,
-    EntryFields,
-    Event,
-    NoteReceipt,
-    PictureLike,
-)
+from __future__ import annotations
 
-__all__ = [
-    "DEFAULT_TARGET",
-    "Accepted",
-    "AddReport",
-    "Answer",
-    "AnswerDelta",
-    "AskOptions",
-    "AsyncClient",
-    "AsyncDialogue",
-    "AsyncSession",
-    "AsyncTurn",
-    "Cancelled",
-    "Capabilities",
-    "Citation",
-    "Client",
-    "ClientError",
-    "Confirmed",
-    "DeadlineExceeded",
-    "Decided",
-    "Deleted",
-    "Dialogue",
-    "Done",
-    "Entry",
-    "EntryFields",
-    "Event",
-    "Evidence",
-    "EvidenceFound",
-    "Filter",
-    "ForgottenSightings",
-    "InvalidRequest",
-    "LinkLost",
-    "LinkRestored",
-    "MemoryStats",
-    "News",
-    "NotFound",
-    "NotPermitted",
-    "NotSupported",
-    "NoteReceipt",
-    "Overloaded",
-    "Payload",
-    "PictureLike",
-    "Plan",
-    "PlanMade",
-    "Provisional",
-    "Queries",
-    "QueryRewritten",
-    "Refused",
-    "Region",
-    "RoleCapability",
-    "ServerError",
-    "ServerUnavailable",
-    "Session",
-    "SessionLost",
-    "Sighting",
-    "StageTiming",
-    "StepDetail",
-    "StepEnded",
-    "Turn",
-    "Unauthenticated",
-    "Verdict",
-    "Withdrawn",
-]
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from quizglass_client.public import *  # noqa: F403  # for type checkers
+    from quizglass_client.public import __all__ as __all__
+else:
+    # gRPC and all else take a quarter of a second, which `quizglass --help` need not.
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+        from importlib.util import find_spec
+
+        if name == "__all__" or name[:1].isupper():
+            public = import_module(f"{__name__}.public")
+            globals().update({each: getattr(public, each) for each in public.__all__}, __all__=public.__all__)
+        elif not name.startswith("_") and find_spec(f"{__name__}.{name}") is not None:
+            return import_module(f"{__name__}.{name}")
+        try:
+            return globals()[name]
+        except KeyError:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__getattr__("__all__")})

@@ -8,7 +8,7 @@ import pytest
 
 from quizglass_client.cli.walk import read_walk, replay
 from quizglass_client.session.shaping import LinkProfile, ShapingProxy
-from quizglass_client.terminal.output import UsageError
+from quizglass_client.terminal.usage import UsageError
 from tests.support.gate import Gate
 from tests.support.rpc_fakes import png, serving
 from tests.support.sessions.session_links import words

@@ -13,9 +13,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; see `command.main`. Returns 2 where the extra `cli` is not installed."""
     try:
         from quizglass_client.cli.command import main as run
+
+        return run(argv)
     except ModuleNotFoundError as error:
         if error.name not in _EXTRA:
             raise
         print(f"quizglass: the command needs {error.name}; in the clone: pip install '.[cli]'", file=sys.stderr)
         return 2
-    return run(argv)

@@ -16,19 +16,18 @@ from quizglass_client.cli import connecting, subcommands
 from quizglass_client.errors import ClientError, InvalidRequest, ServerUnavailable
 from quizglass_client.sync import Client
 from quizglass_client.terminal.operations import DEFAULT_URL, OperationsPort, Samples, explained, overview
-from quizglass_client.terminal.output import FAILED, OK, UNAVAILABLE, UsageError, print_json, say, stdout
+from quizglass_client.terminal.output import print_json, say, stdout
+from quizglass_client.terminal.usage import FAILED, OK, UNAVAILABLE, UsageError
 
 
 def add_commands(commands: subcommands.Subcommands) -> None:
     """Declare them."""
-    commands.add("capabilities", capabilities, "show what the server can do")
-    commands.add("health", health, "tell whether the server takes requests")
-    watched = commands.add("top", top, "watch the server's metrics, until interrupted")
+    commands.add("capabilities", capabilities)
+    commands.add("health", health)
+    watched = commands.add("top", top)
     watched.add_argument("--every", type=float, default=2.0, metavar="SECONDS", help="between two looks (default 2)")
     watched.add_argument("--once", action="store_true", help="look once, and end")
-    asked = commands.add(
-        "explain", explain, "tell what became of one of the server's latest turns, without its content"
-    )
+    asked = commands.add("explain", explain)
     asked.add_argument("turn", metavar="TURN_ID", nargs="?", help="its id or how that begins (default: the last turn)")
     for each in (watched, asked):
         each.set_defaults(calls_server=False)

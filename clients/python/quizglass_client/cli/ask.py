@@ -17,9 +17,10 @@ from quizglass_client.session.turns import TurnSaid
 from quizglass_client.sync import Client
 from quizglass_client.terminal.answer import AnswerView
 from quizglass_client.terminal.explain import print_timeline
-from quizglass_client.terminal.output import OK, UsageError, print_json, say, stdout
+from quizglass_client.terminal.output import print_json, say, stdout
 from quizglass_client.terminal.show import TurnView
 from quizglass_client.terminal.speech import as_line, ask_by_voice
+from quizglass_client.terminal.usage import OK, UsageError, picture_file
 from quizglass_client.trace.record import FORMATS, Trace
 from quizglass_client.types import AskOptions, Event, PictureLike
 
@@ -29,9 +30,9 @@ _IN_STEPS = (PlanMade, Decided, Queries, QueryRewritten, EvidenceFound)
 _LONGEST_SESSION = 1 << 20  # bytes; what is too long for the server is for the server to say
 
 
-def add_command(commands: subcommands.Subcommands) -> None:
+def add_commands(commands: subcommands.Subcommands) -> None:
     """Declare `ask`."""
-    made = commands.add("ask", ask, "ask a question about a picture")
+    made = commands.add("ask", ask)
     subcommands.file(made.add_argument("picture", metavar="PICTURE", help='JPEG, PNG, WebP or HEIC file; "-" for none'))
     made.add_argument("question", metavar="QUESTION", nargs="*", help="quotes are needed where the shell means ? or *")
     subcommands.scattered(made, "question")
@@ -178,7 +179,7 @@ def picture(name: str | None) -> PictureLike | None:
     Raises:
         UsageError: there is no such file.
     """
-    return None if name is None or name == "-" else subcommands.picture_file(name, 'a picture first, or "-" for none')
+    return None if name is None or name == "-" else picture_file(name, 'a picture first, or "-" for none')
 
 
 def _exchange(text: str) -> tuple[str, str]:

@@ -36,9 +36,10 @@ from quizglass_client.session.voice.device import Loudspeaker, Microphone
 from quizglass_client.sync import Client
 from quizglass_client.terminal.answer import AnswerView
 from quizglass_client.terminal.conversation import converse
-from quizglass_client.terminal.output import FAILED, OK, UsageError, print_json, say, stdout
+from quizglass_client.terminal.output import print_json, say, stdout
 from quizglass_client.terminal.show import TurnView
 from quizglass_client.terminal.speech import as_line
+from quizglass_client.terminal.usage import FAILED, OK, UsageError
 from quizglass_client.types import AskOptions, Event
 
 _COMMANDS = (
@@ -48,10 +49,9 @@ _COMMANDS = (
 _HELP = f"ask; a new question ends the one that runs.  {_COMMANDS}"
 
 
-def add_command(commands: subcommands.Subcommands) -> None:
+def add_commands(commands: subcommands.Subcommands) -> None:
     """Declare `chat`."""
-    summary = "talk about pictures: a session that goes on when the link breaks"
-    made = commands.add("chat", chat, summary)
+    made = commands.add("chat", chat)
     subcommands.file(
         made.add_argument("pictures", metavar="PICTURE", nargs="*", help="shown before the first question")
     )

@@ -1,4 +1,4 @@
-"""The command line as a whole; what each command takes is declared beside it."""
+"""The whole command line; what each command takes is declared beside what it does, and loaded where it is named."""
 
 from __future__ import annotations
 
@@ -6,30 +6,17 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Sequence
-from importlib.metadata import version
+from collections.abc import Collection, Sequence
 
 import shtab
 
+from quizglass import __version__
 from quizglass.text import escape_unencodable_output
-from quizglass_client.channel import DEFAULT_TARGET
-from quizglass_client.cli import (
-    about,
-    ask,
-    chat,
-    connecting,
-    exporting,
-    importing,
-    knowledge,
-    memory,
-    store,
-    tune,
-    walk,
-)
-from quizglass_client.cli.subcommands import Command, Subcommands, parsed
-from quizglass_client.errors import ClientError, InvalidRequest
-from quizglass_client.sync import Client
-from quizglass_client.terminal.output import FAILED, INTERRUPTED, USAGE, UsageError, report, say
+from quizglass_client.cli import connecting
+from quizglass_client.cli.subcommands import Subcommands, parsed
+from quizglass_client.terminal.usage import FAILED
+
+_COMPLETION = "--print-completion"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,64 +28,77 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # what libraries find strange in a file is nothing that its owner can act on
     escape_unencodable_output()
+    words = sys.argv[1:] if argv is None else argv
+    everything = any(_COMPLETION.startswith(word.partition("=")[0]) for word in words if word.startswith("--p"))
     try:
-        return _run(parsed(parser(), argv))
-    except UsageError as error:
-        say(str(error))
-        return USAGE
-    except KeyboardInterrupt:
-        return INTERRUPTED
+        arguments = parsed(parser(None if everything else words), words)
+
+        from quizglass_client.cli.running import run  # with gRPC, which --help does not need
+
+        return run(arguments)
     except BrokenPipeError:
         # Whoever read the output has seen enough; without this, Python complains again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    except MemoryError:
-        say("there is not enough memory for that")
-        return FAILED
-    except OSError as error:  # of a file that was named on the command line
-        say(f"{error.filename or 'a file'}: {error.strerror or error}")
-        return FAILED
 
 
-def _run(arguments: argparse.Namespace) -> int:
-    command: Command = arguments.command
-    access = arguments.access = connecting.access(arguments)  # sessions of chats and walks take it from there
-    target = arguments.server if arguments.calls_server else DEFAULT_TARGET
-    try:
-        client = Client(target, credentials=access.credentials, metadata=access.metadata)
-    except InvalidRequest as error:
-        raise UsageError(error.message) from None
-    try:
-        with client:
-            return command(client, arguments)
-    except ClientError as error:
-        tls = access.credentials is not None
-        return report(error, arguments.server, budgeted="budget" in arguments, tls=tls)
+def parser(words: Collection[str] | None = None) -> argparse.ArgumentParser:
+    """The parser of the command line.
 
-
-def parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+    Args:
+        words: of a command line; only what these name is whole. None: all of it.
+    """
     top = argparse.ArgumentParser(prog="quizglass", description="Ask a quizglass server about pictures.")
-    top.add_argument("--version", action="version", version=f"quizglass {version('quizglass')}")
-    shtab.add_argument_to(top, "--print-completion", help="print a completion script for a shell, e.g. bash or zsh")
+    top.add_argument("--version", action="version", version=f"quizglass {__version__}")
+    shtab.add_argument_to(top, _COMPLETION, help="print a completion script for a shell, e.g. bash or zsh")
     connecting.add_arguments(top)
     common = argparse.ArgumentParser(add_help=False)
     connecting.add_arguments(common, again=True)
     common.add_argument("--json", action="store_true", help="print JSON, one object a line")
-    commands = Subcommands(top, common)
-    ask.add_command(commands)
-    chat.add_command(commands)
-    walk.add_command(commands)
+    commands = Subcommands(top, common, words)
+    commands.of("ask", {"ask": "ask a question about a picture"})
+    commands.of("chat", {"chat": "talk about pictures: a session that goes on when the link breaks"})
+    commands.of("walk", {"walk": "replay a recorded walk and report the times that are perceived"})
     _add_knowledge(commands.group("knowledge", "add, list, delete and search what the server can look up"))
-    memory.add_commands(commands.group("memory", "search and forget what the server has seen"))
-    about.add_commands(commands)
-    connecting.add_command(commands)
+    _add_memory(commands.group("memory", "search and forget what the server has seen"))
+    about = {
+        "capabilities": "show what the server can do",
+        "health": "tell whether the server takes requests",
+        "top": "watch the server's metrics, until interrupted",
+        "explain": "tell what became of one of the server's latest turns, without its content",
+    }
+    commands.of("about", about)
+    commands.of("pairing", {"pair": "get a token for the link or code that an operator shows, and keep it"})
     return top
 
 
 def _add_knowledge(commands: Subcommands) -> None:
-    importing.add_command(commands)
-    exporting.add_command(commands)
-    knowledge.add_commands(commands)
-    tune.add_command(commands)
-    store.add_commands(commands)
+    commands.of("importing", {"import": "import texts and pictures, a folder, or a file of entries"})
+    commands.of("exporting", {"export": "write all entries to a folder that can be imported"})
+    entries = {
+        "add": "add a thing of your own, or change one: pictures of it, and what there is to know",
+        "search": "search by text, by picture, or by both",
+        "list": "list all entries",
+        "get": "show one entry",
+        "delete": "delete entries",
+        "compact": "remove what deleted entries have left in the files",
+    }
+    commands.of("knowledge", entries)
+    commands.of("tuning.tune", {"tune": "propose the bundle's thresholds from what the store holds"})
+    files = {
+        "verify": "look whether a store's files are as they were written",
+        "repair": "keep what is sound of a damaged store",
+        "snapshot": "copy a store as of one moment while its server writes on",
+        "restore": "put a snapshot in the place of a store",
+    }
+    commands.of("store", files)
+
+
+def _add_memory(commands: Subcommands) -> None:
+    sightings = {
+        "search": "find when something was seen, the latest first",
+        "forget": "forget what was seen in a time, a session or a frame",
+        "compact": "remove what is forgotten from the files",
+        "stats": "show how much is remembered",
+    }
+    commands.of("memory", sightings)

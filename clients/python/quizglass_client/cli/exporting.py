@@ -12,16 +12,17 @@ from quizglass_client.cli import subcommands
 from quizglass_client.cli.imports.entries import FILE_NAME
 from quizglass_client.errors import NotFound
 from quizglass_client.sync import Client
-from quizglass_client.terminal.output import OK, UsageError, print_json, stdout
+from quizglass_client.terminal.output import print_json, stdout
+from quizglass_client.terminal.usage import OK, UsageError
 from quizglass_client.types import Entry
 
 _PICTURES = "pictures"
 _KINDS = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"RIFF": ".webp", b"GIF8": ".gif"}
 
 
-def add_command(commands: subcommands.Subcommands) -> None:
+def add_commands(commands: subcommands.Subcommands) -> None:
     """Declare `export`."""
-    made = commands.add("export", export, "write all entries to a folder that can be imported")
+    made = commands.add("export", export)
     subcommands.folder(made.add_argument("folder", type=Path, metavar="DIR"))
 
 

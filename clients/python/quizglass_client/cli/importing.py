@@ -25,7 +25,8 @@ from quizglass_client.cli.intake.syncing import Present, delete, gone
 from quizglass_client.cli.tuning.alike import MOST, Alike, alike
 from quizglass_client.sync import Client
 from quizglass_client.terminal.confirm import can_ask, confirmed
-from quizglass_client.terminal.output import FAILED, OK, UsageError, json_line, print_json, say, stdout
+from quizglass_client.terminal.output import json_line, print_json, say, stdout
+from quizglass_client.terminal.usage import FAILED, OK, UsageError
 from quizglass_client.types import AddReport, Entry
 
 _MOST_SHOWN = 200
@@ -35,9 +36,9 @@ _MOST_GONE = 20
 """Entries to be deleted that are named one by one on a terminal."""
 
 
-def add_command(commands: subcommands.Subcommands) -> None:
+def add_commands(commands: subcommands.Subcommands) -> None:
     """Declare `import`."""
-    made = commands.add("import", import_entries, "import texts and pictures, a folder, or a file of entries")
+    made = commands.add("import", import_entries)
     what = "texts and pictures, or a folder of them; entries.jsonl or a folder with it, CSV, Parquet, a MediaWiki dump"
     subcommands.file(made.add_argument("paths", type=Path, nargs="+", metavar="DIR|FILE", help=what))
     subcommands.scattered(made, "paths", Path)

@@ -22,8 +22,9 @@ from quizglass_client.errors import InvalidRequest, NotFound
 from quizglass_client.names.kinds import is_picture
 from quizglass_client.notes import photo_id
 from quizglass_client.sync import Client
-from quizglass_client.terminal.output import FAILED, OK, UsageError, print_json, say, stdout
+from quizglass_client.terminal.output import print_json, say, stdout
 from quizglass_client.terminal.show import evidence_table
+from quizglass_client.terminal.usage import FAILED, OK, UsageError, picture_file
 from quizglass_client.types import Entry, EntryFields
 
 _MOST_MEANT, _MOST_LOOKED_AT = 3, 10_000
@@ -33,7 +34,7 @@ _MOST_MEANT, _MOST_LOOKED_AT = 3, 10_000
 def add_commands(commands: subcommands.Subcommands) -> None:
     """Declare the commands for single entries."""
     _add_add(commands)
-    made = commands.add("search", search, "search by text, by picture, or by both")
+    made = commands.add("search", search)
     made.add_argument("--text", default="")
     several = "a picture of it; repeat for more pictures or crops of the same thing"
     subcommands.file(made.add_argument("--picture", action="append", default=[], metavar="FILE", help=several))
@@ -48,18 +49,18 @@ def add_commands(commands: subcommands.Subcommands) -> None:
     made.add_argument("--per-entry", action="store_true", help="only the best result of each entry")
     made.add_argument("--fold-near-duplicates", action="store_true", help="only the best of pictures that are alike")
     made.add_argument("--mode", choices=("hybrid", "vectors", "keywords"), default="", help="how --text is searched")
-    commands.add("list", list_entries, "list all entries")
+    commands.add("list", list_entries)
     named = (
         "id of an entry, the name of its file in the folder that was imported, or a picture that was added by itself"
     )
-    subcommands.file(commands.add("get", get, "show one entry").add_argument("id", help=named))
-    made = commands.add("delete", delete, "delete entries")
+    subcommands.file(commands.add("get", get).add_argument("id", help=named))
+    made = commands.add("delete", delete)
     subcommands.file(made.add_argument("ids", nargs="+", metavar="id", help=named))
-    commands.add("compact", compact, "remove what deleted entries have left in the files")
+    commands.add("compact", compact)
 
 
 def _add_add(commands: subcommands.Subcommands) -> None:
-    made = commands.add("add", add, "add a thing of your own, or change one: pictures of it, and what there is to know")
+    made = commands.add("add", add)
     what = 'pictures of one thing, and a text about it in quotes, or a file with the text: photo.jpg "Gerda\'s aloe. …"'
     subcommands.file(made.add_argument("things", nargs="*", metavar="PICTURE|TEXT", help=what))
     subcommands.scattered(made, "things")
@@ -82,7 +83,7 @@ def _add_add(commands: subcommands.Subcommands) -> None:
 def add(client: Client, arguments: argparse.Namespace) -> int:
     """Add one entry, or change it."""
     given = typed(arguments.things, arguments.text)
-    pictures = (*given.pictures, *(subcommands.picture_file(name) for name in arguments.picture))
+    pictures = (*given.pictures, *(picture_file(name) for name in arguments.picture))
     fields: EntryFields = {
         "caption": arguments.caption,
         "kind": arguments.kind,
@@ -146,7 +147,7 @@ def search(client: Client, arguments: argparse.Namespace) -> int:
     )
     found = client.search(
         arguments.text,
-        [subcommands.picture_file(name) for name in arguments.picture],
+        [picture_file(name) for name in arguments.picture],
         arguments.limit,
         filter=wanted,
         per_entry=arguments.per_entry,

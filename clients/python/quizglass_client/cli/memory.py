@@ -17,7 +17,8 @@ from quizglass.values import Sighting
 from quizglass_client.cli import subcommands
 from quizglass_client.pictures import encode
 from quizglass_client.sync import Client
-from quizglass_client.terminal.output import OK, UsageError, print_json, say, stdout
+from quizglass_client.terminal.output import print_json, say, stdout
+from quizglass_client.terminal.usage import OK, UsageError, picture_file
 
 _AGO = re.compile(r"(\d{1,6})([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -26,7 +27,7 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 def add_commands(commands: subcommands.Subcommands) -> None:
     """Declare what stands behind `memory`."""
-    made = commands.add("search", search, "find when something was seen, the latest first")
+    made = commands.add("search", search)
     shown = "what it looks like: JPEG, PNG, WebP or HEIC file (default: whatever was seen last)"
     subcommands.file(made.add_argument("picture", metavar="PICTURE", nargs="?", help=shown))
     made.add_argument("--text", default="", help="words of the question, the answer, or what was recognised")
@@ -37,11 +38,11 @@ def add_commands(commands: subcommands.Subcommands) -> None:
     made.add_argument("--least-score", type=float, default=0.0, metavar="COSINE", help=least)
     small = "save the small pictures there, by the name of the turn"
     subcommands.folder(made.add_argument("--thumbnails", type=Path, metavar="DIR", help=small))
-    made = commands.add("forget", forget, "forget what was seen in a time, a session or a frame")
+    made = commands.add("forget", forget)
     _add_sightings(made)
     made.add_argument("--everything", action="store_true", help="forget all of it")
-    commands.add("compact", compact, "remove what is forgotten from the files")
-    commands.add("stats", stats, "show how much is remembered")
+    commands.add("compact", compact)
+    commands.add("stats", stats)
 
 
 def _add_sightings(made: argparse.ArgumentParser) -> None:
@@ -55,7 +56,7 @@ def _add_sightings(made: argparse.ArgumentParser) -> None:
 
 def search(client: Client, arguments: argparse.Namespace) -> int:
     """Search by picture, by text, or for the latest; save small pictures if asked to."""
-    picture = None if arguments.picture is None else subcommands.picture_file(arguments.picture)
+    picture = None if arguments.picture is None else picture_file(arguments.picture)
     if picture is not None and arguments.text:
         raise UsageError("give a picture or --text, not both")
     found = client.memory.search(
@@ -159,7 +160,7 @@ def _frame(client: Client, given: str) -> bytes:
         return b""
     if _SHA256.fullmatch(given):
         return bytes.fromhex(given)
-    return hashlib.sha256(encode(subcommands.picture_file(given), client.capabilities().useful_picture_side)).digest()
+    return hashlib.sha256(encode(picture_file(given), client.capabilities().useful_picture_side)).digest()
 
 
 def _save(client: Client, found: Sequence[Sighting], folder: Path) -> None:

@@ -12,21 +12,17 @@ from importlib.util import find_spec
 
 from quizglass_client.cli import subcommands
 from quizglass_client.sync import Client
-from quizglass_client.terminal.output import FAILED, UsageError
+from quizglass_client.terminal.usage import FAILED, UsageError
 
 _MODULE = "quizglass_server.knowledge"
 _NEEDED = ("quizglass_server", "numpy", "hnswlib")
+_PATHS = {"verify": ("DIR",), "repair": ("DIR",), "snapshot": ("DIR", "TARGET"), "restore": ("SNAPSHOT", "DIR")}
 
 
 def add_commands(commands: subcommands.Subcommands) -> None:
     """Declare the commands on files, which need no server."""
-    for name, summary, paths in (
-        ("verify", "look whether a store's files are as they were written", ("DIR",)),
-        ("repair", "keep what is sound of a damaged store", ("DIR",)),
-        ("snapshot", "copy a store as of one moment while its server writes on", ("DIR", "TARGET")),
-        ("restore", "put a snapshot in the place of a store", ("SNAPSHOT", "DIR")),
-    ):
-        made = commands.add(name, run, summary)
+    for name, paths in _PATHS.items():
+        made = commands.add(name, run)
         made.set_defaults(action=name, calls_server=False)
         for path in paths:
             subcommands.folder(made.add_argument("path", action="append", metavar=path))

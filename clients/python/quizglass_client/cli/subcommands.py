@@ -1,17 +1,22 @@
-"""What a command is declared with. Each declares its name, its arguments and its help beside what it does."""
+"""What a command is declared with. Each declares its arguments beside what it does; its name and help stand in a table.
+
+Modules of commands need gRPC and more, which take longer to load than all that `quizglass --help` does: those that the
+command line does not name are not loaded.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 import shtab
 
-from quizglass_client.sync import Client
-from quizglass_client.terminal.output import UsageError
+if TYPE_CHECKING:
+    from quizglass_client.sync import Client
 
-Command = Callable[[Client, argparse.Namespace], int]
+Command = Callable[["Client", argparse.Namespace], int]
 """Returns the exit status."""
 
 
@@ -21,15 +26,34 @@ class Subcommands:
     Args:
         parser: what they stand behind.
         common: arguments that every command takes.
+        words: of the command line, which name the commands whose arguments are wanted; None: those of all.
     """
 
-    def __init__(self, parser: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
+    def __init__(
+        self, parser: argparse.ArgumentParser, common: argparse.ArgumentParser, words: Collection[str] | None
+    ) -> None:
         self._common = common
+        self._words = words
+        self._summaries: dict[str, str] = {}
         self._parsers = parser.add_subparsers(metavar="COMMAND", required=True)
 
-    def add(self, name: str, command: Command, summary: str) -> argparse.ArgumentParser:
-        """A command; its own arguments are added to what is returned."""
-        parents = [self._common]
+    def of(self, module: str, summaries: Mapping[str, str]) -> None:
+        """The commands of a module.
+
+        Args:
+            module: below `quizglass_client.cli`; its `add_commands` declares them.
+            summaries: what each does, by its name.
+        """
+        self._summaries |= summaries
+        if self._words is None or not summaries.keys().isdisjoint(self._words):
+            import_module(f"quizglass_client.cli.{module}").add_commands(self)
+        else:
+            for name, summary in summaries.items():
+                self._parsers.add_parser(name, help=summary)
+
+    def add(self, name: str, command: Command) -> argparse.ArgumentParser:
+        """A command of the table; its own arguments are added to what is returned."""
+        parents, summary = [self._common], self._summaries[name]
         made = self._parsers.add_parser(name, parents=parents, help=summary, description=summary.capitalize() + ".")
         made.set_defaults(command=command, calls_server=True, scattered=None)
         return made
@@ -37,7 +61,7 @@ class Subcommands:
     def group(self, name: str, summary: str) -> Subcommands:
         """Commands of a level below, behind a name of their own."""
         below = self._parsers.add_parser(name, help=summary, description=summary.capitalize() + ".")
-        return Subcommands(below, self._common)
+        return Subcommands(below, self._common, self._words)
 
 
 def scattered(parser: argparse.ArgumentParser, name: str, made_of: Callable[[str], object] = str) -> None:
@@ -67,14 +91,6 @@ def file(argument: argparse.Action) -> None:
 def folder(argument: argparse.Action) -> None:
     """Have shells complete names of folders."""
     argument.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
-
-
-def picture_file(name: str, wanted: str = "a picture") -> Path:
-    """A picture that was named on the command line; UsageError, which says what is wanted, where it is no file."""
-    path = Path(name)
-    if not path.is_file():
-        raise UsageError(f"{name} is no file; give {wanted}")
-    return path
 
 
 def max_tokens(parser: argparse.ArgumentParser) -> None:

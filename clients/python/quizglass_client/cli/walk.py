@@ -22,7 +22,8 @@ from quizglass_client.session.aio import AsyncSession, AsyncTurn
 from quizglass_client.session.shaping import LinkProfile, ShapingProxy
 from quizglass_client.session.turns import TurnSaid
 from quizglass_client.sync import Client
-from quizglass_client.terminal.output import OK, UsageError, print_json, stdout
+from quizglass_client.terminal.output import print_json, stdout
+from quizglass_client.terminal.usage import OK, UsageError
 
 _KINDS = {"link": dict, "frame": str, "ask": str, "cancel": bool, "cut": bool}
 _MORE = {"frame": str, "name": str, "thumbnail": int}
@@ -109,9 +110,9 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and 0 <= value < math.inf
 
 
-def add_command(commands: subcommands.Subcommands) -> None:
+def add_commands(commands: subcommands.Subcommands) -> None:
     """Declare `walk`."""
-    made = commands.add("walk", walk, "replay a recorded walk and report the times that are perceived")
+    made = commands.add("walk", walk)
     what = "JSON lines; docs/session.md says what they hold"
     subcommands.file(made.add_argument("file", metavar="FILE", type=Path, help=what))
 

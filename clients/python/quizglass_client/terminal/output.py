@@ -16,17 +16,12 @@ from quizglass.convert import event_name
 from quizglass.text import plain
 from quizglass.values import TurnEvent
 from quizglass_client import errors
+from quizglass_client.terminal.usage import FAILED, UNAVAILABLE
 from quizglass_client.types import Event
 
 _UNPRINTABLE = re.compile("[\x7f-\x9f\ud800-\udfff]")
 
 _PLACE = frozenset(field.name for field in dataclasses.fields(TurnEvent))
-
-OK, FAILED, USAGE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
-
-
-class UsageError(Exception):
-    """The command line asks for something that cannot be done; the message says what can."""
 
 
 def print_json(value: object) -> None:

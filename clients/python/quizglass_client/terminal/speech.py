@@ -15,7 +15,8 @@ from quizglass.session import AnswerAudio, AnswerSpoken, OutputProfile, TurnUpda
 from quizglass_client.access import Access
 from quizglass_client.session.sync import Session
 from quizglass_client.session.turns import TurnSaid
-from quizglass_client.terminal.output import UsageError, as_fields, as_json, say
+from quizglass_client.terminal.output import as_fields, as_json, say
+from quizglass_client.terminal.usage import UsageError
 from quizglass_client.types import AskOptions, Event, PictureLike
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from quizglass_client.cli.imports.entries import BadLine, GoodLine
 from quizglass_client.cli.imports.report import ImportReport
 from quizglass_client.cli.imports.tables.parquet import ParquetFile
-from quizglass_client.terminal.output import UsageError
+from quizglass_client.terminal.usage import UsageError
 from tests.support.rpc_fakes import png
 
 pa = pytest.importorskip("pyarrow")
@@ -225,7 +225,7 @@ def test_a_few_bytes_that_say_much_take_little_memory_and_are_refused(path, colu
         "import re, resource, sys\nfrom pathlib import Path\n"
         "from quizglass_client.cli.imports.report import ImportReport\n"
         "from quizglass_client.cli.imports.tables.parquet import ParquetFile\n"
-        "from quizglass_client.terminal.output import UsageError\n"
+        "from quizglass_client.terminal.usage import UsageError\n"
         "try:\n    for line in ParquetFile(Path(sys.argv[1])).read(ImportReport()):\n"
         "        said = getattr(line, 'message', '')\n"
         "except UsageError as error:\n    said = str(error)\n"

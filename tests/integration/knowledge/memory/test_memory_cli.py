@@ -12,7 +12,7 @@ import pytest
 from quizglass_client import Client
 from quizglass_client.cli import main, memory
 from quizglass_client.cli.memory import moment
-from quizglass_client.terminal.output import UsageError
+from quizglass_client.terminal.usage import UsageError
 from tests.support.knowledge.memory_stage import remembering, shot
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from quizglass_client.cli.imports.entries import BadLine, GoodLine
 from quizglass_client.cli.imports.report import ImportReport
 from quizglass_client.cli.imports.tables.text import read_csv
-from quizglass_client.terminal.output import UsageError
+from quizglass_client.terminal.usage import UsageError
 
 
 def read(path: Path, content: bytes | str) -> tuple[dict[str, object], list[BadLine], ImportReport]:

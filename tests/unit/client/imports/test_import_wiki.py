@@ -16,7 +16,7 @@ from quizglass_client.cli.imports.entries import BadLine, GoodLine
 from quizglass_client.cli.imports.report import ImportReport
 from quizglass_client.cli.imports.wiki.article import ArticleReader
 from quizglass_client.cli.imports.wiki.dump import read_wiki
-from quizglass_client.terminal.output import UsageError
+from quizglass_client.terminal.usage import UsageError
 
 parser = pytest.importorskip("mwparserfromhell")
 ROOT = Path(__file__).parents[4]

@@ -13,7 +13,7 @@ from quizglass_client.cli.imports.folder import Folder, Outside
 from quizglass_client.cli.imports.folder_tree import folder_tree
 from quizglass_client.cli.imports.report import ImportReport
 from quizglass_client.files import lines
-from quizglass_client.terminal.output import UsageError
+from quizglass_client.terminal.usage import UsageError
 from quizglass_client.types import Entry
 
 FILE_NAME = "entries.jsonl"

@@ -12,7 +12,7 @@ from quizglass.values import Refused
 from quizglass_client.cli.imports.albums import listed
 from quizglass_client.cli.imports.entries import BadLine, GoodLine
 from quizglass_client.cli.imports.report import ImportReport
-from quizglass_client.terminal.output import UsageError
+from quizglass_client.terminal.usage import UsageError
 from quizglass_client.types import AddReport
 
 _LONGEST = 2_000  # characters of a message, which may repeat what the file says

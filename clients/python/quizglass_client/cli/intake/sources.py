@@ -25,7 +25,7 @@ from quizglass_client.cli.imports.tables.parquet import ParquetFile
 from quizglass_client.cli.imports.tables.text import TABLES, read_csv
 from quizglass_client.cli.imports.wiki.dump import read_wiki
 from quizglass_client.names.kinds import is_document, is_picture
-from quizglass_client.terminal.output import UsageError
+from quizglass_client.terminal.usage import UsageError
 
 Lines = Iterator[GoodLine | BadLine]
 _WIKI, _PACKED = (".xml", ".bz2", ".gz"), (".bz2", ".gz")

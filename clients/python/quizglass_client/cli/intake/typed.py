@@ -13,7 +13,7 @@ from quizglass_client.cli.imports.texts.html_pages import declared_encoding
 from quizglass_client.cli.imports.texts.titles import title_of_markup
 from quizglass_client.files import read_file
 from quizglass_client.names.kinds import FORMATS, is_document, is_picture
-from quizglass_client.terminal.output import UsageError
+from quizglass_client.terminal.usage import UsageError
 
 _LARGEST = 4 << 20  # bytes of a text's file
 

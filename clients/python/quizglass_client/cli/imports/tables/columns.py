@@ -12,7 +12,7 @@ from quizglass_client.cli.imports.entries import NUMBERS, TEXTS
 from quizglass_client.cli.imports.folder import Folder
 from quizglass_client.cli.imports.report import ImportReport
 from quizglass_client.cli.imports.tables import cells as cell_values
-from quizglass_client.terminal.output import UsageError
+from quizglass_client.terminal.usage import UsageError
 from quizglass_client.types import Entry, PictureLike
 
 _PICTURES, _ATTRIBUTES = "pictures", "attributes"

@@ -16,7 +16,7 @@ from quizglass_client.cli.imports.entries import BadLine, GoodLine, PictureOutsi
 from quizglass_client.cli.imports.folder import Folder
 from quizglass_client.cli.imports.report import ImportReport
 from quizglass_client.cli.imports.tables.columns import Column, Columns, is_header
-from quizglass_client.terminal.output import UsageError
+from quizglass_client.terminal.usage import UsageError
 
 TABLES = (".csv", ".tsv", ".tab")
 """Endings of tables of text."""

@@ -21,7 +21,7 @@ from quizglass_client.cli.imports.wiki.article import ArticleReader
 from quizglass_client.cli.imports.wiki.namespaces import ARTICLES, CATEGORY, FILE, Site, is_redirect
 from quizglass_client.cli.imports.wiki.pages import NoDump, Page, read_pages
 from quizglass_client.cli.imports.wiki.process import BoundedReader
-from quizglass_client.terminal.output import UsageError
+from quizglass_client.terminal.usage import UsageError
 from quizglass_client.types import Entry
 
 _LONGEST_SOURCE = 500

@@ -27,7 +27,8 @@ from quizglass_client.cli.tuning.anew import taken_anew
 from quizglass_client.cli.tuning.thresholds import Proposal, Scores, propose, tells_apart
 from quizglass_client.errors import ClientError, InvalidRequest, NotSupported
 from quizglass_client.sync import Client
-from quizglass_client.terminal.output import OK, UsageError, print_json, say, stdout
+from quizglass_client.terminal.output import print_json, say, stdout
+from quizglass_client.terminal.usage import OK, UsageError
 from quizglass_client.types import Entry
 
 VIEWS = ((6.0, 0.85), (-10.0, 0.6), (15.0, 0.4))
@@ -38,9 +39,9 @@ _SIDE = 256
 Scored = Mapping[str, tuple[Scores, Proposal]]
 
 
-def add_command(commands: subcommands.Subcommands) -> None:
+def add_commands(commands: subcommands.Subcommands) -> None:
     """Declare `tune`."""
-    made = commands.add("tune", tune, "propose the bundle's thresholds from what the store holds")
+    made = commands.add("tune", tune)
     entries = "entries looked up by their own pictures (default 200)"
     made.add_argument("--entries", type=subcommands.count, default=200, metavar="N", help=entries)
     questions = "questions asked, where the bundle reranks (default 100)"

@@ -1,0 +1,75 @@
+"""What the client loads, and when: gRPC and all else take a quarter of a second, which help need not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import quizglass_client
+
+_HEAVY = ("grpc", "google.protobuf", "numpy", "PIL", "rich", "asyncio", "quizglass.v1", "quizglass_client.sync")
+_RUN = """
+import json, sys
+from contextlib import redirect_stdout
+from io import StringIO
+{}
+print(json.dumps(sorted(sys.modules)))
+"""
+_COMMAND = """
+from quizglass_client.cli import main
+with redirect_stdout(StringIO()) as out:
+    try:
+        main({!r})
+    except SystemExit:
+        pass
+assert {!r} in out.getvalue(), out.getvalue()
+"""
+
+
+def _loaded(code: str) -> list[str]:
+    done = subprocess.run([sys.executable, "-c", _RUN.format(code)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return [name for name in _HEAVY if name in json.loads(done.stdout)]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--help"], "replay a recorded walk"),
+        (["--version"], "quizglass "),
+        (["knowledge", "--help"], "put a snapshot in the place of a store"),
+    ],
+)
+def test_help_and_version_load_neither_grpc_nor_commands(words: list[str], says: str) -> None:
+    assert _loaded(_COMMAND.format(words, says)) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["ask", "--help"], "--session-id"),
+        (["--json", "memory", "search", "--help"], "--least-score"),
+        (["knowledge", "tune", "--help"], "--keep"),
+        (["--print-completion=bash"], "--least-score"),
+        (["--print-comp", "bash"], "--fold-near-duplicates"),
+    ],
+)
+def test_commands_that_are_named_are_whole(words: list[str], says: str) -> None:
+    _loaded(_COMMAND.format(words, says))
+
+
+def test_the_package_is_loaded_by_the_first_of_its_names() -> None:
+    assert _loaded("import quizglass_client") == []
+    assert "grpc" in _loaded("from quizglass_client import Client")
+    assert _loaded("import quizglass_client; quizglass_client.target.DEFAULT_TARGET") == []
+
+
+def test_all_that_the_package_offers_is_there() -> None:
+    assert {name for name in quizglass_client.__all__ if not hasattr(quizglass_client, name)} == set()
+    assert set(quizglass_client.__all__) <= set(dir(quizglass_client))
+    for name in ("Clients", "clients", "_clients"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(quizglass_client, name)
