@@ -24,7 +24,7 @@ from quizglass.values import Capabilities, Deleted, Done, Evidence, Filter, Forg
 from quizglass_client import requests
 from quizglass_client.access import CallsWithMetadata, FileName, Metadata, access_to
 from quizglass_client.batches import batches_on_thread
-from quizglass_client.channel import open_async_channel
+from quizglass_client.channel import DEFAULT_TARGET, open_async_channel
 from quizglass_client.errors import (
     ClientError,
     InvalidRequest,
@@ -37,7 +37,6 @@ from quizglass_client.errors import (
 from quizglass_client.notes import note_on_thread
 from quizglass_client.pictures import AsyncEncoder, encode_on_thread, several
 from quizglass_client.requests import Moment
-from quizglass_client.target import DEFAULT_TARGET
 from quizglass_client.timing import RETRY_PAUSES_S, Limits, async_sleep
 from quizglass_client.types import (
     AddReport,

@@ -9,10 +9,11 @@ from importlib import resources
 import grpc
 from grpc.experimental import ChannelOptions
 
+from quizglass import PORT
 from quizglass_client.access import OPEN, Access, is_local
 from quizglass_client.errors import InvalidRequest
-from quizglass_client.target import DEFAULT_TARGET
 
+DEFAULT_TARGET = f"127.0.0.1:{PORT}"
 _SCHEMES = ("unix:", "unix-abstract:", "vsock:", "dns:", "ipv4:", "ipv6:", "xds:")
 # A page of entries or a search result stays below 4 MiB; the rest is room for servers of later versions.
 _MAX_RECEIVED_BYTES = 32 * 1024 * 1024

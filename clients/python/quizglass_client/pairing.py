@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import grpc
 
+from quizglass import PORT
 from quizglass.v1 import pairing_pb2, pairing_pb2_grpc
 from quizglass_client.access import Access, is_local, tls
 from quizglass_client.channel import open_channel
@@ -24,7 +25,7 @@ from quizglass_client.errors import InvalidRequest, ServerUnavailable, translate
 from quizglass_client.files import read_file, write_private
 
 _SCHEMES = ("https", "http", "quizglass")
-_PORTS = {"https": 443, "http": 80, "quizglass": 50061}
+_PORTS = {"https": 443, "http": 80, "quizglass": PORT}
 _MOST_BYTES = 1 << 20
 _LONGEST_LINK = 4096
 

@@ -31,6 +31,7 @@ from quizglass.values import (
 )
 from quizglass.values import TurnEvent as Payload
 from quizglass_client.aio import AsyncClient, AsyncDialogue
+from quizglass_client.channel import DEFAULT_TARGET
 from quizglass_client.errors import (
     Cancelled,
     ClientError,
@@ -49,7 +50,6 @@ from quizglass_client.session.aio import AsyncSession, AsyncTurn
 from quizglass_client.session.sync import Session, Turn
 from quizglass_client.session.values import LinkLost, LinkRestored, News
 from quizglass_client.sync import Client, Dialogue
-from quizglass_client.target import DEFAULT_TARGET
 from quizglass_client.types import (
     AddReport,
     Answer,

@@ -24,7 +24,7 @@ from quizglass.values import Capabilities, Deleted, Done, Evidence, Filter, Forg
 from quizglass_client import requests
 from quizglass_client.access import CallsWithMetadata, FileName, Metadata, access_to
 from quizglass_client.batches import batches
-from quizglass_client.channel import open_channel
+from quizglass_client.channel import DEFAULT_TARGET, open_channel
 from quizglass_client.errors import (
     ClientError,
     InvalidRequest,
@@ -37,7 +37,6 @@ from quizglass_client.errors import (
 from quizglass_client.notes import note
 from quizglass_client.pictures import Encoder, encode, several
 from quizglass_client.requests import Moment
-from quizglass_client.target import DEFAULT_TARGET
 from quizglass_client.timing import RETRY_PAUSES_S, Limits, sleep
 from quizglass_client.types import (
     AddReport,

@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from annotated_types import Ge, Gt, Le, MinLen
 
+from quizglass import PORT
 from quizglass_bundle.speech_server import SpeechServer
 from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.generator_address import GeneratorAddress
@@ -206,7 +207,7 @@ class AddressOptions(Options):
     host: Annotated[str, MinLen(1)] = "127.0.0.1"
     """Address to listen on. The default can be reached from this machine only; others (0.0.0.0, ::) need `tls_cert`,
     `tls_key` and `tokens`."""
-    port: Annotated[int, Ge(0), Le(65535)] = 50061
+    port: Annotated[int, Ge(0), Le(65535)] = PORT
     """Port to listen on; 0 takes a free one, see the ready line."""
 
 

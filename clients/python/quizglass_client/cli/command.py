@@ -12,7 +12,7 @@ import shtab
 
 from quizglass import __version__
 from quizglass.text import escape_unencodable_output
-from quizglass_client.cli import connecting
+from quizglass_client.cli import subcommands
 from quizglass_client.cli.subcommands import Subcommands, parsed
 from quizglass_client.terminal.usage import FAILED
 
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = parsed(parser(None if everything else words), words)
 
-        from quizglass_client.cli.running import run  # with gRPC, which --help does not need
+        from quizglass_client.cli.connecting import run  # with gRPC, which --help does not need
 
         return run(arguments)
     except BrokenPipeError:
@@ -51,9 +51,9 @@ def parser(words: Collection[str] | None = None) -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="quizglass", description="Ask a quizglass server about pictures.")
     top.add_argument("--version", action="version", version=f"quizglass {__version__}")
     shtab.add_argument_to(top, _COMPLETION, help="print a completion script for a shell, e.g. bash or zsh")
-    connecting.add_arguments(top)
+    subcommands.server(top)
     common = argparse.ArgumentParser(add_help=False)
-    connecting.add_arguments(common, again=True)
+    subcommands.server(common, again=True)
     common.add_argument("--json", action="store_true", help="print JSON, one object a line")
     commands = Subcommands(top, common, words)
     commands.of("ask", {"ask": "ask a question about a picture"})
@@ -68,7 +68,7 @@ def parser(words: Collection[str] | None = None) -> argparse.ArgumentParser:
         "explain": "tell what became of one of the server's latest turns, without its content",
     }
     commands.of("about", about)
-    commands.of("pairing", {"pair": "get a token for the link or code that an operator shows, and keep it"})
+    commands.of("connecting", {"pair": "get a token for the link or code that an operator shows, and keep it"})
     return top
 
 
@@ -84,7 +84,7 @@ def _add_knowledge(commands: Subcommands) -> None:
         "compact": "remove what deleted entries have left in the files",
     }
     commands.of("knowledge", entries)
-    commands.of("tuning.tune", {"tune": "propose the bundle's thresholds from what the store holds"})
+    commands.of("tune", {"tune": "propose the bundle's thresholds from what the store holds"})
     files = {
         "verify": "look whether a store's files are as they were written",
         "repair": "keep what is sound of a damaged store",

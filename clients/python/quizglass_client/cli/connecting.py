@@ -1,50 +1,135 @@
-"""Which server a command calls: what is said of it on the command line and in the environment."""
+"""Runs a command with a client of its server, and what that, or a proxy before it, asks for; `quizglass pair`."""
 
 from __future__ import annotations
 
 import argparse
 import os
 from pathlib import Path
-from typing import Any
 
-from quizglass_client.cli import subcommands
-from quizglass_client.target import DEFAULT_TARGET
+from quizglass_client.access import Access, is_local, read_certificates, read_token, tls
+from quizglass_client.channel import DEFAULT_TARGET
+from quizglass_client.cli.subcommands import SERVER_VARIABLE, Command, Subcommands
+from quizglass_client.errors import ClientError, InvalidRequest
+from quizglass_client.pairing import Paired, PairingLink, pair
+from quizglass_client.sync import Client
+from quizglass_client.terminal.output import print_json, report, say, stdout
+from quizglass_client.terminal.usage import FAILED, INTERRUPTED, OK, USAGE, UsageError
 
-SERVER_VARIABLE = "QUIZGLASS_SERVER"
-TOKEN_VARIABLE = "QUIZGLASS_TOKEN_FILE"  # noqa: S105  # the name of a variable
-CA_VARIABLE = "QUIZGLASS_CA"
 
+def run(arguments: argparse.Namespace) -> int:
+    """Run a command that was parsed, and say how it ended.
 
-def add_arguments(parser: argparse.ArgumentParser, *, again: bool = False) -> None:
-    """Declare them.
+    Returns:
+        The exit status; see `command.main`.
 
-    Args:
-        parser: takes them.
-        again: whether they may stand before the command as well: what is not said here then overrides nothing.
+    Raises:
+        BrokenPipeError: whoever read the output has seen enough.
     """
+    try:
+        return _run(arguments)
+    except UsageError as error:
+        say(str(error))
+        return USAGE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except MemoryError:
+        say("there is not enough memory for that")
+        return FAILED
+    except OSError as error:  # of a file that was named on the command line
+        say(f"{error.filename or 'a file'}: {error.strerror or error}")
+        return FAILED
 
-    def default(value: object) -> Any:
-        return argparse.SUPPRESS if again else value
 
-    server = f"address of the server ({SERVER_VARIABLE}; default: the one of `quizglass pair`, or {DEFAULT_TARGET})"
-    named = default(os.environ.get(SERVER_VARIABLE, ""))
-    parser.add_argument("--server", metavar="HOST:PORT", default=named, help=server)
-    wanted = "encrypt the connection"
-    parser.add_argument("--tls", action="store_true", default=default(False), help=wanted)
-
-    def file(flag: str, says: str, variable: str = "") -> None:
-        named = os.environ.get(variable) if variable else None
-        given = default(Path(named) if named else None)
-        also = f" ({variable})" if variable else ""
-        subcommands.file(parser.add_argument(flag, type=Path, metavar="FILE", default=given, help=f"{says}{also}"))
-
-    roots = "certificates that are trusted, PEM (default: those of public authorities); means --tls"
-    file("--ca", roots, CA_VARIABLE)
-    file("--cert", "certificate that the server is shown, PEM, where it asks for one; with --key")
-    file("--key", "key of that certificate, PEM")
-    file("--token-file", "send the token in that file with every call", TOKEN_VARIABLE)
+def _run(arguments: argparse.Namespace) -> int:
+    command: Command = arguments.command
+    arguments.server = _target(arguments.server)
+    allowed = arguments.access = access(arguments)  # sessions of chats and walks take it from there
+    target = arguments.server if arguments.calls_server else DEFAULT_TARGET
+    try:
+        client = Client(target, credentials=allowed.credentials, metadata=allowed.metadata)
+    except InvalidRequest as error:
+        raise UsageError(error.message) from None
+    try:
+        with client:
+            return command(client, arguments)
+    except ClientError as error:
+        encrypts = allowed.credentials is not None
+        return report(error, arguments.server, budgeted="budget" in arguments, tls=encrypts)
 
 
 def encrypted(arguments: argparse.Namespace) -> bool:
     """Whether the connection is."""
     return bool(arguments.tls or arguments.ca is not None)
+
+
+def access(arguments: argparse.Namespace) -> Access:
+    """What goes to the server with every call.
+
+    Raises:
+        UsageError: a file does not hold what it should, or a token would go over a network in clear.
+        OSError: a file cannot be read.
+    """
+    try:
+        return _access(arguments)
+    except InvalidRequest as error:
+        raise UsageError(error.message) from None
+
+
+def _access(arguments: argparse.Namespace) -> Access:
+    secret = encrypted(arguments)
+    if (arguments.cert is None) != (arguments.key is None) or (arguments.cert is not None and not secret):
+        raise UsageError("--cert and --key belong together, and to --ca or --tls")
+    own = None
+    if arguments.cert is not None:
+        own = arguments.key.read_bytes(), read_certificates(arguments.cert, "--cert")
+    roots = None if arguments.ca is None else read_certificates(arguments.ca, "--ca")
+    credentials = tls(roots, own) if secret else None
+    if arguments.token_file is None:
+        paired = None if secret or not arguments.calls_server else Paired.load(_paired_file())
+        return paired.access if paired is not None and paired.target == arguments.server else Access(credentials)
+    if not secret and not is_local(arguments.server):
+        raise UsageError(f"--token-file: the token would go to {arguments.server} in clear; give --ca or --tls as well")
+    return Access(credentials, [("authorization", f"Bearer {read_token(arguments.token_file, '--token-file')}")])
+
+
+def add_commands(commands: Subcommands) -> None:
+    """Declare `pair`."""
+    parser = commands.add("pair", paired)
+    parser.add_argument("link", metavar="LINK|CODE", help="a code goes to --server, over --ca or --tls")
+    parser.set_defaults(calls_server=False)
+
+
+def paired(client: Client, arguments: argparse.Namespace) -> int:
+    """Redeem a code; later commands use what came of it."""
+    if ":" in arguments.link:
+        found = pair(PairingLink.of(arguments.link))
+    else:
+        found = pair(PairingLink(arguments.server, arguments.link, encrypted=False), access=arguments.access)
+    file = _paired_file()
+    found.save(file)
+    if arguments.json:
+        print_json({"server": found.target, "name": found.name, "may": found.may, "file": str(file)})
+        return OK
+    stdout().print(f"{found.target} knows this device as {found.name}, which may {', '.join(found.may)}", markup=False)
+    say(f"kept in {file}: commands call that server from now on, unless --server or {SERVER_VARIABLE} names another")
+    return OK
+
+
+def _paired_file() -> Path:
+    """Where a pairing is kept."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "quizglass" / "paired.json"
+
+
+def _target(named: str) -> str:
+    """The server that is named, or else the one of `quizglass pair`; `access` says what is wrong with its file."""
+    return named or _paired_target() or DEFAULT_TARGET
+
+
+def _paired_target() -> str:
+    try:
+        found = Paired.load(_paired_file())
+    except (InvalidRequest, OSError):
+        return ""
+    return found.target if found is not None else ""

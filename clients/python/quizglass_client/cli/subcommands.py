@@ -7,15 +7,22 @@ command line does not name are not loaded.
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import shtab
+
+from quizglass import PORT
 
 if TYPE_CHECKING:
     from quizglass_client.sync import Client
 
+SERVER_VARIABLE = "QUIZGLASS_SERVER"
+TOKEN_VARIABLE = "QUIZGLASS_TOKEN_FILE"  # noqa: S105  # the name of a variable
+CA_VARIABLE = "QUIZGLASS_CA"
 Command = Callable[["Client", argparse.Namespace], int]
 """Returns the exit status."""
 
@@ -81,6 +88,36 @@ def parsed(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argpa
         name, made_of = arguments.scattered
         setattr(arguments, name, [*getattr(arguments, name), *map(made_of, left)])
     return arguments
+
+
+def server(parser: argparse.ArgumentParser, *, again: bool = False) -> None:
+    """Declare which server is called, and what it asks for.
+
+    Args:
+        parser: takes them.
+        again: whether they may stand before the command as well: what is not said here then overrides nothing.
+    """
+
+    def default(value: object) -> Any:
+        return argparse.SUPPRESS if again else value
+
+    told = f"address of the server ({SERVER_VARIABLE}; default: the one of `quizglass pair`, or 127.0.0.1:{PORT})"
+    named = default(os.environ.get(SERVER_VARIABLE, ""))
+    parser.add_argument("--server", metavar="HOST:PORT", default=named, help=told)
+    wanted = "encrypt the connection"
+    parser.add_argument("--tls", action="store_true", default=default(False), help=wanted)
+
+    def named_file(flag: str, says: str, variable: str = "") -> None:
+        named = os.environ.get(variable) if variable else None
+        given = default(Path(named) if named else None)
+        also = f" ({variable})" if variable else ""
+        file(parser.add_argument(flag, type=Path, metavar="FILE", default=given, help=f"{says}{also}"))
+
+    roots = "certificates that are trusted, PEM (default: those of public authorities); means --tls"
+    named_file("--ca", roots, CA_VARIABLE)
+    named_file("--cert", "certificate that the server is shown, PEM, where it asks for one; with --key")
+    named_file("--key", "key of that certificate, PEM")
+    named_file("--token-file", "send the token in that file with every call", TOKEN_VARIABLE)
 
 
 def file(argument: argparse.Action) -> None:

@@ -13,14 +13,13 @@ import grpc
 
 from quizglass.session import DeviceState, Heat, LinkQuality, OutputProfile, SessionLimits, SpeechTranscript
 from quizglass_client.access import FileName, Metadata, access_to
-from quizglass_client.channel import check_target
+from quizglass_client.channel import DEFAULT_TARGET, check_target
 from quizglass_client.errors import Cancelled, InvalidRequest
 from quizglass_client.session.core import SessionCore
 from quizglass_client.session.runner import Runner
 from quizglass_client.session.turns import TurnFeed, TurnSaid
 from quizglass_client.session.values import News, SessionOptions, check_output
 from quizglass_client.session.voice.audio import AudioLike, Spoken
-from quizglass_client.target import DEFAULT_TARGET
 from quizglass_client.types import Answer, AskOptions, PictureLike
 
 
