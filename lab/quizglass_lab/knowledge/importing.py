@@ -54,14 +54,16 @@ def import_once(client: Client, knowledge: Knowledge, out: Path, where: str, tic
     done = kept_rows(out / _DONE, Imported)
     name = f"{where} {knowledge.source.fingerprint}"
     if name not in done:
-        done[name] = _import(client, knowledge, out, name, tick)
+        key = sha256(f"{where} {knowledge.source.path.absolute()}".encode(errors="surrogateescape")).hexdigest()
+        far = out / f"importing-{key[:12]}.json"
+        done[name] = _import(client, knowledge, ImportMemory(far, name), tick)
         write_rows(out / _DONE, done.values())
+        far.unlink(missing_ok=True)
     return done[name]
 
 
-def _import(client: Client, knowledge: Knowledge, out: Path, name: str, tick: Callable[[int], None]) -> Imported:
+def _import(client: Client, knowledge: Knowledge, memory: ImportMemory, tick: Callable[[int], None]) -> Imported:
     source, report = knowledge.source, ImportReport()
-    memory = ImportMemory(out / f"importing-{sha256(bytes(source.path.absolute())).hexdigest()[:12]}.json", name)
     try:
         memory.load()
     except UsageError as error:
@@ -88,7 +90,7 @@ def _import(client: Client, knowledge: Knowledge, out: Path, name: str, tick: Ca
     told = [f"{each['id'] or each['line']}: {each['message']}" for each in memory.refused[:_MOST_SHOWN]]
     told += [f"{note.name}: {note.message}" for note in report.notes[:_MOST_SHOWN]]
     return Imported(
-        id=name,
+        id=memory.source,
         path=str(source.path),
         added=memory.done - refused,
         pictured=pictured,

@@ -456,7 +456,8 @@ MMSEARCH = [
 ]
 
 
-def _parquet(path: Path, rows: list[Any]) -> list[Path]:
+def table(path: Path, rows: list[Any]) -> list[Path]:
+    """A Parquet file."""
     import pyarrow
     from pyarrow import parquet
 
@@ -471,7 +472,7 @@ def mmsearch(folder: Path) -> list[Path]:
 
 
 def mmsearch_of(folder: Path, rows: list[Any]) -> list[Path]:
-    return _parquet(folder / "end2end.parquet", rows)
+    return table(folder / "end2end.parquet", rows)
 
 
 MRAG_BENCH = [
@@ -497,7 +498,7 @@ MRAG_BENCH = [
 
 def mrag_bench(folder: Path) -> list[Path]:
     put_picture(folder, "none of theirs.jpg")
-    return _parquet(folder / "data" / "test-00000-of-00001.parquet", MRAG_BENCH)
+    return table(folder / "data" / "test-00000-of-00001.parquet", MRAG_BENCH)
 
 
 TELLING = {

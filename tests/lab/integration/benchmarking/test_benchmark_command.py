@@ -78,6 +78,7 @@ def test_every_benchmark_goes_from_its_files_to_a_table(
     report = measure(name, capsys, *flags, "--policies", "none", "both")
     assert (report["dataset"], report["questions"]) == (name, ASKED[name])
     assert {"none", "both"} <= rows(report)
+    assert [line for line in report["table"] if not line["measured"] and not line["reason"]] == []
     assert value(report, "both", "text searches") + value(report, "both", "image searches") > 0
 
 
@@ -113,6 +114,20 @@ def test_a_run_goes_on_where_it_stopped(server: str, tmp_path: Path, capsys: pyt
     assert first["knowledge"][0]["left_out"] == {"articles without a text": 1}
     assert main(["benchmark", "infoseek", *map(str, flags), "--limit", "1"]) == 2
     assert "begun with other questions; choose another --out" in capsys.readouterr().err
+
+
+def test_a_question_that_the_server_cannot_take_stops_nothing(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (question,) = files.MRAG_BENCH
+    damaged = question | {"id": "8", "image": {"bytes": files.PIXEL[:40], "path": "8.jpg"}}
+    files.table(tmp_path / "test-00000-of-00001.parquet", [damaged, question])
+    flags = ["--data", tmp_path, "--out", tmp_path / "out", "--server", server, "--policies", "none"]
+    report = measure("mrag-bench", capsys, *flags)
+    (why,) = report["failed"]["none"]
+    assert why.startswith("8: ")
+    assert report["questions"] == 2
+    assert value(report, "none", "refused") == 50
 
 
 def test_what_was_not_measured_is_told(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
