@@ -15,8 +15,6 @@ from quizglass_lab.reporting.answers.measured import AVERAGE, Measured
 from quizglass_lab.reporting.papers import PaperFigure, paper_figures
 from quizglass_lab.reporting.rules.table import NEEDS
 
-_HEADINGS = ("", "metric", "measured", "95 % interval", "n", "paper", "its table", "note")
-
 
 @dataclass(frozen=True, slots=True)
 class ReportLine:
@@ -81,45 +79,49 @@ def as_record(lines: Sequence[ReportLine], **details: Any) -> str:
 
 
 def show(lines: Sequence[ReportLine], title: str, console: Console) -> None:
-    """Print for people: what is over all questions or beside a paper's, then of each metric its parts by system."""
-    if whole := [line for line in lines if line.paper or not line.part]:
-        console.print(_whole(whole, title))
+    """Print for people: each table of a paper beside what was measured, all figures, then of each metric its parts."""
+    of_paper = {line.paper: line for line in lines if line.paper}
+    tables: dict[str, list[ReportLine]] = {}
+    for figure in paper_figures():
+        if figure in of_paper:
+            tables.setdefault(f"{figure.system}: {figure.table}", []).append(of_paper[figure])
+    for name, of_table in tables.items():
+        console.print(_table(of_table, name, ("", "metric", "paper", "measured", "95 % interval", "n", "note")))
+    figures = dict.fromkeys(line.measured for line in lines if line.measured)
+    if whole := [ReportLine(each.row, each.metric, each, None) for each in figures if not each.part]:
+        console.print(_table(whole, title, ("", "metric", "measured", "95 % interval", "n", "note")))
     parts: dict[str, dict[tuple[str, str], Measured]] = {}
-    for line in lines:
-        if line.measured and line.part:
-            parts.setdefault(line.metric, {})[line.part, line.row] = line.measured
+    for each in figures:
+        if each.part:
+            parts.setdefault(each.metric, {})[each.part, each.row] = each
     for metric, cells in parts.items():
         console.print(_by_part(metric, cells, title))
 
 
-def _whole(lines: Sequence[ReportLine], title: str) -> Table:
-    """A row a figure; columns that no row fills are left out."""
+def _table(lines: Sequence[ReportLine], title: str, headings: Sequence[str]) -> Table:
+    """A row a figure; a note that no row has is left out."""
     rows = [_cells(line) for line in lines]
+    shown = [heading for heading in headings if heading != "note" or any(row[heading] for row in rows)]
     table = Table(title=title)
-    filled = [any(row[place].plain for row in rows) for place in range(len(_HEADINGS))]
-    for heading, wanted in zip(_HEADINGS, filled, strict=True):
-        if wanted:
-            justify: JustifyMethod = "right" if heading in ("measured", "n", "paper") else "left"
-            table.add_column(heading, justify=justify, overflow="fold")
+    for heading in shown:
+        justify: JustifyMethod = "right" if heading in ("measured", "n", "paper") else "left"
+        table.add_column(heading, justify=justify, overflow="fold")
     for row in rows:
-        table.add_row(*(cell for cell, wanted in zip(row, filled, strict=True) if wanted))
+        table.add_row(*(Text(row[heading]) for heading in shown))  # as text: names of rows may have brackets
     return table
 
 
-def _cells(line: ReportLine) -> list[Text]:
-    """As text without markup: rows are named on a command line, where brackets are brackets."""
+def _cells(line: ReportLine) -> dict[str, str]:
     ours, paper = line.measured, line.paper
-    cells = (
-        line.row,
-        f"{line.metric} ({line.part})" if line.part else line.metric,
-        f"{ours.value:.4g} {ours.unit}" if ours else "not measured",
-        _interval(ours) if ours else "",
-        str(ours.count) if ours else "",
-        f"{paper.value:g} {paper.unit}" if paper else "",
-        f"{paper.system}: {paper.table}" if paper else "",
-        ours.note if ours else line.reason,
-    )
-    return [Text(cell) for cell in cells]
+    return {
+        "": line.row,
+        "metric": f"{line.metric} ({line.part})" if line.part else line.metric,
+        "paper": f"{paper.value:g} {paper.unit}" if paper else "",
+        "measured": f"{ours.value:.4g} {ours.unit}" if ours else "not measured",
+        "95 % interval": _interval(ours) if ours else "",
+        "n": str(ours.count) if ours else "",
+        "note": ours.note if ours else line.reason,
+    }
 
 
 def _by_part(metric: str, cells: Mapping[tuple[str, str], Measured], title: str) -> Table:

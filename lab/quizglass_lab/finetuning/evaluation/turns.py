@@ -24,6 +24,8 @@ from quizglass_server.policies import POLICIES
 ORACLE = "oracle"
 """Is asked as `both` with the evidence that the benchmark records."""
 _SEARCHES: Mapping[str, Literal["image", "text"]] = {Origin.IMAGE_SEARCH: "image", Origin.TEXT_SEARCH: "text"}
+_MEMORY = "memory"
+"""What decides a plan before the policy begins: the visual memory answers."""
 _QUERIES = ("reformulate", "rewrite")
 """Prompts that put the question anew."""
 _CHOICES = ("select", "select_by_text")
@@ -78,7 +80,7 @@ def served_line(sample: Sample, *, client: Client, pictures: Path, policy: str, 
         answer_tokens=answer.done.answer_tokens,
         written_tokens=answer.done.all_written_tokens,
         seconds=answer.done.total,
-        plan=str(answer.plan.plan or "") if answer.plan else "",
+        plan=str(answer.plan.plan or "") if answer.plan and answer.plan.decided_by != _MEMORY else "",
         decisions=tuple(_decisions(events)),
         queries=tuple(_queries(events)),
         stages=tuple(

@@ -283,6 +283,21 @@ def test_a_row_is_shown_as_it_is_named(tmp_path: Path, capsys: pytest.CaptureFix
     assert "a [b] [/c]" in capsys.readouterr().out
 
 
+def test_a_paper_s_table_is_shown_in_its_own_order(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    results = [Measured(row, "relaxed, all", value, 9) for row, value in (("oracle", 60.0), ("core-one-stage", 40.0))]
+    show(beside_papers(results, ["core-mmrag"], "infoseek"), "a title", PlainConsole())
+    table = capsys.readouterr().out.partition("InfoSeek, Qwen2-VL-7B, not fine-tuned")[2].partition("└")[0]
+    rows = [line for line in table.splitlines() if "relaxed" in line]
+    assert [row.split("│")[1].strip() for row in rows] == [
+        *("none", "core-two-stage", "core-one-stage", "core-mmrag", "oracle")
+    ]
+    assert [" not measured " in row for row in rows] == [True, True, False, True, False]
+    assert "no answers of a row named core-two-stage" in rows[1]
+
+
 def test_parts_are_shown_by_system(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     results = [
