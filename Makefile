@@ -43,7 +43,7 @@ TYPESCRIPT_PACKAGES := clients/typescript/node_modules/.package-lock.json
 	web-packages typescript-packages test-web test-typescript test-java check lint types unit protos protos-typescript \
 	docs wheels client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-languages bench-latency bench-engine bench-export bench-knowledge \
-	audit image image-check gpu-check bench-hostile bench-imports bench-network bench-session bench-voice bench-everyday bench-own bench-recipes clean
+	audit image image-check gpu-check bench-hostile bench-imports bench-network soak bench-session bench-voice bench-everyday bench-own bench-recipes clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -254,6 +254,9 @@ bench-hostile: $(VENV)/.dev ## Memory and the turns of others under hostile inpu
 
 bench-imports: $(VENV)/.dev ## Damaged, odd and hostile files given to the import (SEED=1 COUNT=1000 IMPORTS="--only tables")
 	$(BIN)/python -m bench.imports --seed $(firstword $(SEED) 1) --count $(COUNT) $(IMPORTS)
+
+soak: $(VENV)/.dev ## Three tenants on one server that is disturbed all the time (SOAK="--minutes 60")
+	$(BIN)/python -m bench.network.soak $(SOAK)
 
 bench-network: $(VENV)/.dev ## What TLS, tokens and metrics cost, and who is turned away (NETWORK="--only tokens --resume")
 	$(BIN)/python -m bench.network $(NETWORK)

@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.accuracy.ground import BUDGET_S
 from bench.planners import as_turn
 from quizglass_lab.pocketworld.questions import Question
-from quizglass_server.app import running, tuning
+from quizglass_server.app import running
 from quizglass_server.assistant.turn.journal import Journal
 from quizglass_server.assistant.turn.resources import Resources
 from quizglass_server.assistant.turn.runner import StepRunner
@@ -25,6 +25,7 @@ from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.lookup.image_search import picture_evidence
 from quizglass_server.steps.lookup.text_search import own_passages, with_passages
+from quizglass_server.stores import tuning
 
 
 @dataclass(frozen=True)

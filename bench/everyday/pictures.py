@@ -16,13 +16,13 @@ from bench.sections import Part
 from quizglass_bundle.files import Bundle
 from quizglass_bundle.tuning import Tuning
 from quizglass_export.everyday.weights import PHOTOGRAPHS
-from quizglass_server.app import tuning
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.knowledge import KnowledgeBase
 from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, RIGHT, WHOLE, View, squares_of, views_of
 from quizglass_server.steps.lookup.crop import Part as Cut
 from quizglass_server.steps.lookup.image_search import embed_views, fused
+from quizglass_server.stores import tuning
 
 BUSY = ("china.jpg", "flower.jpg", "coffee.png", "chelsea.png", "coins.png", "rocket.jpg", "gravel.png")
 SQUARED, SERVED = "whole and the bundle's squares", "as the bundle is served"

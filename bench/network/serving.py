@@ -96,12 +96,12 @@ async def serving(
         yield server, stock
 
 
-def client_of(server: LocalServer, access: Access | None = None) -> AsyncClient:
-    """A client of the published SDK."""
+def client_of(server: LocalServer, access: Access | None = None, token: str = "") -> AsyncClient:
+    """A client of the published SDK, with a token for everything unless another is given."""
     if access is None:
         return AsyncClient(server.target, timeout=60)
     port = server.target.rpartition(":")[2]
-    return AsyncClient(f"localhost:{port}", timeout=60, ca=access.authority, token=access.token)
+    return AsyncClient(f"localhost:{port}", timeout=60, ca=access.authority, token=token or access.token)
 
 
 async def first_words(client: AsyncClient, question: object, frame: bytes) -> float:

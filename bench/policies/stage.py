@@ -17,7 +17,7 @@ from bench.worlds import UNSEEN_SHARE, Trial, load, prepare
 from quizglass.values import AbstainReason, Done, EvidenceFound, TurnEvent
 from quizglass_lab.pocketworld.questions import Question, make_questions
 from quizglass_lab.scoring.answers import exact_match
-from quizglass_server.app import running, tuning
+from quizglass_server.app import running
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.assistant.turn.journal import Journal
 from quizglass_server.assistant.turn.resources import Resources
@@ -28,6 +28,7 @@ from quizglass_server.domain.turns import Turn
 from quizglass_server.roles.generator import GENERATOR
 from quizglass_server.roles.table import Models
 from quizglass_server.scheduling.budget import Budget
+from quizglass_server.stores import tuning
 
 PLENTY_S = 120.0
 """A budget that no turn needs."""

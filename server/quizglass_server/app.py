@@ -23,10 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from quizglass_bundle.files import Bundle
-from quizglass_bundle.tuning import Tuning
 from quizglass_server import __version__, containment, descriptors
-from quizglass_server.assistant.assistant import Assistant
-from quizglass_server.assistant.turn.resources import Resources
 from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.directories import check_directories
 from quizglass_server.config.listening import check_can_listen
@@ -43,9 +40,6 @@ from quizglass_server.config.sources import suggestion
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.engines.generator.remote.group import RemoteGenerators
 from quizglass_server.errors import EngineFailed, QuizglassError, SettingsError
-from quizglass_server.knowledge.backends import open_knowledge
-from quizglass_server.knowledge.memory import SightingMemory
-from quizglass_server.knowledge.pictures import EntryPictures
 from quizglass_server.knowledge.sources.table import open_sources
 from quizglass_server.knowledge.survey import check_openable
 from quizglass_server.network.exposure import check_exposure, check_local, parts_elsewhere
@@ -55,16 +49,16 @@ from quizglass_server.observe.draining import Drain, DrainStep
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import preferred, survey
 from quizglass_server.roles.given import completed, given_files, given_servers
-from quizglass_server.roles.image_encoder import IMAGE_ENCODER
-from quizglass_server.roles.load import LoadedModels, load_models
-from quizglass_server.roles.text_encoder import TEXT_ENCODER
+from quizglass_server.roles.load import load_models
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
+from quizglass_server.scheduling.costs import StepCosts
 from quizglass_server.scheduling.memory import WorkMemory, return_large_blocks
 from quizglass_server.service_manager import ServiceManager
 from quizglass_server.session.dialogue.keys import keys_of
 from quizglass_server.session.dialogue.token import DialogueSealer
 from quizglass_server.steps.language.detection import model as language_model
+from quizglass_server.stores import ServerParts, opened_stores, tenant_stores
 
 if TYPE_CHECKING:
     from quizglass_server.web.operations import Operations  # its packages are an extra
@@ -206,28 +200,14 @@ async def _assembled(settings: Settings, stack: AsyncExitStack, drain: Drain) ->
     work = WorkMemory(settings.work_memory_bytes)
     decoder = PictureDecoder(PictureLimits.of(settings), work)
     stack.push_async_callback(decoder.close)
-    knowledge = await open_knowledge(
-        settings,
-        text_encoder=models[TEXT_ENCODER],
-        image_encoder=models[IMAGE_ENCODER],
-        decode=decoder.decode,
-    )
-    stack.push_async_callback(knowledge.close)
     sources = await asyncio.to_thread(open_sources, settings.sources, local_only=settings.local_only)
     stack.push_async_callback(sources.close)
-    pictures = EntryPictures(knowledge, decoder.decode)
-    work.keepers.append(pictures.let_go)
-    admission = Admission(settings.max_turns, settings.queue)
-    memory = await _memory(settings, models, lambda: admission.running > 0)
-    if memory is not None:
-        stack.push_async_callback(memory.close)
-    assistant = Assistant(
-        Resources(models, knowledge, tuning(bundle), memory, pictures, sources),
-        settings.default_policy,
-        admission,
-        bundle.has,
-    )
-    return Services(assistant, knowledge, models, bundle, settings, decoder, work, sealer, memory, sources=sources)
+    admission = Admission(settings.max_turns, settings.queue, tenants=settings.tenants is not None)
+    parts = ServerParts(models, bundle, decoder, work, admission, StepCosts(), sources)
+    services = await opened_stores(parts, settings, sealer, stack)
+    if settings.tenants is None:
+        return services
+    return replace(services, tenant=lambda name: tenant_stores(parts, services, name))
 
 
 async def _elsewhere(settings: Settings, stack: AsyncExitStack) -> RemoteGenerators | None:
@@ -334,26 +314,10 @@ def _reload(server: Running, read_again: Callable[[], Settings] | None) -> None:
         logger.warning("settings that have changed wait for a restart", extra={"settings": waiting})
 
 
-async def _memory(settings: Settings, models: LoadedModels, busy: Callable[[], bool]) -> SightingMemory | None:
-    """The visual memory, if the settings ask for one; while turns run (`busy`) it writes more slowly."""
-    directory = settings.memory_directory
-    if directory is None:
-        return None
-    return await SightingMemory.open(
-        directory, settings, text_encoder=models[TEXT_ENCODER], image_encoder=models[IMAGE_ENCODER], busy=busy
-    )
-
-
 async def _check_stores(settings: Settings) -> None:
     for place in (settings.knowledge, settings.memory_directory):
         if isinstance(place, Path):
             await asyncio.to_thread(check_openable, place)
-
-
-def tuning(bundle: Bundle) -> Tuning:
-    """The bundle's settings for evidence: how much is shown, and which thresholds it has to reach."""
-    manifest = bundle.manifest
-    return Tuning.of(manifest.evidence, manifest.thresholds, manifest.abstain, manifest.languages)
 
 
 def _start(decoder: PictureDecoder) -> None:

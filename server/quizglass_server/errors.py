@@ -253,6 +253,17 @@ class Overloaded(QuizglassError):
         self.retry_after_s = retry_after_s
 
 
+class QuotaExceeded(Overloaded):
+    """The caller's tenant or token has taken all that its quota allows."""
+
+    code = "QUOTA_EXCEEDED"
+
+    def __init__(self, whose: str, quota: str, most: str, retry_after_s: float | None) -> None:
+        what = "try again later" if retry_after_s is not None else "delete something, or have the quota raised"
+        super().__init__(f"the quota {quota} of this {whose} is used up ({most}); {what}", retry_after_s)
+        self.metadata = {"quota": quota, "of": whose}
+
+
 class BudgetExceeded(QuizglassError):
     """The time ran out before anything could be answered."""
 

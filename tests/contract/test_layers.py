@@ -71,7 +71,7 @@ LAYERS = {
     ),
     "knowledge.sources": ("config decoding.markup domain engines.generator errors knowledge.milvus observe scheduling"),
     "steps.language": "",
-    "steps": "domain errors roles steps.language",
+    "steps": "domain errors roles scheduling steps.language",
     "steps.lookup": "domain errors knowledge.sources roles scheduling steps steps.language",
     "assistant.turn": (
         "domain engines errors knowledge.sources observe roles scheduling steps steps.language "
@@ -94,12 +94,17 @@ LAYERS = {
         "engines.generator.remote engines.onnx errors knowledge knowledge.content knowledge.sources network policies "
         "roles scheduling session.dialogue"
     ),
+    "tenants": "errors network",
     "rpc.requests": "errors scheduling",
     "rpc.transport": "config errors network observe rpc.requests scheduling",
     "rpc": (
-        "assistant config decoding descriptors domain errors knowledge knowledge.content knowledge.memory "
-        "knowledge.sources network roles rpc.requests rpc.transport scheduling session session.coaching "
-        "session.dialogue session.voice"
+        "assistant config decoding descriptors domain errors knowledge knowledge.content knowledge.database "
+        "knowledge.memory knowledge.sources network observe roles rpc.requests rpc.transport scheduling session "
+        "session.coaching session.dialogue session.voice tenants"
+    ),
+    "stores": (
+        "assistant assistant.turn config decoding knowledge knowledge.memory knowledge.sources roles rpc scheduling "
+        "session.dialogue"
     ),
     "web.http": "config errors network observe rpc.transport scheduling",
     "web.speech": "decoding domain errors observe roles web.http",
@@ -109,9 +114,8 @@ LAYERS = {
     ),
     "web": "config errors network observe policies roles rpc rpc.requests web.chat web.http web.speech",
     "app": (
-        "assistant assistant.turn config containment decoding descriptors engines.generator.remote errors knowledge "
-        "knowledge.memory knowledge.sources network observe policies roles rpc scheduling service_manager "
-        "session.dialogue steps.language.detection web"
+        "config containment decoding descriptors engines.generator.remote errors knowledge knowledge.sources network "
+        "observe policies roles rpc scheduling service_manager session.dialogue steps.language.detection stores web"
     ),
     "cli": "app config doctor errors network",
     "__main__": "cli",

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 
 from quizglass_server.assistant.assistant import Assistant
@@ -21,6 +22,14 @@ logger = logging.getLogger(__name__)
 
 Steps = AsyncGenerator[str, None]
 """Works on a picture; yields the name of each step before it begins."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Wish:
+    picture: Picture
+    look: Callable[[Picture], Steps]
+    context: Context
+    """Of the client that it is for."""
 
 
 @dataclass(eq=False, slots=True)
@@ -41,20 +50,28 @@ class LookAhead:
 
     def __init__(self, assistant: Assistant) -> None:
         self._assistant = assistant
-        self._waiting: dict[object, tuple[Picture, ByteLedger]] = {}
+        self._waiting: dict[object, _Wish] = {}
         self._current: _Look | None = None
         self._worker: asyncio.Task[None] | None = None
 
-    def add(self, owner: object, picture: Picture, ledger: ByteLedger | None = None) -> None:
+    def add(
+        self,
+        owner: object,
+        picture: Picture,
+        ledger: ByteLedger | None = None,
+        look: Callable[[Picture], Steps] | None = None,
+    ) -> None:
         """Look at a picture when there is time, instead of an earlier one of the same owner that still waits.
 
         Args:
             owner: who may ask about it.
             picture: what is looked at.
             ledger: counts the bytes handed over; None: they are not counted.
+            look: looks at it as the owner's tenant does; None: as the server's own.
         """
         self._waiting.pop(owner, None)
-        self._waiting[owner] = picture, ledger or ByteLedger()
+        with entered_in(ledger or ByteLedger()):
+            self._waiting[owner] = _Wish(picture, look or self._assistant.look_ahead, copy_context())
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work(), name="look ahead")
 
@@ -66,7 +83,7 @@ class LookAhead:
             picture: SHA-256 of the one that is meant; empty: all.
         """
         waiting, job = self._waiting.get(owner), self._current
-        if waiting is not None and picture in (b"", waiting[0].sha256):
+        if waiting is not None and picture in (b"", waiting.picture.sha256):
             del self._waiting[owner]
         if job is not None and job.owner is owner and job.task is not None and picture in (b"", job.picture.sha256):
             job.task.cancel()
@@ -77,7 +94,7 @@ class LookAhead:
         Args:
             picture: SHA-256 of the turn's picture; empty: none.
         """
-        self._waiting = {owner: each for owner, each in self._waiting.items() if each[0].sha256 != picture}
+        self._waiting = {owner: each for owner, each in self._waiting.items() if each.picture.sha256 != picture}
         job = self._current
         if job is None or job.task is None:
             return
@@ -100,10 +117,9 @@ class LookAhead:
             if not self._waiting:
                 return
             owner = next(iter(self._waiting))
-            picture, ledger = self._waiting.pop(owner)
-            job = self._current = _Look(owner, picture)
-            with entered_in(ledger):
-                job.task = asyncio.create_task(_look(job, self._assistant.look_ahead), name="look at a picture")
+            wish = self._waiting.pop(owner)
+            job = self._current = _Look(owner, wish.picture)
+            job.task = asyncio.create_task(_look(job, wish.look), name="look at a picture", context=wish.context)
             try:
                 await asyncio.wait({job.task})
             finally:

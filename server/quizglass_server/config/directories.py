@@ -7,7 +7,15 @@ from pathlib import Path
 from quizglass_server.config.settings import Settings
 from quizglass_server.errors import SettingsError
 
-_WRITTEN = ("knowledge", "memory_directory", "state_directory", "engine_cache", "session_key_file", "audit_log")
+_WRITTEN = (
+    "knowledge",
+    "memory_directory",
+    "tenants",
+    "state_directory",
+    "engine_cache",
+    "session_key_file",
+    "audit_log",
+)
 
 
 def check_directories(settings: Settings) -> None:

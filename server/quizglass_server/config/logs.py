@@ -1,7 +1,7 @@
 """Structured logs on standard error: a message and named fields, for people or as one JSON object a line.
 
-Fields are what callers pass as `extra`, and in the work of a call `peer`, `client` and `caller`. Questions, answers and
-pictures are never logged: they are the wearer's.
+Fields are what callers pass as `extra`, and in the work of a call `peer`, `client`, `caller` and `tenant`. Questions,
+answers and pictures are never logged: they are the wearer's.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ _MAX_FIELD_CHARS = 500
 _CALLER: ContextVar[Mapping[str, str]] = ContextVar("caller", default=MappingProxyType({}))
 
 
-def set_peer(peer: str, client: str = "", caller: str = "") -> None:
+def set_peer(peer: str, client: str = "", caller: str = "", tenant: str = "") -> None:
     """Name the client in all that the current task logs from now on, and the tasks that it begins.
 
     Args:
         peer: whose connection it is, as address:port.
         client: address of the client that a trusted proxy asks for; empty: the peer is the client.
         caller: name of the token that came; empty: none is needed.
+        tenant: whose token that is; empty: the server's own.
     """
-    _CALLER.set({"peer": peer, "client": client, "caller": caller})
+    _CALLER.set({"peer": peer, "client": client, "caller": caller, "tenant": tenant})
 
 
 def configure(style: str, level: str, audit_log: Path | None = None) -> None:

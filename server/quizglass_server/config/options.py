@@ -264,6 +264,15 @@ class NetworkOptions(Options):
     tokens: Path | None = None
     """File of the tokens that clients need, which `quizglass-server token` makes and changes. Read again when it
     changes, and at SIGHUP. Without one, the default, whoever reaches a port may do everything."""
+    tenants: Path | None = None
+    """Directory with a directory for each tenant that tokens name (`quizglass-server token add --tenant`), made at its
+    first use: its knowledge, and its visual memory where `memory_directory` is given. Tenants neither see nor find
+    anything of each other. Without one, the default, all tokens share one knowledge and one memory."""
+    max_tenants: Annotated[int, Ge(1), Le(1024)] = 16
+    """Tenants whose stores are open at once; beyond, one that has been idle is closed first, and opened again when it
+    comes back. More keep more threads, files and caches."""
+    share_knowledge: bool = False
+    """Whether tenants also find the entries of `knowledge`, which only tokens without a tenant can change."""
     insecure: bool = False
     """Whether to listen on addresses that other machines reach without encryption or without a login. Only in a network
     you trust, or behind a proxy that has both."""

@@ -120,6 +120,7 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
         "tls_key",
         "tls_client_ca",
         "tokens",
+        "tenants",
         "audit_log",
         mode="before",
     )

@@ -22,7 +22,7 @@ from quizglass_server.scheduling.shared_cache import SharedCache
 logger = logging.getLogger(__name__)
 
 _Key = tuple[str, bytes]
-"""Address of the client, and SHA-256 of the encoded bytes."""
+"""Owner (`Client.owner`), and SHA-256 of the encoded bytes."""
 
 
 @dataclass(eq=False, slots=True)
@@ -150,7 +150,7 @@ class PictureCache:
 
 
 def _key(sha256: bytes) -> _Key:
-    return current_client().address, sha256
+    return current_client().owner, sha256
 
 
 def _left_s() -> float | None:

@@ -13,8 +13,7 @@ from pathlib import Path
 from quizglass_server.containment import offered
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.engines.generator.checks.machine import cpu_features
-from quizglass_server.scheduling.cgroup import cgroup_values
-from quizglass_server.scheduling.cores import usable_cores
+from quizglass_server.scheduling.cores import cgroup_values, usable_cores
 
 _X86 = ("x86_64", "AMD64")
 _FEATURES = {

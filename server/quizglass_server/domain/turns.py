@@ -32,7 +32,7 @@ class Picture:
     """32 bytes: of a frame the hash of the encoded bytes, of a part the hash of its frame's and its place."""
     pixels: RGB
     owner: str = ""
-    """Address of the client that sent it; empty: it is the operator's."""
+    """Tenant and address of the client that sent it; empty: it is the operator's."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Picture) and other.key == self.key

@@ -298,7 +298,7 @@ class KnowledgeBase:
         """The answer of a search: from the cache if nothing was written since it was asked before."""
         await self._expire()
         second = int(self._clock()) if self._next_expiry else 0  # entries that expire say how many are left to them
-        key = (current_client().address, self._changes, second, key)  # its time must not show what others asked
+        key = (current_client().owner, self._changes, second, key)  # its time must not show what others asked
         answer: Hits | None = self._answers.get(key)
         if answer is None:
             with self._idle_window.search():

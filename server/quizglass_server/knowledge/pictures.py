@@ -10,7 +10,7 @@ from cachetools import LRUCache
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidPicture, NotFound, NotSupported
 from quizglass_server.knowledge.ingest.drafts import Decode
-from quizglass_server.knowledge.interface import KnowledgeStore
+from quizglass_server.knowledge.interface import FoundKnowledge
 
 KEPT_BYTES = 32 << 20
 """Bytes of pixels that are kept: some twenty pictures of the largest useful side."""
@@ -25,7 +25,7 @@ class EntryPictures:
         decode: decodes them within the limits and the memory of the server.
     """
 
-    def __init__(self, store: KnowledgeStore, decode: Decode) -> None:
+    def __init__(self, store: FoundKnowledge, decode: Decode) -> None:
         self._store = store
         self._decode = decode
         self._kept: LRUCache[bytes, Picture] = LRUCache(KEPT_BYTES, lambda picture: picture.pixels.nbytes)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import shtab
+from pydantic import TypeAdapter, ValidationError
 
 from quizglass.text import plain
 from quizglass_server.config.options import TLS_PACKAGES, AddressOptions
@@ -20,11 +21,25 @@ from quizglass_server.config.settings import Sources
 from quizglass_server.config.sources import CONFIG_VARIABLE, PREFIX, file_values
 from quizglass_server.errors import SettingsError
 from quizglass_server.network.permissions import Permission
-from quizglass_server.network.tokens import SETTING, AccessToken, TokenFile, load_tokens, made
+from quizglass_server.network.tokens import (
+    SETTING,
+    TENANT_WANTED,
+    AccessToken,
+    TenantName,
+    TokenFile,
+    load_tokens,
+    made,
+)
+from quizglass_server.scheduling.allowances import QUOTAS, Quota
 
 _VARIABLE = f"{PREFIX}{SETTING.upper()}"
 _TIME = re.compile(r"([1-9][0-9]{0,4})([hdwy])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1), "y": timedelta(days=365)}
+_SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([kMGT]B)?")
+_SIZES = {None: 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_QUOTAS_HELP = (
+    "engine_s=SECONDS and upload_bytes=SIZE a minute, turns=N at once, stored_bytes=SIZE, with commas between"
+)
 _PHONES = """\
 {authority} is what a device has to trust to connect without a warning; it is no secret. Its SHA-256 is
 {fingerprint}
@@ -50,7 +65,14 @@ def run(given: argparse.Namespace) -> int:
     Raises:
         SettingsError: something that was given is wrong, or a file cannot be used.
     """
-    action: dict[str, Any] = {"init": _init, "add": _add, "pair": _pair, "list": _list, "revoke": _revoke}
+    action: dict[str, Any] = {
+        "init": _init,
+        "add": _add,
+        "pair": _pair,
+        "list": _list,
+        "revoke": _revoke,
+        "quota": _limit,
+    }
     action[given.action](given)
     return 0
 
@@ -75,7 +97,19 @@ def _add_tokens(actions: Any) -> None:
     add = actions.add_parser("add", help="make a token, and print it", argument_default=argparse.SUPPRESS)
     add.add_argument("name", metavar="NAME", help="whom or what it is for; stands in the log")
     add.add_argument("--may", required=True, metavar="LIST", help=f"what it allows, with commas between: {names}")
+    add.add_argument("--tenant", metavar="TENANT", default="", help="whose data it reaches [default: the server's own]")
     add.add_argument("--expires", metavar="TIME", default=None, help="after so long: 12h, 90d, 8w, 1y [default: never]")
+    add.add_argument("--quota", metavar="LIST", default="", help=f"the most that it may take, {_QUOTAS_HELP}")
+    quota = actions.add_parser(
+        "quota",
+        help="limit what a tenant may take",
+        description=f"LIST is {_QUOTAS_HELP}; an empty one takes the limits away. A server that runs follows within "
+        "seconds.",
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+    )
+    quota.add_argument("quota", metavar="LIST")
+    quota.add_argument("--tenant", metavar="TENANT", default="", help="whose [default: the server's own]")
     pair = actions.add_parser(
         "pair",
         help="make a code for which a device gets its token, and print it as a QR code",
@@ -86,6 +120,7 @@ def _add_tokens(actions: Any) -> None:
     )
     pair.add_argument("name", metavar="NAME", help="what it is for; stands in the log")
     pair.add_argument("--may", required=True, metavar="LIST", help=f"what it allows, with commas between: {names}")
+    pair.add_argument("--tenant", metavar="TENANT", default="", help="whose data the device reaches")
     pair.add_argument("--expires", metavar="TIME", default=None, help="of the token, after so long [default: never]")
     pair.add_argument("--address", metavar="HOST", default="", help="by which the device reaches this machine")
     for flag, value in (("--tls-cert", "FILE"), ("--host", "TEXT"), ("--port", "N"), ("--web-port", "N")):
@@ -93,7 +128,7 @@ def _add_tokens(actions: Any) -> None:
     every = actions.add_parser("list", help="show them, without what is secret", argument_default=argparse.SUPPRESS)
     revoke = actions.add_parser("revoke", help="make them invalid at once", argument_default=argparse.SUPPRESS)
     revoke.add_argument("name", metavar="NAME", help="all of a name, or the one of an id")
-    for each in (add, pair, every, revoke):
+    for each in (add, quota, pair, every, revoke):
         file = each.add_argument(f"--{SETTING}", metavar="FILE", help=f"file that has them ({_VARIABLE})")
         file.complete = shtab.FILE
         each.add_argument("--config", type=Path, metavar="FILE", help="TOML file of settings that names it")
@@ -116,7 +151,7 @@ def _init(given: argparse.Namespace) -> None:
 
 
 def _add(given: argparse.Namespace) -> None:
-    text, token = made(given.name, _permissions(given.may), _expiry(given.expires))
+    text, token = made(given.name, _permissions(given.may), _expiry(given.expires), given.tenant, _quota(given.quota))
     file = TokenFile(_path(given))
     every = file.add(token)
     same = [each.id for each in every.every if each.name == token.name and each != token]
@@ -129,7 +164,7 @@ def _add(given: argparse.Namespace) -> None:
 def _pair(given: argparse.Namespace) -> None:
     from quizglass_server.network import pairing  # its QR codes take some milliseconds to load
 
-    code, record = pairing.offered(given.name, _permissions(given.may), _expiry(given.expires))
+    code, record = pairing.offered(given.name, _permissions(given.may), _expiry(given.expires), tenant=given.tenant)
     usual = AddressOptions()
     host = given.address or _setting(given, "host") or usual.host
     port, web_port = _port(given, "port") or usual.port, _port(given, "web_port")
@@ -160,8 +195,18 @@ def _chain(given: argparse.Namespace) -> bytes | None:
 
 
 def _list(given: argparse.Namespace) -> None:
-    for each in load_tokens(_path(given)).every:
+    tokens = load_tokens(_path(given))
+    for each in tokens.every:
         _say(_described(each))
+    for tenant, quota in sorted(tokens.quotas.items()):
+        _say(f"tenant {tenant or '(the server itself)'}  at most {_listed(quota)}")
+
+
+def _limit(given: argparse.Namespace) -> None:
+    tenant = given.tenant
+    if tenant and not TypeAdapter(TenantName).validator.isinstance_python(tenant):
+        raise SettingsError(f"{tenant[:80]!r} is no name for a tenant: {TENANT_WANTED}")
+    TokenFile(_path(given)).limit(tenant, _quota(given.quota))
 
 
 def _revoke(given: argparse.Namespace) -> None:
@@ -206,10 +251,33 @@ def _expiry(given: str | None) -> datetime | None:
         raise SettingsError(f"--expires: {given} is too far away; leave it out for never") from None
 
 
+def _quota(given: str) -> Quota:
+    """The quota of a list such as `turns=2,upload_bytes=500MB`."""
+    most: dict[str, str] = {}
+    for each in filter(None, (part.strip() for part in given.split(","))):
+        name, _, text = each.partition("=")
+        form = _SIZE.fullmatch(text)
+        if name not in QUOTAS or form is None or (form[2] and not name.endswith("_bytes")):
+            raise SettingsError(f"--quota: {each[:80]!r} is none of {_QUOTAS_HELP}")
+        most[name] = str(int(float(form[1]) * _SIZES[form[2]])) if name.endswith("_bytes") else form[1]
+    try:
+        return TypeAdapter(Quota).validate_python(most)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise SettingsError(f"--quota: {first['loc'][0]}: {first['msg']}") from None
+
+
+def _listed(quota: Quota) -> str:
+    shown = ((name, getattr(quota, name)) for name in QUOTAS)
+    return ",".join(f"{name}={most:g}" if isinstance(most, float) else f"{name}={most}" for name, most in shown if most)
+
+
 def _described(token: AccessToken) -> str:
     until = "for ever" if token.expires is None else f"until {token.expires:%Y-%m-%d %H:%M} UTC"
     over = " (expired)" if token.is_over() else ""
-    return f"{token.id}  {token.name}  may {', '.join(sorted(token.may))}  {until}{over}"
+    tenant = f"tenant {token.tenant}  " if token.tenant else ""
+    most = f"  at most {listed}" if (listed := _listed(token.quota)) else ""
+    return f"{token.id}  {token.name}  {tenant}may {', '.join(sorted(token.may))}  {until}{over}{most}"
 
 
 def _say(text: str) -> None:

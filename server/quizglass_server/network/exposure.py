@@ -34,6 +34,8 @@ def check_exposure(settings: Settings) -> None:
         raise SettingsError(f"tls_{missing}: required with tls_{given}; give --tls-{missing}")
     if settings.tls_client_ca is not None and settings.tls_cert is None:
         raise SettingsError("tls_client_ca: clients show certificates over TLS only; give --tls-cert and --tls-key")
+    if settings.tenants is not None and settings.tokens is None:
+        raise SettingsError("tenants: tokens say whose caller is whose; give --tokens")
     lacking = " and ".join(_lacking(settings))
     for setting, host in _open_hosts(settings):
         if lacking and not settings.insecure:

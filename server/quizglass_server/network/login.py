@@ -8,13 +8,17 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from quizglass_server.config.logs import RateLimitedLogger
 from quizglass_server.errors import NotPermitted, Overloaded, Unauthenticated
 from quizglass_server.network.permissions import Needs, Permission
-from quizglass_server.network.tokens import AccessToken, Tokens
-from quizglass_server.scheduling.clients import current_client
+from quizglass_server.network.tokens import UNLIMITED, AccessToken, Tokens
+from quizglass_server.observe import metrics
+from quizglass_server.scheduling.allowances import Allowance, Quota, allowed
+from quizglass_server.scheduling.clients import asked_by, current_client
+from quizglass_server.scheduling.clock import metered
 
 logger = RateLimitedLogger(logging.getLogger(__name__))
 _SCHEME = "bearer"
@@ -22,6 +26,7 @@ _LONGEST = 4096
 _FAILURES, _EACH_S = 20, 3.0
 """So many failures of one address are answered, and one more every few seconds."""
 _MOST_ADDRESSES = 4096
+_MOST_LABELS = 100
 
 
 class Login:
@@ -32,6 +37,15 @@ class Login:
     """What its token allows; of one without, nothing is known."""
     expires: datetime | None = None
     """When its token does."""
+    tenant = ""
+    """Whose data it reaches; empty: the server's own."""
+    quota: Quota = UNLIMITED
+    """Of its token."""
+    allowances: tuple[Allowance, ...] = ()
+    """Of its tenant and its token; none without a token."""
+
+    def computed(self, seconds: float) -> None:
+        """Take note of engine time that was spent for it, on any thread."""
 
     def check(self) -> None:
         """See that the caller is still welcome. Raises Unauthenticated: its token was revoked, or its time is over."""
@@ -42,14 +56,22 @@ class Login:
 
 class _TokenLogin(Login):
     def __init__(self, token: AccessToken, logins: Logins) -> None:
+        self.allowances = logins.allowances_of(token)
+        self.quota = token.quota
         self.name = token.name
         self.may = token.may
         self.expires = token.expires
+        self.tenant = token.tenant
         self._token = token
         self._logins = logins
 
     def check(self) -> None:
         self._logins.check(self._token)
+
+    def computed(self, seconds: float) -> None:
+        for each in self.allowances:
+            each.computed(seconds)
+        metrics.TENANT_SECONDS.add(self._logins.label_of(self.tenant), by=seconds)
 
     def need(self, permission: Permission) -> None:
         if permission not in self._token.may:
@@ -67,10 +89,12 @@ def current_login() -> Login:
 
 @contextmanager
 def logged_in(login: Login) -> Iterator[None]:
-    """Do the block's work for this caller."""
+    """Do the block's work for this caller, who is the current client from now on."""
     before = _login.set(login)
     try:
-        yield
+        client = replace(current_client(), tenant=login.tenant, token=login.name)
+        with asked_by(client), allowed(login.allowances), metered(login.computed if login.allowances else None):
+            yield
     finally:
         _login.reset(before)
 
@@ -83,16 +107,19 @@ class Logins:
     """
 
     def __init__(self, tokens: Tokens | None = None) -> None:
-        self.tokens = tokens
-        """Whoever reloads them replaces them whole."""
+        self._tokens = tokens
         self._failures = _Failures()
+        self._allowances: dict[tuple[str, str], Allowance] = {}
+        """By "tenant" and its name, or "token" and its id."""
+        self._labels: set[str] = set()
 
-    def enter(self, authorization: str | None, needs: Needs) -> Login:
+    def enter(self, authorization: str | None, needs: Needs, *, whole_server: bool = False) -> Login:
         """The caller of a call.
 
         Args:
             authorization: what came with the call, `Bearer qg_…`.
             needs: what the call needs.
+            whole_server: whether it shows something of all tenants, which no tenant's token allows.
 
         Raises:
             Unauthenticated: no valid token came.
@@ -106,11 +133,46 @@ class Logins:
         except Unauthenticated as refusal:
             self.failed(refusal)
             raise
-        if needs.isdisjoint(token.may):
+        if needs.isdisjoint(token.may) or (whole_server and token.tenant):
             refused = {"caller": token.name, "client": current_client().address, "needs": sorted(needs)}
             logger.warning("a call that its token does not allow is refused", **refused, audit=True)
-            raise NotPermitted(token.name, needs)
+            raise NotPermitted(token.name, [f"{each} without a tenant" for each in needs] if whole_server else needs)
         return _TokenLogin(token, self)
+
+    @property
+    def tokens(self) -> Tokens | None:
+        """Those that are valid. Whoever reloads them replaces them whole."""
+        return self._tokens
+
+    @tokens.setter
+    def tokens(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+        known = {("tenant", each.tenant) for each in tokens.every} | {("token", each.id) for each in tokens.every}
+        self._allowances = {key: each for key, each in self._allowances.items() if key in known}
+        for token in tokens.every:
+            self.allowances_of(token)
+
+    def allowances_of(self, token: AccessToken) -> tuple[Allowance, ...]:
+        """What a token's tenant and the token itself may still take, under the quotas of now."""
+        quotas = {} if self._tokens is None else self._tokens.quotas
+        return (
+            self._allowance("tenant", token.tenant, quotas.get(token.tenant, UNLIMITED)),
+            self._allowance("token", token.id, token.quota),
+        )
+
+    def _allowance(self, whose: str, name: str, quota: Quota) -> Allowance:
+        allowance = self._allowances.get((whose, name))
+        if allowance is None:
+            allowance = self._allowances[whose, name] = Allowance(whose, quota)
+        allowance.quota = quota
+        return allowance
+
+    def label_of(self, tenant: str) -> str:
+        """A tenant's name in metrics, where there are no more than so many of them."""
+        if tenant not in self._labels and len(self._labels) >= _MOST_LABELS:
+            return "others"
+        self._labels.add(tenant)
+        return tenant
 
     def failed(self, refusal: Unauthenticated) -> None:
         """Count a failure of the current client's address. Raises Overloaded: there were too many."""

@@ -33,10 +33,11 @@ class Network:
     """
 
     def __init__(self, options: NetworkOptions) -> None:
+        self._options = options
         self._tokens = options.tokens
         self.tls = None if options.tls_cert is None else ServerTls(options)
         """None: connections are not encrypted."""
-        self.logins = Logins(None if options.tokens is None else load_tokens(options.tokens))
+        self.logins = Logins(None if options.tokens is None else self._load_tokens(options.tokens))
         file = None if options.tokens is None else TokenFile(options.tokens)
         self.pairings = Pairings(file, self.logins, self._reload_tokens)
         self.place: PublicAddress | None = None
@@ -78,10 +79,23 @@ class Network:
         if self.tls is not None and self.tls.reload():
             _tell_expiry(self.tls)
 
+    def _load_tokens(self, path: Path) -> Tokens:
+        """The tokens of the file.
+
+        Raises:
+            SettingsError: as `load_tokens`, or they are of tenants, and the server has none.
+        """
+        tokens = load_tokens(path)
+        named = {each.tenant: each.name for each in tokens.every} | {each.tenant: each.name for each in tokens.pairings}
+        for tenant, name in named.items() if self._options.tenants is None else ():
+            if tenant:
+                raise SettingsError(f"tokens: {name} is of the tenant {tenant}, and there are none; give --tenants")
+        return tokens
+
     def _reload_tokens(self) -> None:
         if self._tokens is None:
             return
-        before, now = self.logins.tokens or Tokens(), load_tokens(self._tokens)
+        before, now = self.logins.tokens or Tokens(), self._load_tokens(self._tokens)
         self.logins.tokens = now
         added = sorted(each.name for each in now.every if each not in before)
         revoked = sorted(each.name for each in before.every if each not in now)

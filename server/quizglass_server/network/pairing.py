@@ -32,7 +32,8 @@ from quizglass_server.errors import InvalidInput, SettingsError, Unauthenticated
 from quizglass_server.network.exposure import is_loopback
 from quizglass_server.network.login import Login, Logins
 from quizglass_server.network.permissions import Permission
-from quizglass_server.network.tokens import NAME_WANTED, AccessToken, Pairing, TokenFile, made
+from quizglass_server.network.tokens import NAME_WANTED, UNLIMITED, AccessToken, Pairing, TokenFile, made, unnamed
+from quizglass_server.scheduling.allowances import Quota
 
 VALID = timedelta(minutes=10)
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -50,12 +51,17 @@ logger = logging.getLogger(__name__)
 
 
 def offered(
-    name: str, may: Iterable[Permission], token_expires: datetime | None, valid: timedelta = VALID
+    name: str,
+    may: Iterable[Permission],
+    token_expires: datetime | None,
+    valid: timedelta = VALID,
+    tenant: str = "",
+    quota: Quota = UNLIMITED,
 ) -> tuple[str, Pairing]:
     """A new code, which is kept nowhere, and its record.
 
     Raises:
-        SettingsError: the name is none.
+        SettingsError: the name is none, or the tenant's is none.
     """
     code = "".join(secrets.choice(_ALPHABET) for _ in range(_ID + _SECRET))
     expires = (datetime.now(UTC) + valid).replace(microsecond=0)
@@ -65,11 +71,13 @@ def offered(
             scrypt=_hash(code),
             name=name,
             may=frozenset(may),
+            tenant=tenant,
+            quota=quota,
             token_expires=token_expires,
             expires=expires,
         )
-    except ValidationError:
-        raise SettingsError(f"{name[:80]!r} is no name for a token: {NAME_WANTED}") from None
+    except ValidationError as error:
+        raise SettingsError(unnamed(error, name, tenant)) from None
     return "-".join(code[at : at + _GROUP] for at in range(0, len(code), _GROUP)), record
 
 
@@ -105,7 +113,7 @@ class Pairings:
         self._tries: Counter[str] = Counter()
 
     async def create(self, name: str, may: frozenset[Permission], expires: datetime | None, by: Login) -> str:
-        """A code for a device, which may do no more and no longer than the caller.
+        """A code for a device of the caller's tenant, which may do no more and no longer than the caller.
 
         Raises:
             InvalidInput: the name is none.
@@ -117,7 +125,7 @@ class Pairings:
             by.need(permission)
         expires = min(filter(None, (expires, by.expires)), default=None)
         try:
-            code, pairing = await asyncio.to_thread(offered, name, may, expires)
+            code, pairing = await asyncio.to_thread(offered, name, may, expires, tenant=by.tenant, quota=by.quota)
         except SettingsError:
             raise InvalidInput("name", f"is none for a device: {NAME_WANTED}") from None
         await asyncio.to_thread(self._kept, partial(file.offer, pairing))
@@ -140,7 +148,7 @@ class Pairings:
                 await asyncio.to_thread(self._kept, partial(file.settle, pairing, None))
                 logger.warning("too many wrong tries at a code", extra={"audit": True, "device": pairing.name})
             raise self._refused()
-        token, record = made(pairing.name, pairing.may, pairing.token_expires)
+        token, record = made(pairing.name, pairing.may, pairing.token_expires, pairing.tenant, pairing.quota)
         if not await asyncio.to_thread(self._kept, partial(file.settle, pairing, record)):
             raise self._refused()
         logger.info("device paired", extra={"audit": True, "device": record.name, "may": sorted(record.may)})

@@ -16,7 +16,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -28,6 +28,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, StringConstraints, Va
 from quizglass_server.errors import SettingsError
 from quizglass_server.network.files import replace_file
 from quizglass_server.network.permissions import Permission
+from quizglass_server.scheduling.allowances import Quota
 
 PREFIX = "qg_"
 _SECRET_BYTES = 32
@@ -36,10 +37,14 @@ _MOST_BYTES = 4 << 20
 _MOST_PAIRINGS = 32
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 SETTING = "tokens"
+UNLIMITED = Quota()
 NAME_WANTED = "1 to 64 letters, digits, '.', '_', '@' and '-', of which the first is a letter or digit"
 
 
 TokenName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")]
+TenantName = Annotated[str, StringConstraints(pattern=r"^([a-z0-9][a-z0-9-]{0,31})?$")]
+"""Also the name of a directory. Empty: the server's own."""
+TENANT_WANTED = "1 to 32 small letters, digits and '-', of which the first is a letter or digit"
 
 
 class AccessToken(BaseModel):
@@ -53,6 +58,9 @@ class AccessToken(BaseModel):
     """Of whom or what uses it. Two tokens of one name are valid at once while one takes the other's place."""
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
     may: frozenset[Permission]
+    tenant: TenantName = ""
+    """Whose data it reaches, and no other's."""
+    quota: Quota = UNLIMITED
     created: AwareDatetime
     expires: AwareDatetime | None = None
     """None: never."""
@@ -72,6 +80,8 @@ class Pairing(BaseModel):
     scrypt: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
     name: TokenName
     may: frozenset[Permission]
+    tenant: TenantName = ""
+    quota: Quota = UNLIMITED
     token_expires: AwareDatetime | None = None
     expires: AwareDatetime
 
@@ -88,6 +98,8 @@ class _TokensFile(BaseModel):
     version: Literal[1] = 1
     tokens: tuple[AccessToken, ...] = ()
     pairings: tuple[Pairing, ...] = ()
+    quotas: Mapping[TenantName, Quota] = {}
+    """Of tenants."""
 
 
 class Tokens:
@@ -97,9 +109,16 @@ class Tokens:
         SettingsError: two have the same id.
     """
 
-    def __init__(self, tokens: Iterable[AccessToken] = (), pairings: Iterable[Pairing] = ()) -> None:
+    def __init__(
+        self,
+        tokens: Iterable[AccessToken] = (),
+        pairings: Iterable[Pairing] = (),
+        quotas: Mapping[str, Quota] | None = None,
+    ) -> None:
         self.every = tuple(tokens)
         self.pairings = tuple(pairings)
+        self.quotas = dict(quotas or {})
+        """Of tenants; of those that are not named nothing is limited."""
         self._by_id = {each.id: each for each in self.every}
         if len(self._by_id) != len(self.every):
             raise SettingsError(f"{SETTING}: two tokens have the same id")
@@ -114,20 +133,30 @@ class Tokens:
         return self._by_id.get(token.id) == token
 
 
-def made(name: str, may: Iterable[Permission], expires: datetime | None) -> tuple[str, AccessToken]:
+def made(
+    name: str, may: Iterable[Permission], expires: datetime | None, tenant: str = "", quota: Quota = UNLIMITED
+) -> tuple[str, AccessToken]:
     """A new token: its text, which is kept nowhere, and its record.
 
     Raises:
-        SettingsError: the name is none.
+        SettingsError: the name is none, or the tenant's is none.
     """
     id = secrets.token_hex(4)
     text = f"{PREFIX}{id}_{secrets.token_urlsafe(_SECRET_BYTES)}"
     created = datetime.now(UTC).replace(microsecond=0)
+    given = {"id": id, "name": name, "sha256": _hash(text), "may": frozenset(may), "tenant": tenant, "quota": quota}
     try:
-        record = AccessToken(id=id, name=name, sha256=_hash(text), may=frozenset(may), created=created, expires=expires)
-    except ValidationError:
-        raise SettingsError(f"{name[:80]!r} is no name for a token: {NAME_WANTED}") from None
+        record = AccessToken.model_validate({**given, "created": created, "expires": expires})
+    except ValidationError as error:
+        raise SettingsError(unnamed(error, name, tenant)) from None
     return text, record
+
+
+def unnamed(error: ValidationError, name: str, tenant: str) -> str:
+    """Which name a token or a code cannot have, and why."""
+    if error.errors()[0]["loc"] == ("tenant",):
+        return f"{tenant[:80]!r} is no name for a tenant: {TENANT_WANTED}"
+    return f"{name[:80]!r} is no name for a token: {NAME_WANTED}"
 
 
 def load_tokens(path: Path) -> Tokens:
@@ -149,7 +178,7 @@ def load_tokens(path: Path) -> Tokens:
         raise SettingsError(f"{SETTING}: {path} has more than {_MOST_BYTES >> 20} MiB")
     try:
         whole = _TokensFile.model_validate_json(content)
-        return Tokens(whole.tokens, whole.pairings)
+        return Tokens(whole.tokens, whole.pairings, whole.quotas)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the whole"
@@ -166,16 +195,26 @@ class TokenFile:
         """Add one; the file is made where there is none. Gives all that there are now. Raises SettingsError."""
         with self._locked():
             before = self._before()
-            return self._write((*before.every, token), before.pairings)
+            return self._write(before, (*before.every, token), before.pairings)
 
-    def offer(self, pairing: Pairing) -> None:
-        """Let a code be redeemed, in place of one of the same name. Raises SettingsError."""
+    def limit(self, tenant: str, quota: Quota) -> None:
+        """Give a tenant a quota, in place of the one it has. Raises SettingsError."""
         with self._locked():
             before = self._before()
-            others = [each for each in before.pairings if pairing.id != each.id and pairing.name != each.name]
-            if len(others) >= _MOST_PAIRINGS:
-                raise SettingsError(f"{SETTING}: {len(others)} codes wait for their devices; try again in some minutes")
-            self._write(before.every, (*others, pairing))
+            quotas = {**before.quotas, tenant: quota}
+            kept = {name: each for name, each in quotas.items() if each != UNLIMITED}
+            self._write(Tokens(quotas=kept), before.every, before.pairings)
+
+    def offer(self, pairing: Pairing) -> None:
+        """Let a code be redeemed, in place of one of the same tenant and name. Raises SettingsError."""
+        with self._locked():
+            before = self._before()
+            name = pairing.tenant, pairing.name
+            others = [each for each in before.pairings if pairing.id != each.id and name != (each.tenant, each.name)]
+            waiting = sum(each.tenant == pairing.tenant and not each.is_over() for each in others)
+            if waiting >= _MOST_PAIRINGS:
+                raise SettingsError(f"{SETTING}: {waiting} codes wait for their devices; try again in some minutes")
+            self._write(before, before.every, (*others, pairing))
 
     def settle(self, pairing: Pairing, token: AccessToken | None) -> bool:
         """Take a code back, and add the token that was given for it; whether it was still there.
@@ -188,7 +227,7 @@ class TokenFile:
             if pairing not in before.pairings:
                 return False
             added = () if token is None else (token,)
-            self._write((*before.every, *added), (each for each in before.pairings if each != pairing))
+            self._write(before, (*before.every, *added), (each for each in before.pairings if each != pairing))
             return True
 
     def _before(self) -> Tokens:
@@ -206,7 +245,7 @@ class TokenFile:
             kept = [each for each in before.pairings if each.name != named]
             if not gone and len(kept) == len(before.pairings):
                 raise SettingsError(f"{self.path} has no token with the name or id {named[:80]!r}")
-            self._write((each for each in before.every if each not in gone), kept)
+            self._write(before, (each for each in before.every if each not in gone), kept)
             return gone
 
     @contextmanager
@@ -224,10 +263,11 @@ class TokenFile:
         finally:
             os.close(folder)
 
-    def _write(self, tokens: Iterable[AccessToken], pairings: Iterable[Pairing]) -> Tokens:
-        every = Tokens(tokens, (each for each in pairings if not each.is_over()))
-        whole = _TokensFile(tokens=every.every, pairings=every.pairings)
-        content = whole.model_dump_json(indent=2, exclude=None if every.pairings else {"pairings"})
+    def _write(self, before: Tokens, tokens: Iterable[AccessToken], pairings: Iterable[Pairing]) -> Tokens:
+        """Write these, with the quotas that there were before."""
+        every = Tokens(tokens, (each for each in pairings if not each.is_over()), before.quotas)
+        whole = _TokensFile(tokens=every.every, pairings=every.pairings, quotas=every.quotas)
+        content = whole.model_dump_json(indent=2, exclude_defaults=True)
         replace_file(self.path, f"{content}\n".encode())
         return every
 

@@ -83,6 +83,12 @@ STAGE_SECONDS = Histogram("quizglass_stage_seconds", "Each stage of a turn, as `
 ENGINE_SECONDS = Histogram(
     "quizglass_engine_seconds", "The part of a stage in which a model computed for it.", ("stage",)
 )
+TENANT_SECONDS = Counter(
+    "quizglass_tenant_engine_seconds_total",
+    "Seconds in which models computed for each tenant of tokens, questions, searches and imports; empty: for the "
+    "server's own. Of the first hundred tenants each has a label, the rest together `others`.",
+    ("tenant",),
+)
 QUEUE_SECONDS = Histogram("quizglass_queue_seconds", "Waiting for one of the `max_turns` places.")
 SKIPPED = Counter(
     "quizglass_skipped_steps_total", "Steps that a turn left out, and why: `BUDGET`, `FAILED`.", ("stage", "reason")

@@ -26,6 +26,7 @@ from quizglass_server.roles.shared.fitting import PictureFitter
 from quizglass_server.roles.shared.grids import Grids, blank, pixel_range
 from quizglass_server.roles.shared.loading import Loading, RoleKey
 from quizglass_server.roles.shared.logits import checked, sigmoid
+from quizglass_server.scheduling.clients import current_client
 
 MAX_PHRASES = 8
 SAME = 0.5
@@ -224,7 +225,8 @@ class _Halves:
         )
         self.executor = self._of_pictures.executor
         self._looks = BoundedCache[bytes, _SeenPicture](loading.fitter.kept_bytes, lambda look: look.nbytes)
-        self._vectors = BoundedCache[str, NDArray[np.float32]](_KEPT_PHRASES)
+        self._vectors = BoundedCache[tuple[str, str], NDArray[np.float32]](_KEPT_PHRASES)
+        """By tenant and phrase."""
 
     def warm_up(self, phrases: _Phrases) -> None:
         """Run both once, so that graphs that do not fit each other fail now and not in a turn."""
@@ -244,18 +246,20 @@ class _Halves:
 
     def vectors(self, wanted: Sequence[str], rows: Callable[[Sequence[str]], _Phrases]) -> NDArray[np.float32]:
         """A vector for each phrase [phrases, D], those made now in one run; `rows` makes its inputs."""
-        kept = {phrase: self._vectors.get(phrase) for phrase in wanted}
+        tenant = current_client().tenant
+        kept = {phrase: self._vectors.get((tenant, phrase)) for phrase in wanted}
         vectors = {phrase: vector for phrase, vector in kept.items() if vector is not None}
         if missing := [phrase for phrase in kept if phrase not in vectors]:
             vectors |= zip(missing, self._of_phrases.run(rows(missing).inputs), strict=True)
         for phrase, vector in vectors.items():  # also those that are there: they were looked for lately
-            self._vectors.put(phrase, vector)
+            self._vectors.put((tenant, phrase), vector)
         return np.stack([vectors[phrase] for phrase in wanted])
 
     def guess(self, picture: Picture, least_score: float, each: int) -> list[Detection]:
         """See `Detector.guess`."""
         look = self.look(picture)
-        lately = self._vectors.newest(_LATELY).items()
+        tenant, newest = current_client().tenant, self._vectors.newest(_KEPT_PHRASES)
+        lately = [(phrase, vector) for (whose, phrase), vector in newest.items() if whose == tenant][-_LATELY:]
         shown = [look.showing([phrase], vector[None], least_score)[:each] for phrase, vector in lately]
         return sorted((one for some in shown for one in some), key=lambda one: -one.score)
 

@@ -10,6 +10,7 @@ import gzip
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, NoReturn
 
 import grpc
@@ -22,7 +23,7 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
-from google.rpc import status_pb2
+from google.rpc import error_details_pb2, status_pb2
 from protobuf.wkt import Any as PackedDetail
 
 from quizglass_server.errors import InvalidInput, QuizglassError, Unfinished
@@ -130,7 +131,7 @@ class _Context:
 
     async def abort_with_status(self, status: grpc.Status) -> NoReturn:
         """End the call with an error."""
-        raise _error(status)
+        raise _error(status, self._context)
 
 
 class _Received:
@@ -220,7 +221,7 @@ class _Calls:
         try:
             return await self._read(received, context)
         except QuizglassError as error:
-            raise _error(to_status(error)) from None
+            raise _error(to_status(error), context) from None
 
     async def _read(self, received: _Received, context: RequestContext[Any, Any]) -> Message:
         """The message of a request. Raises what `RequestReader.message` does."""
@@ -302,8 +303,22 @@ def _content_type(scope: Mapping[str, Any]) -> str:
     return headers.get(b"content-type", b"").decode("latin-1").lower()
 
 
-def _error(status: grpc.Status) -> ConnectError:
-    """The error of Connect that says what a status does, with its details."""
-    packed = status_pb2.Status.FromString(dict(status.trailing_metadata)["grpc-status-details-bin"])
+def _retry_s(packed: status_pb2.Status) -> float | None:
+    """Seconds after which a status says to try again; None: it says nothing of that."""
+    info = error_details_pb2.RetryInfo()
+    if any(each.Unpack(info) for each in packed.details):
+        return float(info.retry_delay.ToTimedelta().total_seconds())
+    return None
+
+
+def _packed(status: grpc.Status) -> status_pb2.Status:
+    return status_pb2.Status.FromString(dict(status.trailing_metadata)["grpc-status-details-bin"])
+
+
+def _error(status: grpc.Status, context: RequestContext[Any, Any] | None = None) -> ConnectError:
+    """The error of Connect that says what a status does, with its details, and of HTTP in the headers of a call."""
+    packed = _packed(status)
+    if context is not None and (wait_s := _retry_s(packed)) is not None:
+        context.response_headers["retry-after"] = str(ceil(wait_s))
     details = [ErrorDetail(PackedDetail(type_url=each.type_url, value=each.value)) for each in packed.details]
     return ConnectError(Code[status.code.name], status.details, details)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
 from quizglass.convert import to_message, to_value, words
 from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc, types_pb2
@@ -14,9 +14,10 @@ from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain import checks
 from quizglass_server.domain.entries import PicturedEntry, SearchOptions
 from quizglass_server.errors import InvalidInput, Overloaded, Stopping, Unfinished
-from quizglass_server.knowledge.interface import KnowledgeStore
+from quizglass_server.knowledge.interface import FoundKnowledge, KnowledgeStore
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.transport.guard import Context, Guard, due_with, to_its_end
+from quizglass_server.scheduling.allowances import current_allowances
 
 logger = logging.getLogger(__name__)
 _DEFAULT_PAGE, _MAX_PAGE = 100, 1000
@@ -31,10 +32,29 @@ _MAX_PAGE_BYTES = 2 * 1024 * 1024
 
 
 class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
-    """Adds, reads, deletes and searches entries."""
+    """Adds, reads, deletes and searches entries.
 
-    def __init__(self, knowledge: KnowledgeStore, assistant: Assistant, frames: FrameStore, guard: Guard) -> None:
+    Args:
+        knowledge: what is changed and listed.
+        found: what is read and searched: that, and what is shared with it.
+        assistant: searches.
+        frames: decodes pictures to search for.
+        guard: stands before each call.
+        stored: bytes on the disk that count as the tenant's; takes a while.
+    """
+
+    def __init__(
+        self,
+        knowledge: KnowledgeStore,
+        found: FoundKnowledge,
+        assistant: Assistant,
+        frames: FrameStore,
+        guard: Guard,
+        stored: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self._stored = stored
         self._knowledge = knowledge
+        self._found = found
         self._assistant = assistant
         self._frames = frames
         self._guard = guard
@@ -46,7 +66,9 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     ) -> knowledge_pb2.AddEntriesResponse:
         """Add or replace entries; durable when the response names them."""
         async with self._guard(context, "AddEntries"):
-            entries = _Entries(request_iterator, self._frames, self._guard)
+            limited = any(each.quota.stored_bytes is not None for each in current_allowances())
+            stored = await asyncio.to_thread(self._stored) if limited else 0
+            entries = _Entries(request_iterator, self._frames, self._guard, stored)
             report = await self._knowledge.add(entries)
             if entries.cut_off is not None:
                 entries.cut_off.metadata["added"] = str(report.added)
@@ -63,7 +85,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     ) -> knowledge_pb2.GetEntryResponse:
         """One entry."""
         async with self._guard(context, "GetEntry"):
-            entry = await self._knowledge.get(checks.text(request.id, "id", longest=_MAX_ID))
+            entry = await self._found.get(checks.text(request.id, "id", longest=_MAX_ID))
             return knowledge_pb2.GetEntryResponse(entry=to_message(entry, knowledge_pb2.Entry))
 
     async def ListEntries(
@@ -102,7 +124,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         """One stored picture."""
         async with self._guard(context, "GetPicture"):
             sha256 = checks.sha256(request.sha256, "sha256")
-            return knowledge_pb2.GetPictureResponse(encoded=await self._knowledge.picture(sha256))
+            return knowledge_pb2.GetPictureResponse(encoded=await self._found.picture(sha256))
 
     async def CompactEntries(
         self, request: knowledge_pb2.CompactEntriesRequest, context: Context
@@ -160,8 +182,9 @@ class _Entries:
     """The entries of a stream. A message that is none is refused at its position, as an entry that is wrong."""
 
     def __init__(
-        self, requests: AsyncIterator[knowledge_pb2.AddEntriesRequest], frames: FrameStore, guard: Guard
+        self, requests: AsyncIterator[knowledge_pb2.AddEntriesRequest], frames: FrameStore, guard: Guard, stored: int
     ) -> None:
+        self._stored = stored
         self._requests = requests
         self._frames = frames
         self._guard = guard
@@ -174,6 +197,9 @@ class _Entries:
             try:
                 async with self._guard.patient():
                     request = await anext(self._requests)
+                for each in current_allowances():
+                    each.stored(self._stored)
+                self._stored += request.ByteSize()
                 async with self._frames.received(request.ByteSize()):
                     yield PicturedEntry(to_value(request.entry, Entry), tuple(request.entry.pictures))
             except StopAsyncIteration:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +40,8 @@ from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.descriptors import ConnectionRoom, connection_room
 from quizglass_server.domain.sound import SPEECH_ROLES
-from quizglass_server.knowledge.interface import KnowledgeStore
+from quizglass_server.knowledge.database.disk import bytes_in
+from quizglass_server.knowledge.interface import FoundKnowledge, KnowledgeStore
 from quizglass_server.knowledge.memory import SightingMemory
 from quizglass_server.knowledge.sources.guarded import KnowledgeSources
 from quizglass_server.network.exposure import parts_elsewhere
@@ -54,6 +58,7 @@ from quizglass_server.rpc.memory import MemoryServicer
 from quizglass_server.rpc.pairing import PairingServicer
 from quizglass_server.rpc.requests.reader import Limits
 from quizglass_server.rpc.session import WIRE, SessionServicer
+from quizglass_server.rpc.tenants import Answering, by_tenant
 from quizglass_server.rpc.transport.callers import Callers
 from quizglass_server.rpc.transport.calls import Calls
 from quizglass_server.rpc.transport.connections import Connections
@@ -66,6 +71,7 @@ from quizglass_server.rpc.transport.proxies import Proxies
 from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.rpc.transport.tls import server_credentials
 from quizglass_server.scheduling.memory import WorkMemory
+from quizglass_server.scheduling.places import Places
 from quizglass_server.session.coaching.closer import CloseUpAdvisor
 from quizglass_server.session.coaching.coach import FAULTS, SURE, CaptureCoach
 from quizglass_server.session.dialogue.token import DialogueSealer
@@ -76,6 +82,7 @@ from quizglass_server.session.voice.aloud import Mouth
 from quizglass_server.session.voice.endpoint import MakeDetector, SileroDetector
 from quizglass_server.session.voice.pool import SpeechPool
 from quizglass_server.session.voice.speeches import Ears
+from quizglass_server.tenants import Tenants
 
 if TYPE_CHECKING:
     from quizglass_server.roles.load import LoadedModels  # would load every engine
@@ -113,6 +120,20 @@ class Services:
     """Who may connect, and how; by default anyone, in clear."""
     sources: KnowledgeSources = field(default_factory=KnowledgeSources)
     """What is asked beside the knowledge."""
+    shared: FoundKnowledge | None = None
+    """The knowledge with what others share with it. None: nothing is shared."""
+    tenant: Callable[[str], AbstractAsyncContextManager[Services]] | None = None
+    """Opens the stores of a tenant: the same services over them. None: there are no tenants."""
+
+    def stored(self) -> int:
+        """Bytes of the directories of knowledge and memory; one elsewhere counts nothing. Blocks."""
+        places = (self.settings.knowledge, self.settings.memory_directory)
+        return sum(bytes_in(place) for place in places if isinstance(place, Path))
+
+    @property
+    def found(self) -> FoundKnowledge:
+        """What turns and searches find."""
+        return self.shared or self.knowledge
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +151,7 @@ class RpcServer:
     port: int
     guard: Guard
     """Counts what runs, for whatever else answers requests beside gRPC."""
-    asking: Asking
-    sessions: SessionDirectory
+    tenants: Tenants[Answering]
     served: tuple[Served, ...]
     limits: Limits
     proxies: Proxies
@@ -141,6 +161,22 @@ class RpcServer:
     _health: Health
     _look_ahead: LookAhead | None
     _watching: asyncio.Task[None]
+
+    @property
+    def asking(self) -> Asking:
+        """Of the server's own tenant."""
+        return self.tenants.own.asking
+
+    @property
+    def sessions(self) -> SessionDirectory:
+        """Of the server's own tenant."""
+        return self.tenants.own.sessions
+
+    @asynccontextmanager
+    async def asking_for_caller(self) -> AsyncIterator[Asking]:
+        """What answers questions of the current caller's tenant. Raises Overloaded, KnowledgeFailed, Stopping."""
+        async with self.tenants.entered() as answering:
+            yield answering.asking
 
     def ready(self) -> dict[str, bool]:
         """Whether requests are welcome, and whether the knowledge and each role that turns need answer right now."""
@@ -162,13 +198,16 @@ class RpcServer:
         Health checks are answered until the last of them has finished.
         """
         await self.withdraw()
-        self.sessions.stop(grace_s)
+        for each in self.tenants.every():
+            each.sessions.stop(grace_s)
         await self.guard.drain(grace_s)
-        self.sessions.end()
+        for each in self.tenants.every():
+            each.sessions.end()
         await self._server.stop(_FLUSH_S)
         self._watching.cancel()
         if self._look_ahead is not None:
             await self._look_ahead.close()
+        await self.tenants.close()
 
 
 async def start_rpc(services: Services) -> RpcServer:
@@ -191,9 +230,8 @@ async def start_rpc(services: Services) -> RpcServer:
     frames = FrameStore(services.decoder, services.work, decoded, frame_filter)
     guard = Guard({"AddEntries": settings.max_turns})
     look_ahead = LookAhead(services.assistant) if settings.look_ahead else None
-    asking = _asking(services, frames, look_ahead)
-    sessions = _sessions(services, asking, look_ahead)
-    served = _served(server, services, asking, frames, sessions, guard)
+    tenants = _tenants(services, _Shared(frames, guard, look_ahead, services))
+    served = _served(server, services, tenants, guard)
     status = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(status, server)
     names = (*(each.service.full_name for each in served), health.SERVICE_NAME, reflection.SERVICE_NAME)
@@ -202,7 +240,7 @@ async def start_rpc(services: Services) -> RpcServer:
     port = sockets.port = listeners.port = _bind(server, settings.host, settings.port, services.network)
     services.network.place = PublicAddress(settings.host, port)
     watching = asyncio.create_task(connections.watch(), name="watch over connections")
-    shown = (port, guard, asking, sessions, served, limits, proxies, room.web)
+    shown = (port, guard, tenants, served, limits, proxies, room.web)
     rpc = RpcServer(*shown, server, told, look_ahead, watching)
     await server.start()
     await told.start()
@@ -210,33 +248,82 @@ async def start_rpc(services: Services) -> RpcServer:
     return rpc
 
 
+class _Shared:
+    """What answers all tenants, and how much they may take of it together."""
+
+    def __init__(self, frames: FrameStore, guard: Guard, look_ahead: LookAhead | None, services: Services) -> None:
+        settings = services.settings
+        self.frames, self.guard, self.look_ahead = frames, guard, look_ahead
+        self.sessions = Places(settings.max_sessions, "sessions")
+        self.session_frames = FramePool(settings.all_frames_bytes)
+        self.speeches = SpeechPool(settings.max_speeches, settings.session_speech_s, services.detector)
+
+
+def _tenants(services: Services, shared: _Shared) -> Tenants[Answering]:
+    """What answers each tenant's calls; with the sessions of one its stores stay open."""
+    opening = services.tenant
+    if opening is None:
+        return Tenants(_answering(services, shared))
+
+    @asynccontextmanager
+    async def opened(name: str) -> AsyncIterator[Answering]:
+        async with opening(name) as its:
+            answering = _answering(its, shared)
+            try:
+                yield answering
+            finally:
+                answering.sessions.end()
+
+    most = services.settings.max_tenants
+    return Tenants(_answering(services, shared), opened, most, lambda each: len(each.sessions) > 0)
+
+
+def _answering(services: Services, shared: _Shared) -> Answering:
+    """What answers the calls of the tenant whose stores the services have."""
+    frames, guard = shared.frames, shared.guard
+    asking = _asking(services, frames, shared.look_ahead)
+    sessions = _sessions(services, asking, shared)
+    servicers = (
+        (assistant_pb2, AssistantServicer(asking, frames, services.sealer, guard, lambda: _capabilities(services))),
+        (
+            knowledge_pb2,
+            KnowledgeServicer(services.knowledge, services.found, services.assistant, frames, guard, services.stored),
+        ),
+        (memory_pb2, MemoryServicer(services.memory, services.assistant, frames, guard)),
+        (session_pb2, SessionServicer(sessions, guard)),
+    )
+    return Answering(asking, sessions, {_service(messages).full_name: servicer for messages, servicer in servicers})
+
+
 def _served(
-    server: grpc.aio.Server,
-    services: Services,
-    asking: Asking,
-    frames: FrameStore,
-    sessions: SessionDirectory,
-    guard: Guard,
+    server: grpc.aio.Server, services: Services, tenants: Tenants[Answering], guard: Guard
 ) -> tuple[Served, ...]:
     """Every service, over gRPC by this server and over HTTP."""
-    assistant = AssistantServicer(asking, frames, services.sealer, guard, lambda: _capabilities(services))
-    knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames, guard)
-    memory = MemoryServicer(services.memory, services.assistant, frames, guard)
-    session = SessionServicer(sessions, guard)
-    pairing = PairingServicer(services.network, guard)
+
+    def servicer(messages: ModuleType) -> object:
+        service = _service(messages)
+        return tenants.own.servicers[service.full_name] if services.tenant is None else by_tenant(service, tenants)
+
     return (
-        _put(server, assistant_pb2, assistant_pb2_grpc, assistant),
-        _put(server, knowledge_pb2, knowledge_pb2_grpc, knowledge),
-        _put(server, memory_pb2, memory_pb2_grpc, memory),
-        _put(server, session_pb2, session_pb2_grpc, session),
-        _put(server, pairing_pb2, pairing_pb2_grpc, pairing),
+        _put(server, assistant_pb2, assistant_pb2_grpc, servicer(assistant_pb2)),
+        _put(server, knowledge_pb2, knowledge_pb2_grpc, servicer(knowledge_pb2)),
+        _put(server, memory_pb2, memory_pb2_grpc, servicer(memory_pb2)),
+        _put(server, session_pb2, session_pb2_grpc, servicer(session_pb2)),
+        _put(server, pairing_pb2, pairing_pb2_grpc, PairingServicer(services.network, guard)),
     )
+
+
+def _service(messages: ModuleType) -> ServiceDescriptor:
+    """The one service of a .proto file, whose generated module is given."""
+    (service,) = messages.DESCRIPTOR.services_by_name.values()
+    assert isinstance(service, ServiceDescriptor)
+    return service
 
 
 def _put(server: grpc.aio.Server, messages: ModuleType, stubs: ModuleType, servicer: object) -> Served:
     """Have a server answer the one service of a .proto file, whose generated modules are given."""
-    ((name, service),) = messages.DESCRIPTOR.services_by_name.items()
-    getattr(stubs, f"add_{name}Servicer_to_server")(servicer, server)
+    service = _service(messages)
+    getattr(stubs, f"add_{service.name}Servicer_to_server")(servicer, server)
     return Served(service, servicer)
 
 
@@ -248,21 +335,20 @@ def _asking(services: Services, frames: FrameStore, look_ahead: LookAhead | None
     return Asking(services.assistant, frames, settings, settings.default_budget_s, look_ahead, memory_s, elsewhere)
 
 
-def _sessions(services: Services, asking: Asking, look_ahead: LookAhead | None) -> SessionDirectory:
+def _sessions(services: Services, asking: Asking, shared: _Shared) -> SessionDirectory:
     settings = services.settings
     hearing, voice = services.models[HEARING], services.models[VOICE]
     limits = session_limits(
         settings, settings.max_frame_bytes, _useful_side(services), hears=hearing is not None, speaks=voice is not None
     )
-    pool = FramePool(settings.all_frames_bytes)
+    looks, pool = shared.look_ahead, shared.session_frames
     coach = None if settings.coaching == "off" else CaptureCoach(FAULTS if settings.coaching == "all" else SURE)
     closer = CloseUpAdvisor(services.assistant, limits.useful_picture_side)
     away = services.models.elsewhere
-    speeches = SpeechPool(settings.max_speeches, settings.session_speech_s, services.detector)
-    ears = Ears(hearing, speeches, HEARING.name in away)
+    ears = Ears(hearing, shared.speeches, HEARING.name in away)
     mouth = Mouth(voice, VOICE.name in away)
-    resources = SessionResources(asking, look_ahead, pool, services.sealer, WIRE, limits, coach, closer, ears, mouth)
-    return SessionDirectory(resources, settings.max_sessions)
+    resources = SessionResources(asking, looks, pool, services.sealer, WIRE, limits, coach, closer, ears, mouth)
+    return SessionDirectory(resources, shared.sessions)
 
 
 def _options(settings: Settings, room: ConnectionRoom) -> list[tuple[str, int]]:
@@ -335,7 +421,7 @@ def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
             max_answer_tokens=MAX_ANSWER_TOKENS,
             max_frame_aspect=settings.max_frame_aspect,
         ),
-        entries=services.knowledge.count(),
+        entries=services.found.count(),
         useful_picture_side=_useful_side(services),
         memory=services.memory is not None,
         languages=services.bundle.manifest.languages,

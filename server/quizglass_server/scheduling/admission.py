@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 from quizglass_server.errors import Overloaded
+from quizglass_server.scheduling.allowances import check_allowances, counted_turn
 from quizglass_server.scheduling.clients import Client, Holdings, current_client
 from quizglass_server.scheduling.places import may_take
 from quizglass_server.scheduling.priority import Priority, at_priority, current_priority
@@ -18,24 +19,30 @@ _SHORTEST_WAIT_S, _LONGEST_WAIT_S, _FIRST_WAIT_S = 0.05, 30.0, 1.0
 
 
 class Admission:
-    """Lets `limit` turns run and `queue` more wait. The next is of the address that has fewest running, there of the
-    connection that has fewest; of equal ones, of who has waited longest. In a full queue a client that has fewer turns
-    takes the place of the latest turn of the one that has most, which is refused. No address runs all turns
-    (`may_take`): of 8 the eighth is kept for one that has none. Engines do the work of an address that has fewer
-    running than another first (`Priority.AHEAD`).
+    """Lets `limit` turns run and `queue` more wait. The next is of the tenant that has fewest running, there of the
+    token, of the address and of the connection that has fewest; of equal ones, of who has waited longest. In a full
+    queue a client that has fewer turns takes the place of the latest turn of the one that has most, which is refused.
+    No address runs all turns (`may_take`): of 8 the eighth is kept for one that has none. Where there are tenants, no
+    tenant does. Engines do the work of those that have fewer running than others first (`Priority.AHEAD`).
 
     Used as `async with admission.admit():` by every turn and search. A waiter that is cancelled leaves the queue at
     once, so abandoned work never reaches an engine.
+
+    Args:
+        limit: turns that run at once.
+        queue: turns that wait beyond that.
+        tenants: whether there may be several tenants.
 
     Raises:
         ValueError: `limit` is under 1 or `queue` under 0.
     """
 
-    def __init__(self, limit: int, queue: int) -> None:
+    def __init__(self, limit: int, queue: int, *, tenants: bool = False) -> None:
         if limit < 1 or queue < 0:
             raise ValueError(f"admission needs a limit of 1 or more and a queue of 0 or more, not {limit} and {queue}")
         self._limit = limit
         self._queue = queue
+        self._tenants = tenants
         self._running = Holdings()
         self._waiters: deque[tuple[Client, asyncio.Future[None]]] = deque()
         self._interval_s = _FIRST_WAIT_S
@@ -61,15 +68,17 @@ class Admission:
         Raises:
             Overloaded: the queue is full, or its place went to a client that has fewer turns; `retry_after_s` seconds
                 from now a place should be free.
+            QuotaExceeded: the caller's tenant or token may begin no other turn now.
         """
         client = current_client()
-        await self._acquire(client)
-        try:
-            with at_priority(Priority.AHEAD if self._has_fewer(client) else current_priority()):
-                yield
-        finally:
-            self._learn(client)
-            self._release(client)
+        with counted_turn():
+            await self._acquire(client)
+            try:
+                with at_priority(Priority.AHEAD if self._has_fewer(client) else current_priority()):
+                    yield
+            finally:
+                self._learn(client)
+                self._release(client)
 
     async def idle(self) -> None:
         """Wait until no turn holds a permit."""
@@ -80,8 +89,9 @@ class Admission:
         """Look, without taking anything, whether `admit` would refuse the current client at once.
 
         Raises:
-            Overloaded: as `admit`.
+            Overloaded, QuotaExceeded: as `admit`.
         """
+        check_allowances()
         client = current_client()
         if not self._may_run(client) and self._full and self._giving_way(client) is None:
             raise self._overloaded()
@@ -106,11 +116,16 @@ class Admission:
             raise
 
     def _may_run(self, client: Client) -> bool:
-        return may_take(self._running.by_address[client.address], self._limit - self.running)
+        running, free = self._running, self._limit - self.running
+        if self._tenants and not may_take(running.of_tenant(client.tenant), free):
+            return False
+        return may_take(running.of_share(client), free)
 
     def _has_fewer(self, client: Client) -> bool:
-        running = self._running.by_address
-        return running[client.address] < max(running.values())
+        """Whether another tenant, of the same tenant another token, or of that another address has more running."""
+        mine = client.share
+        others = {each.share: each for each in self._running.clients() if each.share != mine}
+        return any(self._running.lead(other, client) > 0 for other in others.values())
 
     @property
     def _full(self) -> bool:
@@ -135,10 +150,8 @@ class Admission:
             place[1].set_exception(self._overloaded())
 
     def _overloaded(self) -> Overloaded:
-        return Overloaded(
-            f"{self.running} turns and searches are running and {len(self._waiters)} waiting; try again later",
-            retry_after_s=self._retry_after(),
-        )
+        told = "there is no room for another turn or search, nor in the queue; try again later"
+        return Overloaded(told, retry_after_s=self._retry_after())
 
     def _take(self, client: Client) -> None:
         self._running.add(client)
@@ -148,17 +161,19 @@ class Admission:
 
     def _release(self, client: Client) -> None:
         self._running.remove(client)
-        while self._waiters:
-            place = min(self._waiters, key=lambda place: self._running.of(place[0]))
+        while (place := self._next()) is not None:
             following, waiter = place
-            if not waiter.done() and not self._may_run(following):
-                break  # nor may any other, whose address runs no fewer
             self._waiters.remove(place)
             if not waiter.done():
                 self._take(following)
                 waiter.set_result(None)
         if not self.running:
             self._idle.set()
+
+    def _next(self) -> tuple[Client, asyncio.Future[None]] | None:
+        """Whose place in the queue is next, of those that may run or have left."""
+        may = (place for place in self._waiters if place[1].done() or self._may_run(place[0]))
+        return min(may, key=lambda place: self._running.of(place[0]), default=None)
 
     def _learn(self, client: Client) -> None:
         """Mean time until a permit comes back while all that a client may have are taken."""

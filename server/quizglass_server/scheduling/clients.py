@@ -1,7 +1,8 @@
 """Whom the current work is for, so that a client that asks for much takes no other client's place.
 
 It travels with the context, from where requests come in to wherever something is shared out. Clients are distinguished
-by address first and by connection second: a connection costs its owner nothing, an address does.
+by tenant first, then by token, by address and by connection: a connection costs its owner nothing, an address does, and
+tokens and tenants are given by the operator.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from ipaddress import IPv6Address, IPv6Network, ip_address
+from typing import TypeVar
 
 _IPV6_PREFIX = 64
 """Bits of an IPv6 address that name a customer's network; the rest is the customer's own choice."""
@@ -25,6 +27,20 @@ class Client:
     """An IPv4 address, the network of an IPv6 one, or the kind of a peer that has neither."""
     connection: str = ""
     """Its connection, among those of the address."""
+    tenant: str = ""
+    """Whose data it may see; empty: the server's own tenant, or not known yet."""
+    token: str = ""
+    """Name of its token; empty: it has none, or not known yet."""
+
+    @property
+    def owner(self) -> str:
+        """Whom data that is kept of its requests belongs to, and is found by: its tenant at its address."""
+        return f"{self.tenant}@{self.address}" if self.tenant else self.address
+
+    @property
+    def share(self) -> tuple[str, str, str]:
+        """Among whom work is shared out: tenant, token, address."""
+        return self.tenant, self.token, self.address
 
 
 _OWN = Client()
@@ -66,33 +82,65 @@ class Holdings:
         self.total = 0
         self.by_address: Counter[str] = Counter()
         """Only addresses that hold some."""
-        self._by_client: Counter[Client] = Counter()
+        self._by_level: Counter[tuple[object, ...]] = Counter()
+        """By tenant, by tenant and token, by these and address, and by client; only those that hold some."""
+        self._clients: Counter[Client] = Counter()
 
-    def of(self, client: Client) -> tuple[int, int]:
-        """What a client's address holds, and what the client itself does. Sorts clients by weight."""
-        return self.by_address[client.address], self._by_client[client]
+    def of(self, client: Client) -> tuple[int, ...]:
+        """What a client's tenant holds, its token, its address and the client itself. Sorts clients by weight."""
+        return tuple(self._by_level[level] for level in _levels(client))
+
+    def of_tenant(self, tenant: str) -> int:
+        """What a tenant's clients hold."""
+        return self._by_level[tenant,]
+
+    def of_share(self, client: Client) -> int:
+        """What the clients of a client's tenant, token and address hold."""
+        return self._by_level[client.share]
 
     def clients(self) -> Iterator[Client]:
         """Each client as often as it holds one."""
-        return self._by_client.elements()
+        return self._clients.elements()
 
     def add(self, client: Client, units: int = 1) -> None:
         """Note that a client holds more."""
         self.total += units
         self.by_address[client.address] += units
-        self._by_client[client] += units
+        self._clients[client] += units
+        for level in _levels(client):
+            self._by_level[level] += units
 
     def remove(self, client: Client, units: int = 1) -> None:
         """Note that a client holds less."""
         self.total -= units
-        self.by_address[client.address] -= units
-        if not self.by_address[client.address]:
-            del self.by_address[client.address]
-        self._by_client[client] -= units
-        if not self._by_client[client]:
-            del self._by_client[client]
+        _take(self.by_address, client.address, units)
+        _take(self._clients, client, units)
+        for level in _levels(client):
+            _take(self._by_level, level, units)
 
     def outweighs(self, client: Client, other: Client) -> bool:
         """Whether a client would still hold more than another one after passing a unit on to it."""
-        (ours, own), (theirs, their_own) = self.of(client), self.of(other)
-        return own > their_own + 1 if client.address == other.address else ours > theirs + 1
+        return self.lead(client, other) > 1
+
+    def lead(self, client: Client, other: Client) -> int:
+        """How much more a client holds than another: of the first of tenant, token, address and connection in which
+        they differ.
+        """
+        for ours, theirs in zip(_levels(client), _levels(other), strict=True):
+            if ours != theirs:
+                return self._by_level[ours] - self._by_level[theirs]
+        return 0
+
+
+def _levels(client: Client) -> tuple[tuple[object, ...], ...]:
+    tenant, token, address = client.share
+    return (tenant,), (tenant, token), (tenant, token, address), (tenant, token, address, client.connection)
+
+
+Kind = TypeVar("Kind")
+
+
+def _take(held: Counter[Kind], key: Kind, units: int) -> None:
+    held[key] -= units
+    if not held[key]:
+        del held[key]

@@ -1,4 +1,8 @@
-"""How many of the machine's cores ONNX Runtime has beside llama.cpp, which chooses for itself."""
+"""How many of the machine's cores ONNX Runtime has beside llama.cpp, which chooses for itself, and what the control
+groups of this process (cgroup v2) allow it: its own group, and those that this one lies in.
+
+A container finds its group at the root of the mounted tree, a service of systemd in a folder somewhere below it.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,14 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-
-from quizglass_server.scheduling.cgroup import cgroup_values
+from pathlib import Path
 
 _MOST_RUNS = 2
 _NICE = 5
 """A third of the weight of a thread that answers."""
+_ROOT, _MEMBERSHIP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+_UNIFIED = "0::/"
+"""What the line of cgroup v2 begins with, before the group's folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +75,23 @@ def usable_cores(quotas: Iterable[str] | None = None) -> int:
             quota, period = text.split()
             cores = min(cores, max(1, round(int(quota) / int(period))))
     return cores
+
+
+def cgroup_values(name: str, root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> list[str]:
+    """What the file of this name (`cpu.max`, `memory.max`) holds in each of the groups, where there is one.
+
+    Args:
+        name: of the file.
+        root: where the tree is mounted.
+        membership: the list of this process's groups.
+    """
+    groups: list[str] = []
+    with suppress(OSError):
+        groups = membership.read_text(encoding="utf-8").splitlines()
+    own = root / next((line.removeprefix(_UNIFIED) for line in groups if line.startswith(_UNIFIED)), "")
+    values = []
+    for group in (own, *own.parents):
+        if group.is_relative_to(root):
+            with suppress(OSError):  # the root itself has no limits, unless it is a container's
+                values.append((group / name).read_text(encoding="utf-8").strip())
+    return values

@@ -181,7 +181,7 @@ class Places:
 
     def _first(self, idle: Iterable[Place]) -> Place | None:
         """Which of the idle places of an address gives way first."""
-        return max(idle, key=lambda place: self._held.of(place.client)[1], default=None)
+        return max(idle, key=lambda place: self._held.of(place.client)[-1], default=None)
 
     def _overloaded(self, client: Client) -> Overloaded:
         own = self._held.by_address[client.address]

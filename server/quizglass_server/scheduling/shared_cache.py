@@ -1,4 +1,4 @@
-"""A cache whose bounds no address can use against others."""
+"""A cache whose bounds no owner, a tenant at an address, can use against others."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Value = TypeVar("Value")
 
 
 class SharedCache(Generic[Key, Value]):
-    """Keeps what was used last of each address. What has to go is of the address that has most: its oldest.
+    """Keeps what was used last of each owner (`Client.owner`). What has to go is of who has most: its oldest.
 
-    A value belongs to the address of the client that it was made for, and is found by all.
+    A value belongs to the owner of the client that it was made for, and is found by all that know its key.
 
     Args:
         most: sum of sizes.
@@ -50,7 +50,7 @@ class SharedCache(Generic[Key, Value]):
         self.pop(key)
         if (size := self._size(value)) > self._most:
             return
-        owner = current_client().address
+        owner = current_client().owner
         self._owners[key] = owner
         self._values[owner][key] = value
         self._held[owner] += size

@@ -1,4 +1,4 @@
-"""All sessions of a server: opened, found again, and ended together."""
+"""All sessions of a tenant: opened, found again, and ended together."""
 
 from __future__ import annotations
 
@@ -65,16 +65,16 @@ def session_limits(
 
 
 class SessionDirectory:
-    """Sessions by their names.
+    """Sessions of one tenant, by their names.
 
     Args:
         resources: what they share.
-        most: how many are open at once.
+        places: of sessions, for all directories of the server.
     """
 
-    def __init__(self, resources: SessionResources, most: int) -> None:
+    def __init__(self, resources: SessionResources, places: Places) -> None:
         self._resources = resources
-        self._places = Places(most, "sessions")
+        self._places = places
         self._sessions: dict[str, Session] = {}
         self._stopping = False
         self._sweeping: asyncio.TimerHandle | None = None

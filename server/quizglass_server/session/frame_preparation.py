@@ -77,7 +77,7 @@ class FramePreparation:
         try:
             picture = await ShelfFrame(frame, self._asking).picture()
             if self._looks is not None and not self._pausing:
-                self._looks.add(self, picture, frame.ahead)
+                self._looks.add(self, picture, frame.ahead, self._asking.assistant.look_ahead)
             if self._coach is not None and frame.begin.role is not Role.CROP:
                 await self._judge(frame, picture, self._coach)
         except InvalidInput as error:

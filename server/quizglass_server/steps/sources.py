@@ -9,6 +9,7 @@ from unicodedata import normalize
 from quizglass.values import Origin
 from quizglass_server.domain.calculations import Operand
 from quizglass_server.domain.turns import Evidence
+from quizglass_server.scheduling.clients import current_client
 from quizglass_server.steps.language.aligning import Path
 from quizglass_server.steps.language.disputing import Claim, disputed, restated
 from quizglass_server.steps.language.entailing import paths
@@ -70,7 +71,7 @@ class Source:
     @cached_property
     def title(self) -> tuple[Content, ...]:
         """What it is about."""
-        return _title(self._title)
+        return _title(current_client().tenant, self._title)
 
     @cached_property
     def about(self) -> frozenset[str]:
@@ -90,7 +91,8 @@ class Source:
     @cached_property
     def sentences(self) -> tuple[Sequence[Path], ...]:
         """The same, in all that can be read in them."""
-        return tuple(_read(sentence) for sentence in self.texts)
+        tenant = current_client().tenant
+        return tuple(_read(tenant, sentence) for sentence in self.texts)
 
     def telling(self, text: str) -> Sequence[Clause]:
         """The first of its sentences that has all that a text has; none where none has."""
@@ -141,18 +143,23 @@ class Source:
         return entry.about if entry.about <= told or entry.item.entry_id in recognised else frozenset()
 
 
+# Kept for each tenant by itself: by the time of an answer none learns what another was shown.
 @lru_cache(maxsize=512)
-def _title(text: str) -> tuple[Content, ...]:
+def _title(tenant: str, text: str) -> tuple[Content, ...]:
     return tuple(content for clause in clauses(text) for content in clause.stating)
 
 
-@lru_cache(maxsize=512)
 def _meanings(text: str) -> frozenset[str]:
+    return _meanings_for(current_client().tenant, text)
+
+
+@lru_cache(maxsize=512)
+def _meanings_for(tenant: str, text: str) -> frozenset[str]:
     return frozenset(lexeme.meaning for lexeme in lexemes(text))
 
 
 @lru_cache(maxsize=512)
-def _read(sentence: str) -> Sequence[Path]:
+def _read(tenant: str, sentence: str) -> Sequence[Path]:
     """What can be read in a sentence of evidence, which turns are shown again and again."""
     return paths(clauses(sentence))
 

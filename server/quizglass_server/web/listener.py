@@ -12,6 +12,7 @@ from quizglass_server.rpc.requests.reader import as_json
 from quizglass_server.rpc.server import RpcServer, Services
 from quizglass_server.rpc.session import ATTACH
 from quizglass_server.web.chat.api import ChatApi
+from quizglass_server.web.chat.reading import ChatReader
 from quizglass_server.web.health import health_routes
 from quizglass_server.web.http.answers import LargeAnswers
 from quizglass_server.web.http.bodies import Bodies
@@ -48,7 +49,8 @@ def _routes(services: Services, rpc: RpcServer, options: WebOptions) -> dict[str
     settings, manifest = services.settings, services.bundle.manifest
     policies = tuple(each.policy for each in services.assistant.policy_statuses if each.servable)
     chat = ChatApi(
-        rpc.asking,
+        rpc.asking_for_caller,
+        ChatReader(rpc.asking.max_history, rpc.asking.pictures),
         rpc.guard.running,
         policies,
         policies if options.all_policies else {*policies[:1], *FOR_APPLICATIONS},

@@ -65,6 +65,7 @@ class Operations:
             Origins(options.operations_host, options.web_origins),
             Bodies(options.message_bytes, options.message_s),
             self._network.logins,
+            whole_server=True,
         )
         context = None if tls is None else lambda: tls.current.context
         where = options.operations_host, options.operations_port or 0, _CONNECTIONS
@@ -93,7 +94,7 @@ class Operations:
             services, rpc = self._serving
             metrics.RUNNING.set(services.assistant.admission.running)
             metrics.WAITING.set(services.assistant.admission.waiting)
-            metrics.SESSIONS.set(len(rpc.sessions))
+            metrics.SESSIONS.set(sum(len(each.sessions) for each in rpc.tenants.every()))
             metrics.ENTRIES.set(services.knowledge.count())
             for source in services.sources.each:
                 metrics.READY.set(source.status.ready, source.step)

@@ -20,7 +20,7 @@ RECIPES = {
     title: block.strip().splitlines()
     for title, block in re.findall(r"^## ([^\n]+)\n(?:(?!^## ).)*?```sh\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
 }
-SERVED = ["One person", "A household", "A workshop", "Behind a proxy"]
+SERVED = ["One person", "A household", "A workshop", "Tenants", "Behind a proxy"]
 FREE = ["--port", "0", "--web-port", "0", "--log-format", "json"]
 """Behind the command as it stands: ports that no other test has."""
 

@@ -43,8 +43,9 @@ WAIT_S = 120.0
 class RawLink:
     """One `Converse`."""
 
-    def __init__(self, channel: grpc.aio.Channel) -> None:
-        self.call: Any = session_pb2_grpc.SessionServiceStub(channel).Converse()
+    def __init__(self, channel: grpc.aio.Channel, token: str = "") -> None:
+        carried = (("authorization", f"Bearer {token}"),) if token else ()
+        self.call: Any = session_pb2_grpc.SessionServiceStub(channel).Converse(metadata=carried)
         self.heard: list[tuple[int, ServerSaid]] = []
         """Numbers and messages, as they came."""
         self.state = b""

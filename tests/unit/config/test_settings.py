@@ -35,6 +35,7 @@ UNSET = {
     "session_key_file",
     "sources",
     "state_directory",
+    "tenants",
     "tls_cert",
     "tls_client_ca",
     "tls_key",

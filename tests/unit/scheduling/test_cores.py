@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.scheduling.cgroup import cgroup_values
-from quizglass_server.scheduling.cores import CoreShares, share_cores, usable_cores
+from quizglass_server.scheduling.cores import CoreShares, cgroup_values, share_cores, usable_cores
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ from quizglass.session import (
 from quizglass.values import AnswerDelta, Done, FinishReason
 from quizglass_server.assistant.asking import Asking
 from quizglass_server.config.options import LinkOptions, RequestLimits
+from quizglass_server.scheduling.places import Places
 from quizglass_server.session.dialogue.token import DialogueSealer
 from quizglass_server.session.directory import SessionDirectory, session_limits
 from quizglass_server.session.frames import FramePool
@@ -111,7 +112,7 @@ class Wearable(RuleBasedStateMachine):
         options = LinkOptions(session_unacknowledged_bytes=16 << 10)
         limits = session_limits(options, 1 << 10, 640)
         resources = SessionResources(asking, None, FramePool(1 << 20), DialogueSealer([bytes(32)], 60), Wire(), limits)
-        self.sessions = SessionDirectory(resources, 10)
+        self.sessions = SessionDirectory(resources, Places(10, "sessions"))
         self.session_id, self.last = "", 0
         self.link = self.reader = self.next = None
         self.asked: dict[str, SessionAsk] = {}

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from quizglass_bundle.tuning import CertaintyLine, EvidenceLimits, Thresholds, Tuning, Views
-from quizglass_server import app
+from quizglass_server import stores
 from quizglass_server.steps.decide import likeliest, planned, selected, trust
 
 
@@ -18,7 +18,7 @@ def tuned(**evidence: Any) -> Tuning:
         thresholds=Thresholds(image_accept=0.5),
         evidence=EvidenceLimits(**evidence),
     )
-    return app.tuning(SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
+    return stores.tuning(SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
 
 
 def test_a_bundle_that_says_nothing_is_looked_up_as_ever() -> None:
@@ -41,7 +41,7 @@ def test_the_line_of_certain_drafts_comes_from_the_bundle() -> None:
         thresholds=Thresholds(p_min=0.25, p_mean=0.75, line=line),
         evidence=EvidenceLimits(),
     )
-    tuning = app.tuning(SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
+    tuning = stores.tuning(SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
     assert (tuning.p_min, tuning.p_mean) == (0.25, 0.75)
     assert tuning.line == line
     assert (Tuning().p_min, Tuning().p_mean) == (None, None)
@@ -77,7 +77,7 @@ def test_a_verifier_doubts_what_is_below_the_bundles_probability(
     manifest = SimpleNamespace(
         abstain="", languages=("en",), thresholds=Thresholds(support_accept=accept), evidence=EvidenceLimits()
     )
-    tuning = app.tuning(SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
+    tuning = stores.tuning(SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
     weighed = [
         ("unsupported", 0.95 * (1 - supported)),
         ("supported", supported),

@@ -40,6 +40,7 @@ from quizglass_server.engines.generator.prompt import (
 )
 from quizglass_server.engines.generator.prompt_text import composed, with_markers
 from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost
+from quizglass_server.scheduling.clock import charge_engine
 from quizglass_server.scheduling.ledger import handed, text_size
 
 MAX_LABELS = 64
@@ -221,11 +222,10 @@ class GeneratorClient:
         await self.document("GET", "/health")
 
     async def forget(self) -> None:
-        """Have it keep nothing of prompts and pictures so far; errors as `generate`."""
+        """Have it keep nothing of prompts and pictures of the current client's tenant; errors as `generate`."""
         self._pictures.clear()
         self._labels.clear()
-        self._places.forget()
-        for slot in self._places.slots:
+        for slot in self._places.forget():
             await self.document("POST", f"/slots/{slot.number}?action=erase", {})
 
     async def save(self, folder: Path) -> int:
@@ -236,7 +236,7 @@ class GeneratorClient:
         """
         hashes: dict[int, str] = {}
         for slot in self._places.slots:
-            if slot.holds:
+            if slot.holds and not slot.tenant:  # of tenants nothing outlives the process
                 await self.document("POST", f"/slots/{slot.number}?action=save", {"filename": _slot_file(slot.number)})
                 hashes[slot.number] = await asyncio.to_thread(file_sha256, folder / _slot_file(slot.number))
         if hashes:
@@ -298,9 +298,14 @@ class GeneratorClient:
                 with self.pulse.counted():
                     handed("generator", sum(map(_size, prompt)))
                     whole = {**_USUAL, **body, "prompt": asked, "id_slot": slot.number}
+                    whole |= {"cache_prompt": False} if slot.fresh else {}
                     async with aclosing(self._events(whole, urgency.deadline)) as events:
-                        async for event in events:
-                            yield event
+                        with _charged_if_left() as ended:
+                            async for event in events:
+                                slot.fresh = False
+                                if event.get("stop"):
+                                    ended()
+                                yield event
         finally:
             self.calls -= 1
 
@@ -466,6 +471,22 @@ async def _written(body: Json) -> bytes:
     if sum(map(len, pictures)) < LARGE:
         return json.dumps(body).encode()
     return (await asyncio.to_thread(json.dumps, body)).encode()
+
+
+@contextmanager
+def _charged_if_left() -> Iterator[Callable[[], None]]:
+    """Charge the caller for the block's time unless it comes to its end, where the server says what it has cost."""
+    began, left = monotonic(), True
+
+    def ended() -> None:
+        nonlocal left
+        left = False
+
+    try:
+        yield ended
+    finally:
+        if left:
+            charge_engine(monotonic() - began)
 
 
 def _piece(event: Json) -> Piece | None:

@@ -3,7 +3,8 @@
 llama-server itself takes requests in the order in which they come. Here a turn waits for a slot behind those that are
 ahead or due earlier, and work for a guess until no turn is being served; what could not be answered in time is refused
 before it is sent. A request gets the slot that holds the beginning of its prompt, also one where a guess has it read
-right now, and else the one that was used least recently, so that what is kept of other pictures stays.
+right now, and else the one that was used least recently, so that what is kept of other pictures stays. Of what a slot
+holds nothing is used for another tenant.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from time import monotonic
 
 from quizglass_server.engines.generator.prompt import Part, PicturePart, TextPart, Urgency
 from quizglass_server.errors import BudgetExceeded, Overloaded
+from quizglass_server.scheduling.clients import current_client
 
 _LEAST_RETRY_S = 0.05
 _RECENT = 0.2
@@ -37,11 +39,17 @@ class Slot:
     """The prompt that was read into it last."""
     used: int = 0
     """Ascending with every use."""
+    tenant: str = ""
+    """Whose prompt that is."""
+    fresh: bool = False
+    """Whether it may hold what is another tenant's, until the first request of this one has begun there."""
     turn: bool = False
     busy: bool = False
 
-    def shared(self, prompt: Sequence[Part]) -> int:
-        """How much of the prompt's beginning it holds, in characters; a picture counts many."""
+    def shared(self, prompt: Sequence[Part], tenant: str = "") -> int:
+        """How much of the prompt's beginning it holds for a tenant, in characters; a picture counts many."""
+        if tenant != self.tenant:
+            return 0
         length = 0
         for mine, theirs in zip(self.holds, prompt, strict=False):
             if isinstance(mine, PicturePart) or isinstance(theirs, PicturePart):
@@ -64,6 +72,7 @@ _Order = tuple[bool, bool, float, int]
 @dataclass(slots=True)
 class _Waiting:
     prompt: Sequence[Part]
+    tenant: str
     background: bool
     slot: asyncio.Future[Slot]
 
@@ -104,10 +113,12 @@ class ServerPlaces:
             self._usual_s += _RECENT * (monotonic() - began - self._usual_s)
             self._give_back(slot)
 
-    def forget(self) -> None:
-        """Nothing is held in any slot any more."""
-        for slot in self.slots:
+    def forget(self) -> tuple[Slot, ...]:
+        """Nothing of the current client's tenant is held any more; gives the slots that held something."""
+        held = tuple(slot for slot in self.slots if slot.tenant == current_client().tenant)
+        for slot in held:
             slot.holds = []
+        return held
 
     def written(self, hashes: Mapping[int, str]) -> str:
         """What some slots hold, for `read_slots`.
@@ -124,7 +135,9 @@ class ServerPlaces:
         if deadline <= monotonic():
             raise BudgetExceeded("the time ran out before the generator was asked")
         ahead = sum(not each.slot.done() for _, each in self._waiting)
-        waiting = _Waiting(prompt, urgency.background, asyncio.get_running_loop().create_future())
+        waiting = _Waiting(
+            prompt, current_client().tenant, urgency.background, asyncio.get_running_loop().create_future()
+        )
         order = (urgency.background, not urgency.ahead, deadline, next(self._numbers))
         self._waiting.append((order, waiting))
         self._hand_on()
@@ -165,18 +178,21 @@ class ServerPlaces:
         """Whether a guess has the picture of a turn's prompt read at this moment, in a slot that is free soon."""
         if waiting.background:
             return False
-        begun = [slot.shared(waiting.prompt) for slot in self.slots if slot.busy and not slot.turn]
+        wanted = waiting.prompt, waiting.tenant
+        begun = [slot.shared(*wanted) for slot in self.slots if slot.busy and not slot.turn]
         most = max(begun, default=0)
-        return most >= _PICTURE and most > max(slot.shared(waiting.prompt) for slot in free)
+        return most >= _PICTURE and most > max(slot.shared(*wanted) for slot in free)
 
     def _hand(self, waiting: _Waiting, free: Sequence[Slot]) -> None:
-        prompt = waiting.prompt
-        slot = max(free, key=lambda each: (each.shared(prompt), -each.used))
-        shared = slot.shared(prompt)
+        prompt, tenant = waiting.prompt, waiting.tenant
+        slot = max(free, key=lambda each: (each.shared(prompt, tenant), -each.used))
+        shared = slot.shared(prompt, tenant)
         # Little is won by a few words that all prompts begin with, and what the slot holds behind them would be lost.
         if 2 * shared < _length(prompt) and shared < _length(slot.holds):
             slot = min(free, key=lambda each: each.used)
         slot.busy, slot.turn = True, not waiting.background
+        if slot.tenant != tenant:
+            slot.fresh, slot.tenant = True, tenant
         slot.holds, slot.used = [_named(part) for part in prompt], next(self._numbers)
         waiting.slot.set_result(slot)
 

@@ -18,7 +18,7 @@ from typing import Generic, TypeVar
 
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.errors import EngineFailed
-from quizglass_server.scheduling.clock import EngineClock, engine_time, stage_clock
+from quizglass_server.scheduling.clock import EngineClock, current_clock, stage_clock
 from quizglass_server.scheduling.ledger import ByteLedger, current_ledger, entered_in
 from quizglass_server.scheduling.priority import Priority, current_priority
 
@@ -95,7 +95,7 @@ class Batcher(Generic[Row, Result]):
         The engine's time and bytes are shared among the requests of a run by their tokens, and added to this stage's
         and this turn's. The future fails with whatever `prepare` or the model raises for these rows.
         """
-        request: _Request[Row, Result] = _Request(prepare, current_priority(), engine_time.get(), current_ledger())
+        request: _Request[Row, Result] = _Request(prepare, current_priority(), current_clock(), current_ledger())
         with self._lock:
             self._unprepared.append(request)
         self._post(request.priority)
@@ -201,7 +201,7 @@ class Batcher(Generic[Row, Result]):
 
     def _deliver(self, batch: Sequence[_Place[Row, Result]]) -> None:
         ledger = ByteLedger()
-        with stage_clock() as clock, entered_in(ledger):
+        with stage_clock(metered=False) as clock, entered_in(ledger):
             results = self._execute([place.row for place in batch])
         _share(clock.us, ledger, batch, prompts=self._prompts)
         for place, result in zip(batch, results, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 
 FULL = "the disk is full; free some space and try again"
@@ -24,6 +25,15 @@ def is_full(directory: Path) -> bool:
     except OSError:
         return False
     return disk.f_bavail * disk.f_frsize < _LEAST_BYTES or (disk.f_files > 0 and disk.f_favail == 0)
+
+
+def bytes_in(directory: Path) -> int:
+    """Bytes of all files in a directory and below."""
+    total = 0
+    for path in directory.rglob("*"):
+        with suppress(OSError):  # a file of a moment
+            total += path.stat().st_size if path.is_file() else 0
+    return total
 
 
 def sync(path: Path) -> None:

@@ -119,7 +119,7 @@ class GuardedSource:
         """
         source = self._source
         assert isinstance(source, TextSource)
-        key = current_client().address, query.text  # the time of an answer must not show what others asked
+        key = current_client().owner, query.text  # the time of an answer must not show what others asked
         kept = self._cache.get(key)
         metrics.CACHE.add("sources", "miss" if kept is None else "hit")
         if kept is not None:

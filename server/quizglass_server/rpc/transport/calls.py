@@ -31,6 +31,7 @@ from quizglass_server.rpc.transport.incoming import Incoming
 from quizglass_server.rpc.transport.outgoing import Outgoing, Unread
 from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.rpc.transport.status import to_status
+from quizglass_server.scheduling.allowances import count_upload
 
 logger = RateLimitedLogger(logging.getLogger(__name__))
 
@@ -225,6 +226,7 @@ class _Call:
 
     async def _parsed(self, raw: bytes) -> Any:
         self.received += len(raw)
+        count_upload(len(raw))
         self._incoming.judge(self.context.peer(), too_large=len(raw) > self.bound.most_bytes)
         try:
             return await self._reader.message(raw)

@@ -83,7 +83,8 @@ class Guard:
 
         CancelledError passes through untouched: a handler that swallows it leaks native memory (grpc#43360).
         """
-        set_peer(*_named(context.peer()), current_login().name)
+        login = current_login()
+        set_peer(*_named(context.peer()), login.name, login.tenant)
         with self._counted(method):
             try:
                 with self._admitted(method):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +30,8 @@ class ChatApi:
     """Answers chats.
 
     Args:
-        asking: checks questions and runs their turns.
+        asking: what checks questions and runs their turns, for the tenant of the current caller.
+        reader: reads chats.
         running: counts what runs, and refuses what must not.
         policies: that can be asked for, the default first.
         listed: those of them that the list of models shows.
@@ -41,7 +42,8 @@ class ChatApi:
 
     def __init__(
         self,
-        asking: Asking,
+        asking: Callable[[], AbstractAsyncContextManager[Asking]],
+        reader: ChatReader,
         running: Callable[[str], AbstractContextManager[None]],
         policies: tuple[str, ...],
         listed: Collection[str],
@@ -54,7 +56,7 @@ class ChatApi:
         self._running = running
         self._bundle = bundle
         self._most_bytes = most_bytes
-        self._reader = ChatReader(asking.max_history, asking.pictures)
+        self._reader = reader
         about = {"object": "model", "created": int(time.time()), "owned_by": "quizglass"}
         self._models = {name: {"id": name, **about} for name in (DEFAULT_MODEL, *policies)}
         self._listed = (DEFAULT_MODEL, *(name for name in policies if name in listed))
@@ -88,7 +90,11 @@ class ChatApi:
 
     async def _answer(self, chat: Chat, sending: _Sending) -> None:
         chat = await self._reader.with_grammar(await self._heard(chat))
-        asking, question = self._asking, chat.question
+        async with self._asking() as asking:
+            await self._answered(chat, asking, sending)
+
+    async def _answered(self, chat: Chat, asking: Asking, sending: _Sending) -> None:
+        question = chat.question
         policy, budget = asking.policy(question.policy), asking.budget(question.budget)
         asked = TurnRequest(replace(asking.turn(question), answer_grammar=chat.answer_grammar), policy, budget)
         completion = Completion(chat, asked.turn.id, policy, self._bundle)

@@ -48,7 +48,8 @@ class ChatReader:
         self._most_history = most_history
         self._pictures = pictures
         self._bodies, self._schemas = _ReadingThread("chats"), _ReadingThread("schemas")
-        self._grammars: LRUCache[str, SchemaGrammar] = LRUCache(_KEPT)
+        self._grammars: LRUCache[tuple[str, str], SchemaGrammar] = LRUCache(_KEPT)
+        """By tenant and schema."""
 
     async def chat(self, body: bytes) -> Chat:
         """What a body asks.
@@ -80,14 +81,15 @@ class ChatReader:
         return read_chat(body, self._most_history, self._pictures)
 
     async def _grammar(self, schema: str) -> SchemaGrammar:
-        if (kept := self._grammars.get(schema)) is not None:
+        key = current_client().tenant, schema
+        if (kept := self._grammars.get(key)) is not None:
             return kept
         try:
             made = await self._schemas.run(lambda: schema_grammar(schema))
         except SchemaRefused as refusal:
             place = f"{SCHEMA}.{refusal.place}" if refusal.place else SCHEMA
             raise InvalidInput(place, refusal.message) from None
-        self._grammars[schema] = made
+        self._grammars[key] = made
         return made
 
 

@@ -7,7 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
+from math import ceil
 
+from quizglass_server.errors import QuotaExceeded
+from quizglass_server.scheduling.allowances import count_upload
 from quizglass_server.scheduling.clients import current_client
 from quizglass_server.scheduling.memory import trim_soon
 from quizglass_server.web.http.asgi import Headers, Message, Receive, Scope, body_of, header
@@ -132,12 +135,21 @@ class Body:
         message = await self._in_time()
         self.whole = message["type"] != "http.request" or not message.get("more_body", False)
         self.received += len(message.get("body", b""))
+        self._count(len(message.get("body", b"")))
         if not self._stream and self.received > self._most_bytes:
             raise TurnedAway(413, f"the body is more than the {self._most_bytes} bytes that are taken here")
         self._bodies.came()
         if self.too_much and not self.whole:
             raise _too_much()
         return message
+
+    def _count(self, size: int) -> None:
+        """Charge the caller. Raises TurnedAway: its quota is used up."""
+        try:
+            count_upload(size)
+        except QuotaExceeded as refusal:
+            retry = (b"retry-after", str(ceil(refusal.retry_after_s or 1)).encode())
+            raise TurnedAway(HTTPStatus.TOO_MANY_REQUESTS, refusal.message, (retry,), refusal.code) from None
 
     async def _in_time(self) -> Message:
         limit_s = self._bodies.limit_s

@@ -80,15 +80,25 @@ class Gate:
         origins: which pages may ask.
         bodies: what is coming in.
         logins: says who may ask for what.
+        whole_server: whether what is shown is of all tenants.
 
     Raises:
         LookupError: a path has no line in the table of permissions.
     """
 
-    def __init__(self, routes: Mapping[str, Route], origins: Origins, bodies: Bodies, logins: Logins) -> None:
+    def __init__(
+        self,
+        routes: Mapping[str, Route],
+        origins: Origins,
+        bodies: Bodies,
+        logins: Logins,
+        *,
+        whole_server: bool = False,
+    ) -> None:
         self._routes = routes
         self._needs = {path: needs(path) for path in routes}
         self._logins = logins
+        self._whole_server = whole_server
         self._origins = origins
         self._bodies = bodies
 
@@ -107,7 +117,7 @@ class Gate:
             receiving = self._bodies.receiving(receive, route.most_bytes, stream=route.stream)
             with asked_by(client):
                 login = self._login(scope)
-                set_peer(*connection.named(client), login.name)
+                set_peer(*connection.named(client), login.name, login.tenant)
                 with logged_in(login), tracing.carried(header(scope, _TRACEPARENT)), receiving as body:
                     body.whole = reply.whole
                     reply.body = body
@@ -129,7 +139,8 @@ class Gate:
             TurnedAway: no valid token came, or it does not allow this.
         """
         try:
-            return self._logins.enter(header(scope, b"authorization"), self._needs[scope["path"]])
+            sent, needed = header(scope, b"authorization"), self._needs[scope["path"]]
+            return self._logins.enter(sent, needed, whole_server=self._whole_server)
         except (Unauthenticated, NotPermitted, Overloaded) as refusal:
             headers = [_CHALLENGE] if isinstance(refusal, Unauthenticated) else []
             if refusal.retry_after_s is not None:

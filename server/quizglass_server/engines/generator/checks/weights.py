@@ -10,7 +10,7 @@ from pathlib import Path
 from quizglass_server.engines.generator.checks.gguf_file import GgufError, GgufFile, read_gguf
 from quizglass_server.engines.generator.control_tokens import ControlTexts, added_texts, control_texts
 from quizglass_server.errors import BundleError
-from quizglass_server.scheduling.cgroup import cgroup_values
+from quizglass_server.scheduling.cores import cgroup_values
 
 _PROJECTOR = "clip"
 _SCRATCH = 256 << 20

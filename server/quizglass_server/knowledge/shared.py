@@ -1,0 +1,79 @@
+"""A tenant's knowledge with another store beside it, which all tenants find and none of them changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import merge
+from itertools import islice
+from typing import TypeVar
+
+from quizglass.values import Entry
+from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchOptions
+from quizglass_server.domain.turns import Vector
+from quizglass_server.errors import NotFound, NotSupported
+from quizglass_server.knowledge.interface import FoundKnowledge
+from quizglass_server.knowledge.search.ranking import best_of_views
+
+_ANY = SearchOptions()
+Hit = TypeVar("Hit", EntryHit, ChunkHit)
+
+
+class WithShared(FoundKnowledge):
+    """Both stores as one that can only be read. Where both have an entry of the same id, the tenant's own is meant.
+
+    Args:
+        own: the tenant's.
+        shared: of all.
+    """
+
+    def __init__(self, own: FoundKnowledge, shared: FoundKnowledge) -> None:
+        self._own = own
+        self._shared = shared
+
+    def count(self) -> int:
+        """Entries of both."""
+        return self._own.count() + self._shared.count()
+
+    async def get(self, id: str) -> Entry:
+        """One entry. Raises NotFound."""
+        try:
+            return await self._own.get(id)
+        except NotFound:
+            return await self._shared.get(id)
+
+    async def picture(self, sha256: bytes) -> bytes:
+        """A stored picture, encoded. Raises NotFound, NotSupported."""
+        try:
+            return await self._own.picture(sha256)
+        except (NotFound, NotSupported):
+            return await self._shared.picture(sha256)
+
+    async def search_views(
+        self, vectors: Sequence[Vector], limit: int, options: SearchOptions = _ANY
+    ) -> list[list[EntryHit]]:
+        """For each vector, entries of both by their best picture, best first."""
+        own = await self._own.search_views(vectors, limit, options)
+        shared = await self._shared.search_views(vectors, limit, options)
+        both = zip(own, shared, strict=True)
+        return [best_of_views([_merged(*each, limit)], limit, options) for each in both]
+
+    async def search_crops(
+        self, vectors: Sequence[Vector], limit: int, options: SearchOptions = _ANY
+    ) -> list[EntryHit]:
+        """Entries of both by their best picture for any of several crops of one thing, best first."""
+        return best_of_views(await self.search_views(vectors, limit, options), limit, options)
+
+    async def search_texts(
+        self, vector: Vector | None, limit: int, words: str = "", options: SearchOptions = _ANY
+    ) -> list[ChunkHit]:
+        """Chunks of both, each store's in its own order."""
+        own = await self._own.search_texts(vector, limit, words, options)
+        shared = await self._shared.search_texts(vector, limit, words, options)
+        return _merged(own, shared, limit)
+
+
+def _merged(own: Sequence[Hit], shared: Sequence[Hit], limit: int) -> list[Hit]:
+    """The best of both; an entry that the tenant's own store has found is not found in the other."""
+    found = {hit.entry.id for hit in own}
+    others = [hit for hit in shared if hit.entry.id not in found]
+    return list(islice(merge(own, others, key=lambda hit: -hit.score), limit))

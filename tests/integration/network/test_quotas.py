@@ -1,0 +1,155 @@
+"""Quotas over real sockets: refused with their name and a delay, on both ports, and nobody else is."""
+
+import asyncio
+import json
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2, status_pb2
+
+from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc
+from quizglass_client import AsyncClient, Entry
+from quizglass_client.errors import Overloaded
+from quizglass_server.knowledge.database.disk import bytes_in
+from quizglass_server.network.permissions import Permission
+from quizglass_server.network.tokens import load_tokens, made
+from quizglass_server.scheduling.allowances import Quota
+from tests.support.knowledge.tenant_stage import tenants_serving
+from tests.support.rpc_fakes import png
+from tests.support.sessions.session_links import eventually
+from tests.support.web import CHAT, JSON, ask
+
+SEARCH = "/quizglass.v1.KnowledgeService/SearchEntries"
+
+
+@pytest.fixture
+async def served(tmp_path):
+    async with tenants_serving(tmp_path, "anna", "bert") as (_, web):
+        yield web
+
+
+def client_of(served, tenant):
+    return AsyncClient(served.stage.target, token=served.stage.tokens[tenant])
+
+
+async def limit(served, tenant, **quota):
+    """Give a tenant a quota, and wait until the server follows."""
+    stage, logins = served.stage, served.stage.services.network.logins
+    stage.file.limit(tenant, Quota(**quota))
+    stage.services.network.reload()
+    await eventually(lambda: logins.tokens.quotas == load_tokens(stage.file.path).quotas)
+
+
+def bearer(served, tenant):
+    return {"authorization": f"Bearer {served.stage.tokens[tenant]}"}
+
+
+async def refused_over_grpc(served, tenant, quota):
+    """That a search is refused by a quota's name; its delay in seconds, or None."""
+    async with grpc.aio.insecure_channel(served.stage.target) as channel:
+        stub = knowledge_pb2_grpc.KnowledgeServiceStub(channel)
+        with pytest.raises(grpc.aio.AioRpcError) as refusal:
+            await stub.SearchEntries(
+                knowledge_pb2.SearchEntriesRequest(text="What?"), metadata=tuple(bearer(served, tenant).items())
+            )
+    assert refusal.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    packed = dict(refusal.value.trailing_metadata())["grpc-status-details-bin"]
+    info, retry = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()
+    details = status_pb2.Status.FromString(packed).details
+    assert any(each.Unpack(info) for each in details)
+    assert (info.reason, info.metadata["quota"]) == ("QUOTA_EXCEEDED", quota)
+    assert any(each.Unpack(retry) for each in details)
+    return retry.retry_delay.ToTimedelta().total_seconds()
+
+
+async def refused_over_http(served, tenant):
+    """That a search and a chat are refused with 429 and a delay."""
+    chat = json.dumps({"messages": [{"role": "user", "content": "What?"}]}).encode()
+    for path, body in ((SEARCH, b'{"text": "What?"}'), (CHAT, chat)):
+        answer = await ask(served, "POST", path, body, {**JSON, **bearer(served, tenant)})
+        assert answer.status == 429, (path, answer.body)
+        assert int(answer.headers["retry-after"]) >= 1, path
+        assert "quota" in answer.json.get("message", "") + str(answer.json.get("error", ""))
+
+
+async def test_engine_seconds_are_refused_by_name_on_both_ports_and_only_to_their_tenant(served):
+    await limit(served, "anna", engine_s=0.000001)
+    async with client_of(served, "anna") as anna, client_of(served, "bert") as bert:
+        assert (await anna.answer("What?", png())).text  # its cost is known when it is over
+        assert await refused_over_grpc(served, "anna", "engine_s") > 0
+        await refused_over_http(served, "anna")
+        assert (await bert.answer("What?", png())).text
+        assert (await anna.capabilities()).entries == 0, "what computes nothing is answered"
+        await limit(served, "anna")
+        assert (await anna.answer("What?", png())).text
+
+
+async def test_turns_at_once_are_bounded_by_tenant(served):
+    await limit(served, "anna", turns=1)
+    services, going_on = served.stage.services, asyncio.Event()
+    gate = asyncio.Event()
+
+    async def held() -> None:
+        going_on.set()
+        await gate.wait()
+
+    # The models are shared by all tenants.
+    services.models.before["answer"] = held
+    async with client_of(served, "anna") as anna, client_of(served, "bert") as bert:
+        turn = asyncio.create_task(anna.answer("What?", policy="none"))
+        async with asyncio.timeout(60):
+            await going_on.wait()
+        await refused_over_grpc(served, "anna", "turns")
+        await refused_over_http(served, "anna")
+        assert await bert.search("What?") == []
+        gate.set()
+        assert (await turn).text
+        assert await anna.search("What?") == []
+
+
+async def test_uploads_are_bounded_by_token_and_tenant(served):
+    text, record = made("small", Permission, None, "bert", Quota(upload_bytes=1000))
+    served.stage.file.add(record)
+    served.stage.services.network.reload()
+    await eventually(lambda: record in served.stage.services.network.logins.tokens)
+    served.stage.tokens["small"] = text
+    await limit(served, "anna", upload_bytes=1000)
+    for tenant, other in (("anna", "bert"), ("small", "bert")):
+        async with client_of(served, tenant) as client, client_of(served, other) as free:
+            assert await client.search("x " * 900) == []
+            assert 0 < await refused_over_grpc(served, tenant, "upload_bytes") <= 60
+            await refused_over_http(served, tenant)
+            assert await free.search("x " * 900) == []
+
+
+async def test_what_is_stored_is_bounded_and_what_came_before_is_kept(served):
+    async with client_of(served, "anna") as anna, client_of(served, "bert") as bert:
+        assert (await anna.add_entries([Entry("first", "First", text="The first.")])).added == 1
+        stored = bytes_in(served.stage.folder / "tenants" / "anna")
+        await limit(served, "anna", stored_bytes=stored + 3000)
+        many = [Entry(f"entry-{number}", "Entry", text="x " * 900) for number in range(10)]
+        with pytest.raises(Overloaded, match="quota stored_bytes") as refusal:
+            await anna.add_entries(many)
+        kept = int(refusal.value.metadata["added"])
+        assert 0 < kept < 10
+        assert len([each async for each in anna.list_entries()]) == 1 + kept
+        await limit(served, "anna", stored_bytes=1)
+        with pytest.raises(Overloaded, match="delete something"):
+            await anna.add_entries(many)
+        assert (await bert.add_entries(many)).added == 10
+        await anna.delete_entry("first")
+
+
+async def test_a_paired_device_has_the_quota_of_the_token_that_paired_it(served):
+    from quizglass_server.network.pairing import Pairings
+
+    network = served.stage.services.network
+    text, record = made("boss", Permission, None, "anna", Quota(turns=3))
+    served.stage.file.add(record)
+    network.reload()
+    await eventually(lambda: record in network.logins.tokens)
+    login = network.logins.enter(f"Bearer {text}", frozenset(Permission))
+    pairings: Pairings = network.pairings
+    code = await pairings.create("watch", frozenset({Permission.ASK}), None, login)
+    _, token = await pairings.redeem(code)
+    assert (token.tenant, token.quota) == ("anna", Quota(turns=3))
