@@ -55,6 +55,9 @@ class Thresholds(ManifestPart):
 
     image_accept: float = 0.0
     """Image search hits of a smaller cosine are dropped."""
+    view_accept: float | None = None
+    """What the picture or a view of it is most like counts where its cosine and its lead before the next entry are
+    together at least this; one that is a little like several things shows none of them. None: `image_accept` alone."""
     rerank_accept: float = 0.0
     """Passages of a smaller reranker probability are not shown to the generator."""
     square_accept: float | None = None

@@ -55,6 +55,8 @@ _COSINE = 0.3
 SQUARE_ACCEPT = 0.7
 """Of a square, the nearest entry's cosine and its lead together; chosen on `dev` and `held` of docs/benchmarks/own.md,
 where a square of a thing in the store has at least 0.71, of any other thing at most 0.69."""
+VIEW_ACCEPT = 0.7
+"""The same of the whole picture; chosen on 383 photographs of packages that no split has (docs/everyday.md)."""
 QUOTE_LIKENESS = 4.0
 """Weight of a sentence's cosine with the question beside the reranker's log odds, fitted to notes that the reranker was
 not taught."""
@@ -189,9 +191,10 @@ def _write_manifest(folder: Path, roles: Roles) -> None:
 
 def _thresholds(*, reranked: bool) -> Thresholds:
     if not reranked:
-        return Thresholds(image_accept=0.55, square_accept=SQUARE_ACCEPT, quote_accept=_COSINE)
+        return Thresholds(image_accept=0.55, view_accept=VIEW_ACCEPT, square_accept=SQUARE_ACCEPT, quote_accept=_COSINE)
     return Thresholds(
         image_accept=0.55,
+        view_accept=VIEW_ACCEPT,
         square_accept=SQUARE_ACCEPT,
         rerank_accept=RERANK_ACCEPT,
         quote_accept=QUOTE_ACCEPT,

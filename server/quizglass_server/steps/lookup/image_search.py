@@ -68,14 +68,16 @@ async def search_pictures(
 ) -> list[EntryHit]:
     """The entries nearest to any of the views, best first, without those under the threshold; see `fused`.
 
-    Of squares those alone count that are clearly most like one entry (`square_accept`), which may be a little less like
-    it than a view.
+    Views count that are clearly most like one entry (`view_accept`). So do squares (`square_accept`), which may be a
+    little less like it, and count for that entry alone.
     """
     handed("knowledge", sum(vector.nbytes for vector in vectors))
     by_view = await index.search_views(vectors, tuning.image_candidates)
     if squares and tuning.square_accept is not None:
-        by_view = [hits[:1] for hits in by_view if _led(hits) >= tuning.square_accept]
+        by_view = [hits[:1] for hits in by_view if hits and _led(hits) >= tuning.square_accept]
         tuning = tuning.model_copy(update={"image_accept": tuning.image_accept - _LESS})
+    elif not squares and tuning.view_accept is not None:
+        by_view = [hits for hits in by_view if hits and _led(hits) >= tuning.view_accept]
     return fused(by_view, question, tuning, other_than, step)
 
 

@@ -95,6 +95,20 @@ async def test_a_square_counts_only_if_it_is_clearly_most_like_one_entry(
     assert titles(await ask(world, look)) == found
 
 
+@pytest.mark.parametrize(("second", "found"), [(0.45, ["Tagrin"]), (0.55, [])], ids=["clear", "like two"])
+async def test_the_whole_picture_counts_only_if_it_is_clearly_most_like_one_entry(
+    second: float, found: list[str], ask: Any
+) -> None:
+    world = busy(whole=0.6, square=0.4, view_accept=0.7, views=Views())
+    first = world.knowledge.search_views
+
+    async def search_views(vectors: Sequence[Vector], limit: int) -> list[list[EntryHit]]:
+        return [[*hits, EntryHit(VELMORA, second)] for hits in await first(vectors, limit)]
+
+    world.knowledge.search_views = search_views  # type: ignore[method-assign]
+    assert titles(await ask(world, look)) == found
+
+
 @pytest.mark.parametrize(("square", "found"), [(0.47, ["Velmora"]), (0.44, [])])
 async def test_a_clear_square_may_be_a_little_less_like_its_entry(square: float, found: list[str], ask: Any) -> None:
     assert titles(await ask(busy(whole=0.4, square=square, square_accept=0.7), look)) == found
