@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--split", default="", help="only this split (default: all)")
     parser.add_argument("--limit", type=int, help="at most so many questions")
     parser.add_argument("--paper", action="append", default=[], choices=systems(), help="whose tables stand beside")
+    parser.add_argument("--against", metavar="ROW", default="", help="row that the others are compared with, in pairs")
     parser.add_argument("--judge", metavar="URL#MODEL", help="an OpenAI-compatible endpoint that grades from 1 to 5")
     parser.add_argument("--claims", metavar="URL#MODEL", help="an OpenAI-compatible endpoint that compares claims")
     parser.add_argument("--judge-key", default=KEY_VARIABLE, help="environment variable of their key (%(default)s)")
@@ -57,10 +58,13 @@ def run(args: argparse.Namespace) -> int:
             if row in runs:
                 raise DatasetError(f"--answers {row_file}: the row {row!r} is there twice; give each system a name")
             runs[row] = _judged(samples, _answers(Path(file)), scorers, file)
+        if args.against and args.against not in runs:
+            raise DatasetError(f"--against {args.against}: expected one of the rows {', '.join(runs)}")
     except (DatasetError, EndpointError, ValueError, OSError) as error:
         tell(f"quizglass-lab score: {error}", file=sys.stderr)
         return 2
-    lines = report.beside_papers(all_figures(runs), args.paper, benchmark_of(samples, args.name))
+    figures = all_figures(runs, args.against)
+    lines = report.beside_papers(figures, args.paper, benchmark_of(samples, args.name))
     if args.json:
         tell(report.as_record(lines, dataset=args.name, questions=len(samples)))
     else:

@@ -51,6 +51,7 @@ class Evaluation(DataOptions):
     server: str = Field("", description="address of a running server, which answers, or searches for --answerer")
     answerer: str = Field("", description=f"a model that answers instead of the server's: {MODEL_HELP}")
     deciders: tuple[str, ...] = Field((), description="NAME=MODEL: who decides, such as planner=BASE+ADAPTER")
+    against: str = Field("", description="row that the others are compared with, in pairs")
     paper: tuple[str, ...] = Field((), description=f"whose tables stand beside: {', '.join(systems())}")
     budget: float = Field(120.0, gt=0, description="seconds for a turn of the server")
     history: Literal["own", "gold"] = Field("own", description="answers before a later turn of a conversation")
@@ -71,6 +72,8 @@ class Evaluation(DataOptions):
             raise ValueError(f"--policies: there is no policy {unknown[0]!r}")
         if wrong := [each for each in self.deciders if not all(each.partition("="))]:
             raise ValueError(f"--deciders {wrong[0]}: expected NAME=MODEL")
+        if self.against and self.against not in self.policies:
+            raise ValueError(f"--against {self.against}: expected one of --policies")
         if unknown := sorted(set(self.paper) - set(systems())):
             raise ValueError(f"--paper: {unknown[0]!r} is none of {', '.join(systems())}")
         return self
@@ -103,7 +106,8 @@ def evaluate(options: Evaluation, progress: Progress) -> dict[str, Any]:
             )
             answers = [turns[name].answered() for name in samples]
             runs[policy] = judge_all(list(samples.values()), answers, scorers)
-    lines = beside_papers(all_figures(runs), options.paper, benchmark_of(list(samples.values()), options.dataset))
+    figures = all_figures(runs, options.against)
+    lines = beside_papers(figures, options.paper, benchmark_of(list(samples.values()), options.dataset))
     return {"dataset": options.dataset, "questions": len(samples), "table": [asdict(line) for line in lines]}
 
 

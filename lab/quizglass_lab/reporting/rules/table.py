@@ -8,6 +8,7 @@ from quizglass_lab.reporting.rules import (
     cogplanner,
     core_mmrag,
     crag_mm,
+    differences,
     encyclopedic,
     infoseek,
     overall,
@@ -20,12 +21,13 @@ NEEDS = {metric: needed for rule in _RULES for metric, needed in rule.NEEDS.item
 """Of each metric that a rule may give, what it takes."""
 
 
-def all_figures(runs: Runs) -> list[Measured]:
+def all_figures(runs: Runs, against: str = "") -> list[Measured]:
     """Every figure of every system, the systems in order, each figure once; of a system those over all questions first.
 
     Args:
         runs: judged answers by row; every system answered the same questions.
+        against: the row from which the others' differences are told; empty: none.
     """
     order = {row: place for place, row in enumerate(runs)}
-    every = [figure for rule in _RULES for figure in rule.figures(runs)]
+    every = [figure for rule in _RULES for figure in rule.figures(runs)] + differences.figures(runs, against)
     return sorted(every, key=lambda figure: (order[figure.row], bool(figure.part)))
