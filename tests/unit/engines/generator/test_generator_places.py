@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from time import monotonic
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from quizglass_server.engines.generator.places import ServerPlaces, read_slots
 from quizglass_server.engines.generator.prompt import BACKGROUND, TURN, Part, PicturePart, TextPart, Urgency
 from quizglass_server.errors import BudgetExceeded, Overloaded
+from quizglass_server.scheduling.clients import Client, asked_by
 
 PROMPT = [TextPart("What is this?", trusted=True)]
 
@@ -171,3 +173,54 @@ async def _taken(places: ServerPlaces, prompt: Sequence[Part]) -> int:
     """The number of the slot that a turn gets."""
     async with places.taken_by(prompt, TURN) as slot:
         return slot.number
+
+
+def _of(tenant: str) -> AbstractContextManager[None]:
+    return asked_by(Client("192.0.2.1", "", tenant))
+
+
+async def test_what_a_slot_holds_is_found_by_its_tenant_alone_and_read_anew_for_another() -> None:
+    places = ServerPlaces(2, 8)
+    prompt = [TextPart("<user>", trusted=True), picture(1), TextPart("?" * 99, trusted=False)]
+    with _of("anna"):
+        async with places.taken_by(prompt, TURN) as slot:
+            assert slot.fresh
+            slot.fresh = False  # as the client says once the request has begun
+            hers = slot.number
+    with _of("bert"):
+        assert await _taken(places, prompt) != hers, "hers is no better for him than any other"
+        async with places.taken_by(prompt, TURN) as slot:
+            assert slot.number != hers
+            async with places.taken_by(prompt, TURN) as other:
+                assert (other.number, other.fresh) == (hers, True)
+    with _of("anna"):
+        async with places.taken_by(prompt, TURN) as slot:
+            assert slot.fresh, "all that he left is gone for her, too"
+
+
+async def test_a_request_that_never_began_leaves_its_slot_unclean() -> None:
+    places = ServerPlaces(1, 8)
+    with _of("anna"):
+        await _taken(places, PROMPT)
+    with _of("bert"):
+        await _taken(places, PROMPT)  # left before llama-server has begun: hers may still be in it
+        async with places.taken_by(PROMPT, TURN) as slot:
+            assert slot.fresh
+
+
+async def test_one_tenant_forgets_what_is_its_own() -> None:
+    places = ServerPlaces(2, 8)
+    for tenant in ("anna", "bert"):
+        with _of(tenant):
+            await _taken(places, [picture(1), *PROMPT])
+    with _of("anna"):
+        forgotten = places.forget()
+    assert [slot.tenant for slot in forgotten] == ["anna"]
+    assert [bool(slot.holds) for slot in places.slots if slot.tenant == "bert"] == [True]
+
+
+async def test_alone_nothing_is_read_anew() -> None:
+    places = ServerPlaces(2, 8)
+    for number in range(6):
+        async with places.taken_by([picture(number), *PROMPT], TURN) as slot:
+            assert not slot.fresh
