@@ -53,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _notes(report: Mapping[str, Any]) -> Iterator[str]:
     """What the table does not say: questions that were not asked, the knowledge, policies that are not served."""
+    if not any(line["paper"] for line in report["table"]):
+        yield f"none of the papers whose systems are here has a table of {report['dataset']}"
     if missing := report["left_out"]["without_picture"]:
         such = ", ".join(report["left_out"]["such_as"])
         yield f"not asked: {missing:,} questions whose picture is not at hand, such as {such}"

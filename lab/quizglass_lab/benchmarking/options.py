@@ -30,7 +30,9 @@ class Benchmarking(Options):
     judge: str = Field("", description="URL#MODEL of an endpoint that grades answers, as some papers do")
     claims: str = Field("", description="URL#MODEL of an endpoint that compares claims, as CogPlanner's paper does")
     bem: Path | None = Field(None, description="folder with bem.onnx and vocab.txt, for Encyclopedic-VQA")
-    history: Literal["own", "gold"] = Field("own", description="answers before a later turn of a conversation")
+    history: Literal["own", "gold"] = Field(
+        "own", description="answers before a later turn of a conversation: own or gold"
+    )
     key_variable: str = Field("OPENAI_API_KEY", description="environment variable that has the endpoints' key")
     budget: float = Field(120.0, gt=0, description="seconds for a turn of the server")
     parallel: int = Field(4, ge=1, description="questions under way at once")

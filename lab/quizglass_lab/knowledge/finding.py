@@ -10,7 +10,7 @@ from pathlib import Path
 from quizglass_client.cli.imports.entries import BadLine, GoodLine
 from quizglass_client.cli.imports.report import ImportReport
 from quizglass_client.cli.intake.sources import Manner, Source, sources
-from quizglass_client.terminal.output import UsageError
+from quizglass_client.terminal.usage import UsageError
 from quizglass_lab.datasets.reading.errors import DatasetError
 from quizglass_lab.datasets.reading.files import json_lines
 from quizglass_lab.knowledge import crag_mm, dumps, encyclopedic, json_articles

@@ -10,7 +10,7 @@ from quizglass_client import Client, Entry
 from quizglass_client.cli.imports.entries import GoodLine
 from quizglass_client.cli.imports.progress import ImportMemory, ImportProgress
 from quizglass_client.cli.imports.report import ImportReport
-from quizglass_client.terminal.output import UsageError
+from quizglass_client.terminal.usage import UsageError
 from quizglass_client.types import AddReport
 from quizglass_lab.datasets.reading.errors import DatasetError
 from quizglass_lab.finetuning.shared.records import Record, kept_rows, write_rows

@@ -137,6 +137,12 @@ def test_what_was_not_measured_is_told(server: str, tmp_path: Path, capsys: pyte
     said = " ".join(capsys.readouterr().out.split())
     assert "not asked: 1 questions whose picture is not at hand, such as oven_05000001" in said
     assert "core-mmrag" in said
+    assert "none of the papers" not in said
+    files.ok_vqa(tmp_path)
+    flags = ["--data", tmp_path, "--pictures", tmp_path / "images", "--out", tmp_path / "ok", "--server", server]
+    assert main(["benchmark", "ok-vqa", *map(str, flags), "--policies", "none"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "none of the papers whose systems are here has a table of ok-vqa" in said
 
 
 @pytest.mark.parametrize(
