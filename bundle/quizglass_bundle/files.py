@@ -28,7 +28,7 @@ from quizglass_bundle.signature import SIGNATURE, check_signature
 from quizglass_bundle.tuning import Answers
 
 _MAX_MANIFEST_BYTES = 4 << 20
-_TOLD_APART = frozenset(
+_DISCRIMINATED = frozenset(
     kind
     for role in (DeciderPart, RerankerPart)
     for part in get_args(get_args(role)[0])
@@ -190,5 +190,5 @@ def _walk(root: Path) -> Iterator[str]:
 
 def _key(path: tuple[str | int, ...]) -> str:
     """The key that an error is about, without the kind that pydantic names after a role of several kinds."""
-    parts = [part for at, part in enumerate(path) if part not in _TOLD_APART or path[at - 1] == "deciders"]
+    parts = [part for at, part in enumerate(path) if part not in _DISCRIMINATED or path[at - 1] == "deciders"]
     return ".".join(map(str, parts)) or "top level"

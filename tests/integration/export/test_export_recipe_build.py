@@ -83,7 +83,7 @@ def test_an_interrupted_build_without_a_work_directory_leaves_nothing(recipe: Pa
     assert inside(out.parent) == []
 
 
-def test_checkpoints_of_one_name_are_told_apart_in_the_provenance(recipe: Path, tmp_path: Path) -> None:
+def test_checkpoints_of_one_name_are_distinguished_in_the_provenance(recipe: Path, tmp_path: Path) -> None:
     text = RECIPE
     for part in ("image_encoder", "text_encoder"):
         elsewhere = tmp_path / part / "encoder"

@@ -99,7 +99,7 @@ def test_verify_refuses_what_the_start_refuses(
 
 
 @pytest.mark.parametrize("edit", [one_token_twice, label_of_tokens], ids=lambda each: each.__name__)
-async def test_labels_that_cannot_be_told_apart_are_refused_at_the_start_too(
+async def test_labels_that_cannot_be_distinguished_are_refused_at_the_start_too(
     tmp_path: Path, edit: Callable[[Path, Roles], None]
 ) -> None:
     role = "reranker" if edit is one_token_twice else "planner"

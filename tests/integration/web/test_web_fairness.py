@@ -155,7 +155,7 @@ async def behind_a_proxy(tmp_path, monkeypatch):
         yield served
 
 
-async def test_clients_behind_a_trusted_proxy_are_told_apart(behind_a_proxy):
+async def test_clients_behind_a_trusted_proxy_are_distinguished(behind_a_proxy):
     async with AsyncExitStack() as stack:
         for number in range(14):
             wire = await stack.enter_async_context(await Wire.to(behind_a_proxy, PROXY))

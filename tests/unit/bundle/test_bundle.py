@@ -297,7 +297,7 @@ def test_a_damaged_manifest_is_one_clear_error(root: Path, content: bytes) -> No
         Bundle.load(root)
 
 
-def test_a_directory_without_a_manifest_and_a_missing_one_are_told_apart(tmp_path: Path) -> None:
+def test_a_directory_without_a_manifest_and_a_missing_one_are_distinguished(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r"manifest.json is missing"):
         Bundle.load(tmp_path)
     with pytest.raises(BundleError, match="not a directory"):

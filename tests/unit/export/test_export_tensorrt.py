@@ -37,7 +37,7 @@ def graph(
     return path
 
 
-def test_operators_are_told_apart_by_what_is_documented(tmp_path: Path) -> None:
+def test_operators_are_distinguished_by_what_is_documented(tmp_path: Path) -> None:
     path = graph(
         tmp_path / "m.onnx",
         helper.make_node("Relu", ["x"], ["a"]),

@@ -270,9 +270,9 @@ class Toolbox:
         tuning = self._resources.tuning
         if tuning.quote_accept is None or self._published:
             return await self._streamed(task, state, also, self._say)
-        withholding = AbstentionFilter(tuning.abstain, self._say)  # a quote may take the place of "I don't know"
-        draft = await self._streamed(task, state, also, withholding.add)
-        withholding.end()
+        abstaining = AbstentionFilter(tuning.abstain, self._say)  # a quote may take the place of "I don't know"
+        draft = await self._streamed(task, state, also, abstaining.add)
+        abstaining.end()
         return draft
 
     async def attempt(self, state: State) -> tuple[Draft, bool]:
@@ -280,9 +280,9 @@ class Toolbox:
         and whether anything was."""
         tuning, backed = self._resources.tuning, bool(state.found)
         whole = tuning.memory_accept is not None and not backed
-        withholding = AbstentionFilter(tuning.abstain, self._say, whole=whole)
-        draft = await self._streamed(ANSWER, state, {}, withholding.add)
-        return draft, withholding.end(sure=backed or self.remembers(draft))
+        abstaining = AbstentionFilter(tuning.abstain, self._say, whole=whole)
+        draft = await self._streamed(ANSWER, state, {}, abstaining.add)
+        return draft, abstaining.end(sure=backed or self.remembers(draft))
 
     async def _streamed(self, task: str, state: State, also: Mapping[str, Note], say: Callable[[str], None]) -> Draft:
         """What a prompt is completed to, each piece said as it is written; a refusal where it cannot tell."""

@@ -133,7 +133,7 @@ def test_a_folder_from_a_phone(stage, quizglass, tmp_path: Path) -> None:
     assert all(picture.startswith(b"\xff\xd8\xff") for picture in stage.knowledge.pictures["koala.md"][:1])
 
 
-def test_pictures_that_cannot_be_told_apart_are_named(stage, quizglass, tmp_path: Path) -> None:
+def test_pictures_that_cannot_be_distinguished_are_named(stage, quizglass, tmp_path: Path) -> None:
     (tmp_path / "koala.png").write_bytes(png(20))
     (tmp_path / "koala.md").write_text("An animal.")
     (tmp_path / "words.md").write_text("No picture.")

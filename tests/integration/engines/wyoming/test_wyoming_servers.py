@@ -233,7 +233,7 @@ async def test_a_voice_that_is_interrupted_learns_of_it() -> None:
             await script.left.wait()
 
 
-async def test_a_server_of_the_other_kind_is_told_apart() -> None:
+async def test_a_server_of_the_other_kind_is_distinguished() -> None:
     async with hearing(SpeechScript(serves="tts")) as by:
         with pytest.raises(EngineFailed, match="recognises no speech"):
             await heard(by, SECOND)

@@ -87,7 +87,7 @@ def test_a_reference_by_what_is_asked_for_uses_it() -> None:
         assert said >= 54, part
 
 
-def test_two_things_of_a_scene_are_told_apart() -> None:
+def test_two_things_of_a_scene_are_distinguished() -> None:
     rng = random.Random(5)
     for _ in range(60):
         asker = Asker(WORLD, rng, "q", None, 2)

@@ -80,7 +80,7 @@ def test_an_answer_takes_the_option_whose_words_it_says(answer: str, taken: str 
     assert taken_option(answer, ("Red.", "Dark red.", "Blue.", "...?")) == taken
 
 
-def test_options_that_differ_in_marks_alone_are_told_apart() -> None:
+def test_options_that_differ_in_marks_alone_are_distinguished() -> None:
     assert taken_option("10%", ("10", "10%")) == "10%"
     assert taken_option("10", ("10%", "10")) == "10"
     assert taken_option("?", ("!", "?")) == "?"

@@ -419,7 +419,7 @@ TWIN = EntryHit(TAGRIN, 0.798)
     ("look", "sees", "shown"),
     [("blue boat", True, "tagrin"), ("red car", True, "velmora"), ("blue boat", False, "velmora")],
 )
-async def test_entries_with_the_same_picture_are_told_apart_by_what_the_generator_sees(
+async def test_entries_with_the_same_picture_are_distinguished_by_what_the_generator_sees(
     ask: Any, look: str, sees: bool, shown: str
 ) -> None:
     world, found = World(seen=1), list[list[str]]()

@@ -101,7 +101,7 @@ async def test_threads_that_compute_wait_for_those_that_answer() -> None:
     assert background > min(turns, 18)
 
 
-def test_shapes_outside_the_range_are_told_apart() -> None:
+def test_shapes_outside_the_range_are_distinguished() -> None:
     row = InputRange((1, 1), (1, 8), (4, 16))
     assert row.holds((4, 16))
     assert not row.holds((5, 16))

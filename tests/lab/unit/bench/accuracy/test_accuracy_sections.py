@@ -156,7 +156,7 @@ def test_plans_are_compared_on_the_questions_that_have_a_label() -> None:
         assert (rows[f"plans chosen: {plan}"].value, rows[f"plans chosen: {plan}"].peer_value) == (share, share)
 
 
-def test_text_recall_is_told_apart_by_how_many_lookups_a_question_takes() -> None:
+def test_text_recall_is_distinguished_by_how_many_lookups_a_question_takes() -> None:
     texts = [q for q in QUESTIONS if q.group in ("text", "both") and q.gold_entries]
     several = [q for q in texts if sum(hop.action == "text" for hop in q.hops) > 1]
     cases = [case(q, {}, {}) for q in texts]

@@ -184,7 +184,7 @@ class Everything(pydantic.BaseModel):
     perhaps: int | None = None
     one_of_few: Literal["🙂", 1, None]
     either: Cat | Dog
-    told_apart: Cat | Dog = pydantic.Field(discriminator="kind")
+    distinguished: Cat | Dog = pydantic.Field(discriminator="kind")
     colour: Colour
     at: datetime.datetime
     day: datetime.date
