@@ -24,6 +24,7 @@ from quizglass_server.config.options import PictureLimits
 from quizglass_server.decoding.pictures import decode_picture
 from quizglass_server.domain.turns import Turn
 from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions
+from quizglass_server.roles.decider import Decider
 from quizglass_server.roles.load import load_role
 from quizglass_server.roles.shared.fitting import PictureFitter
 from quizglass_server.roles.shared.loading import Loading
@@ -68,7 +69,7 @@ def as_turn(question: Question) -> Turn:
 
 def _served(bundle: Bundle, pool: EnginePool, threads: int) -> Ask:
     loading = Loading(bundle, pool, PictureFitter(), OnnxOptions(threads=threads, provider="cpu"))
-    planner = load_role("planner", _planner(bundle), loading)
+    planner: Decider = load_role("planner", _planner(bundle), loading)
     loop = asyncio.new_event_loop()
 
     def ask(turn: Turn, words: str) -> str:
