@@ -403,19 +403,17 @@ class GeneratorClient:
             response = await _by(deadline, stack.enter_async_context(self._asked("POST", "/completion", body)))
             if not response.ok:
                 _raise(_parsed(await _by(deadline, response.document())), response.status, constrained=constrained)
-            lines = await stack.enter_async_context(aclosing(response.lines()))
+            batches = await stack.enter_async_context(aclosing(response.batches()))
             ended: Json | None = None
-            while (line := await _by(deadline, anext(lines, None))) is not None:
+            while (batch := await _by(deadline, anext(batches, None))) is not None:
                 self.pulse.heard = monotonic()
-                if not line.startswith(b"data:"):
-                    continue
-                event = _parsed(line[5:])
-                if "error" in event:
-                    _raise(event, response.status, constrained=constrained)
-                if event.get("stop"):
-                    ended = event
-                else:
-                    yield event
+                for event in (_parsed(line[5:]) for line in batch if line.startswith(b"data:")):
+                    if "error" in event:
+                        _raise(event, response.status, constrained=constrained)
+                    if event.get("stop"):
+                        ended = event
+                    else:
+                        yield event
             if ended is None:
                 raise EngineFailed("the generator failed: its answer ended in the middle")
             yield ended

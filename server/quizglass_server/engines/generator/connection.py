@@ -10,7 +10,7 @@ import asyncio
 import errno
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -175,15 +175,22 @@ class Response:
 
     async def lines(self) -> AsyncGenerator[bytes, None]:
         """The body's lines as they come, without their ends. Raises as `document`."""
+        async with aclosing(self.batches()) as batches:
+            async for batch in batches:
+                for line in batch:
+                    yield line
+
+    async def batches(self) -> AsyncGenerator[list[bytes], None]:
+        """The same, those together that come together. Raises as `document`."""
         rest = b""
         async for chunk in self.chunks():
             *whole, rest = (rest + chunk).split(b"\n")
-            for line in whole:
-                yield line.rstrip(b"\r")
+            if whole:
+                yield [line.rstrip(b"\r") for line in whole]
             if len(rest) > _MOST_LINE:
                 raise NotHttp(f"a line of the response is longer than {_MOST_LINE} bytes")
         if rest:
-            yield rest
+            yield [rest]
 
 
 class HttpConnections:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from num2words import num2words
-
 _ABBREVIATIONS = {
     "e.g.": "for example",
     "i.e.": "that is",
@@ -86,6 +84,8 @@ def spoken(text: str) -> str:
 
 
 def _words(number: int, to: str = "cardinal") -> str:
+    from num2words import num2words  # a tenth of a second, which a server's start need not wait for
+
     return str(num2words(number, to=to)).replace(",", "")
 
 
