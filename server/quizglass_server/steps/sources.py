@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Container, Sequence
 from functools import cached_property, lru_cache
 from unicodedata import normalize
@@ -51,8 +52,12 @@ class Source:
             return False
         if len(part) <= _FEW:
             return True
-        openings = (self._title, *(self._text[start:] for start, _ in sentences(self._text)))
-        return any(starts_with(words(text), part) for text in openings)
+        title = len(self._title)
+        if starts_with([word for word in self.words if word.end <= title], part):
+            return True
+        begins = (title + 1 + start for start, _ in sentences(self._text))
+        at = (bisect_left(self.words, start, key=lambda word: word.start) for start in begins)
+        return any(starts_with(self.words[first:], part) for first in at)
 
     @cached_property
     def _folded(self) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from snowballstemmer import stemmer
 
@@ -38,8 +38,7 @@ _FRACTION = "\u2044"
 _SPACES = frozenset(" \u00a0\u2009\u202f")
 
 
-@dataclass(frozen=True, slots=True)
-class Lexeme:
+class Lexeme(NamedTuple):
     """A word, or several that say one thing together ("sixty-five", "square kilometres")."""
 
     word: Word
@@ -78,6 +77,7 @@ def _phrases() -> dict[tuple[str, ...], str]:
 
 _PHRASES = _phrases()
 _LONGEST = max(map(len, _PHRASES))
+_FIRSTS = frozenset(phrase[0] for phrase in _PHRASES)
 
 
 def lexemes(text: str) -> list[Lexeme]:
@@ -97,11 +97,15 @@ def _counted(spoken: Sequence[Word], text: str) -> list[Lexeme]:
     counted: list[Lexeme] = []
     at = 0
     while at < len(spoken):
-        end = _number_end(spoken, at, text)
-        word = Word(spoken[at].key, spoken[at].start, spoken[end - 1].end, spoken[at].named)
-        lexeme = Lexeme(word, _number(spoken[at:end]) if end > at + 1 else meaning(word.key))
-        mixed = _mixed(counted[-1], lexeme, text) if counted else None
-        counted[-1:] = [*counted[-1:], lexeme] if mixed is None else [mixed]
+        end, word = _number_end(spoken, at, text), spoken[at]
+        if end == at + 1:
+            lexeme = Lexeme(word, meaning(word.key))
+        else:
+            lexeme = Lexeme(word._replace(end=spoken[end - 1].end), _number(spoken[at:end]))
+        if counted and (mixed := _mixed(counted[-1], lexeme, text)) is not None:
+            counted[-1] = mixed
+        else:
+            counted.append(lexeme)
         at = end
     return counted
 
@@ -109,14 +113,13 @@ def _counted(spoken: Sequence[Word], text: str) -> list[Lexeme]:
 def _mixed(whole: Lexeme, part: Lexeme, text: str) -> Lexeme | None:
     """ "2" and "1/2" as one number; None where they are none."""
     short = whole.meaning.isdecimal() and len(whole.meaning) <= _MOST_WHOLE
-    gap = text[whole.word.end : part.word.start]
-    if not (short and gap in ("", *_SPACES) and part.word.key[0].isdigit()):
+    if not (short and part.word.key[0].isdigit() and text[whole.word.end : part.word.start] in ("", *_SPACES)):
         return None
     over, slash, under = {"half": "1/2", "quarter": "1/4"}.get(part.meaning, part.meaning).partition("/")
     if not (slash and over.isdecimal() and under.isdecimal() and int(over) < int(under)):
         return None
     value = f"{int(whole.meaning) + int(over) / int(under):.4f}".rstrip("0")
-    return Lexeme(replace(whole.word, end=part.word.end), value)
+    return Lexeme(whole.word._replace(end=part.word.end), value)
 
 
 def _number_end(spoken: Sequence[Word], at: int, text: str) -> int:
@@ -214,7 +217,7 @@ def _joined(plain: Sequence[Lexeme]) -> list[Lexeme]:
         if at and plain[at - 1].number and one.word.key in _SHORT_UNITS:
             one = Lexeme(one.word, _SHORT_UNITS[one.word.key])
         size = 1
-        for longer in range(min(_LONGEST, len(plain) - at), 1, -1):
+        for longer in range(min(_LONGEST, len(plain) - at) if one.meaning in _FIRSTS else 1, 1, -1):
             whole = _PHRASES.get((one.meaning, *(part.meaning for part in plain[at + 1 : at + longer])))
             if whole:
                 word = Word(one.word.key, one.word.start, plain[at + longer - 1].word.end, one.word.named)

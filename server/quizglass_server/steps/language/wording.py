@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 # A number keeps its inner separators (3.5, 1,000); a word keeps its inner apostrophe (don't).
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
@@ -13,8 +14,7 @@ _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _SHORT = 3  # letters of words that do not tell things apart
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A word of a text and where it stands."""
 
     key: str
@@ -28,10 +28,11 @@ class Word:
 
 def words(text: str) -> tuple[Word, ...]:
     """The words and numbers of a text, in order; digits and letters part ("1974crowns" is two)."""
-    return tuple(
-        Word(_key(match[0]), match.start(), match.end(), match[0][0].isupper() or match[0][0].isdigit())
-        for match in _WORD.finditer(text)
-    )
+    found = []
+    for match in _WORD.finditer(text):
+        word, (start, end) = match[0], match.span()
+        found.append(Word(_key(word), start, end, word[0].isupper() or word[0].isdigit()))
+    return tuple(found)
 
 
 def same_wording(one: str, other: str) -> bool:
@@ -77,5 +78,6 @@ def starts_with(whole: Sequence[Word], part: Sequence[Word]) -> bool:
     return [word.key for word in whole[: len(part)]] == [word.key for word in part]
 
 
+@lru_cache(maxsize=16384)
 def _key(word: str) -> str:
     return unicodedata.normalize("NFKC", word).casefold().replace("\u2019", "'")
