@@ -175,9 +175,11 @@ class StepRunner:
         if isinstance(error, Overloaded) and (self.has_answer or not step.answers):
             return "BUDGET"  # the engine does not begin what it cannot do in this time
         if step.optional or isinstance(error, KnowledgeLost):  # an answer without lookups is better than none
-            logged = isinstance(error, KnowledgeLost | SourceFailed)  # once, when it was lost
-            about = {"step": step.name}
-            logger.warning("step failed; the turn goes on without it", exc_info=None if logged else error, extra=about)
+            if not isinstance(error, SourceFailed):  # that was logged when it began to fail
+                logged = isinstance(error, KnowledgeLost)  # that was, too, but turns lose much by it
+                about = {"step": step.name}
+                why = None if logged else error
+                logger.warning("step failed; the turn goes on without it", exc_info=why, extra=about)
             return "FAILED"
         raise error
 
