@@ -47,7 +47,7 @@ from quizglass_server.network.network import Network
 from quizglass_server.observe import tracing
 from quizglass_server.observe.draining import Drain, DrainStep
 from quizglass_server.policies import POLICIES
-from quizglass_server.policies.serving import preferred, survey
+from quizglass_server.policies.serving import Has, preferred, survey
 from quizglass_server.roles.given import completed, given_files, given_servers
 from quizglass_server.roles.load import load_models
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
@@ -188,7 +188,9 @@ async def _assembled(settings: Settings, stack: AsyncExitStack, drain: Drain) ->
     given = given_servers(elsewhere.facts) if elsewhere is not None else await asyncio.to_thread(given_files, settings)
     bundle = completed(None if settings.bundle is None else await _whole(settings), given)
     logger.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
-    _check_policies(settings.default_policy, bundle)
+    sources = await asyncio.to_thread(open_sources, settings.sources, local_only=settings.local_only)
+    stack.push_async_callback(sources.close)
+    _check_policies(settings.default_policy, bundle, sources.beside(bundle.has))
     await _check_stores(settings)
     place = settings.knowledge if isinstance(settings.knowledge, Path) else None
     sealer = DialogueSealer(await asyncio.to_thread(keys_of, settings, place), settings.session_ttl_s)
@@ -200,8 +202,6 @@ async def _assembled(settings: Settings, stack: AsyncExitStack, drain: Drain) ->
     work = WorkMemory(settings.work_memory_bytes)
     decoder = PictureDecoder(PictureLimits.of(settings), work)
     stack.push_async_callback(decoder.close)
-    sources = await asyncio.to_thread(open_sources, settings.sources, local_only=settings.local_only)
-    stack.push_async_callback(sources.close)
     admission = Admission(settings.max_turns, settings.queue, tenants=settings.tenants is not None)
     parts = ServerParts(models, bundle, decoder, work, admission, StepCosts(), sources)
     services = await opened_stores(parts, settings, sealer, stack)
@@ -411,9 +411,9 @@ def _check_policy_name(name: str | None) -> None:
         raise SettingsError(f"default_policy: there is no policy {name!r}{near}; choose one of {', '.join(POLICIES)}")
 
 
-def _check_policies(default: str | None, bundle: Bundle) -> None:
+def _check_policies(default: str | None, bundle: Bundle, has: Has) -> None:
     """Say which policies can be served; refuse a default, named by the user, that cannot."""
-    every = survey(bundle.has)
+    every = survey(has)
     able = [each.policy for each in every if each.servable]
     wanted = next((each for each in every if each.policy == default), None)
     if wanted is not None and not wanted.servable:

@@ -77,7 +77,8 @@ async def opened_stores(
         )
         stack.push_async_callback(memory.close)
     resources = Resources(models, both or knowledge, tuning(parts.bundle), memory, pictures, parts.sources, parts.costs)
-    assistant = Assistant(resources, settings.default_policy, parts.admission, parts.bundle.has)
+    has = parts.sources.beside(parts.bundle.has)
+    assistant = Assistant(resources, settings.default_policy, parts.admission, has)
     made = (assistant, knowledge, models, parts.bundle, settings, decoder, parts.work, sealer, memory)
     return Services(*made, sources=parts.sources, shared=both)
 

@@ -147,8 +147,8 @@ class GivenOptions(Options):
     title: ClassVar[str] = "generator"
     generator: Path | None = None
     """GGUF file of a model that writes in place of the bundle's generator: any that llama.cpp loads. It gets the
-    prompts for general models, in its own chat format. Without a bundle it answers from the picture and printed words
-    alone."""
+    prompts for general models, in its own chat format. Without a bundle it answers from the picture, printed words and
+    `sources`."""
     projector: Path | None = None
     """GGUF file (mmproj) of the part of that model that sees. Without one it reads text alone."""
     generator_url: tuple[GeneratorAddress, ...] = ()

@@ -53,6 +53,7 @@ async def _findings(settings: Settings | None) -> list[Finding]:
         serving_unknown = Finding("serving", Status.UNKNOWN, text, remedy)
         return [*machine.looked_at(0), temporary, *engines.looked_at(features, AUTO), serving_unknown]
     from quizglass_server.doctor import serving  # heavy, and needs what the engines' findings may say is missing
+    from quizglass_server.doctor.sources import beside
 
     told, elsewhere = await serving.elsewhere(settings)
     about, bundle = serving.bundle_of(settings, elsewhere)
@@ -76,7 +77,7 @@ async def _findings(settings: Settings | None) -> list[Finding]:
     ]
     if bundle is not None:
         findings += [
-            serving.policies(bundle, settings.default_policy),
+            serving.policies(bundle, settings.default_policy, beside(settings, bundle.has)),
             *await serving.models(bundle, settings, elsewhere),
         ]
     elif elsewhere is not None:

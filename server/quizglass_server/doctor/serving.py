@@ -26,7 +26,7 @@ from quizglass_server.engines.generator.remote.group import RemoteGenerators
 from quizglass_server.errors import BundleError, QuizglassError, SettingsError
 from quizglass_server.network.exposure import check_exposure
 from quizglass_server.network.network import Network
-from quizglass_server.policies.serving import preferred, survey
+from quizglass_server.policies.serving import Has, preferred, survey
 from quizglass_server.roles.given import completed, given_files, given_servers
 from quizglass_server.roles.load import LoadedModels, RoleStatus, load_models
 from quizglass_server.roles.reader import READER
@@ -174,9 +174,9 @@ def bundle_of(settings: Settings, elsewhere: RemoteGenerators | None = None) -> 
     return Finding("bundle", Status.OK, text, "", {"digest": bundle.digest, "roles": roles}), bundle
 
 
-def policies(bundle: Bundle, default: str | None) -> Finding:
+def policies(bundle: Bundle, default: str | None, has: Has | None = None) -> Finding:
     """Which policies the bundle can serve, and whether the default one, if it is named, is among them."""
-    statuses = survey(bundle.has)
+    statuses = survey(has or bundle.has)
     able = [each.policy for each in statuses if each.servable]
     lacking = {each.policy: list(each.missing) for each in statuses if not each.servable}
     without = {each.policy: list(each.without) for each in statuses if each.servable and each.without}

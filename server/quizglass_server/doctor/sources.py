@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import monotonic
 
 from quizglass_server.config.settings import Settings
@@ -26,6 +27,14 @@ async def sources(settings: Settings, encoder: TextEncoder | None) -> list[Findi
     findings = [await _asked(each, query) for each in opened.each]
     await opened.close()
     return findings
+
+
+def beside(settings: Settings, has: Callable[[str], bool]) -> Callable[[str], bool]:
+    """Says what there is besides what a bundle has; sources that cannot be opened are nothing, and a finding."""
+    try:
+        return open_sources(settings.sources).beside(has)
+    except SettingsError:
+        return has
 
 
 async def _asked(source: GuardedSource, query: TextQuery) -> Finding:

@@ -244,7 +244,7 @@ def test_more_connections_than_descriptors_are_wrong(monkeypatch: pytest.MonkeyP
 
 
 async def test_each_source_is_asked_once(tmp_path: Path) -> None:
-    from quizglass_server.doctor.sources import sources
+    from quizglass_server.doctor.sources import beside, sources
 
     file = tmp_path / "sources.toml"
     (tmp_path / "a.md").write_text("This is quizglass.")
@@ -255,7 +255,9 @@ async def test_each_source_is_asked_once(tmp_path: Path) -> None:
     assert (web.name, web.status, "cannot be reached" in web.text) == ("source web", Status.WRONG, True)
     _, shut = await sources(settings(sources=file, local_only=True), None)
     assert (shut.status, "LOCAL_ONLY" in shut.text) == (Status.UNKNOWN, True)
+    assert beside(settings(sources=file), lambda _: False)("text_encoder")
     file.write_text('[web]\ntype = "searx"')
+    assert not beside(settings(sources=file), lambda _: False)("text_encoder")
     (wrong,) = await sources(settings(sources=file), None)
     assert (wrong.status, wrong.remedy[:12]) == (Status.WRONG, "did you mean")
     assert await sources(settings(), None) == []

@@ -247,6 +247,8 @@ class Lookups:
         return ranked[:most], [*dropped, *others[:most], *spared], True
 
     async def _own_texts(self, query: str, most: int) -> list[Evidence]:
+        if self._resources.models[TEXT_ENCODER] is None and self._resources.sources.that_find("text"):
+            return []  # the store is searched by vectors, sources are not
         return text_evidence(await self._runner.run(search_texts, self._resources.knowledge, query, most) or [])
 
     async def _reranked(

@@ -114,8 +114,9 @@ class Toolbox:
 
     @property
     def searches_text(self) -> bool:
-        """Whether the bundle can search by text."""
-        return self._resources.models[TEXT_ENCODER] is not None
+        """Whether anything can be searched by text."""
+        resources = self._resources
+        return resources.models[TEXT_ENCODER] is not None or bool(resources.sources.that_find("text"))
 
     @property
     def sees_pictures(self) -> bool:

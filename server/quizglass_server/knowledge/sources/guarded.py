@@ -204,6 +204,10 @@ class KnowledgeSources:
         """Those that can be searched by "text" or by "image"."""
         return [source for source in self.each if kind in source.finds]
 
+    def beside(self, has: Callable[[str], bool]) -> Callable[[str], bool]:
+        """Says what there is, given what a bundle has: text can be searched without its text encoder."""
+        return lambda part: has(part) or (part == "text_encoder" and bool(self.that_find("text")))
+
     @property
     def remote(self) -> tuple[str, ...]:
         """Those whose searches may leave the machine, as the ledger names them."""

@@ -113,14 +113,15 @@ def _told_source(found: list[Evidence] | None, _: TextEncoder | None, query: str
 async def ask_source(source: GuardedSource, encoder: TextEncoder | None, query: str) -> list[Evidence]:
     """What a source has for a query, in its order, not numbered and not chosen yet.
 
-    The cosines are this server's own, so that passages of every source can be compared; 0 without an encoder.
+    The cosines are this server's own, so that passages of every source can be compared. Without an encoder the scores
+    are reciprocal ranks.
     """
     vector = None if encoder is None else (await encoder.embed_queries([query]))[0]
     found = await source.texts(TextQuery(query, vector))
-    cosines = [0.0] * len(found)
+    scores = [1 / rank for rank in range(1, len(found) + 1)]
     if encoder is not None and vector is not None and found:
         embedded = await encoder.embed_passages([f"{passage.title}\n{passage.text}" for passage in found])
-        cosines = [float(vector @ each) for each in embedded]
+        scores = [float(vector @ each) for each in embedded]
     return [
         Evidence(
             id="",
@@ -128,9 +129,9 @@ async def ask_source(source: GuardedSource, encoder: TextEncoder | None, query: 
             entry_id=f"{source.name}:{passage.id}",
             title=passage.title,
             text=passage.text,
-            search_score=cosine,
+            search_score=score,
             source=passage.address or source.name,
             trust=source.terms.trust,
         )
-        for passage, cosine in zip(found, cosines, strict=True)
+        for passage, score in zip(found, scores, strict=True)
     ]
