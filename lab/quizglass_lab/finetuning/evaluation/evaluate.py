@@ -47,7 +47,9 @@ _LONG_REPLY = 256
 class Evaluation(DataOptions):
     """Policies measured on a benchmark."""
 
-    policies: tuple[str, ...] = Field(("planning-agent", "none", "both"), min_length=1, description="rows of the table")
+    policies: tuple[str, ...] = Field(
+        ("planning-agent", "no-search", "always-both"), min_length=1, description="rows of the table"
+    )
     server: str = Field("", description="address of a running server, which answers, or searches for --answerer")
     answerer: str = Field("", description=f"a model that answers instead of the server's: {MODEL_HELP}")
     deciders: tuple[str, ...] = Field((), description="NAME=MODEL: who decides, such as planner=BASE+ADAPTER")

@@ -1,8 +1,8 @@
 """CoRe-MMRAG: recall of the picture search, the entry chosen, and memory kept and overruled.
 
-Memory is the answer without evidence: that of the row `none` to the same question, or, where that was not asked, what
-the policy itself says that it remembered. Shares are of all questions that can be judged, as in the paper (19.3 of
-23.8 % are kept).
+Memory is the answer without evidence: that of the row `no-search` or `none` to the same question, or, where neither was
+asked, what the policy itself says that it remembered. Shares are of all questions that can be judged, as in the paper
+(19.3 of 23.8 % are kept).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from quizglass_lab.reporting.answers.sample_scores import RECALLS, is_right, sam
 from quizglass_lab.scoring.answers import refuses
 from quizglass_lab.scoring.retrieval import names_one_of, recall_at
 
-MEMORY = "none"
-"""The row whose answers are memory's."""
+MEMORIES = ("no-search", "none")
+"""Rows whose answers are memory's; the first that there is counts."""
 _CHOOSING = ("core-mmrag", "core-two-stage")
 RECOGNISED = "entry recognised"
-_REMEMBERED = f"answers of the row {MEMORY}, or `notes.memory` of each answer"
-_BY_WORDS = f"memory as the policy tells it, judged by its words; of the row {MEMORY} as any other answer"
+_REMEMBERED = f"answers of the row {' or '.join(MEMORIES)}, or `notes.memory` of each answer"
+_BY_WORDS = "memory as the policy tells it, judged by its words"
 _FOUND = "questions whose entries are known, and `found` of each answer with its `search`"
 NEEDS = {
     **{f"recall@{within}, by picture": _FOUND for within in RECALLS},
@@ -36,11 +36,12 @@ NEEDS = {
 
 def figures(runs: Runs) -> list[Measured]:
     """Of every system the recall of its picture searches, and what became of right and wrong memories."""
-    remembered = {each.sample.id: each.right for each in runs.get(MEMORY, ()) if each.decided}
+    memory = next((runs[row] for row in MEMORIES if row in runs), ())
+    remembered = {each.sample.id: each.right for each in memory if each.decided}
     return [
         figure
         for row, judged in runs.items()
-        for figure in (*_recalls(row, judged), *(() if row == MEMORY else _memory(row, judged, remembered)))
+        for figure in (*_recalls(row, judged), *(() if row in MEMORIES else _memory(row, judged, remembered)))
     ]
 
 

@@ -1,7 +1,8 @@
 """One system beside another over the same questions: the mean difference, with a paired interval.
 
 Systems that answer the same questions are right on many of the same ones, so their difference is known better than
-their two intervals say. A policy whose name ends in "+" stands beside the one without.
+their two intervals say. A policy with what the server adds stands beside the published one: a name that ends in "+"
+beside the one without, and `none`, `image`, `text` and `both` beside the pipelines that always do the same.
 """
 
 from __future__ import annotations
@@ -12,20 +13,26 @@ from quizglass_lab.reporting.answers.judged import Runs, ScoredAnswer
 from quizglass_lab.reporting.answers.measured import Measured
 from quizglass_lab.scoring.intervals import confidence_interval
 
+_PUBLISHED = {"none": "no-search", "image": "always-image", "text": "always-text", "both": "always-both"}
 _SCORES = {"accuracy": 100.0, "truthfulness": 100.0, "f1": 100.0, "judge": 1.0}
 """By metric the points of a score of 1."""
 
 
 def figures(runs: Runs, against: str = "") -> list[Measured]:
-    """The differences of every "+" from the system without, and of every other system from one.
+    """The differences of every system with additions from the published one, and of every other system from one.
 
     Args:
         runs: judged answers by row, over the same questions in the same order.
         against: the row that all others are compared with; empty: none.
     """
-    pairs = [(row, row.removesuffix("+")) for row in runs if row.endswith("+") and row != f"{against}+"]
-    pairs += [(row, against) for row in runs if against in runs and row != against]
-    return [each for row, other in pairs if other in runs for each in _of_two(row, runs[row], other, runs[other])]
+    pairs = {(row, against): None for row in runs if row != against}
+    pairs |= {(row, _PUBLISHED.get(row, row.removesuffix("+"))): None for row in runs}
+    return [
+        each
+        for row, other in pairs
+        if other in runs and other != row
+        for each in _of_two(row, runs[row], other, runs[other])
+    ]
 
 
 def _of_two(row: str, ours: Sequence[ScoredAnswer], other: str, theirs: Sequence[ScoredAnswer]) -> Iterator[Measured]:

@@ -18,6 +18,7 @@ from quizglass_lab.scoring.intervals import interval_of
 PLANNER, ITERATIVE = "planning-agent", "omnisearch"
 SHARE = "plan share"
 _PLANS = ("none", "image", "text", "both")
+_FIXED = (*_PLANS, "no-search", "always-image", "always-text", "always-both")
 """Rows of these names always plan the same."""
 _SAVED: dict[str, tuple[float, float, float]] = {
     "saved: search time": (IMAGE_SEARCH_S, TEXT_SEARCH_S, 0.0),
@@ -44,7 +45,7 @@ def figures(runs: Runs) -> list[Measured]:
 
 def _shares(row: str, judged: Sequence[ScoredAnswer]) -> Iterator[Measured]:
     plans = [each.answered.trace.plan for each in judged if each.answered.trace.plan]
-    for plan in _PLANS if plans and row not in _PLANS else ():
+    for plan in _PLANS if plans and row not in _FIXED else ():
         yield mean(row, SHARE, [float(each == plan) for each in plans], part=plan)
 
 

@@ -11,12 +11,12 @@ from quizglass_lab.reporting.average import averaged
 from quizglass_lab.reporting.report import as_record, beside_papers
 
 SMALL = [
-    Measured("both", "judge", 40.0, 10, 30.0, 50.0),
+    Measured("always-both", "judge", 40.0, 10, 30.0, 50.0),
     Measured("planning-agent", "plan share", 20.0, 10, 10.0, 30.0, part="none"),
     Measured("both", "vqa", 10.0, 10),
 ]
 LARGE = [
-    Measured("both", "judge", 60.0, 1000, 57.0, 63.0),
+    Measured("always-both", "judge", 60.0, 1000, 57.0, 63.0),
     Measured("planning-agent", "plan share", 30.0, 1000, 28.0, 32.0, part="none"),
 ]
 
@@ -45,9 +45,9 @@ def test_the_command_puts_reports_together(tmp_path: Path, capsys: pytest.Captur
         for row in rows
         if row["measured"] and row["paper"]
     }
-    assert both == {("both", 64.59, 50.0), ("planning-agent", 24.7, 25.0)}
+    assert both == {("always-both", 64.59, 50.0), ("planning-agent", 24.7, 25.0)}
     reasons = {row["paper"]["row"]: row["reason"] for row in rows if not row["measured"]}
-    assert reasons["none"] == "no answers of a row named none"
+    assert reasons["no-search"] == "no answers of a row named no-search"
     assert main(["average", small, large]) == 0
     assert "over 2 data sets: small, large" in " ".join(capsys.readouterr().out.split())
 

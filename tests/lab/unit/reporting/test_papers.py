@@ -71,7 +71,9 @@ def test_a_reason_names_what_is_missing() -> None:
     kept = by_metric["memory kept"]
     assert not_measured(kept, []) == "no answers of a row named core-mmrag"
     others = [Measured("core-mmrag", "exact", 1.0, 1)]
-    assert not_measured(kept, others) == "it takes answers of the row none, or `notes.memory` of each answer"
+    assert (
+        not_measured(kept, others) == "it takes answers of the row no-search or none, or `notes.memory` of each answer"
+    )
     dragon = next(figure for figure in paper_figures() if figure.part == "branch: verify")
     assert not_measured(dragon, [Measured("qa-dragon", "accuracy", 1.0, 1)]) == (
         "no questions of this part: branch: verify"

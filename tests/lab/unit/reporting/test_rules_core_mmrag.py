@@ -61,6 +61,15 @@ def test_nothing_is_said_of_memories_that_are_not_known() -> None:
     assert not [metric for metric in metrics if metric.startswith("memory")]
 
 
+def test_the_published_baseline_is_memory_where_both_are_there() -> None:
+    runs = run(memory=True, notes=False)
+    none = runs["none"]
+    wrong = [Answered(each.sample.id, "Ben") for each in none]
+    runs = {"no-search": judge_all([each.sample for each in none], wrong)} | runs
+    found = {(each.row, each.metric): each.value for each in all_figures(runs)}
+    assert found["core-mmrag", "memory right"] == 0
+
+
 def test_the_row_of_memory_itself_keeps_nothing() -> None:
     of_none = {each.metric for each in all_figures(run(memory=True, notes=True)) if each.row == "none"}
     assert "accuracy" in of_none

@@ -46,6 +46,13 @@ def test_additions_stand_beside_the_policy_without_them() -> None:
     assert accuracy.high == pytest.approx(15 + 1.96 * 10.7, abs=6)
 
 
+def test_pipelines_with_additions_stand_beside_those_that_always_do_the_same() -> None:
+    runs = {"both": run(1, TurnCost(1, 1)), "always-both": run(0, TurnCost(1, 1))}
+    found = {(each.row, each.metric): each.value for each in all_figures(runs) if " beyond " in each.metric}
+    assert found["both", "accuracy beyond always-both"] == pytest.approx(15)
+    assert {row for row, _ in found} == {"both"}
+
+
 def test_all_rows_stand_beside_the_one_that_is_named() -> None:
     found = figures("both", whole=False)
     assert {row for row, _ in found} == {"omnisearch+"}
