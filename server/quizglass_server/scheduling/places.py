@@ -186,7 +186,7 @@ class Places:
     def _overloaded(self, client: Client) -> Overloaded:
         own = self._held.by_address[client.address]
         return Overloaded(
-            f"{len(self)} of {self.most} {self._what} are taken, {own} of them from your address, and none can make "
-            f"room; end some of yours, or try again later",
+            f"your address has {own} of the {self.most} {self._what}, and none is free for it or can make room; end "
+            f"some of yours, or try again later",
             _RETRY_S,
         )

@@ -187,7 +187,7 @@ async def test_a_call_over_one_connection_too_many_is_told_so(tmp_path):
         stage.assistant.admission = Admission(64, 0)
         calls = await flood(stack, stage.target, 19)
         await eventually(lambda: len(ends(calls)) == 5)
-        assert all(b"14 of 16 connections are taken, 14 of them from your address" in end for end in ends(calls))
+        assert all(b"your address has 14 of the 16 connections" in end for end in ends(calls))
         assert await answered(stage.target)
 
 

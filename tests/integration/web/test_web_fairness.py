@@ -78,7 +78,7 @@ async def test_an_address_that_holds_all_it_may_leaves_places_for_others(served,
         async with await Wire.to(served, ATTACKER) as wire:
             answer = await wire.ask("GET", "/")
             assert (answer.status, answer.headers["retry-after"]) == (503, "1")
-            assert "14 of 16 connections are taken, 14 of them from your address" in answer.json["message"]
+            assert "your address has 14 of the 16 connections" in answer.json["message"]
             assert await wire.closed()
         for _ in range(10):
             await everything_answers(served)
