@@ -18,7 +18,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc
 from quizglass_bundle.tuning import EvidenceLimits, Thresholds
-from quizglass_server import app
+from quizglass_server import app, stores
 from quizglass_server.config.settings import Settings
 from quizglass_server.errors import EngineFailed, KnowledgeFailed, KnowledgeLocked, SettingsError
 from quizglass_server.knowledge.database.lock import lock_directory
@@ -58,7 +58,7 @@ class Parts:
         bundle = SimpleNamespace(manifest=manifest, name="dummy", version="1", has=self._has, quotes=False)
         monkeypatch.setattr(app.Bundle, "load", lambda *_, **__: bundle)
         monkeypatch.setattr(app, "load_models", self._load)
-        monkeypatch.setattr(app, "open_knowledge", self._open)
+        monkeypatch.setattr(stores, "open_knowledge", self._open)
 
     def _has(self, part: str) -> bool:
         return part not in self.lacking
@@ -307,7 +307,7 @@ async def test_a_default_policy_that_the_bundle_cannot_serve_is_refused_before_a
 ) -> None:
     parts.lacking = {"planner", "reranker"}
     named = settings.model_copy(update={"default_policy": "planning-agent+"})
-    wanted = "planning-agent+ needs planner, which the bundle dummy does not have; it can serve none, image,"
+    wanted = r"planning-agent\+ needs planner, which the bundle dummy does not have; it can serve none, image,"
     with pytest.raises(SettingsError, match=wanted):
         async with app.running(named):
             pass
