@@ -9,7 +9,7 @@ from pathlib import Path
 from quizglass_client import Client, Entry
 from quizglass_client.cli.imports.entries import GoodLine
 from quizglass_client.cli.imports.progress import ImportMemory, ImportProgress
-from quizglass_client.cli.imports.report import ImportReport
+from quizglass_client.cli.imports.report import ImportReport, Outcome
 from quizglass_client.terminal.usage import UsageError
 from quizglass_client.types import AddReport
 from quizglass_lab.datasets.reading.errors import DatasetError
@@ -88,14 +88,14 @@ def _import(client: Client, knowledge: Knowledge, memory: ImportMemory, tick: Ca
     settle(client.add_entries(entries(), on_progress=settle), ended=True)
     refused = len(memory.refused) + memory.more_refused
     told = [f"{each['id'] or each['line']}: {each['message']}" for each in memory.refused[:_MOST_SHOWN]]
-    told += [f"{note.name}: {note.message}" for note in report.notes[:_MOST_SHOWN]]
+    told += [f"{note.name}: {note.message}" for note in report.notes if note.kind != Outcome.NOTED]
     return Imported(
         id=memory.source,
         path=str(source.path),
         added=memory.done - refused,
         pictured=pictured,
         refused=refused,
-        incomplete=sum(report.counts.values()),
+        incomplete=sum(count for kind, count in report.counts.items() if kind != Outcome.NOTED),
         left_out=dict(report.left_out),
         examples=tuple(told[:_MOST_SHOWN]),
     )

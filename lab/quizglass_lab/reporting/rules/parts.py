@@ -26,7 +26,7 @@ class _Parts:
 
 
 _PARTS = {
-    "livevqa": _Parts(("judge", "accuracy"), (("split", "part"), ("category", "level"))),
+    "livevqa": _Parts(("accuracy",), (("split", "part"), ("category", "level"))),
     "mmsearch": _Parts(("f1",), (("category", "area"),)),
     "mrag-bench": _Parts(("multiple choice",), (("domain", "aspect"), ("category", "scenario"))),
     "ok-vqa": _Parts(("vqa",), (("category", "category"),)),
