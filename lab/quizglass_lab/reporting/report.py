@@ -127,7 +127,8 @@ def _cells(line: ReportLine) -> dict[str, str]:
 def _by_part(metric: str, cells: Mapping[tuple[str, str], Measured], title: str) -> Table:
     """The parts of one metric, a column a system; a cell says its value, its interval and the number of questions."""
     rows = list(dict.fromkeys(row for _, row in cells))
-    table = Table("part", title=f"{title}: {metric}")
+    notes = dict.fromkeys(figure.note for figure in cells.values() if figure.note)
+    table = Table("part", title=f"{title}: {metric}", caption=Text("; ".join(notes)) if notes else None)
     for row in rows:
         table.add_column(Text(row))
     for part in dict.fromkeys(part for part, _ in cells):

@@ -9,6 +9,8 @@ from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_lab.reporting.answers.answered import Answered
 from quizglass_lab.reporting.answers.sample_scores import Scorers, is_right, sample_scores
 
+_BY_RULES = "claims are sentences, matched by their words; --claims has a model compare them"
+
 
 @dataclass(frozen=True, slots=True)
 class ScoredAnswer:
@@ -17,6 +19,8 @@ class ScoredAnswer:
     sample: Sample
     answered: Answered
     scores: Mapping[str, float] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """By metric how it was scored, where that is not as papers do."""
 
     @property
     def decided(self) -> bool:
@@ -44,8 +48,9 @@ def judge_all(
         scorers: what judges them beside their words; None: nothing does.
     """
     scorers = scorers or Scorers()
+    notes = {} if scorers.claims else dict.fromkeys(("claim precision", "claim recall"), _BY_RULES)
     return [
-        ScoredAnswer(sample, answered, sample_scores(sample, answered, scorers))
+        ScoredAnswer(sample, answered, sample_scores(sample, answered, scorers), notes)
         for sample, answered in zip(samples, answers, strict=True)
     ]
 

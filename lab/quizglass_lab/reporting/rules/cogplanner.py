@@ -56,7 +56,7 @@ def _answers(row: str, judged: Sequence[ScoredAnswer]) -> Iterator[Measured]:
     scored = [each for each in judged if all(name in each.scores for name in _ANSWERED)]
     if scored:
         averages = [fmean(each.scores[name] for name in _ANSWERED) for each in scored]
-        yield mean(row, AVERAGE, averages)
+        yield mean(row, AVERAGE, averages, note=scored[0].notes.get("claim precision", ""))
     by_hops: dict[str, list[ScoredAnswer]] = {}
     for each in sorted(judged, key=lambda each: each.sample.hops_needed or 0):
         if each.sample.hops_needed:
@@ -65,7 +65,7 @@ def _answers(row: str, judged: Sequence[ScoredAnswer]) -> Iterator[Measured]:
         for metric in _ANSWERED:
             values = [each.scores[metric] for each in of_part if metric in each.scores]
             if values:
-                yield mean(row, metric, values, part=part)
+                yield mean(row, metric, values, part=part, note=of_part[0].notes.get(metric, ""))
 
 
 def _hops(count: int) -> str:

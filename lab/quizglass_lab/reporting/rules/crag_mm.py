@@ -19,6 +19,7 @@ from quizglass_lab.scoring.costs import cost_figures
 
 SINGLE, MULTI = "single-turn", "multi-turn"
 _LABELS = {"dynamism": "dynamism", "query_category": "category", "domain": "domain", "image_quality": "image quality"}
+_BY_WORDS = "right is what equals the gold answer; the contest has a model judge others too (--judge)"
 _EGO = "ego"
 """Pictures of the wearers' own glasses, which the contest's evaluator scores apart too."""
 _OUTCOMES = ("accuracy", "missing", "hallucination", "truthfulness")
@@ -123,10 +124,11 @@ def _outcomes(row: str, part: str, turns: Sequence[Turn]) -> Iterator[Measured]:
         "missing": [refused and not right for _, right, refused in turns],
         "hallucination": [not right and not refused for _, right, refused in turns],
     }
+    note = "" if any("judge" in each.scores for each, *_ in turns) else _BY_WORDS
     for metric, values in flags.items():
-        yield mean(row, metric, [float(value) for value in values], part=part)
+        yield mean(row, metric, [float(value) for value in values], part=part, note=note)
     scores = [float(truthfulness(right=right, refused=refused)) for _, right, refused in turns]
-    yield mean(row, "truthfulness", scores, part=part)
+    yield mean(row, "truthfulness", scores, part=part, note=note)
     overlaps = [each.scores["overlap"] for each, *_ in turns if "overlap" in each.scores]
     if overlaps:
         yield mean(row, "overlap", overlaps, part=part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from quizglass_lab.reporting.answers.judged import Runs, ScoredAnswer
 from quizglass_lab.reporting.answers.measured import CIDER, Measured, mean, measured
@@ -21,7 +22,9 @@ def figures(runs: Runs) -> list[Measured]:
     """Means of every score and costs, system by system."""
     every = []
     for row, judged in runs.items():
-        every += measured(row, [each.scores for each in judged], [each.answered.cost for each in judged])
+        means = measured(row, [each.scores for each in judged], [each.answered.cost for each in judged])
+        notes = judged[0].notes if judged else {}
+        every += [replace(figure, note=notes.get(figure.metric, "")) for figure in means]
         every += _captions(row, judged)
     return every
 

@@ -304,7 +304,7 @@ def test_parts_are_shown_by_system(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         Measured("both", "accuracy", 50.0, 8, 20.0, 80.0),
         Measured("both", "accuracy", 25.0, 4, 5.0, 70.0, part="domain: food"),
         Measured("[b]", "accuracy", 75.0, 4, part="domain: food"),
-        Measured("both", "accuracy", 75.0, 4, 30.0, 95.0, part="domain: book"),
+        Measured("both", "accuracy", 75.0, 4, 30.0, 95.0, part="domain: book", note="[a note]"),
     ]
     show(beside_papers(results), "a title", PlainConsole())
     lines = capsys.readouterr().out.splitlines()
@@ -312,6 +312,7 @@ def test_parts_are_shown_by_system(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert "25 % (5.0 to 70.0), n 4" in food
     assert "75 %, n 4" in food
     assert "no such answers" in book
+    assert sum("[a note]" in line for line in lines) == 1
     assert sum("[b]" in line for line in lines) == 1, "the head of a column, and no row of the first table"
 
 

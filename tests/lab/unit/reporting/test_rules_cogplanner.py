@@ -7,7 +7,9 @@ from quizglass_lab.pocketworld.question import Hop
 from quizglass_lab.reporting.answers.answered import Answered, AnswerTrace, Decision, Stage
 from quizglass_lab.reporting.answers.judged import judge_all
 from quizglass_lab.reporting.answers.measured import Measured
+from quizglass_lab.reporting.answers.sample_scores import Scorers
 from quizglass_lab.reporting.rules.table import all_figures
+from quizglass_lab.scoring.claims import ModelClaims
 from quizglass_lab.scoring.costs import TurnCost
 
 ROW = "cogplanner-parallel"
@@ -63,6 +65,16 @@ def test_claims_words_and_their_average_by_hops() -> None:
     }
     assert {key: found[key].value for key in by_hand} == pytest.approx(by_hand)
     assert (found["f1", ""].count, found["f1", "1 hop"].count, found["f1", "more than 2 hops"].count) == (20, 5, 10)
+
+
+def test_claims_say_whether_a_model_compared_them() -> None:
+    sample = Sample("1", "?", (GOLD,), dataset="cogbench")
+    for model, said in ((None, True), (ModelClaims(lambda _: "yes"), False)):
+        judged = judge_all([sample], [Answered("1", GOLD)], Scorers(claims=model))
+        notes = {each.metric: each.note for each in all_figures({ROW: judged})}
+        for metric in ("claim precision", "claim recall", "average of claim precision, claim recall and f1"):
+            assert ("--claims" in notes[metric]) == said
+        assert not notes["f1"]
 
 
 def test_reformulations_beside_those_of_people() -> None:

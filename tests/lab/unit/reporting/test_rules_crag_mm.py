@@ -6,8 +6,10 @@ from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_lab.reporting.answers.answered import Answered, AnswerTrace, Decision
 from quizglass_lab.reporting.answers.judged import judge_all
 from quizglass_lab.reporting.answers.measured import Measured
+from quizglass_lab.reporting.answers.sample_scores import Scorers
 from quizglass_lab.reporting.rules.table import all_figures
 from quizglass_lab.scoring.costs import TurnCost
+from quizglass_lab.scoring.judge import ModelJudge
 
 RIGHT, WRONG, MISSING = "It is red.", "It is blue.", "I don't know."
 # Session, domain, dynamism, egocentric, branch, answer, and how the turn counts by the contest's rule.
@@ -92,6 +94,15 @@ def test_each_turn_counts_as_worked_out() -> None:
     for metric, outcome in shares.items():
         count = sum(each[-1] == outcome for each in TWENTY if each[0].startswith("m"))
         assert found[metric, "multi-turn"].value == pytest.approx(100 * count / 15)
+
+
+def test_accuracy_without_a_judge_says_so() -> None:
+    assert "--judge" in figures()["accuracy", "multi-turn"].note
+    sample = Sample("1", "?", (RIGHT,), dataset="crag-mm", session="a")
+    judged = judge_all([sample], [Answered("1", "red")], Scorers(ModelJudge(lambda _: "5")))
+    found = {(each.metric, each.part): each for each in all_figures({"qa-dragon": judged})}
+    accuracy = found["accuracy", "single-turn"]
+    assert (accuracy.value, accuracy.note) == (100, "")
 
 
 def test_a_conversation_cut_to_its_first_turn_is_still_multi_turn() -> None:
