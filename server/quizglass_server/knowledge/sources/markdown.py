@@ -52,6 +52,7 @@ class MarkdownFolder:
         self._database: sqlite3.Connection | None = None
         self._known: dict[str, tuple[int, int]] = {}
         self._left_out = False
+        self._thread.submit(self._looked_at)  # the first question finds most of it read
 
     async def search_text(self, query: TextQuery, limit: int) -> Sequence[Passage]:
         """Passages that have words of the query."""

@@ -7,7 +7,9 @@ server is offered nothing: no sampling, no files, no further questions.
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,10 @@ class McpTool:
     remote = True
 
     def __init__(self, keys: McpKeys) -> None:
+        # Loading them takes seconds, in which nothing else would run if the first search did it.
+        self._mcp = import_module("mcp.client.client")
+        self._http = import_module("mcp.client.streamable_http")
+        self._tls = ssl.create_default_context() if keys.url.startswith("https:") else False
         self._keys = keys
         warn_when_in_clear(keys.url)
         token = token_of(keys.token_file, "token_file", "")
@@ -55,13 +61,10 @@ class McpTool:
 
     async def search_text(self, query: TextQuery, limit: int) -> Sequence[Passage]:
         """What the tool gives for a query, in its order."""
-        from mcp.client.client import Client
-        from mcp.client.streamable_http import streamable_http_client
-
         keys = self._keys
         async with (
-            bounded_client(self._headers) as http,
-            Client(streamable_http_client(keys.url, http_client=http), cache=None) as client,
+            bounded_client(self._headers, self._tls) as http,
+            self._mcp.Client(self._http.streamable_http_client(keys.url, http_client=http), cache=None) as client,
         ):
             result = await client.call_tool(keys.tool, {**keys.arguments, keys.argument: query.text})
         if result.is_error:
@@ -102,7 +105,7 @@ def _first(record: Mapping[Any, Any], keys: Sequence[str]) -> str:
     return next((record[key] for key in keys if isinstance(record.get(key), str)), "")
 
 
-def bounded_client(headers: Mapping[str, str]) -> Any:
+def bounded_client(headers: Mapping[str, str], tls: ssl.SSLContext | bool) -> Any:
     """An HTTP client of which no response is longer than `MAX_ANSWER`; it follows nowhere."""
     import httpx2
 
@@ -127,7 +130,7 @@ def bounded_client(headers: Mapping[str, str]) -> Any:
         async def aclose(self) -> None:
             await self._whole.aclose()
 
-    return httpx2.AsyncClient(transport=Bounded(), headers=dict(headers), trust_env=False, timeout=60)
+    return httpx2.AsyncClient(transport=Bounded(verify=tls), headers=dict(headers), trust_env=False, timeout=60)
 
 
 def opened(keys: Mapping[str, Any]) -> McpTool:

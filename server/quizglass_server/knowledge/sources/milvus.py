@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from itertools import zip_longest
 from pathlib import Path
 from threading import Lock
@@ -127,4 +128,8 @@ class MilvusPictures(_Collection):
 def opened(keys: Mapping[str, Any]) -> MilvusTexts | MilvusPictures:
     """A source of this kind. Raises ValueError for a wrong key."""
     given = MilvusKeys.model_validate(keys)
+    try:
+        import_module("pymilvus")  # which takes seconds, and a search has less
+    except ImportError:
+        raise ValueError("type: Milvus needs more packages; in the clone: pip install '.[milvus]'") from None
     return MilvusPictures(given) if given.finds == "image" else MilvusTexts(given)
