@@ -165,6 +165,9 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
         if shown is not None:
             shown.follow(services, rpc)
         stop.drain.reach(DrainStep.SERVING)
+        # Not before: importing them would hold up all that a start does.
+        loading = asyncio.create_task(services.models.load_rest(), name="models that read words")
+        stack.callback(loading.cancel)
         yield Running(services, rpc, web_port, operations_port, stop)
 
 

@@ -101,6 +101,9 @@ class Models(table.Models):
         self.dimension = 4
         self.fingerprint = "dummy"
 
+    async def load_rest(self) -> None:
+        """There is no more."""
+
     async def _enter(self, role: str, argument: Any) -> None:
         self.calls.made.append((role, argument))
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
@@ -31,13 +32,14 @@ from quizglass_bundle.parts import (
 from quizglass_server.config.options import EngineOptions, GeneratorOptions, SpeechOptions
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
+from quizglass_server.errors import EngineFailed
 from quizglass_server.roles.coarse_reranker import OnnxCoarseReranker
 from quizglass_server.roles.decider import LinearDecider, TextDecider, VisionDecider
 from quizglass_server.roles.detector import OnnxDetector
 from quizglass_server.roles.domain_router import OnnxDomainRouter
 from quizglass_server.roles.generator import GENERATOR, GeneratorBackend, LlamaGenerator
 from quizglass_server.roles.image_encoder import OnnxImageEncoder
-from quizglass_server.roles.reader import RapidOcrReader
+from quizglass_server.roles.reader import READER, RapidOcrReader
 from quizglass_server.roles.reranker import RERANKER, OnnxCrossEncoder, OnnxReranker
 from quizglass_server.roles.shared.fitting import PictureFitter
 from quizglass_server.roles.shared.loading import Loading, ModelFiles
@@ -111,6 +113,12 @@ class LoadedModels(Models):
             self.process.on_change(told)
         for engine in self.speech:
             engine.on_change(told)
+
+    async def load_rest(self) -> None:
+        """Load what a server serves without, and requests wait for: the models that read printed words."""
+        if (reader := self[READER]) is not None:
+            with suppress(EngineFailed):  # which is logged, and told to whoever reads
+                await reader.loaded()
 
     @property
     def elsewhere(self) -> tuple[str, ...]:

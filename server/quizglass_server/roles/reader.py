@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from importlib.util import find_spec
 from math import ceil
 from threading import Lock
@@ -47,7 +48,7 @@ class Reader(Protocol):
     """Reads printed words in pictures (OCR)."""
 
     async def loaded(self) -> None:
-        """Wait until it can read. Raises EngineFailed where its models cannot be loaded."""
+        """Load what it reads with, unless that is done. Raises EngineFailed where it cannot be loaded."""
         ...
 
     async def find(self, picture: Picture) -> Region | None:
@@ -72,7 +73,7 @@ class RapidOcrReader:
     executor = "cpu"
 
     def __init__(self, pool: EnginePool, least: float | None = None) -> None:
-        """Load the gate, and begin to load detector and recogniser: the first picture that is read waits for them.
+        """Load the gate. Detector and recogniser are loaded when they are first wanted, by `loaded` or a picture.
 
         They take longest of all models to load, and most turns read nothing.
 
@@ -88,11 +89,12 @@ class RapidOcrReader:
         self._lock = Lock()
         self._gate = WordGate(least)
         self._scale = 1.0
-        self._loading = pool.submit(self._loaded, Priority.BACKGROUND)
+        self._beginning = Lock()
+        self._loading: Future[Any] | None = None
 
     async def loaded(self) -> None:
         """Wait until it can read. Raises EngineFailed where its models cannot be loaded."""
-        await asyncio.shield(asyncio.wrap_future(self._loading))
+        await asyncio.shield(asyncio.wrap_future(self._begun()))
 
     async def find(self, picture: Picture) -> Region | None:
         """The part of the picture that may show words; None when nothing does."""
@@ -108,20 +110,27 @@ class RapidOcrReader:
 
     def lines(self, pixels: RGB, part: Region | None) -> list[str]:
         """What `read` gives, on the caller's thread."""
-        result, _ = self._run(self._loading.result(), pixels, part)
+        result, _ = self._run(self._begun().result(), pixels, part)
         if result.txts is None or result.boxes is None:
             return []
         texts = zip(result.boxes.tolist(), result.txts, result.scores, strict=True)
         return in_reading_order([(box, clean(text)) for box, text, score in texts if score >= MIN_CONFIDENCE])
 
     def _located(self, pixels: RGB, part: Region | None) -> list[Region]:
-        result, (top, left) = self._run(self._loading.result().text_det, pixels, part)
+        result, (top, left) = self._run(self._begun().result().text_det, pixels, part)
         if result.boxes is None:
             return []
         height, width = pixels.shape[:2]
         corners = (np.asarray(result.boxes, np.float64) + np.array([left, top])) / np.array([width, height])
         lows, highs = corners.min(axis=1).clip(0, 1).tolist(), corners.max(axis=1).clip(0, 1).tolist()
         return [Region(*low, *high) for low, high in zip(lows, highs, strict=True)]
+
+    def _begun(self) -> Future[Any]:
+        """Detector and recogniser, which begin to load now if they have not."""
+        with self._beginning:
+            if self._loading is None:
+                self._loading = self._pool.submit(self._loaded, Priority.BACKGROUND)
+            return self._loading
 
     def _loaded(self) -> Any:
         """Load detector and recogniser, and read a sign once, with a word on it, so that both are warm."""

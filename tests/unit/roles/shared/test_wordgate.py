@@ -131,6 +131,27 @@ async def test_a_reader_whose_models_cannot_be_loaded_says_so_when_it_is_asked(
     assert "no words are read in pictures" in caplog.text
 
 
+async def test_models_that_read_words_are_loaded_once_and_when_they_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[str] = []
+
+    def load() -> None:
+        loads.append("begun")
+        raise EngineFailed("broken")
+
+    monkeypatch.setattr("quizglass_server.roles.reader._load", load)
+    pool = EnginePool(1)
+    reader = RapidOcrReader(pool)
+    try:
+        await reader.find(Picture(b"", np.zeros((400, 400, 3), np.uint8)))
+        assert loads == []
+        for _ in range(2):
+            with pytest.raises(EngineFailed, match="broken"):
+                await reader.loaded()
+        assert loads == ["begun"]
+    finally:
+        pool.close()
+
+
 def test_a_reader_without_its_package_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("quizglass_server.roles.reader.find_spec", lambda _: None)
     with pytest.raises(EngineFailed, match="rapidocr is not installed"):
