@@ -18,6 +18,10 @@ from quizglass_server.engines.generator.connection import Address, ConnectionLos
 from quizglass_server.knowledge.sources.address import WebAddress, warn_when_in_clear
 from quizglass_server.knowledge.sources.protocol import Passage, SourceError, TextQuery
 
+MAX_QUERY = 400
+"""Characters; those behind them are left out, which engines would refuse."""
+_COMMANDS = "!?:<"
+"""What a word of SearXNG's query begins with that is no word but chooses engines, languages or times."""
 MAX_ANSWER = 1 << 20
 """Bytes of an answer; a page of results has about 30,000."""
 
@@ -66,7 +70,7 @@ class SearxNg:
 
     async def search_text(self, query: TextQuery, limit: int) -> Sequence[Passage]:
         """Infoboxes, then results in the instance's order."""
-        wanted = {"q": query.text, "format": "json", "categories": self._keys.categories}
+        wanted = {"q": _plain(query.text), "format": "json", "categories": self._keys.categories}
         asked = urlencode(wanted | {"language": self._keys.language})
         try:
             async with self._connections.request("GET", f"{self._path}/search?{asked}") as response:
@@ -88,6 +92,11 @@ class SearxNg:
     async def close(self) -> None:
         """Close its connections."""
         self._connections.close()
+
+
+def _plain(text: str) -> str:
+    """A query without commands: what is printed in a picture must not choose who is asked."""
+    return " ".join(word for each in text.split() if (word := each.lstrip(_COMMANDS)))[:MAX_QUERY]
 
 
 def _passages(page: _Page) -> Iterator[Passage]:

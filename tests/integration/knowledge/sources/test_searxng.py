@@ -59,6 +59,20 @@ async def test_an_instance_that_runs_answers() -> None:
     await source.close()
 
 
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("What is !!g :de <5 this?", "What is g de 5 this?"),
+        ("! ? Is it 3:4, really?!", "Is it 3:4, really?!"),
+        ("word " * 200, ("word " * 80).strip()),
+    ],
+)
+async def test_a_query_holds_words_and_no_commands(text: str, asked: str) -> None:
+    async with asking(finds(RED)) as (source, server, _):
+        await source.texts(TextQuery(text))
+    assert server.asked[0]["q"][0].strip() == asked
+
+
 async def test_an_infobox_comes_first() -> None:
     box = {"infobox": "Velmora", "id": "https://w.example/Velmora", "content": "A red car.", "urls": []}
     async with asking(finds(RED, infoboxes=(box,))) as (source, _, _):
