@@ -135,6 +135,16 @@ def test_a_figure_of_several_means_has_an_interval_of_its_own() -> None:
         interval_of(lambda one, two: one + two, first, [])
 
 
+def test_intervals_of_many_questions_are_those_of_a_normal_mean() -> None:
+    scores = [1.0, 0.25, 0.0, 0.0] * 5000
+    half = 1.96 * (sum((score - 0.3125) ** 2 for score in scores) / 20_000) ** 0.5 / 20_000**0.5
+    assert confidence_interval(scores) == pytest.approx((0.3125 - half, 0.3125 + half), abs=half / 10)
+    same = [[score, score] for score in scores]
+    low, high = interval_of(lambda one, two: one - two, same)
+    assert (low, high) == pytest.approx((0, 0), abs=1e-9), "columns of one question stay together"
+    assert confidence_interval([1.0] * 5000) == (1, 1)
+
+
 def test_wilson_s_interval_by_the_book() -> None:
     assert wilson_interval(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
     with pytest.raises(ValueError, match="hits: 3 of 2"):
