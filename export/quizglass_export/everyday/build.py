@@ -14,7 +14,7 @@ from quizglass_export.code_digest import EXPORT, files_digest, modules, serving_
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.base import gguf_file, write_checkpoint
 from quizglass_export.everyday.imagenet_labels import write_labels
-from quizglass_export.everyday.quotes import QUOTE_ACCEPT, QUOTE_LIKENESS, RERANK_ACCEPT
+from quizglass_export.everyday.quotes import QUOTE_ACCEPT, RERANK_ACCEPT
 from quizglass_export.everyday.weights import IMAGE_ENCODER, TEXT_ENCODER, WEIGHTS, fetch_everything
 from quizglass_export.gguf.merged import write_merged
 from quizglass_export.written_graphs.efficientnet_lite import write_classifier, write_encoder
@@ -57,7 +57,6 @@ max_tokens = 128
 """
 _QUOTES = f"""# Where there is a reranker, answers are the sentences of a note that it takes for answers.
 thresholds.quote_accept = {QUOTE_ACCEPT}
-thresholds.quote_likeness = {QUOTE_LIKENESS}
 thresholds.rerank_accept = {RERANK_ACCEPT}
 evidence.answers = "quote"
 """

@@ -1,7 +1,7 @@
 """From which score on a sentence is quoted, chosen on notes that the reranker did not learn from.
 
-The score is the server's: the reranker's log odds and, weighted, the cosine of question and sentence. An answer that is
-wrong costs as much as a right one is worth, and "I don't know" nothing.
+The score is the server's: the reranker's log odds and, weighted, the cosine of question and sentence. "I don't know"
+costs nothing, a wrong answer `WRONG` times what a right one is worth.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ LIKENESS = tuple(range(9))
 """Weights of the cosine that are compared; fewer are preferred."""
 LINES = tuple(round(0.3 + 0.02 * step, 2) for step in range(35))
 """Least scores of an answer that are compared."""
+WRONG = 2.0
+"""What a wrong answer costs, in right ones: a listener takes it for what the note says."""
 OPEN = 0.2
 """Share of a person's questions that the notes leave open; of the held-out notes' it is larger."""
 
@@ -36,14 +38,14 @@ class Calibration:
 
 
 def calibrated(weighed: Sequence[WeighedQuestion], alike: Sequence[Sequence[float]]) -> Calibration:
-    """The weight and line with the most right and fewest wrong answers.
+    """The weight and line that are worth most.
 
     Args:
         weighed: questions with the reranker's scores, of both kinds.
         alike: cosines of each question with its passages.
     """
     found = [_outcome(weighed, alike, likeness, accept) for likeness, accept in product(LIKENESS, LINES)]
-    return max(found, key=lambda each: (round(each.right - each.wrong, 3), -each.likeness, each.accept))
+    return max(found, key=lambda each: (round(each.right - WRONG * each.wrong, 3), -each.likeness, each.accept))
 
 
 def _outcome(

@@ -79,7 +79,9 @@ def learn(scorer: PairScorer, drawn: Drawn, plan: LearningPlan, tick: Callable[[
             optimizer.zero_grad()
             total, count = total + loss.item(), count + 1
             tick(1)
-        losses.append(round(total / max(1, count), 4))
+        if not count:
+            break
+        losses.append(round(total / count, 4))
     return losses
 
 
