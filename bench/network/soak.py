@@ -40,9 +40,9 @@ _LOST_S = 120.0
 """A turn that says nothing for so long is lost."""
 _WARM = 0.25
 """Share of the time after which memory is expected not to grow: caches are full then."""
-_INSIDE = "QUIZGLASS_SOAK_INSIDE"
+_INSIDE = "SOAK_INSIDE"
 _CLOCK = """import os, mmap, struct, time
-with open(os.environ["QUIZGLASS_SOAK_CLOCK"], "rb") as _file:
+with open(os.environ["SOAK_CLOCK"], "rb") as _file:
     _ahead = mmap.mmap(_file.fileno(), 8, access=mmap.ACCESS_READ)
 _time = time.time
 time.time = lambda: _time() + struct.unpack("d", _ahead[:8])[0]
@@ -89,8 +89,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--workdir", type=Path, default=Path("work/soak"))
     args = parser.parse_args(arguments)
     tenants = args.workdir.resolve() / "tenants"
-    shutil.rmtree(tenants, ignore_errors=True)
-    tenants.mkdir(parents=True)
+    shutil.rmtree(tenants, ignore_errors=True)  # where it is a disk of its own, that is empty
+    tenants.mkdir(parents=True, exist_ok=True)
     if _INSIDE not in os.environ and _mounts():
         mount = f'mount -t tmpfs -o size={_DISK_MIB}m none "$0" && exec "$@"'
         command = [sys.executable, "-m", "bench.network.soak", *(arguments or sys.argv[1:])]
@@ -113,7 +113,7 @@ async def _soak(seconds: float, setup: Setup) -> int:
     hooks.mkdir(exist_ok=True)
     (hooks / "sitecustomize.py").write_text(_CLOCK)
     clock.write_bytes(struct.pack("d", 0.0))
-    os.environ |= {"QUIZGLASS_SOAK_CLOCK": str(clock), "PYTHONPATH": str(hooks)}
+    os.environ |= {"SOAK_CLOCK": str(clock), "PYTHONPATH": str(hooks)}
     access = protected(setup)
     tokens = {name: access.add(name, "ask,read,write,memory", "--tenant", name) for name in TENANTS}
     memory = str(setup.folder / "memory")
