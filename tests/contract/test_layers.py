@@ -51,7 +51,7 @@ LAYERS = {
         "engines.generator.remote engines.onnx engines.wyoming errors observe roles.shared scheduling"
     ),
     "knowledge.content": "decoding.markup domain errors",
-    "knowledge.database": "domain errors knowledge.content steady_clock",
+    "knowledge.database": "domain errors knowledge.content observe steady_clock",
     "knowledge.index": "domain errors knowledge.content knowledge.database scheduling",
     "knowledge.ingest": (
         "decoding.markup domain errors knowledge.content knowledge.database knowledge.index roles scheduling"

@@ -12,7 +12,7 @@ from quizglass_server.decoding.decoder import PictureDecoder, digest
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BudgetExceeded, InvalidPicture, QuizglassError
-from quizglass_server.observe import metrics
+from quizglass_server.observe import caches, metrics
 from quizglass_server.scheduling.clients import current_client
 from quizglass_server.scheduling.deadline import deadline
 from quizglass_server.scheduling.ledger import handed
@@ -55,7 +55,13 @@ class PictureCache:
         self._pictures: SharedCache[_Key, Picture] = SharedCache(
             max_cached_bytes, lambda picture: picture.pixels.nbytes
         )
+        caches.count("pictures", self)
         self._decodings: dict[_Key, _Decoding] = {}
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of the pixels that are kept."""
+        return self._pictures.held
 
     def received(self, size: int) -> AbstractAsyncContextManager[Reservation]:
         """Count a message of `size` bytes, which has come, for as long as it is held.

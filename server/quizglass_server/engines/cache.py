@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from cachetools import LRUCache
 
-from quizglass_server.observe import metrics
+from quizglass_server.observe import caches, metrics
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -22,15 +22,23 @@ class BoundedCache(Generic[K, V]):
         limit: most cost kept, in the unit of `cost`.
         cost: of one value; 1 by default, so that `limit` counts values.
         name: under which lookups are counted in the metrics; empty: they are not.
+        kind: of `observe.caches`, under which its cost, in bytes, is; empty: under none.
     """
 
-    def __init__(self, limit: int, cost: Callable[[V], int] = lambda _: 1, name: str = "") -> None:
+    def __init__(self, limit: int, cost: Callable[[V], int] = lambda _: 1, name: str = "", kind: str = "") -> None:
         self._name = name
         self._values: LRUCache[K, V] = LRUCache(limit, cost)
         self._lock = Lock()
+        if kind:
+            caches.count(kind, self)
 
     def __len__(self) -> int:
         return len(self._values)
+
+    @property
+    def held_bytes(self) -> int:
+        """The cost of all values, where that is counted in bytes."""
+        return int(self._values.currsize)
 
     def get(self, key: K) -> V | None:
         """The value, now the most recently used; None when it is not kept."""

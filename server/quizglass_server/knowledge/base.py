@@ -77,7 +77,7 @@ class KnowledgeBase:
         self._idle_window = IdleWindow()
         self._closed = False
         self._hidden: set[int] = set()  # numbers of entries that have expired and could not be deleted
-        self._answers = BoundedCache[Hashable, Any](_ANSWER_BYTES, _answer_bytes, "answers")
+        self._answers = BoundedCache[Hashable, Any](_ANSWER_BYTES, _answer_bytes, "answers", "answers")
         self._row_cache = RowCache()
         self._background: list[asyncio.Task[None]] = []
         with ExitStack() as opened:

@@ -108,6 +108,12 @@ CACHE = Counter(
     "searches, and answers of `sources` beside the store.",
     ("cache", "result"),
 )
+CACHE_BYTES = Gauge(
+    "quizglass_cache_bytes",
+    "Memory of caches, which grows up to their bounds: decoded `pictures` and the `forms` of them that models take "
+    "(`picture_cache_bytes`), `rows` of the knowledge (192 MiB) and `answers` of searches (32 MiB a store).",
+    ("cache",),
+)
 PROMPT_TOKENS = Counter(
     "quizglass_prompt_tokens_total",
     "Tokens of prompts: those that the generator `read`, and those that it had `reused` from a prompt before.",

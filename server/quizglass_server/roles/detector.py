@@ -224,7 +224,9 @@ class _Halves:
             loading.how,
         )
         self.executor = self._of_pictures.executor
-        self._looks = BoundedCache[bytes, _SeenPicture](loading.fitter.kept_bytes, lambda look: look.nbytes)
+        self._looks = BoundedCache[bytes, _SeenPicture](
+            loading.fitter.kept_bytes, lambda look: look.nbytes, kind="forms"
+        )
         self._vectors = BoundedCache[tuple[str, str], NDArray[np.float32]](_KEPT_PHRASES)
         """By tenant and phrase."""
 

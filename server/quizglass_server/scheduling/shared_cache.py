@@ -34,6 +34,11 @@ class SharedCache(Generic[Key, Value]):
     def __len__(self) -> int:
         return len(self._owners)
 
+    @property
+    def held(self) -> int:
+        """Sum of the sizes."""
+        return self._total
+
     def __contains__(self, key: Key) -> bool:
         return key in self._owners
 

@@ -16,7 +16,7 @@ from quizglass_server import __version__
 from quizglass_server.config.settings import Settings, all_fields
 from quizglass_server.errors import QuizglassError
 from quizglass_server.network.network import Network
-from quizglass_server.observe import metrics
+from quizglass_server.observe import caches, metrics
 from quizglass_server.observe.recent import RECENT
 from quizglass_server.rpc.server import RpcServer, Services
 from quizglass_server.web.health import health_routes
@@ -90,6 +90,8 @@ class Operations:
         """Bring the gauges up to date."""
         for part, ready in self._ready().items():
             metrics.READY.set(ready, part)
+        for kind, size in caches.held().items():
+            metrics.CACHE_BYTES.set(size, kind)
         if self._serving is not None:
             services, rpc = self._serving
             metrics.RUNNING.set(services.assistant.admission.running)

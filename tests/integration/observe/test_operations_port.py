@@ -98,9 +98,16 @@ def test_the_same_picture_again_is_a_hit(server: LocalServer) -> None:
     hit = {"cache": "pictures", "result": "hit"}
     with Client(server.target, timeout=60) as client:
         client.answer("What is this?", picture, policy="none")
-        before = measured(server).get(("quizglass_cache_lookups_total", frozenset(hit.items())), 0)
+        first = measured(server)
+        before = first.get(("quizglass_cache_lookups_total", frozenset(hit.items())), 0)
         client.answer("What is that?", picture, policy="none")
-    assert value(measured(server), "quizglass_cache_lookups_total", **hit) > before
+        second = measured(server)
+        client.answer("What is this?", png(90, 60, "blue"), policy="none")
+        other = measured(server)
+    assert value(second, "quizglass_cache_lookups_total", **hit) > before
+    for cache, least in (("pictures", 90 * 60 * 3), ("forms", 1)):
+        kept, again, more = (value(each, "quizglass_cache_bytes", cache=cache) for each in (first, second, other))
+        assert 0 < kept == again <= more - least
 
 
 def test_what_is_refused_is_counted_by_its_reason_over_every_transport(server: LocalServer) -> None:

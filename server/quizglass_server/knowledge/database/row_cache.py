@@ -15,6 +15,7 @@ from cachetools import LRUCache
 
 from quizglass.values import Entry
 from quizglass_server.knowledge.content.records import Hit, VectorKind
+from quizglass_server.observe import caches
 
 BYTES = 192 << 20
 """Kept at most; about 100,000 passages of 400 characters."""
@@ -28,8 +29,14 @@ class RowCache:
         """Keep so many bytes."""
         self._lock = threading.Lock()
         self._rows: LRUCache[tuple[VectorKind, int], Hit] = LRUCache(most_bytes, _size)
+        caches.count("rows", self)
         self.removals = 0
         """How often rows were forgotten; to be taken before rows are read that shall be kept."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of the rows that are kept."""
+        return int(self._rows.currsize)
 
     def found(self, kind: VectorKind, labels: Sequence[int]) -> dict[int, Hit]:
         """The rows of these labels that are in the cache."""

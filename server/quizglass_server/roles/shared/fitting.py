@@ -53,7 +53,7 @@ class PictureFitter:
     def __init__(self, kept_bytes: int = CACHE_BYTES) -> None:
         self.kept_bytes = kept_bytes
         """Of pictures in one form: here, and at most in every model that has one of its own."""
-        self._made = BoundedCache[_Key, FittedPicture](kept_bytes, lambda made: len(made.rgb))
+        self._made = BoundedCache[_Key, FittedPicture](kept_bytes, lambda made: len(made.rgb), kind="forms")
         self._lock = Lock()  # of the table alone, never held while a picture is made
         self._making: dict[_Key, tuple[Lock, int]] = {}
 

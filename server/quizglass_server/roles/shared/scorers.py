@@ -145,7 +145,9 @@ class VisionGraph:
         self.executor = self._session.executor
         self.batcher = Batcher[VisionRow, Logits](loading.pool, self.run, len, LIMITS, prompts=True)
         """Runs rows together with those of other callers."""
-        self._patches = BoundedCache[bytes, Patches](loading.fitter.kept_bytes // 2, lambda seen: seen.nbytes)
+        self._patches = BoundedCache[bytes, Patches](
+            loading.fitter.kept_bytes // 2, lambda seen: seen.nbytes, kind="forms"
+        )
 
     async def look_at(self, picture: Picture) -> None:
         """Bring a picture into the model's form."""
