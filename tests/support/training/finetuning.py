@@ -171,5 +171,5 @@ def searching_server(folder: Path, names: Iterable[str]) -> Iterator[Stage]:
             return [replace(item, origin=origin) for item in found[:limit]]
 
         stage.assistant.search = search  # type: ignore[method-assign]
-        stage.assistant.policies = (*stage.assistant.policies, "cogplanner-sequential+")
+        stage.assistant.policies = (*stage.assistant.policies, "cogplanner-sequential")
         yield stage

@@ -8,7 +8,7 @@ learn:
     D_v, D_t       picture or text alone finds the entry .... L_VTKI   `select` names the right entry
                    the same questions ....................... L_SFT    `answer` from the right entry
 
-Evidence is what the served policy makes of its choice: the entry with those of its passages that fit the question
+Evidence is what `core-mmrag+` makes of its choice: the entry with those of its passages that fit the question
 rewritten, or what a text search finds where no entry is chosen or named. The one-stage baseline answers from all
 entries at once, with the passage of each that fits best, and is trained on the same questions.
 """

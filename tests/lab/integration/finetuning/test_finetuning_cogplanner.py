@@ -134,7 +134,9 @@ def test_a_search_that_found_nothing_is_a_round(decided_first: bool, stage: Stag
 @pytest.mark.parametrize("policy", ["planning-agent", "cogplaner"])
 def test_a_model_plans_by_no_other_policy(policy: str, data: Path, tmp_path: Path) -> None:
     how = {"data": (data,), "out": tmp_path, "server": "x", "answerer": "y", "policy": policy}
-    with pytest.raises(ValidationError, match=r"--policy: .* take cogplanner-parallel, cogplanner-sequential"):
+    with pytest.raises(
+        ValidationError, match=r"--policy: .* take cogplanner-parallel, cogplanner-parallel\+, cogplanner-sequential"
+    ):
         CogPlannerAnnotation(**how)
 
 

@@ -165,7 +165,7 @@ def test_what_is_trained_is_what_the_policy_is_served_with(stage: Stage, data: P
     with ChatServer(model) as chat, Client(stage.target) as client:
         answerer = EndpointModel(ChatEndpoint(chat.url, "m"), Prompts(None))
         search = ServerSearch(client, tmp_path / "pictures")
-        for name, task in (("core-mmrag", "reconcile"), ("core-one-stage", "answer")):
+        for name, task in (("core-mmrag+", "reconcile"), ("core-one-stage+", "answer")):
             turn = OfflineTurn(OfflineModels(answerer, search), sample.question, sample.pictures[0].path)
             turn.run(POLICIES[name])
             served = next(step for step in reversed(turn.steps) if step.task == task)

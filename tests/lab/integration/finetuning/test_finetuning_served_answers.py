@@ -42,7 +42,7 @@ def test_a_servers_answers_are_judged_and_fitted_on(data: Path, tmp_path: Path) 
     out = tmp_path / "out"
     with searching_server(tmp_path / "server", ["boat"]) as stage:
         stage.assistant.script = told
-        how = ServedAnswersAnnotation(data=(data,), out=out, server=stage.target, policy="planning-agent")
+        how = ServedAnswersAnnotation(data=(data,), out=out, server=stage.target, policy="planning-agent+")
         report = annotate(how, QUIET)
         asked = len(stage.assistant.asked)
         assert annotate(how, QUIET) == report, "goes on with what is there"
