@@ -70,11 +70,11 @@ SCENES = (
     DemoPart("A dialogue: the thing was named a moment ago", "dialogue", "text", which=1),
     DemoPart("No source knows this", "unknowable", None),
     DemoPart(
-        "CogPlanner: what to look up next is decided anew each round", "founder", None, policy="cogplanner-parallel"
+        "CogPlanner: what to look up next is decided anew each round", "founder", None, policy="cogplanner-parallel+"
     ),
-    DemoPart("OmniSearch: the same by prompts alone", "founder", None, which=1, policy="omnisearch"),
-    DemoPart("QA-Dragon: a draft says what it lacks", "specific", None, which=1, policy="qa-dragon"),
-    DemoPart("CoRe-MMRAG: what memory says beside what was found", "identity", None, which=3, policy="core-mmrag"),
+    DemoPart("OmniSearch: the same by prompts alone", "founder", None, which=1, policy="omnisearch+"),
+    DemoPart("QA-Dragon: a draft says what it lacks", "specific", None, which=1, policy="qa-dragon+"),
+    DemoPart("CoRe-MMRAG: what memory says beside what was found", "identity", None, which=3, policy="core-mmrag+"),
 )
 
 
