@@ -99,6 +99,11 @@ class GuardedSource:
         return self._source.remote
 
     @property
+    def by_vector(self) -> bool:
+        """Whether texts are searched by the query's vector; others are asked before that is there."""
+        return bool(getattr(self._source, "by_vector", False))
+
+    @property
     def finds(self) -> tuple[str, ...]:
         """What it can be searched by: "text", "image"."""
         kinds = {"text": TextSource, "image": ImageSource}

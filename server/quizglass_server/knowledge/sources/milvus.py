@@ -110,6 +110,8 @@ class _Collection:
 class MilvusTexts(_Collection):
     """Texts by their vectors."""
 
+    by_vector = True
+
     async def search_text(self, query: TextQuery, limit: int) -> Sequence[Passage]:
         """The texts nearest to the query's vector."""
         if query.vector is None:

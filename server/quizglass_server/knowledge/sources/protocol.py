@@ -44,7 +44,7 @@ class TextQuery:
     text: str
     """A question or a few words, in the wearer's language."""
     vector: Vector | None = None
-    """The same as the bundle's text encoder embeds queries; None: it has none."""
+    """The same as the bundle's text encoder embeds queries, for a source with `by_vector = True`; None: it has none."""
 
 
 @dataclass(frozen=True, slots=True)

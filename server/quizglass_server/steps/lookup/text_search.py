@@ -116,10 +116,11 @@ async def ask_source(source: GuardedSource, encoder: TextEncoder | None, query: 
     The cosines are this server's own, so that passages of every source can be compared. Without an encoder the scores
     are reciprocal ranks.
     """
-    vector = None if encoder is None else (await encoder.embed_queries([query]))[0]
+    vector = (await encoder.embed_queries([query]))[0] if encoder is not None and source.by_vector else None
     found = await source.texts(TextQuery(query, vector))
     scores = [1 / rank for rank in range(1, len(found) + 1)]
-    if encoder is not None and vector is not None and found:
+    if encoder is not None and found:
+        vector = (await encoder.embed_queries([query]))[0] if vector is None else vector
         embedded = await encoder.embed_passages([f"{passage.title}\n{passage.text}" for passage in found])
         scores = [float(vector @ each) for each in embedded]
     return [
