@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, DirectoryPath
@@ -90,16 +91,18 @@ class MarkdownFolder:
         return self._database
 
     def _files(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        """Path below the folder, and when it was changed and its size; of links none."""
+        """Path below the folder, and when it was changed and its size; of links and pipes none."""
         count = 0
         for folder, _, names in os.walk(self._folder, onerror=self._unreadable):
             for name in sorted(names):
                 path = Path(folder, name)
-                if path.suffix.lower() not in _ENDINGS or path.is_symlink():
+                if path.suffix.lower() not in _ENDINGS:
                     continue
                 try:
-                    state = path.stat()
+                    state = path.lstat()
                 except FileNotFoundError:  # it is gone since
+                    continue
+                if not S_ISREG(state.st_mode):  # reading a pipe would never end
                     continue
                 count += 1
                 below = str(path.relative_to(self._folder))

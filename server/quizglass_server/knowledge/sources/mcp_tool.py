@@ -112,6 +112,9 @@ def bounded_client(headers: Mapping[str, str], tls: ssl.SSLContext | bool) -> An
     class Bounded(httpx2.AsyncHTTPTransport):
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
             response = await super().handle_async_request(request)
+            if response.headers.get("content-encoding", "identity") != "identity":  # a megabyte may become a thousand
+                await response.aclose()
+                raise httpx2.ReadError("compressed, which was not asked for")
             stream = BoundedStream(response.stream)
             return httpx2.Response(response.status_code, headers=response.headers, stream=stream)
 
@@ -130,7 +133,8 @@ def bounded_client(headers: Mapping[str, str], tls: ssl.SSLContext | bool) -> An
         async def aclose(self) -> None:
             await self._whole.aclose()
 
-    return httpx2.AsyncClient(transport=Bounded(verify=tls), headers=dict(headers), trust_env=False, timeout=60)
+    whole = {"Accept-Encoding": "identity", **headers}
+    return httpx2.AsyncClient(transport=Bounded(verify=tls), headers=whole, trust_env=False, timeout=60)
 
 
 def opened(keys: Mapping[str, Any]) -> McpTool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -50,6 +51,16 @@ async def test_what_changes_is_found_by_the_next_question(folder: MarkdownFolder
     assert [passage.address for passage in await found(folder, "crowns")] == ["b.md"]
     (tmp_path / "b.md").unlink()
     assert await found(folder, "crowns") == []
+
+
+async def test_a_pipe_is_not_waited_for(folder: MarkdownFolder, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.md")
+    (tmp_path / "b.md").write_text("It costs 45 crowns.")
+    try:
+        async with asyncio.timeout(20):
+            assert [passage.address for passage in await found(folder, "crowns")] == ["b.md"]
+    finally:
+        os.close(os.open(tmp_path / "a.md", os.O_RDWR))  # lets go of whoever reads it
 
 
 async def test_a_passage_keeps_its_name_while_its_file_stays(folder: MarkdownFolder, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,10 +13,11 @@ import pytest
 
 from quizglass_server.errors import BudgetExceeded, SourceFailed
 from quizglass_server.knowledge.sources.guarded import GuardedSource, Terms
-from quizglass_server.knowledge.sources.mcp_tool import opened
+from quizglass_server.knowledge.sources.mcp_tool import bounded_client, opened
 from quizglass_server.knowledge.sources.protocol import Passage, TextQuery
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
+httpx2 = pytest.importorskip("httpx2", reason="the extra mcp is not installed")
 ROOT = Path(__file__).parents[4]
 QUERY = TextQuery("the price of the Velmora")
 
@@ -63,6 +66,22 @@ async def test_one_that_hangs_is_given_its_time(url: str) -> None:
 async def test_megabytes_are_not_read(url: str) -> None:
     with pytest.raises((SourceFailed, BudgetExceeded)):
         await asked(url, "flood", budget_s=5).texts(QUERY)
+
+
+async def test_a_compressed_answer_is_not_unpacked() -> None:
+    heads = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append((await reader.readuntil(b"\r\n\r\n")).lower())
+        packed = gzip.compress(bytes(8 << 20))
+        head = f"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {len(packed)}\r\n\r\n"
+        writer.write(head.encode() + packed)
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server, bounded_client({}, False) as http:
+        with pytest.raises(httpx2.ReadError):
+            await http.get(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp")
+    assert b"accept-encoding: identity\r\n" in heads[0]
 
 
 async def test_a_server_that_is_not_there_is_a_failure() -> None:
