@@ -35,6 +35,8 @@ _SECRET_BYTES = 32
 _FORM = re.compile(rf"{PREFIX}([0-9a-f]{{8}})_([A-Za-z0-9_-]{{43}})")
 _MOST_BYTES = 4 << 20
 _MOST_PAIRINGS = 32
+_MOST_OF_TENANT = 1000
+"""Tokens of a tenant beyond which its devices are given none, so that no tenant fills the file that all share."""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 SETTING = "tokens"
 UNLIMITED = Quota()
@@ -214,6 +216,9 @@ class TokenFile:
             waiting = sum(each.tenant == pairing.tenant and not each.is_over() for each in others)
             if waiting >= _MOST_PAIRINGS:
                 raise SettingsError(f"{SETTING}: {waiting} codes wait for their devices; try again in some minutes")
+            given = sum(each.tenant == pairing.tenant for each in before.every)
+            if pairing.tenant and waiting + given >= _MOST_OF_TENANT:
+                raise SettingsError(f"{SETTING}: the tenant {pairing.tenant} has {given} tokens; revoke some")
             self._write(before, before.every, (*others, pairing))
 
     def settle(self, pairing: Pairing, token: AccessToken | None) -> bool:
@@ -267,8 +272,10 @@ class TokenFile:
         """Write these, with the quotas that there were before."""
         every = Tokens(tokens, (each for each in pairings if not each.is_over()), before.quotas)
         whole = _TokensFile(tokens=every.every, pairings=every.pairings, quotas=every.quotas)
-        content = whole.model_dump_json(indent=2, exclude_defaults=True)
-        replace_file(self.path, f"{content}\n".encode())
+        content = f"{whole.model_dump_json(indent=2, exclude_defaults=True)}\n".encode()
+        if len(content) > _MOST_BYTES:  # it could not be read any more, be it to revoke one
+            raise SettingsError(f"{SETTING}: {self.path} would have more than {_MOST_BYTES >> 20} MiB; revoke some")
+        replace_file(self.path, content)
         return every
 
 

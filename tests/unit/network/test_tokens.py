@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass_server.errors import NotPermitted, Overloaded, SettingsError, Unauthenticated
+from quizglass_server.network import tokens as token_files
 from quizglass_server.network.login import Logins
+from quizglass_server.network.pairing import offered
 from quizglass_server.network.permissions import Permission
 from quizglass_server.network.tokens import TokenFile, Tokens, load_tokens, made
 from quizglass_server.scheduling.clients import Client, asked_by
@@ -52,6 +54,30 @@ def test_tokens_that_are_added_at_the_same_time_are_all_there(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda token: TokenFile(tmp_path / "tokens").add(token), records))
     assert set(load_tokens(tmp_path / "tokens").every) == set(records)
+
+
+def test_a_file_never_grows_so_large_that_it_is_not_read(tmp_path, monkeypatch):
+    file = TokenFile(tmp_path / "tokens.json")
+    first = made("anna", Permission, None)[1]
+    file.add(first)
+    monkeypatch.setattr(token_files, "_MOST_BYTES", 2 * file.path.stat().st_size)
+    file.add(made("bert", Permission, None)[1])
+    with pytest.raises(SettingsError, match="revoke some"):
+        file.add(made("clara", Permission, None)[1])
+    assert first in load_tokens(file.path)
+    file.revoke("anna")
+
+
+def test_a_tenants_devices_leave_room_for_those_of_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(token_files, "_MOST_OF_TENANT", 3)
+    file = TokenFile(tmp_path / "tokens.json")
+    for number in range(3):
+        pairing = offered(f"device-{number}", Permission, None, tenant="anna")[1]
+        file.offer(pairing)
+        file.settle(pairing, made(pairing.name, Permission, None, "anna")[1])
+    with pytest.raises(SettingsError, match="anna has 3 tokens"):
+        file.offer(offered("another", Permission, None, tenant="anna")[1])
+    file.offer(offered("another", Permission, None, tenant="bert")[1])
 
 
 @pytest.mark.parametrize(
