@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import QuizglassError
+from quizglass_server.scheduling.clients import current_client
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
 
 logger = logging.getLogger(__name__)
@@ -92,13 +93,15 @@ class LookAhead:
         """Let a turn begin; where it is about the picture that is being looked at, wait for the step under way.
 
         Args:
-            picture: SHA-256 of the turn's picture; empty: none.
+            picture: SHA-256 of the turn's picture, which is the current client's; empty: none.
         """
-        self._waiting = {owner: each for owner, each in self._waiting.items() if each.picture.sha256 != picture}
+        # Nothing is used of another client's look at the same picture: waiting would only show that there is one.
+        name = picture, current_client().owner
+        self._waiting = {owner: each for owner, each in self._waiting.items() if _name(each.picture) != name}
         job = self._current
         if job is None or job.task is None:
             return
-        if job.picture.sha256 != picture:
+        if _name(job.picture) != name:
             job.task.cancel()
             return
         job.stopping = True
@@ -127,6 +130,10 @@ class LookAhead:
                 await asyncio.wait({job.task})
                 job.step_done.set()
                 self._current = None
+
+
+def _name(picture: Picture) -> tuple[bytes, str]:
+    return picture.sha256, picture.owner
 
 
 async def _look(job: _Look, look: Callable[[Picture], Steps]) -> None:

@@ -1,6 +1,7 @@
 """Looking at a picture before there is a question: what it leaves, and whom it gives way to."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from quizglass_server.domain.regions import Detection
 from quizglass_server.roles.detector import DETECTOR
 from quizglass_server.roles.domain_router import DOMAIN_ROUTER
 from quizglass_server.roles.reader import READER
+from quizglass_server.scheduling.clients import Client, asked_by
 from tests.support.gate import Gate
 from tests.support.turn_fakes import World, picture, turn
 
@@ -155,6 +157,20 @@ async def test_a_turn_about_the_same_picture_waits_for_the_step_under_way_alone(
     await over(looks)
     assert world.models.calls.of("reader")
     assert world.models.calls.of("prepare") == []
+
+
+async def test_a_turn_does_not_wait_for_another_clients_look_at_the_same_picture(world, looks):
+    gate = Gate()
+    world.models.before["reader"] = gate
+    looks.add("a session", replace(picture(), owner="anna@192.0.2.1"))
+    await gate.reached.wait()
+    with asked_by(Client("192.0.2.1", tenant="bert")):
+        turn_begins = asyncio.create_task(looks.give_way(picture().sha256))
+    await asyncio.sleep(0)
+    assert turn_begins.done()
+    await turn_begins
+    await over(looks)
+    assert world.models.cancelled == ["reader"]
 
 
 async def test_the_newest_picture_of_an_owner_counts_and_one_that_left_does_not(world, looks):
