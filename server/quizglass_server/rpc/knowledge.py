@@ -17,7 +17,7 @@ from quizglass_server.errors import InvalidInput, Overloaded, Stopping, Unfinish
 from quizglass_server.knowledge.interface import FoundKnowledge, KnowledgeStore
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.transport.guard import Context, Guard, due_with, to_its_end
-from quizglass_server.scheduling.allowances import current_allowances
+from quizglass_server.scheduling.allowances import check_engines, current_allowances
 
 logger = logging.getLogger(__name__)
 _DEFAULT_PAGE, _MAX_PAGE = 100, 1000
@@ -66,6 +66,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     ) -> knowledge_pb2.AddEntriesResponse:
         """Add or replace entries; durable when the response names them."""
         async with self._guard(context, "AddEntries"):
+            check_engines()
             limited = any(each.quota.stored_bytes is not None for each in current_allowances())
             stored = await asyncio.to_thread(self._stored) if limited else 0
             entries = _Entries(request_iterator, self._frames, self._guard, stored)

@@ -79,11 +79,16 @@ class Allowance:
         quota = self.quota
         if quota.turns is not None and self._turns >= quota.turns:
             raise QuotaExceeded(self._whose, "turns", f"{quota.turns} at once", _TURNS_RETRY_S)
-        if quota.engine_s is not None:
-            with self._lock:
-                wait_s = self._engine.wait_s(quota.engine_s)
-            if wait_s:
-                raise QuotaExceeded(self._whose, "engine_s", f"{quota.engine_s:g} seconds a minute", wait_s)
+        self.check_engines()
+
+    def check_engines(self) -> None:
+        """See that engines may compute more. Raises QuotaExceeded."""
+        if (most := self.quota.engine_s) is None:
+            return
+        with self._lock:
+            wait_s = self._engine.wait_s(most)
+        if wait_s:
+            raise QuotaExceeded(self._whose, "engine_s", f"{most:g} seconds a minute", wait_s)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -101,16 +106,20 @@ class Allowance:
             with self._lock:
                 self._engine.use(seconds, most)
 
-    def uploaded(self, size: int) -> None:
-        """Charge bytes that came. Raises QuotaExceeded: those before them were too many already."""
+    def check_upload(self) -> None:
+        """See that another message may come. Raises QuotaExceeded: those before it were too many already."""
         if (most := self.quota.upload_bytes) is None:
             return
         with self._lock:
             wait_s = self._upload.wait_s(most)
-            if not wait_s:
-                self._upload.use(size, most)
         if wait_s:
             raise QuotaExceeded(self._whose, "upload_bytes", f"{most} bytes a minute", wait_s)
+
+    def uploaded(self, size: int) -> None:
+        """Charge bytes that came."""
+        if (most := self.quota.upload_bytes) is not None:
+            with self._lock:
+                self._upload.use(size, most)
 
     def stored(self, size: int) -> None:
         """See that a store of this many bytes may have more. Raises QuotaExceeded."""
@@ -143,6 +152,12 @@ def check_allowances() -> None:
         each.check()
 
 
+def check_engines() -> None:
+    """See that engines may compute more for the current caller, for what is no turn. Raises QuotaExceeded."""
+    for each in current_allowances():
+        each.check_engines()
+
+
 @contextmanager
 def counted_turn() -> Iterator[None]:
     """Count the block as a turn of the current caller. Raises QuotaExceeded: it must not begin."""
@@ -152,7 +167,18 @@ def counted_turn() -> Iterator[None]:
         yield
 
 
-def count_upload(size: int) -> None:
-    """Charge the current caller for bytes of a request. Raises QuotaExceeded."""
+def count_upload(size: int, *, begun: bool = False) -> None:
+    """Charge the current caller for bytes of a request; what is refused is charged to none of its allowances.
+
+    Args:
+        size: the bytes.
+        begun: whether they go on with a message whose beginning was taken, which is then taken to its end.
+
+    Raises:
+        QuotaExceeded: those of earlier messages were too many already.
+    """
+    if not begun:
+        for each in current_allowances():
+            each.check_upload()
     for each in current_allowances():
         each.uploaded(size)

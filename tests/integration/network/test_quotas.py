@@ -79,6 +79,12 @@ async def test_engine_seconds_are_refused_by_name_on_both_ports_and_only_to_thei
         assert await refused_over_grpc(served, "anna", "engine_s") > 0
         await refused_over_http(served, "anna")
         assert (await bert.answer("What?", png())).text
+        with pytest.raises(Overloaded, match="engine_s"):
+            await anna.add_entries([Entry("one", "One")])
+        speech = await ask(
+            served, "POST", "/v1/audio/speech", b'{"input": "Hello."}', {**JSON, **bearer(served, "anna")}
+        )
+        assert speech.status == 429
         assert (await anna.capabilities()).entries == 0, "what computes nothing is answered"
         await limit(served, "anna")
         assert (await anna.answer("What?", png())).text
@@ -120,6 +126,15 @@ async def test_uploads_are_bounded_by_token_and_tenant(served):
             assert 0 < await refused_over_grpc(served, tenant, "upload_bytes") <= 60
             await refused_over_http(served, tenant)
             assert await free.search("x " * 900) == []
+
+
+async def test_a_body_that_is_larger_than_the_quota_is_taken_as_over_grpc_and_the_next_is_not(served):
+    await limit(served, "anna", upload_bytes=100_000)
+    body = json.dumps({"text": "What?", "filter": {"sources": ["x" * 900_000]}}).encode()
+    answers = [await ask(served, "POST", SEARCH, body, {**JSON, **bearer(served, "anna")}) for _ in range(2)]
+    assert [answer.status for answer in answers] == [400, 429], (
+        "it was read, and refused for what it says; then the quota is used up"
+    )
 
 
 async def test_what_is_stored_is_bounded_and_what_came_before_is_kept(served):

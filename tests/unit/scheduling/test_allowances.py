@@ -27,6 +27,7 @@ def test_without_a_quota_nothing_is_refused():
     allowance = Allowance("tenant", Quota())
     allowance.computed(1e9)
     allowance.uploaded(1 << 60)
+    allowance.check_upload()
     allowance.stored(1 << 60)
     allowance.check()
 
@@ -52,10 +53,10 @@ def test_what_was_not_used_is_not_saved_up(clock):
     clock.now += 3600
     allowance.uploaded(700)
     with pytest.raises(QuotaExceeded) as refusal:
-        allowance.uploaded(1)
+        allowance.check_upload()
     assert refusal.value.retry_after_s == pytest.approx(10)
     clock.now += 11
-    allowance.uploaded(1)
+    allowance.check_upload()
 
 
 def test_turns_are_counted_while_they_run_by_tenant_and_by_token():
@@ -93,6 +94,26 @@ def test_uploads_count_for_all_allowances_of_the_caller(clock):
         with pytest.raises(QuotaExceeded):
             count_upload(1)
     count_upload(1 << 40)
+
+
+def test_what_a_token_is_refused_is_not_charged_to_its_tenant(clock):
+    tenant = Allowance("tenant", Quota(upload_bytes=100))
+    with allowed((tenant, Allowance("token", Quota(upload_bytes=10)))):
+        count_upload(11)
+        for _ in range(100):
+            with pytest.raises(QuotaExceeded, match="of this token"):
+                count_upload(11)
+    with allowed((tenant, Allowance("token", Quota()))):
+        count_upload(11)
+
+
+def test_a_message_that_was_begun_is_taken_to_its_end(clock):
+    with allowed((Allowance("tenant", Quota(upload_bytes=10)),)):
+        count_upload(10)
+        count_upload(10, begun=True)
+        with pytest.raises(QuotaExceeded) as refusal:
+            count_upload(1)
+    assert refusal.value.retry_after_s == pytest.approx(60)
 
 
 def test_engine_time_reaches_the_meter_in_stages_and_outside_of_them_and_once():

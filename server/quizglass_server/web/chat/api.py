@@ -14,6 +14,7 @@ from quizglass_server.errors import InvalidInput, QuizglassError, needed, report
 from quizglass_server.network.login import current_login
 from quizglass_server.observe import metrics
 from quizglass_server.roles.speech import Hearing
+from quizglass_server.scheduling.allowances import check_engines
 from quizglass_server.web.chat.completion import Completion
 from quizglass_server.web.chat.reading import ChatReader
 from quizglass_server.web.chat.request import DEFAULT_MODEL, Chat
@@ -116,9 +117,11 @@ class ChatApi:
         Raises:
             InvalidInput: nothing is said in it, and nothing was written.
             RoleMissing: nothing recognises speech here.
+            QuotaExceeded: the caller's engine time is used up.
         """
         if not chat.spoken:
             return chat
+        check_engines()
         hearing = needed(self._hearing, "hearing", chat.spoken[0].place)
         texts = [
             (await heard(hearing, decoded(sound.data, sound.place), "", sound.place)).text for sound in chat.spoken

@@ -134,8 +134,9 @@ class Body:
             return await self._receive()
         message = await self._in_time()
         self.whole = message["type"] != "http.request" or not message.get("more_body", False)
+        begun = self.received > 0 and not self._stream
         self.received += len(message.get("body", b""))
-        self._count(len(message.get("body", b"")))
+        self._count(len(message.get("body", b"")), begun=begun)
         if not self._stream and self.received > self._most_bytes:
             raise TurnedAway(413, f"the body is more than the {self._most_bytes} bytes that are taken here")
         self._bodies.came()
@@ -143,10 +144,10 @@ class Body:
             raise _too_much()
         return message
 
-    def _count(self, size: int) -> None:
-        """Charge the caller. Raises TurnedAway: its quota is used up."""
+    def _count(self, size: int, *, begun: bool) -> None:
+        """Charge the caller. Raises TurnedAway: its quota was used up before the body began."""
         try:
-            count_upload(size)
+            count_upload(size, begun=begun)
         except QuotaExceeded as refusal:
             retry = (b"retry-after", str(ceil(refusal.retry_after_s or 1)).encode())
             raise TurnedAway(HTTPStatus.TOO_MANY_REQUESTS, refusal.message, (retry,), refusal.code) from None

@@ -17,6 +17,7 @@ from quizglass_server.domain.sound import Sound, SoundFormat
 from quizglass_server.errors import InvalidInput, QuizglassError, needed, reported
 from quizglass_server.observe import metrics
 from quizglass_server.roles.speech import Hearing, Voice
+from quizglass_server.scheduling.allowances import check_engines
 from quizglass_server.web.http.asgi import Receive, Scope, Send, header, respond, respond_json, while_connected
 from quizglass_server.web.http.bodies import uncompressed
 from quizglass_server.web.http.gate import Route
@@ -81,6 +82,7 @@ class SpeechApi:
         body = await uncompressed(scope, receive)
         try:
             with self._running("transcription"):
+                check_engines()
                 hearing = needed(self._hearing, "hearing", TRANSCRIPTIONS)
                 async with self._memory.received(_BECOMES * len(body)):
                     form = await asyncio.to_thread(read_form, body, header(scope, b"content-type") or "")
@@ -95,6 +97,7 @@ class SpeechApi:
         sending = _Spoken(send)
         try:
             with self._running("speech"):
+                check_engines()
                 voice, asked = needed(self._voice, "voice", SPEECH), _asked(body)
                 await while_connected(receive, sending.all(voice, asked))
         except Exception as error:
