@@ -107,7 +107,7 @@ LAYERS = {
         "session.dialogue"
     ),
     "web.http": "config errors network observe rpc.transport scheduling",
-    "web.speech": "decoding domain errors observe roles web.http",
+    "web.speech": "decoding domain errors observe roles scheduling web.http",
     "web.chat": (
         "assistant decoding domain errors network observe roles rpc.requests scheduling web.chat.schemas web.http "
         "web.speech"
