@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import QuizglassError
+from quizglass_server.scheduling.allowances import check_engines
 from quizglass_server.scheduling.clients import current_client
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
 
@@ -143,6 +144,7 @@ async def _look(job: _Look, look: Callable[[Picture], Steps]) -> None:
                 job.step_done.set()
                 if job.stopping:
                     return
+                check_engines()  # or frames would take what the next question needs, and more
                 job.step_done.clear()
     except QuizglassError as error:
         logger.debug("a picture could not be looked at: %s", error.message)

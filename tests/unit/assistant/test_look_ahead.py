@@ -11,6 +11,7 @@ from quizglass_server.domain.regions import Detection
 from quizglass_server.roles.detector import DETECTOR
 from quizglass_server.roles.domain_router import DOMAIN_ROUTER
 from quizglass_server.roles.reader import READER
+from quizglass_server.scheduling.allowances import Allowance, Quota, allowed
 from quizglass_server.scheduling.clients import Client, asked_by
 from tests.support.gate import Gate
 from tests.support.turn_fakes import World, picture, turn
@@ -171,6 +172,18 @@ async def test_a_turn_does_not_wait_for_another_clients_look_at_the_same_picture
     await turn_begins
     await over(looks)
     assert world.models.cancelled == ["reader"]
+
+
+async def test_nothing_is_looked_at_for_a_caller_whose_engine_time_is_used_up(world, looks):
+    allowance = Allowance("tenant", Quota(engine_s=1))
+    allowance.computed(1000)
+    with allowed((allowance,)):
+        looks.add("a session", picture())
+    await over(looks)
+    assert world.models.calls.made == []
+    looks.add("another", picture())
+    await over(looks)
+    assert world.models.calls.of("reader")
 
 
 async def test_the_newest_picture_of_an_owner_counts_and_one_that_left_does_not(world, looks):
