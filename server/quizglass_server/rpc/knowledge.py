@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from quizglass.convert import to_message, to_value, words
 from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc, types_pb2
@@ -58,6 +59,8 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         self._assistant = assistant
         self._frames = frames
         self._guard = guard
+        self._came = self._coming = 0
+        """Bytes of entries that ever came, and of the streams under way, which are not all stored yet."""
         self._paging = asyncio.Lock()
         """Pages are made one after the other: many at once would hold up the event loop for as long as all together."""
 
@@ -69,8 +72,12 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             check_engines()
             limited = any(each.quota.stored_bytes is not None for each in current_allowances())
             stored = await asyncio.to_thread(self._stored) if limited else 0
-            entries = _Entries(request_iterator, self._frames, self._guard, stored)
-            report = await self._knowledge.add(entries)
+            count = partial(self._count, stored, self._came - self._coming)
+            entries = _Entries(request_iterator, self._frames, self._guard, count)
+            try:
+                report = await self._knowledge.add(entries)
+            finally:
+                self._coming -= entries.bytes
             if entries.cut_off is not None:
                 entries.cut_off.metadata["added"] = str(report.added)
                 raise entries.cut_off
@@ -80,6 +87,13 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             ]
             every = sorted([*refused, *entries.refused], key=lambda refusal: refusal.index)
             return knowledge_pb2.AddEntriesResponse(added=report.added, refused=every)
+
+    def _count(self, stored: int, since: int, size: int) -> None:
+        """Check that a message may come on top of what was stored and of all that came since, and count it."""
+        for each in current_allowances():
+            each.stored(stored + self._came - since)
+        self._came += size
+        self._coming += size
 
     async def GetEntry(
         self, request: knowledge_pb2.GetEntryRequest, context: Context
@@ -183,9 +197,15 @@ class _Entries:
     """The entries of a stream. A message that is none is refused at its position, as an entry that is wrong."""
 
     def __init__(
-        self, requests: AsyncIterator[knowledge_pb2.AddEntriesRequest], frames: FrameStore, guard: Guard, stored: int
+        self,
+        requests: AsyncIterator[knowledge_pb2.AddEntriesRequest],
+        frames: FrameStore,
+        guard: Guard,
+        count: Callable[[int], None],
     ) -> None:
-        self._stored = stored
+        self._count = count
+        self.bytes = 0
+        """Of the messages that came."""
         self._requests = requests
         self._frames = frames
         self._guard = guard
@@ -198,9 +218,9 @@ class _Entries:
             try:
                 async with self._guard.patient():
                     request = await anext(self._requests)
-                for each in current_allowances():
-                    each.stored(self._stored)
-                self._stored += request.ByteSize()
+                size = request.ByteSize()
+                self._count(size)
+                self.bytes += size
                 async with self._frames.received(request.ByteSize()):
                     yield PicturedEntry(to_value(request.entry, Entry), tuple(request.entry.pictures))
             except StopAsyncIteration:

@@ -155,6 +155,20 @@ async def test_what_is_stored_is_bounded_and_what_came_before_is_kept(served):
         await anna.delete_entry("first")
 
 
+async def test_streams_at_once_store_no_more_than_one_after_the_other(served):
+    async with client_of(served, "anna") as anna:
+        await anna.add_entries([Entry("first", "First", text="The first.")])
+        stored = bytes_in(served.stage.folder / "tenants" / "anna")
+        await limit(served, "anna", stored_bytes=stored + 3000)
+        streams = [
+            anna.add_entries([Entry(f"{stream}-{number}", "Entry", text="x " * 900) for number in range(10)])
+            for stream in range(6)
+        ]
+        outcomes = await asyncio.gather(*streams, return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} == {Overloaded}
+        assert 1 < len([each async for each in anna.list_entries()]) <= 4
+
+
 async def test_a_paired_device_has_the_quota_of_the_token_that_paired_it(served):
     from quizglass_server.network.pairing import Pairings
 

@@ -7,8 +7,12 @@ import grpc
 import pytest
 from google.rpc import error_details_pb2, status_pb2
 
+from quizglass_bundle import errors as bundle_errors
 from quizglass_server import errors
 from quizglass_server.rpc.transport.status import STATUS, status_code, to_status
+
+_MODULES = errors.__name__, bundle_errors.__name__
+"""Those of a bundle are raised without a server, too."""
 
 
 def every_error() -> list[type[errors.QuizglassError]]:
@@ -16,7 +20,7 @@ def every_error() -> list[type[errors.QuizglassError]]:
     while waiting:
         found.add(cls := waiting.pop())
         waiting += cls.__subclasses__()
-    return sorted((cls for cls in found if cls.__module__ == errors.__name__), key=lambda cls: cls.__name__)
+    return sorted((cls for cls in found if cls.__module__ in _MODULES), key=lambda cls: cls.__name__)
 
 
 def details(status: grpc.Status) -> dict[str, object]:

@@ -31,6 +31,7 @@ STATUS: dict[type[errors.QuizglassError], grpc.StatusCode] = {
     errors.NotPermitted: grpc.StatusCode.PERMISSION_DENIED,
     errors.FilterFailed: grpc.StatusCode.INTERNAL,
     errors.Overloaded: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    errors.QuotaExceeded: grpc.StatusCode.RESOURCE_EXHAUSTED,
     errors.BudgetExceeded: grpc.StatusCode.DEADLINE_EXCEEDED,
     errors.Unfinished: grpc.StatusCode.DEADLINE_EXCEEDED,
     errors.EngineLost: grpc.StatusCode.UNAVAILABLE,
