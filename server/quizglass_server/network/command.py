@@ -128,6 +128,7 @@ def _add_tokens(actions: Any) -> None:
     every = actions.add_parser("list", help="show them, without what is secret", argument_default=argparse.SUPPRESS)
     revoke = actions.add_parser("revoke", help="make them invalid at once", argument_default=argparse.SUPPRESS)
     revoke.add_argument("name", metavar="NAME", help="all of a name, or the one of an id")
+    revoke.add_argument("--tenant", metavar="T", help="of this tenant alone; '' is none")
     for each in (add, quota, pair, every, revoke):
         file = each.add_argument(f"--{SETTING}", metavar="FILE", help=f"file that has them ({_VARIABLE})")
         file.complete = shtab.FILE
@@ -210,7 +211,7 @@ def _limit(given: argparse.Namespace) -> None:
 
 
 def _revoke(given: argparse.Namespace) -> None:
-    for each in TokenFile(_path(given)).revoke(given.name):
+    for each in TokenFile(_path(given)).revoke(given.name, getattr(given, "tenant", None)):
         _say(f"revoked: {_described(each)}")
 
 

@@ -238,18 +238,32 @@ class TokenFile:
     def _before(self) -> Tokens:
         return load_tokens(self.path) if self.path.exists() else Tokens()
 
-    def revoke(self, named: str) -> tuple[AccessToken, ...]:
-        """Remove the token of an id, or all of a name with its code; gives the tokens that were removed.
+    def revoke(self, named: str, tenant: str | None = None) -> tuple[AccessToken, ...]:
+        """Remove the token of an id, or all of a name with their codes; gives the tokens that were removed.
+
+        Args:
+            named: the id or the name.
+            tenant: whose they are; None: of whichever tenant, as long as one alone has the name.
 
         Raises:
-            SettingsError: there is none.
+            SettingsError: there is none, or several tenants have the name: each may call its devices what it likes.
         """
         with self._locked():
             before = load_tokens(self.path)
-            gone = tuple(each for each in before.every if named in (each.id, each.name))
-            kept = [each for each in before.pairings if each.name != named]
-            if not gone and len(kept) == len(before.pairings):
+            gone = tuple(
+                each
+                for each in before.every
+                if named in (each.id, each.name) and (tenant is None or each.tenant == tenant)
+            )
+            codes = [
+                each for each in before.pairings if each.name == named and (tenant is None or each.tenant == tenant)
+            ]
+            if not gone and not codes:
                 raise SettingsError(f"{self.path} has no token with the name or id {named[:80]!r}")
+            if len(tenants := {each.tenant for each in (*gone, *codes)}) > 1:
+                told = ", ".join(each or "''" for each in sorted(tenants))
+                raise SettingsError(f"{self.path}: the tenants {told} have tokens called {named[:80]!r}; give --tenant")
+            kept = [each for each in before.pairings if each not in codes]
             self._write(before, (each for each in before.every if each not in gone), kept)
             return gone
 

@@ -36,6 +36,20 @@ def test_the_file_is_this_users_alone_and_has_no_token_in_it(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["tokens"]
 
 
+def test_a_name_that_several_tenants_use_is_revoked_of_one_alone(tmp_path):
+    file = TokenFile(tmp_path / "tokens.json")
+    records = {tenant: made("phone", Permission, None, tenant)[1] for tenant in ("", "anna", "bert")}
+    for record in records.values():
+        file.add(record)
+    with pytest.raises(SettingsError, match=r"tenants '', anna, bert have tokens called 'phone'; give --tenant"):
+        file.revoke("phone")
+    assert file.revoke("phone", "anna") == (records["anna"],)
+    assert file.revoke("phone", "") == (records[""],)
+    assert file.revoke("phone") == (records["bert"],)
+    with pytest.raises(SettingsError, match="has no token"):
+        file.revoke("phone", "anna")
+
+
 def test_tokens_are_revoked_by_id_or_all_of_a_name(tmp_path):
     file = TokenFile(tmp_path / "tokens")
     first, second, other = (made(name, ASK, None)[1] for name in ("glasses", "glasses", "phone"))
