@@ -103,8 +103,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _mounts() -> bool:
     """Whether file systems of one's own can be mounted here."""
-    tried = shutil.which("unshare") and subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False)
-    return bool(tried) and tried.returncode == 0
+    if shutil.which("unshare") is None:
+        return False
+    return subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode == 0
 
 
 async def _soak(seconds: float, setup: Setup) -> int:
