@@ -260,7 +260,7 @@ class TokenFile:
             ]
             if not gone and not codes:
                 raise SettingsError(f"{self.path} has no token with the name or id {named[:80]!r}")
-            if len(tenants := {each.tenant for each in (*gone, *codes)}) > 1:
+            if len(tenants := {each.tenant for each in gone} | {each.tenant for each in codes}) > 1:
                 told = ", ".join(each or "''" for each in sorted(tenants))
                 raise SettingsError(f"{self.path}: the tenants {told} have tokens called {named[:80]!r}; give --tenant")
             kept = [each for each in before.pairings if each not in codes]
