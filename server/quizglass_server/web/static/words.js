@@ -27,7 +27,8 @@ const ABSTENTIONS = {
 /** How it is decided what to look up. @type {Record<string, string>} */
 const POLICIES = {
   adaptive: "Look up what is missing, until it is enough",
-  "planning-agent": "Decide once, then look up",
+  "planning-agent+": "Decide once, then look up",
+  quote: "Quote your notes",
   "draft-first": "Try without, then look up what is missing",
   both: "Always search by picture and words",
   image: "Always search by the picture",
@@ -147,7 +148,8 @@ export const eventWords = (name) => EVENTS[name] ?? spaced(name);
 /** @param {string} name of an origin */
 export const originWords = (name) => ORIGINS[name] ?? "found";
 /** @param {string} name of a policy */
-export const policyWords = (name) => POLICIES[name] ?? `As published: ${name}`;
+export const policyWords = (name) =>
+  POLICIES[name] ?? (name.endsWith("+") ? `As published, with more: ${name.slice(0, -1)}` : `As published: ${name}`);
 
 /**
  * What is to be said of an answer.
