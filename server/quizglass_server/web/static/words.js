@@ -147,7 +147,7 @@ export const stepWords = (name) => STEPS[name] ?? spaced(name);
 export const eventWords = (name) => EVENTS[name] ?? spaced(name);
 /** @param {string} name of an origin */
 export const originWords = (name) => ORIGINS[name] ?? "found";
-/** @param {string | undefined} name of a policy; servers from before it was told say none */
+/** @param {string | undefined} name of a policy; older servers name none */
 export const policyWords = (name = "") =>
   POLICIES[name] ?? (name.endsWith("+") ? `As published, with more: ${name.slice(0, -1)}` : `As published: ${name}`);
 
