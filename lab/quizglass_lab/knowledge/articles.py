@@ -77,7 +77,7 @@ def _line(text: str, most: int) -> str:
 
 
 class PicturesOfEntries:
-    """A folder of pictures that somebody has downloaded, found by the names that benchmarks give them.
+    """A folder of downloaded pictures, found by the names that benchmarks give them.
 
     Args:
         root: the folder; None: there are none.

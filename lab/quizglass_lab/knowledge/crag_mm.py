@@ -3,7 +3,7 @@
 Collection `image_embeddings`: a picture each, with metadata `image_url`, `entities` (JSON list of names) and `info`
 (JSON object of their attributes). Collection `web_search_embeddings`: a part of a web page each, with `page_name`,
 `page_url` and `page_snippet`. Their vectors are those of CLIP and BGE, which this server does not use: it embeds
-pictures and texts by its own encoders. Pictures are addresses; those that somebody has downloaded are found by their
+pictures and texts by its own encoders. Pictures are addresses; downloaded ones are found by their
 last part.
 
 Read from `chroma.sqlite3` itself, a record at a time: tables `collections`, `segments`, `embeddings` and

@@ -1,4 +1,4 @@
-"""Quotas over real sockets: refused with their name and a delay, on both ports, and nobody else is."""
+"""Quotas over real sockets: refused with their name and a delay, on both ports, and no one else is."""
 
 import asyncio
 import json

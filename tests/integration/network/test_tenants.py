@@ -73,7 +73,7 @@ class Had:
 
 
 def absent() -> Had:
-    """What nobody ever had. Its tokens are of another server."""
+    """What no one ever had. Its tokens are of another server."""
     elsewhere, dialogue = DialogueSealer([b"x" * 32], 3600), (Spoken("What?", "That.", b"", ()),)
     return Had(
         "absent-entry",

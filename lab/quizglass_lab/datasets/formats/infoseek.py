@@ -5,7 +5,7 @@
     infoseek_{train,val}_withkb.jsonl       {"data_id", "entity_id": "Q178185", "entity_text": "Heat engine"}
     infoseek_val_qtype.jsonl                {"data_id", "question_type": "String", "Time" or "Numerical"}
 
-The entity is told by its QID and by the address of its Wikipedia article, whose title `entity_text` is: some knowledge
+The entity is named by its QID and by the address of its Wikipedia article, whose title `entity_text` is: some knowledge
 of this benchmark has the one, some the other.
 
 Of numbers `answer_eval` is `[{"wikidata": 1.0, "range": [0.9, 1.1]}]`, with or without the list. Pictures are those

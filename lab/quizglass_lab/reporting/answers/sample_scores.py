@@ -18,7 +18,7 @@ from quizglass_lab.scoring.retrieval import recall_at
 from quizglass_lab.scoring.texts import rouge_l, sentence_bleu
 
 RECALLS = (1, 5, 10)
-"""Of how many of the first entries recall is told."""
+"""Numbers of first entries that recall is measured at."""
 _WORDS = {"exact": exact_match, "f1": token_f1, "token accuracy": token_accuracy, "overlap": overlap}
 _DECIDING = ("judge", "bem", "relaxed", "vqa", "multiple choice", "exact")
 """Which metric says whether an answer is right: the first that there is."""

@@ -26,7 +26,7 @@ def all_figures(runs: Runs, against: str = "") -> list[Measured]:
 
     Args:
         runs: judged answers by row; every system answered the same questions.
-        against: the row from which the others' differences are told; empty: none.
+        against: the row that the others are compared with; empty: none.
     """
     order = {row: place for place, row in enumerate(runs)}
     every = [figure for rule in _RULES for figure in rule.figures(runs)] + differences.figures(runs, against)
