@@ -46,7 +46,7 @@ def run(ground: Ground) -> Part:
 
 
 def part(asked: Sequence[Turns], served: Sequence[str]) -> Part:
-    """The rows and the data of what was asked, of the systems both of whose forms are served.
+    """Rows and data of the questions asked, for systems that are served in both forms.
 
     Raises:
         ValueError: nothing was asked that has an answer.

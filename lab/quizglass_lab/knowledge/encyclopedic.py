@@ -4,7 +4,7 @@
      "image_urls": [...], "image_reference_descriptions": [...], "image_section_indices": [...]}, ...}
 
 `encyclopedic_kb_wiki.json` (2 M articles, 15 GB) or the `.zip` of it, and `wiki_100_dict_v4.json` (100 K). An address
-that a store takes is the id, and every address the source. Pictures are addresses; those that somebody has downloaded
+that a store takes is the id, and every address the source. Pictures are addresses; downloaded ones
 are found by their last part.
 """
 

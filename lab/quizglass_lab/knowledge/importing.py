@@ -35,7 +35,7 @@ class Imported(Record):
     left_out: dict[str, int]
     """Entries that were left out by rule: what, and how many."""
     examples: tuple[str, ...]
-    """Of what was refused or is incomplete, the first few: which, and why."""
+    """The first few entries that were refused or are incomplete: which, and why."""
 
 
 def import_once(client: Client, knowledge: Knowledge, out: Path, where: str, tick: Callable[[int], None]) -> Imported:

@@ -89,7 +89,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             return knowledge_pb2.AddEntriesResponse(added=report.added, refused=every)
 
     def _count(self, stored: int, since: int, size: int) -> None:
-        """Check that a message may come on top of what was stored and of all that came since, and count it."""
+        """Check that a message fits beside the stored bytes and all that came since, and count it."""
         for each in current_allowances():
             each.stored(stored + self._came - since)
         self._came += size

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.support.benchmarks.files import PIXEL, write_json, write_lines
+from tests.support.benchmarks.writing import PIXEL, write_json, write_lines
 
 WIKI = "https://en.wikipedia.org/wiki/"
 ENCYCLOPEDIC = {

@@ -3,8 +3,8 @@
 llama-server itself takes requests in the order in which they come. Here a turn waits for a slot behind those that are
 ahead or due earlier, and work for a guess until no turn is being served; what could not be answered in time is refused
 before it is sent. A request gets the slot that holds the beginning of its prompt, also one where a guess has it read
-right now, and else the one that was used least recently, so that what is kept of other pictures stays. Of what a slot
-holds nothing is used for another tenant.
+right now, and else the one that was used least recently, so that what is kept of other pictures stays. A slot's
+contents are never used for another tenant.
 """
 
 from __future__ import annotations

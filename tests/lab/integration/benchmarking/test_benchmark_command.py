@@ -12,7 +12,7 @@ import pytest
 from quizglass_client import Client, Entry
 from quizglass_client.local import LocalServer
 from quizglass_lab.cli import main
-from tests.support.benchmarks import files, knowledge
+from tests.support.benchmarks import files, knowledge, writing
 from tests.support.bundles.tiny_bundle import write_bundle
 
 SPLITS = {"encyclopedic-vqa": "val", "visual7w": "train"}
@@ -44,7 +44,9 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with LocalServer(bundle, tmp_path_factory.mktemp("knowledge") / "store") as started:
         with Client(started.target) as client:
-            client.add_entries([Entry("boat", "Boat", "a red boat", text="The boat is red.", pictures=(files.PIXEL,))])
+            client.add_entries(
+                [Entry("boat", "Boat", "a red boat", text="The boat is red.", pictures=(writing.PIXEL,))]
+            )
         yield started.target
 
 
@@ -120,7 +122,7 @@ def test_a_question_that_the_server_cannot_take_stops_nothing(
     server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (question,) = files.MRAG_BENCH
-    damaged = question | {"id": "8", "image": {"bytes": files.PIXEL[:40], "path": "8.jpg"}}
+    damaged = question | {"id": "8", "image": {"bytes": writing.PIXEL[:40], "path": "8.jpg"}}
     files.table(tmp_path / "test-00000-of-00001.parquet", [damaged, question])
     flags = ["--data", tmp_path, "--out", tmp_path / "out", "--server", server, "--policies", "none"]
     report = measure("mrag-bench", capsys, *flags)

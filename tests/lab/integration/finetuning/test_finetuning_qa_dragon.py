@@ -146,7 +146,7 @@ def test_a_run_of_the_policy_teaches_every_decision(stage: Stage, data: Path, tm
 
 @pytest.fixture
 def unrecorded(tmp_path: Path) -> Path:
-    """Questions as CRAG-MM has them: without labels of what the pictures show, or what has to be looked up."""
+    """Questions as CRAG-MM has them: without labels of the pictures' content or of the lookups needed."""
     picture(tmp_path / "boat.png")
     asked = {"answers": ["7 years"], "pictures": ["boat.png"]}
     return rows(

@@ -8,7 +8,7 @@ import pytest
 
 from quizglass_lab.cli import main
 from quizglass_lab.datasets.benchmarks import read_samples
-from tests.support.benchmarks import files
+from tests.support.benchmarks import files, writing
 
 
 def test_counts_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,14 +47,14 @@ def test_what_was_written_as_plain_lines_reads_back_the_same(tmp_path: Path, nam
 
 def test_no_name_of_a_picture_names_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     row = next(row for row in files.crag_rows(columns=True) if row["image"])
-    named = row | {"image": {"bytes": files.PIXEL, "path": "a.j\0pg"}}
+    named = row | {"image": {"bytes": writing.PIXEL, "path": "a.j\0pg"}}
     paths = [str(path) for path in files.crag_mm(tmp_path, rows=[named])]
     assert main(["dataset", "crag-mm", *paths, "--out", str(tmp_path / "out")]) == 0
     assert {path.suffix for path in (tmp_path / "out" / "pictures").iterdir()} == {".jpg"}
 
 
 def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = files.write_lines(tmp_path / "q.jsonl", [files.PLAIN[1], {"id": 5}])
+    path = writing.write_lines(tmp_path / "q.jsonl", [files.PLAIN[1], {"id": 5}])
     assert main(["dataset", "plain", str(path), "--out", str(tmp_path / "out")]) == 2
     assert "q.jsonl:2: id:" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from quizglass_lab.datasets.benchmarks import read_samples
 from quizglass_lab.datasets.reading.errors import DatasetError
 from quizglass_lab.pocketworld.dataset import export_world
-from tests.support.benchmarks import files
+from tests.support.benchmarks import files, writing
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -68,11 +68,11 @@ def _mutate(path: Path, replacement: Any, rng: random.Random) -> None:
         with path.open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
             csv.writer(file).writerows(row if isinstance(row, list) else [row] for row in changed)
     elif path.suffix == ".json":
-        files.write_json(path, mutated(json.loads(path.read_text()), replacement, rng))
+        writing.write_json(path, mutated(json.loads(path.read_text()), replacement, rng))
     else:
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         changed = mutated(lines, replacement, rng)
-        files.write_lines(path, changed if isinstance(changed, list) else [changed])
+        writing.write_lines(path, changed if isinstance(changed, list) else [changed])
 
 
 TEXTUAL = [name for name in files.WRITERS if name not in files.TABLES]
@@ -166,7 +166,7 @@ def test_a_wrong_field_is_named_with_its_line(tmp_path: Path, name: str, record:
         "cogbench": files.COGBENCH[0],
         "plain": files.PLAIN[0],
     }[name]
-    path = files.write_lines(tmp_path / "q.jsonl", [good, record])
+    path = writing.write_lines(tmp_path / "q.jsonl", [good, record])
     with pytest.raises(DatasetError, match=expected):
         read_all(name, [path])
 
@@ -182,7 +182,7 @@ def test_a_wrong_row_of_a_csv_is_named(tmp_path: Path) -> None:
 
 def test_a_wrong_element_of_a_list_is_named(tmp_path: Path) -> None:
     wrong = {"images": [{"image_id": 1, "filename": "a.jpg", "split": "val", "qa_pairs": [{"qa_id": "x"}]}]}
-    path = files.write_json(tmp_path / "v7w.json", wrong)
+    path = writing.write_json(tmp_path / "v7w.json", wrong)
     with pytest.raises(DatasetError, match=r"v7w\.json, images 1: qa_pairs\.0: qa_id: .*valid integer"):
         read_all("visual7w", [path])
 

@@ -12,7 +12,7 @@ from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_lab.pocketworld.dataset import build_world, export_world, write_questions
 from quizglass_lab.pocketworld.question import Hop
 from quizglass_lab.pocketworld.questions import make_questions, make_sessions
-from tests.support.benchmarks import files
+from tests.support.benchmarks import files, writing
 
 
 def read(name: str, folder: Path, paths: list[Path] | None = None) -> list[Sample]:
@@ -29,7 +29,7 @@ def test_infoseek_joins_entities_and_types_and_reads_ranges(tmp_path: Path) -> N
     panda, height, built = read("infoseek", tmp_path)
     assert panda.answers == ("People's Republic of China", "cn", "China", "\U0001f1e8\U0001f1f3")
     assert (panda.image_answer, panda.split) == ("Giant panda", "train")
-    assert panda.pictures[0].read() == files.PIXEL
+    assert panda.pictures[0].read() == writing.PIXEL
     assert panda.entries == ("Q33602", "https://en.wikipedia.org/wiki/Giant_panda"), (
         "its knowledge has one or the other"
     )
@@ -41,7 +41,7 @@ def test_infoseek_joins_entities_and_types_and_reads_ranges(tmp_path: Path) -> N
 
 def test_infoseek_without_answers_is_a_test_split(tmp_path: Path) -> None:
     record = {"data_id": "a", "image_id": "oven_1", "question": "Who?", "data_split": "test"}
-    (sample,) = read("infoseek", tmp_path, [files.write_lines(tmp_path / "infoseek_test.jsonl", [record])])
+    (sample,) = read("infoseek", tmp_path, [writing.write_lines(tmp_path / "infoseek_test.jsonl", [record])])
     assert (sample.answers, sample.answer, sample.entries) == ((), "", ())
 
 
@@ -78,7 +78,7 @@ def test_crag_mm_reads_both_layouts_and_all_kinds_of_file(tmp_path: Path, column
     assert maker.history == (("What does this cost?", "It costs 5 crowns."),)
     assert (maker.session, maker.domain, maker.category, maker.split) == ("s-1", "shopping", "multi-hop", "validation")
     assert maker.source["dynamism"] == "1", "a label whose names are not in the file"
-    assert cost.pictures[0].read() == files.PIXEL
+    assert cost.pictures[0].read() == writing.PIXEL
     assert (dog.answerable, dog.pictures[0].at_hand) == (False, True)
     assert dog.pictures[0].url == "https://host.example/pictures/dog.jpg"
 
@@ -126,13 +126,13 @@ def test_cogbench_traces_become_hops(tmp_path: Path) -> None:
 
 def test_the_hops_that_a_benchmark_counts_are_not_the_queries_that_a_trace_took(tmp_path: Path) -> None:
     refined = files.COGBENCH[0] | {"hops": 2}
-    path = files.write_lines(tmp_path / "cogbench.jsonl", [refined])
+    path = writing.write_lines(tmp_path / "cogbench.jsonl", [refined])
     (sample,) = read("cogbench", tmp_path, [path])
     assert (sample.hops_needed, len(sample.hops)) == (2, 3)
 
 
 def test_cogbench_is_read_from_a_json_list_too(tmp_path: Path) -> None:
-    path = files.write_json(tmp_path / "cogbench.json", files.COGBENCH)
+    path = writing.write_json(tmp_path / "cogbench.json", files.COGBENCH)
     assert [sample.id for sample in read("cogbench", tmp_path, [path])] == ["c-1", "c-2"]
 
 
@@ -146,7 +146,7 @@ def test_vqav2_joins_votes_in_any_order(tmp_path: Path) -> None:
 
 def test_vqav2_test_questions_have_pictures_of_another_name(tmp_path: Path) -> None:
     questions = files.VQA_QUESTIONS | {"data_subtype": "test-dev2015"}
-    (first, _) = read("vqav2", tmp_path, [files.write_json(tmp_path / "questions.json", questions)])
+    (first, _) = read("vqav2", tmp_path, [writing.write_json(tmp_path / "questions.json", questions)])
     assert first.pictures[0].name == "COCO_test2015_000000262148.jpg"
     assert first.answers == ()
 
@@ -155,7 +155,7 @@ def test_vqav2_annotations_of_another_split_are_refused(tmp_path: Path) -> None:
     _, questions = files.vqav2(tmp_path)
     other = files.VQA_ANNOTATIONS | {"annotations": files.VQA_ANNOTATIONS["annotations"][:1]}  # type: ignore[index]
     with pytest.raises(DatasetError, match=r"questions 1: question_id: 262148000 is not among the annotations"):
-        read("vqav2", tmp_path, [questions, files.write_json(tmp_path / "other.json", other)])
+        read("vqav2", tmp_path, [questions, writing.write_json(tmp_path / "other.json", other)])
 
 
 def test_ok_vqa_has_votes_and_no_standard_answer_of_its_own(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_livevqa_asks_both_levels_of_a_picture_openly(tmp_path: Path) -> None:
 def test_mmsearch_has_questions_with_and_without_a_picture(tmp_path: Path) -> None:
     logo, won = read("mmsearch", tmp_path)
     assert logo.answers == ("29 September 2024", "September 29, 2024")
-    assert (logo.pictures[0].read(), won.pictures) == (files.PIXEL, ())
+    assert (logo.pictures[0].read(), won.pictures) == (writing.PIXEL, ())
     assert (won.gold_query, won.category, won.domain) == ("Who won the cup", "knowledge", "sports")
     assert not {"query_image", "image_search_result"} & logo.source.keys(), "no bytes of pictures"
 
@@ -191,7 +191,7 @@ def test_mmsearch_has_questions_with_and_without_a_picture(tmp_path: Path) -> No
 def test_mrag_bench_is_a_choice_of_four(tmp_path: Path) -> None:
     (car,) = read("mrag-bench", tmp_path)
     assert (car.answer, car.choices) == ("Tandric", ("Velmora", "Oskel", "Brint"))
-    assert (car.category, car.domain, car.pictures[0].read()) == ("Angle", "Perspective", files.PIXEL)
+    assert (car.category, car.domain, car.pictures[0].read()) == ("Angle", "Perspective", writing.PIXEL)
 
 
 def test_a_picture_in_a_table_is_an_object_of_bytes_or_a_path(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_nocaps_asks_for_a_description_and_has_its_captions(tmp_path: Path) -> N
 
 def test_nocaps_image_info_has_no_captions(tmp_path: Path) -> None:
     info = {key: value for key, value in files.NOCAPS.items() if key != "annotations"}
-    (sample,) = read("nocaps", tmp_path, [files.write_json(tmp_path / "nocaps_test_image_info.json", info)])
+    (sample,) = read("nocaps", tmp_path, [writing.write_json(tmp_path / "nocaps_test_image_info.json", info)])
     assert (sample.answers, sample.split) == ((), "test")
 
 
@@ -257,7 +257,7 @@ def test_pocketworld_asks_no_name_of_a_picture_where_the_question_says_it(tmp_pa
     asked = make_questions(world, 80, 1, format=2)
     write_questions(asked, tmp_path, format=2)
     samples = list(read_samples("pocketworld", [tmp_path]))
-    again = files.write_lines(tmp_path / "plain.jsonl", [json.loads(write_line(each, [None])) for each in samples])
+    again = writing.write_lines(tmp_path / "plain.jsonl", [json.loads(write_line(each, [None])) for each in samples])
     assert [each.pictured for each in read_samples("plain", [again])] == [each.pictured for each in samples]
     queries = {sample.id: sample.image_query for sample in samples}
     assert {bool(sample.image_query) is sample.pictured for sample in samples} == {True}
@@ -276,10 +276,10 @@ def test_plain_lines_say_all_that_a_sample_has(tmp_path: Path) -> None:
 
 
 def test_no_name_of_a_picture_leads_out_of_its_folder(tmp_path: Path) -> None:
-    (tmp_path / "secret.jpg").write_bytes(files.PIXEL)
+    (tmp_path / "secret.jpg").write_bytes(writing.PIXEL)
     (tmp_path / "images").mkdir()
     names = ["../secret.jpg", str(tmp_path / "secret.jpg"), "x\0y", "a" * 5000, "images/../../secret.jpg"]
-    path = files.write_lines(tmp_path / "q.jsonl", [{"id": "1", "question": "?", "pictures": names}])
+    path = writing.write_lines(tmp_path / "q.jsonl", [{"id": "1", "question": "?", "pictures": names}])
     (sample,) = read("plain", tmp_path, [path])
     assert [picture.at_hand for picture in sample.pictures] == [False] * 5
     with pytest.raises(DatasetError, match="not found; pass the folder"):

@@ -14,7 +14,8 @@ from quizglass_lab.datasets.reading.errors import DatasetError
 from quizglass_lab.knowledge.articles import article, entry_id
 from quizglass_lab.knowledge.finding import find
 from tests.support.benchmarks import knowledge as files
-from tests.support.benchmarks.files import write_lines
+from tests.support.benchmarks import writing
+from tests.support.benchmarks.writing import write_lines
 
 
 def takes(name: str) -> bool:
@@ -47,7 +48,7 @@ def test_articles_by_address_keep_it_as_source_and_where_a_store_takes_it_as_id(
 
 
 def test_an_article_that_is_not_as_published_is_refused_alone(tmp_path: Path) -> None:
-    wrong = files.write_json(tmp_path / "kb.json", {"u": {"title": 3}, **files.ENCYCLOPEDIC})
+    wrong = writing.write_json(tmp_path / "kb.json", {"u": {"title": 3}, **files.ENCYCLOPEDIC})
     entries, (bad,), _ = read(wrong)
     assert len(entries) == 2
     assert (bad.line, bad.id) == (1, "u")

@@ -20,7 +20,7 @@ from quizglass_lab.reporting.rules.table import all_figures
 from quizglass_lab.scoring.costs import TurnCost
 from quizglass_lab.scoring.judge import ModelJudge
 from quizglass_server.policies import POLICIES
-from tests.support.benchmarks import files
+from tests.support.benchmarks import files, writing
 
 
 def scores(sample: Sample, answer: str, found: tuple[str, ...] | None = None) -> dict[str, float]:
@@ -136,8 +136,8 @@ def test_questions_that_were_written_as_plain_lines_stand_beside_their_benchmark
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = {"id": "1", "question": "Who?", "answers": ["Ana"], "dataset": "crag-mm"}
-    path = files.write_lines(tmp_path / "q.jsonl", [asked])
-    answers = files.write_lines(tmp_path / "a.jsonl", [{"id": "1", "answer": "Ana"}])
+    path = writing.write_lines(tmp_path / "q.jsonl", [asked])
+    answers = writing.write_lines(tmp_path / "a.jsonl", [{"id": "1", "answer": "Ana"}])
     given = ["score", "plain", str(path), "--answers", f"qa-dragon={answers}", "--paper", "qa-dragon", "--json"]
     assert main(given) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
@@ -216,7 +216,7 @@ def test_the_command_scores_answers_beside_a_paper(
         {"id": "t-2", "answer": "Nobody"},
         {"id": "t-3", "answer": "I don't know"},
     ]
-    file = files.write_lines(tmp_path / "a.jsonl", answers)
+    file = writing.write_lines(tmp_path / "a.jsonl", answers)
     given = ["score", "crag-mm", *paths, "--answers", f"qa-dragon={file}", "--paper", "qa-dragon"]
     assert main([*given, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
@@ -243,10 +243,10 @@ def test_a_conversation_with_a_private_answer_is_not_judged() -> None:
 
 def test_an_answer_that_is_missing_or_wrong_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(files.plain(tmp_path)[0])
-    file = files.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889", "seconds": -1}])
+    file = writing.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889", "seconds": -1}])
     assert main(["score", "plain", path, "--answers", f"both={file}"]) == 2
     assert "a.jsonl:1: seconds:" in capsys.readouterr().err
-    files.write_lines(file, [{"id": "p-1", "answer": "1889"}])
+    writing.write_lines(file, [{"id": "p-1", "answer": "1889"}])
     assert main(["score", "plain", path, "--answers", f"both={file}"]) == 2
     assert "a.jsonl: id p-2: expected an answer to every question" in capsys.readouterr().err
     assert main(["score", "plain", path, "--answers", str(file)]) == 2
@@ -255,7 +255,9 @@ def test_an_answer_that_is_missing_or_wrong_is_named(tmp_path: Path, capsys: pyt
     assert "expected URL#MODEL" in capsys.readouterr().err
     assert main(["score", "plain", path, "--answers", f"both={file}", "--bem", str(tmp_path)]) == 2
     assert "bem.onnx: missing" in capsys.readouterr().err
-    files.write_lines(file, [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}, {"id": "p-1", "answer": ""}])
+    writing.write_lines(
+        file, [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}, {"id": "p-1", "answer": ""}]
+    )
     assert main(["score", "plain", path, "--answers", f"both={file}"]) == 2
     assert "a.jsonl:3: id: 'p-1' is there twice" in capsys.readouterr().err
 
@@ -278,7 +280,7 @@ def test_a_score_of_no_questions_is_none(
 
 def test_a_row_is_shown_as_it_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(files.plain(tmp_path)[0])
-    file = files.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}])
+    file = writing.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}])
     assert main(["score", "plain", path, "--answers", f"a [b] [/c]={file}"]) == 0
     assert "a [b] [/c]" in capsys.readouterr().out
 
@@ -318,7 +320,7 @@ def test_parts_are_shown_by_system(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 def test_two_systems_of_one_name_are_not_one_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(files.plain(tmp_path)[0])
-    file = files.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}])
+    file = writing.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}])
     assert main(["score", "plain", path, *(["--answers", f"both={file}"] * 2)]) == 2
     assert "the row 'both' is there twice" in capsys.readouterr().err
 
@@ -331,7 +333,7 @@ def test_a_stopped_score_says_so_in_one_line(
 
     monkeypatch.setattr("quizglass_lab.reporting.command.judge_all", stopped)
     path = str(files.plain(tmp_path)[0])
-    file = files.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}])
+    file = writing.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}])
     assert main(["score", "plain", path, "--answers", f"both={file}"]) == 130
     assert capsys.readouterr().err == "quizglass-lab score: stopped\n"
 

@@ -11,7 +11,7 @@ from quizglass_lab.reporting.answers.judged import ScoredAnswer, judge_all
 from quizglass_lab.reporting.answers.measured import Measured
 from quizglass_lab.reporting.rules.table import all_figures
 from quizglass_lab.scoring.costs import TurnCost
-from tests.support.benchmarks import files
+from tests.support.benchmarks import files, writing
 
 # Right by the plain policy and by the one with additions: 12 both, 1 plain alone, 4 additions alone, 3 neither.
 TWENTY = [(True, True)] * 12 + [(True, False)] + [(False, True)] * 4 + [(False, False)] * 3
@@ -65,6 +65,6 @@ def test_all_rows_stand_beside_the_one_that_is_named() -> None:
 
 def test_a_row_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(files.plain(tmp_path)[0])
-    file = files.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}])
+    file = writing.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889"}, {"id": "p-2", "answer": ""}])
     assert main(["score", "plain", path, "--answers", f"both={file}", "--against", "none"]) == 2
     assert "--against none: expected one of the rows both" in capsys.readouterr().err
