@@ -190,7 +190,11 @@ def _opened(
     """A session of the model as it is, and what runs it."""
     settings = _session_options(ort, how.threads)
     ranges = {} if signature.free else signature.all_ranges
-    providers = [(provider, options(provider, ranges, how.cache, signature.stepped)) for provider in wanted]
+    # A CUDA graph is for a provider that runs all of a model: what comes behind another one does not.
+    providers = [
+        (provider, options(provider, ranges, how.cache, signature.stepped and provider == wanted[0]))
+        for provider in wanted
+    ]
     if how.provider in PLUGINS:
         settings.add_provider_for_devices(devices(ort, how.provider), {})
         providers = []  # those of the settings count where none are given
