@@ -419,7 +419,7 @@ def metrics() -> str:
 
 def settings() -> str:
     """Every setting of the server with its default and trade-off, from the code that declares it."""
-    from quizglass_server.config.settings import all_fields
+    from quizglass_server.config.load import all_fields
     from quizglass_server.config.sources import PREFIX
 
     rows = (

@@ -16,13 +16,13 @@ from quizglass_server.assistant.turn.journal import Journal
 from quizglass_server.assistant.turn.resources import Resources
 from quizglass_server.assistant.turn.runner import StepRunner
 from quizglass_server.assistant.turn.toolbox import Toolbox
-from quizglass_server.config.settings import Settings
+from quizglass_server.config.load import Settings
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.knowledge.pictures import EntryPictures
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
-from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.time_left import Budget
 from quizglass_server.steps.lookup.image_search import picture_evidence
 from quizglass_server.steps.lookup.text_search import own_passages, with_passages
 from quizglass_server.stores import tuning

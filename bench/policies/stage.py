@@ -23,11 +23,11 @@ from quizglass_server.assistant.turn.journal import Journal
 from quizglass_server.assistant.turn.resources import Resources
 from quizglass_server.assistant.turn.runner import StepRunner
 from quizglass_server.assistant.turn.toolbox import Toolbox
-from quizglass_server.config.settings import Settings
+from quizglass_server.config.load import Settings
 from quizglass_server.domain.turns import Turn
 from quizglass_server.roles.generator import GENERATOR
 from quizglass_server.roles.table import Models
-from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.time_left import Budget
 from quizglass_server.stores import tuning
 
 PLENTY_S = 120.0

@@ -27,6 +27,7 @@ from quizglass_server import __version__, containment, descriptors
 from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.directories import check_directories
 from quizglass_server.config.listening import check_can_listen
+from quizglass_server.config.load import Settings
 from quizglass_server.config.logs import set_level
 from quizglass_server.config.options import (
     OPERATIONS_PACKAGES,
@@ -35,7 +36,6 @@ from quizglass_server.config.options import (
     BundleOptions,
     PictureLimits,
 )
-from quizglass_server.config.settings import Settings
 from quizglass_server.config.sources import suggestion
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.engines.generator.remote.group import RemoteGenerators
@@ -157,7 +157,7 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
         stack.push_async_callback(_stop, listeners, settings.grace_s, stop)
         web_port = None
         if settings.web_port is not None:
-            from quizglass_server.web.listener import open_listener  # its packages are an extra
+            from quizglass_server.web.routes import open_listener  # its packages are an extra
 
             web = await open_listener(services, rpc, settings)
             listeners.append(web)

@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 
 from quizglass.text import escape_unencodable_output, plain
 from quizglass_server import __version__
-from quizglass_server.config.settings import GROUPS, Settings, as_toml, fields_of, load_settings
+from quizglass_server.config.load import GROUPS, Settings, as_toml, fields_of, load_settings
 from quizglass_server.config.sources import CONFIG_VARIABLE, PREFIX, suggestion
 from quizglass_server.errors import (
     BundleError,

@@ -10,7 +10,7 @@ from quizglass_bundle.files import Bundle
 from quizglass_bundle.tuning import Tuning
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.assistant.turn.resources import Resources
-from quizglass_server.config.settings import Settings
+from quizglass_server.config.load import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.knowledge.backends import open_knowledge
 from quizglass_server.knowledge.interface import KnowledgeStore

@@ -21,7 +21,7 @@ from quizglass_server.domain import turns as domain
 from quizglass_server.errors import Overloaded
 from quizglass_server.network.permissions import Permission
 from quizglass_server.network.tokens import TokenFile, made
-from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.time_left import Budget
 from tests.support.rpc_fakes import EVENTS, FOUND, png
 from tests.support.sessions.speech import SpeechStage
 from tests.support.tls import certificate

@@ -6,7 +6,7 @@ import pytest
 from google.protobuf.descriptor import FieldDescriptor
 
 from quizglass.v1 import assistant_pb2, knowledge_pb2, memory_pb2, pairing_pb2, session_pb2
-from quizglass_server.config.settings import Settings
+from quizglass_server.config.load import Settings
 from quizglass_server.rpc.limits import count_limits, request_limits
 from quizglass_server.scheduling.memory import WorkMemory
 

@@ -17,8 +17,8 @@ from PIL import Image
 
 from quizglass import values
 from quizglass.values import Deleted, Entry, Refused, Region
+from quizglass_server.config.load import Settings
 from quizglass_server.config.options import PictureLimits
-from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.domain import turns as domain
 from quizglass_server.domain.entries import PicturedEntry, SearchOptions
@@ -29,8 +29,8 @@ from quizglass_server.roles.load import RoleStatus
 from quizglass_server.roles.table import Models
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
-from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.memory import WorkMemory
+from quizglass_server.scheduling.time_left import Budget
 from quizglass_server.session.dialogue.token import DialogueSealer
 from tests.support.gate import Gate
 

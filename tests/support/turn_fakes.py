@@ -27,8 +27,8 @@ from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.reader import READER
 from quizglass_server.roles.reranker import RERANKER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
-from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.clock import record_engine
+from quizglass_server.scheduling.time_left import Budget
 
 VELMORA = Entry("velmora", "Velmora", "Velmora is a red car made by Tandric.", source="pocketworld")
 TAGRIN = Entry("tagrin", "Tagrin", "Tagrin is a blue boat made by Orvex.", source="pocketworld")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from quizglass_server.web.http.server import WebServer
-from quizglass_server.web.listener import open_listener
+from quizglass_server.web.routes import open_listener
 from tests.support.rpc_fakes import Stage, serve_stage
 
 ASK = "/quizglass.v1.AssistantService/Ask"

@@ -31,9 +31,9 @@ from quizglass_server.knowledge.sources.guarded import STEP
 from quizglass_server.network.login import current_login
 from quizglass_server.network.permissions import Permission
 from quizglass_server.observe import metrics, tracing
-from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
+from quizglass_server.scheduling.time_left import Budget
 
 logger = logging.getLogger(__name__)
 MAX_FRAMES = 1

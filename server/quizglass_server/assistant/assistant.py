@@ -47,7 +47,7 @@ from quizglass_server.roles.generator import GENERATOR
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER
 from quizglass_server.roles.reader import READER
 from quizglass_server.scheduling.admission import Admission
-from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.time_left import Budget
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.language.intents import Intent, intent_of
 from quizglass_server.steps.language.wording import same_wording

@@ -1,6 +1,6 @@
 """Every option of a server, declared once: name, type, bounds, default, and what it trades.
 
-One name is the flag, the variable, the key of the file, and the attribute that code reads. `config.settings` gathers
+One name is the flag, the variable, the key of the file, and the attribute that code reads. `config.load` gathers
 them; help and documentation are made from the docstrings here. A group is handed whole to the code that needs it, in
 this process or another. Bounds hold for what users give; a group that is made in code is taken as it is.
 """

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from quizglass.text import plain
 from quizglass_server import __version__
-from quizglass_server.config.settings import Settings
+from quizglass_server.config.load import Settings
 from quizglass_server.doctor import engines, machine
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.engines.generator.checks.machine import cpu_features

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic
 
-from quizglass_server.config.settings import Settings
+from quizglass_server.config.load import Settings
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.errors import BudgetExceeded, SettingsError, SourceFailed
 from quizglass_server.knowledge.sources.guarded import GuardedSource

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from quizglass_server.config.settings import Settings
+from quizglass_server.config.load import Settings
 from quizglass_server.doctor import machine
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked

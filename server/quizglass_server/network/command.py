@@ -16,8 +16,8 @@ import shtab
 from pydantic import TypeAdapter, ValidationError
 
 from quizglass.text import plain
+from quizglass_server.config.load import Sources
 from quizglass_server.config.options import TLS_PACKAGES, AddressOptions
-from quizglass_server.config.settings import Sources
 from quizglass_server.config.sources import CONFIG_VARIABLE, PREFIX, file_values
 from quizglass_server.errors import SettingsError
 from quizglass_server.network.permissions import Permission

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Collection, Iterator
 
 from quizglass_server.config.address import MilvusAddress
-from quizglass_server.config.settings import Settings
+from quizglass_server.config.load import Settings
 from quizglass_server.errors import SettingsError
 
 logger = logging.getLogger(__name__)

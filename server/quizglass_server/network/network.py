@@ -10,9 +10,9 @@ from pathlib import Path
 
 from quizglass_server.config.options import NetworkOptions
 from quizglass_server.errors import SettingsError
-from quizglass_server.network.certificates import ServerTls
 from quizglass_server.network.login import Logins
 from quizglass_server.network.pairing import Pairings, PublicAddress
+from quizglass_server.network.tls import ServerTls
 from quizglass_server.network.tokens import TokenFile, Tokens, load_tokens
 from quizglass_server.observe import metrics
 

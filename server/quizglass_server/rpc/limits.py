@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quizglass_server.assistant.asking import MAX_EXCHANGE_CHARS, MAX_FRAMES
-from quizglass_server.config.settings import Settings
+from quizglass_server.config.load import Settings
 from quizglass_server.knowledge.content import validation as entry
 from quizglass_server.network.permissions import Permission
 from quizglass_server.rpc import knowledge, session

@@ -34,8 +34,8 @@ from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS, Asking
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.config.listening import cannot_listen, refusal
+from quizglass_server.config.load import Settings
 from quizglass_server.config.options import NetworkOptions
-from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.descriptors import ConnectionRoom, connection_room
@@ -62,6 +62,7 @@ from quizglass_server.rpc.tenants import Answering, by_tenant
 from quizglass_server.rpc.transport.callers import Callers
 from quizglass_server.rpc.transport.calls import Calls
 from quizglass_server.rpc.transport.connections import Connections
+from quizglass_server.rpc.transport.credentials import server_credentials
 from quizglass_server.rpc.transport.described import described
 from quizglass_server.rpc.transport.guard import Guard
 from quizglass_server.rpc.transport.incoming import UNASKED_BYTES, Incoming
@@ -69,7 +70,6 @@ from quizglass_server.rpc.transport.listeners import Listeners
 from quizglass_server.rpc.transport.outgoing import Outgoing
 from quizglass_server.rpc.transport.proxies import Proxies
 from quizglass_server.rpc.transport.sockets import Sockets
-from quizglass_server.rpc.transport.tls import server_credentials
 from quizglass_server.scheduling.memory import WorkMemory
 from quizglass_server.scheduling.places import Places
 from quizglass_server.session.coaching.closer import CloseUpAdvisor

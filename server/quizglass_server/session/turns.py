@@ -30,8 +30,8 @@ from quizglass_server.assistant.turn.stages import watching
 from quizglass_server.domain import checks
 from quizglass_server.domain.turns import Turn
 from quizglass_server.errors import InvalidInput, Overloaded, TurnRunning
-from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in
+from quizglass_server.scheduling.time_left import Budget
 from quizglass_server.session.asked_question import AskedQuestion
 from quizglass_server.session.coaching.closer import REASON, STEP
 from quizglass_server.session.conversation import Conversation, Said

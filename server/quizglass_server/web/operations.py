@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from prometheus_client.exposition import choose_encoder
 
 from quizglass_server import __version__
-from quizglass_server.config.settings import Settings, all_fields
+from quizglass_server.config.load import Settings, all_fields
 from quizglass_server.errors import QuizglassError
 from quizglass_server.network.network import Network
 from quizglass_server.observe import caches, metrics

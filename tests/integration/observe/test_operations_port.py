@@ -15,7 +15,7 @@ import pytest
 
 from quizglass_client import Client, ClientError, Session
 from quizglass_client.local import LocalServer
-from quizglass_server.config.settings import all_fields
+from quizglass_server.config.load import all_fields
 from quizglass_server.network.permissions import Permission
 from quizglass_server.network.tokens import TokenFile, made
 from quizglass_server.observe.metrics import EVERY

@@ -18,7 +18,7 @@ from quizglass_server.config.logs import JsonFormatter
 from quizglass_server.network.permissions import Permission
 from quizglass_server.network.tokens import TokenFile, made
 from quizglass_server.rpc.transport.sockets import name_of
-from quizglass_server.web.listener import open_listener
+from quizglass_server.web.routes import open_listener
 from tests.support.gate import Gate
 from tests.support.knowledge.fakes import open_base
 from tests.support.knowledge.memory_stage import remembering, saw

@@ -19,7 +19,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc
 from quizglass_bundle.tuning import EvidenceLimits, Thresholds
 from quizglass_server import app, stores
-from quizglass_server.config.settings import Settings
+from quizglass_server.config.load import Settings
 from quizglass_server.errors import EngineFailed, KnowledgeFailed, KnowledgeLocked, SettingsError
 from quizglass_server.knowledge.database.lock import lock_directory
 from quizglass_server.knowledge.database.schema import FILE

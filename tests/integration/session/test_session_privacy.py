@@ -27,7 +27,7 @@ from quizglass.session import (
 )
 from quizglass.v1 import session_pb2, session_pb2_grpc
 from quizglass_client import AsyncClient, AsyncSession, ClientError
-from quizglass_server.config.settings import Settings
+from quizglass_server.config.load import Settings
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.errors import SettingsError
 from quizglass_server.scheduling.ledger import handed

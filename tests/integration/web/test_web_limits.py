@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, suppress
 
 import pytest
 
-from quizglass_server.config.settings import Settings
+from quizglass_server.config.load import Settings
 from quizglass_server.errors import SettingsError
 from quizglass_server.web.chat import reading
 from quizglass_server.web.chat.request import read_chat

@@ -16,7 +16,7 @@ from quizglass_server.engines.wyoming.hearing import WyomingHearing
 from quizglass_server.engines.wyoming.server import WyomingServer
 from quizglass_server.engines.wyoming.voice import WyomingVoice
 from quizglass_server.roles.speech import HEARING, VOICE
-from quizglass_server.web.listener import open_listener
+from quizglass_server.web.routes import open_listener
 from tests.support.engines.wyoming_server import RATE, SpeechScript, tone, wyoming_serving
 from tests.support.rpc_fakes import Stage, serve_stage
 from tests.support.web import WebStage

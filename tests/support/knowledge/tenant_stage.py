@@ -19,7 +19,7 @@ from quizglass_server.roles.text_encoder import TEXT_ENCODER
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.costs import StepCosts
 from quizglass_server.stores import ServerParts, opened_stores, tenant_stores
-from quizglass_server.web.listener import open_listener
+from quizglass_server.web.routes import open_listener
 from tests.support.knowledge.fakes import FakeTextEncoder
 from tests.support.knowledge.memory_stage import Eyes
 from tests.support.rpc_fakes import Stage, serve_stage

@@ -26,10 +26,10 @@ from quizglass import values
 from quizglass.values import Region
 from quizglass_client.pictures import cut_out, encode
 from quizglass_server.domain import turns as domain
-from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.time_left import Budget
 from quizglass_server.session import directory, question_frames
 from quizglass_server.web.http.server import WebServer
-from quizglass_server.web.listener import open_listener
+from quizglass_server.web.routes import open_listener
 from tests.support.gate import Gate
 from tests.support.rpc_fakes import EVENTS, Stage, png, serve_stage
 from tests.support.sessions.session_links import WAIT_S, words

@@ -31,7 +31,7 @@ from quizglass.session import (
 from quizglass.v1 import session_pb2_grpc
 from quizglass.values import AnswerDelta, Done, FinishReason, TurnEvent
 from quizglass_server.domain import turns as domain
-from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.time_left import Budget
 from tests.support.gate import Gate
 from tests.support.rpc_fakes import Script
 

@@ -15,7 +15,7 @@ from quizglass_server.decoding.picture_cache import PictureCache
 from quizglass_server.domain.turns import Turn
 from quizglass_server.errors import Overloaded
 from quizglass_server.scheduling.admission import Admission
-from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.time_left import Budget
 from tests.support.gate import Gate
 from tests.support.turn_fakes import World, done, picture, turn
 

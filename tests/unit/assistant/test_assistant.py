@@ -29,8 +29,8 @@ from quizglass_server.domain.turns import Turn
 from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, InvalidInput, Overloaded, RoleMissing
 from quizglass_server.roles.reader import READER
 from quizglass_server.roles.text_encoder import TEXT_ENCODER
-from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import deadline
+from quizglass_server.scheduling.time_left import Budget
 from tests.support.gate import Gate
 from tests.support.turn_fakes import World, done, picture, turn
 

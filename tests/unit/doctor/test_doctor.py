@@ -12,7 +12,7 @@ import pytest
 
 from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.listening import what_to_do
-from quizglass_server.config.settings import Settings
+from quizglass_server.config.load import Settings
 from quizglass_server.doctor import engines, machine
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.engines.generator.checks.backends import NATIVE, Variant

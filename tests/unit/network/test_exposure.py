@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from quizglass_server.config.settings import Settings
+from quizglass_server.config.load import Settings
 from quizglass_server.errors import SettingsError
 from quizglass_server.network.exposure import check_exposure, check_local, parts_elsewhere
 

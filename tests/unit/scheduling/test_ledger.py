@@ -14,8 +14,8 @@ from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.assistant.turn.outbox import followed
 from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
 from quizglass_server.roles.shared.wordgate import WordGate
-from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.ledger import ByteLedger, entered_in, handed
+from quizglass_server.scheduling.time_left import Budget
 from tests.support.turn_fakes import World, turn
 
 

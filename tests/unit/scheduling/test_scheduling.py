@@ -8,9 +8,9 @@ import pytest
 from quizglass_server.errors import Overloaded
 from quizglass_server.scheduling import admission as admissions
 from quizglass_server.scheduling.admission import Admission
-from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.clients import Client, asked_by
 from quizglass_server.scheduling.costs import StepCosts
+from quizglass_server.scheduling.time_left import Budget
 
 
 def test_a_budget_counts_down_from_when_it_was_made() -> None:

@@ -10,8 +10,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from quizglass_server.assistant.turn.journal import Journal
 from quizglass_server.assistant.turn.resources import Resources
 from quizglass_server.errors import BudgetExceeded, EngineLost, KnowledgeLost, Overloaded, RoleMissing, SourceFailed
-from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
+from quizglass_server.scheduling.time_left import Budget
 from quizglass_server.steps.decide import VERIFICATION
 from quizglass_server.steps.step import Step
 

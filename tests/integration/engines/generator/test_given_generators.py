@@ -10,7 +10,7 @@ import pytest
 from quizglass.values import Done
 from quizglass_client import AsyncClient, AsyncSession, ClientError
 from quizglass_server import app
-from quizglass_server.config.settings import Settings, load_settings
+from quizglass_server.config.load import Settings, load_settings
 from quizglass_server.errors import BundleError, EngineFailed, QuizglassError, SettingsError
 from tests.support.engines.openai_server import Script, openai_server
 from tests.support.rpc_fakes import png

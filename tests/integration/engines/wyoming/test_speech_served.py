@@ -15,7 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from quizglass_bundle.manifest import Manifest, Roles
 from quizglass_client import AsyncClient, AsyncSession
 from quizglass_server import app
-from quizglass_server.config.settings import Settings, load_settings
+from quizglass_server.config.load import Settings, load_settings
 from quizglass_server.doctor import serving
 from quizglass_server.doctor.finding import Status
 from quizglass_server.errors import SettingsError

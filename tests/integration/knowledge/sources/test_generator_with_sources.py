@@ -7,7 +7,7 @@ from pathlib import Path
 from quizglass.values import Plan
 from quizglass_client import AsyncClient
 from quizglass_server import app
-from quizglass_server.config.settings import load_settings
+from quizglass_server.config.load import load_settings
 from tests.support.engines.openai_server import Script, openai_server
 from tests.support.knowledge.searxng_server import finds, searxng
 from tests.support.rpc_fakes import png

@@ -15,7 +15,7 @@ from quizglass_server.assistant.turn.journal import MOST_DETAILS, Journal
 from quizglass_server.assistant.turn.runner import StepRunner
 from quizglass_server.domain.turns import StepDetail, Turn
 from quizglass_server.errors import EngineFailed, EngineLost
-from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.time_left import Budget
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import LONGEST
 from tests.support.turn_fakes import World, turn

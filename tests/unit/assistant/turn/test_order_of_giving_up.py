@@ -14,7 +14,7 @@ from quizglass_server.domain.state import Draft
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.tools import Tools
 from quizglass_server.roles.reader import READER
-from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.time_left import Budget
 from tests.support.turn_fakes import World, turn
 
 COSTS = {"act": 1.0, "text_search": 1.0, "rerank": 1.0, "generate": 2.0, "judge": 1.0}

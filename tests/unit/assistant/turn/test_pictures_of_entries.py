@@ -21,7 +21,7 @@ from quizglass_server.errors import BudgetExceeded, InvalidInput, KnowledgeFaile
 from quizglass_server.policies.core_mmrag import Entry as Choice
 from quizglass_server.policies.tools import Tools
 from quizglass_server.roles.generator import GenerationRequest
-from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.time_left import Budget
 from quizglass_server.steps.decide import ask_letter
 from quizglass_server.steps.generate import write
 from tests.support.turn_fakes import Models, World, done, picture, turn

@@ -9,7 +9,7 @@ import pytest
 
 from quizglass.values import EvidenceFound, Plan, PlanMade, Region, StepEnded, TurnEvent
 from quizglass_server.errors import EngineFailed
-from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.time_left import Budget
 from quizglass_server.steps.language.appearance import asks_looks
 from quizglass_server.steps.read import asks_to_read, words_may_tell
 from tests.support.turn_fakes import World, done, turn

@@ -35,7 +35,7 @@ from quizglass_server.errors import EngineFailed, EngineLost
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.tools import Tools
 from quizglass_server.roles.generator import GenerationRequest
-from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.time_left import Budget
 from tests.support.scripted_policy import Scripted, of
 from tests.support.turn_fakes import CHUNKS, TAGRIN, World, done, turn
 

@@ -19,7 +19,7 @@ from quizglass_server.domain.sightings import Seen, Sighting, SightingHit
 from quizglass_server.domain.turns import Evidence, Picture
 from quizglass_server.knowledge.content.validation import clean_line, clean_text
 from quizglass_server.knowledge.memory.entries import drafted, sighting_of
-from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.time_left import Budget
 from quizglass_server.steps.lookup.recall import asks_for_sighting, recognised, said_time, told_sighting
 from tests.support.knowledge.fakes import FakeTextEncoder
 from tests.support.turn_fakes import World, turn

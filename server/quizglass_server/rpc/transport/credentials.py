@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import grpc
 
-from quizglass_server.network.certificates import Certificate, ServerTls
+from quizglass_server.network.tls import Certificate, ServerTls
 
 
 def server_credentials(tls: ServerTls) -> grpc.ServerCredentials:

@@ -13,10 +13,10 @@ from unittest.mock import patch
 import pytest
 
 from quizglass_server.cli import build_parser, main
+from quizglass_server.config.load import Settings, all_fields, as_toml
+from quizglass_server.config.load import load_settings as from_this_environment
 from quizglass_server.config.logs import HumanFormatter, JsonFormatter, RateLimitedLogger
 from quizglass_server.config.options import BatchOptions, GeneratorOptions, MemoryOptions
-from quizglass_server.config.settings import Settings, all_fields, as_toml
-from quizglass_server.config.settings import load_settings as from_this_environment
 from quizglass_server.errors import SettingsError
 
 UNSET = {
