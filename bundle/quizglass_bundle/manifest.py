@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from quizglass_bundle.fields import FileName, ManifestPart, files_of
+from quizglass_bundle.languages import DEFAULT_LANGUAGES, Languages
 from quizglass_bundle.parts import (
     CoarseRerankerPart,
     DeciderPart,
@@ -27,7 +28,7 @@ from quizglass_bundle.parts import (
     TextEncoderPart,
     VoicePart,
 )
-from quizglass_bundle.tuning import EvidenceLimits, Languages, Thresholds
+from quizglass_bundle.tuning import EvidenceLimits, Thresholds
 
 FORMAT = 1
 DECIDERS = "deciders."
@@ -102,7 +103,7 @@ class Manifest(ManifestPart):
     roles: Roles
     thresholds: Thresholds = Thresholds()
     abstain: Annotated[str, Field(min_length=1)]
-    languages: Languages = ("en",)
+    languages: Languages = DEFAULT_LANGUAGES
     """Those that questions are answered in; one in another is refused."""
     evidence: EvidenceLimits = EvidenceLimits()
     files: dict[FileName, FileEntry]

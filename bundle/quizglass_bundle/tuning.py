@@ -8,17 +8,13 @@ from typing import Annotated
 from pydantic import Field
 
 from quizglass_bundle.fields import Count, ManifestPart
+from quizglass_bundle.languages import DEFAULT_LANGUAGES, Languages
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 Step = Annotated[float, Field(ge=0, le=2)]
 """A difference of cosines."""
 Share = Annotated[float, Field(gt=0, le=1)]
 Shares = Annotated[tuple[Share, ...], Field(min_length=1, max_length=3)]
-
-
-ANY_LANGUAGE = "*"
-Languages = Annotated[tuple[Annotated[str, Field(pattern=r"^(?:[a-z]{2,3}|\*)$")], ...], Field(min_length=1)]
-"""Primary tags of BCP 47; "*" stands for all."""
 
 
 class CertaintyLine(ManifestPart):
@@ -173,7 +169,7 @@ class Tuning(Thresholds, EvidenceLimits):
 
     abstain: str = "I don't know"
     """The words by which the generator says that it does not know."""
-    languages: Languages = ("en",)
+    languages: Languages = DEFAULT_LANGUAGES
     """Those that questions are answered in."""
 
     @property
@@ -183,7 +179,7 @@ class Tuning(Thresholds, EvidenceLimits):
 
     @classmethod
     def of(
-        cls, evidence: EvidenceLimits, thresholds: Thresholds, abstain: str, languages: Languages = ("en",)
+        cls, evidence: EvidenceLimits, thresholds: Thresholds, abstain: str, languages: Languages = DEFAULT_LANGUAGES
     ) -> Tuning:
         """The tuning of a bundle, from parts of its manifest."""
         return cls(**dict(evidence), **dict(thresholds), abstain=abstain, languages=languages)

@@ -47,7 +47,7 @@ from quizglass_server.network.network import Network
 from quizglass_server.observe import tracing
 from quizglass_server.observe.draining import Drain, DrainStep
 from quizglass_server.policies import POLICIES
-from quizglass_server.policies.serving import Has, preferred, survey
+from quizglass_server.policies.table import Has, preferred, survey
 from quizglass_server.roles.given import completed, given_files, given_servers
 from quizglass_server.roles.load import load_models
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc

@@ -24,7 +24,7 @@ from quizglass_server.domain import turns as domain
 from quizglass_server.domain.entries import PicturedEntry, SearchOptions
 from quizglass_server.errors import NotFound
 from quizglass_server.network.network import Network
-from quizglass_server.policies.serving import PolicyStatus
+from quizglass_server.policies.table import PolicyStatus
 from quizglass_server.roles.load import RoleStatus
 from quizglass_server.roles.table import Models
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc

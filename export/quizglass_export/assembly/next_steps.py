@@ -6,7 +6,7 @@ from pathlib import Path
 
 from quizglass_bundle.files import Bundle
 from quizglass_bundle.tuning import Thresholds
-from quizglass_server.policies.serving import Has, preferred, survey
+from quizglass_server.policies.table import Has, preferred, survey
 
 _PROMPT = "generator.prompts."
 

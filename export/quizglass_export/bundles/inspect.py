@@ -15,7 +15,7 @@ from quizglass_export.checkpoints.files import read_json
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.header import read_gguf
 from quizglass_server.engines.onnx.providers import AUTO, NAMES, choose
-from quizglass_server.policies.serving import preferred, survey
+from quizglass_server.policies.table import preferred, survey
 
 
 def describe(bundle: Bundle) -> dict[str, Any]:

@@ -16,8 +16,9 @@ from pydantic import Field, create_model, model_validator
 from quizglass_bundle import manifest
 from quizglass_bundle.fields import Count, ManifestPart
 from quizglass_bundle.inputs.prompts import GENERAL_PROMPTS
+from quizglass_bundle.languages import DEFAULT_LANGUAGES, Languages
 from quizglass_bundle.parts import NAMED
-from quizglass_bundle.tuning import EvidenceLimits, Languages, Thresholds
+from quizglass_bundle.tuning import EvidenceLimits, Thresholds
 from quizglass_export.roles import decider
 from quizglass_export.roles.shared.entry import Demands
 
@@ -82,7 +83,7 @@ class Recipe(ManifestPart):
     name: Annotated[str, Field(min_length=1)]
     version: Annotated[str, Field(min_length=1)]
     abstain: Annotated[str, Field(min_length=1)] = "I don't know"
-    languages: Languages = ("en",)
+    languages: Languages = DEFAULT_LANGUAGES
     """As the manifest has them: those that questions are answered in."""
     prompts: Literal["general"] | Path | None = None
     """Directory of templates, or "general": those for general instruction-tuned models. The generator has every task

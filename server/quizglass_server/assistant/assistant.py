@@ -41,7 +41,7 @@ from quizglass_server.domain.turns import Evidence, Picture, Turn
 from quizglass_server.errors import InvalidInput, QuizglassError, RoleMissing
 from quizglass_server.policies import POLICIES, Policy
 from quizglass_server.policies.policy import QUOTES
-from quizglass_server.policies.serving import Has, PolicyStatus, preferred, status_of, survey
+from quizglass_server.policies.table import Has, PolicyStatus, preferred, status_of, survey
 from quizglass_server.roles.detector import DETECTOR
 from quizglass_server.roles.generator import GENERATOR
 from quizglass_server.roles.image_encoder import IMAGE_ENCODER

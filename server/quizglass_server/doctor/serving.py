@@ -26,7 +26,7 @@ from quizglass_server.engines.generator.remote.group import RemoteGenerators
 from quizglass_server.errors import BundleError, QuizglassError, SettingsError
 from quizglass_server.network.exposure import check_exposure
 from quizglass_server.network.network import Network
-from quizglass_server.policies.serving import Has, preferred, survey
+from quizglass_server.policies.table import Has, preferred, survey
 from quizglass_server.roles.given import completed, given_files, given_servers
 from quizglass_server.roles.load import LoadedModels, RoleStatus, load_models
 from quizglass_server.roles.reader import READER

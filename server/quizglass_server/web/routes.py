@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from quizglass_server.config.options import WebOptions
-from quizglass_server.policies.serving import FOR_APPLICATIONS
+from quizglass_server.policies.table import FOR_APPLICATIONS
 from quizglass_server.roles.speech import HEARING, VOICE
 from quizglass_server.rpc.connect import connect_methods
 from quizglass_server.rpc.requests.reader import as_json

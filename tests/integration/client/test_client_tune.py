@@ -15,7 +15,7 @@ from quizglass_client.cli.imports.entries import GoodLine, read_entries
 from quizglass_client.local import LocalServer
 from quizglass_lab.pocketworld.dataset import build_world, write_entries
 from quizglass_server.domain import turns as domain
-from quizglass_server.policies.serving import PolicyStatus
+from quizglass_server.policies.table import PolicyStatus
 from quizglass_server.roles.load import RoleStatus
 from tests.support.client_runs import knowledge_command
 from tests.support.rpc_fakes import FOUND, png, serving_on_a_thread

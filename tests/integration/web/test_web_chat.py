@@ -15,7 +15,7 @@ import pytest
 from quizglass import values
 from quizglass_server import errors
 from quizglass_server.domain import turns as domain
-from quizglass_server.policies.serving import PolicyStatus
+from quizglass_server.policies.table import PolicyStatus
 from quizglass_server.web.chat import reading, request
 from quizglass_server.web.chat.schemas.conversion import schema_grammar
 from tests.support.engines.gbnf import Gbnf

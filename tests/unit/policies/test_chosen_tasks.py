@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quizglass_server.policies import POLICIES
-from quizglass_server.policies.serving import CHOICES, CHOSEN, status_of
+from quizglass_server.policies.table import CHOICES, CHOSEN, status_of
 
 SOURCES = sorted((Path(__file__).parents[3] / "server" / "quizglass_server" / "policies").glob("*.py"))
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from quizglass.values import AbstainReason, FinishReason
 from quizglass_bundle.inputs.prompts import Values
-from quizglass_bundle.tuning import ANY_LANGUAGE, Languages
+from quizglass_bundle.languages import ANY_LANGUAGE, Languages
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Turn
 from quizglass_server.roles.generator import Generator

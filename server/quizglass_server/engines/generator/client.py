@@ -39,6 +39,7 @@ from quizglass_server.engines.generator.prompt import (
     Usage,
 )
 from quizglass_server.engines.generator.prompt_text import composed, with_markers
+from quizglass_server.engines.generator.sampling import TEMPERATURE
 from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost
 from quizglass_server.scheduling.clock import charge_engine
 from quizglass_server.scheduling.ledger import handed, text_size
@@ -48,7 +49,7 @@ _LIKELIEST, _ALL = 64, 1 << 20
 """Tokens whose probabilities are asked for when labels are chosen from: first, and where a label is not among those."""
 _USUAL = {
     "cache_prompt": True,
-    "temperature": 0,
+    "temperature": TEMPERATURE,
     "stream": True,
     # So that it tells of each batch of a prompt: it looks then whether its client has left.
     "return_progress": True,

@@ -27,6 +27,7 @@ from quizglass_server.engines.generator.prompt import (
 )
 from quizglass_server.engines.generator.remote.documents import ChatChunk, Choice, TokenLogprob, read, reason
 from quizglass_server.engines.generator.remote.messages import PictureUrls, messages_of
+from quizglass_server.engines.generator.sampling import TEMPERATURE
 from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, Overloaded
 from quizglass_server.scheduling.ledger import handed
 
@@ -68,7 +69,7 @@ class OpenAiClient:
         self._connections = connections
         self._path = base + COMPLETIONS
         self.tells = tells
-        self._fixed = {"model": model, "temperature": 0, **(more or {})}
+        self._fixed = {"model": model, "temperature": TEMPERATURE, **(more or {})}
         self.grammar = ""
         """Which of `GRAMMAR_KEYS` it follows; empty: none."""
         self._name = str(connections.address)

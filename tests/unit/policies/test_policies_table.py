@@ -22,7 +22,7 @@ from quizglass_server.doctor.serving import policies
 from quizglass_server.errors import RoleMissing
 from quizglass_server.policies import POLICIES, Policy
 from quizglass_server.policies.policy import by_name
-from quizglass_server.policies.serving import BY_PREFERENCE, CHOICES, preferred, status_of, survey
+from quizglass_server.policies.table import BY_PREFERENCE, CHOICES, preferred, status_of, survey
 from quizglass_server.scheduling.time_left import Budget
 from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.turn_fakes import World, done, turn
