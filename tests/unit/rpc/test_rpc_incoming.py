@@ -191,3 +191,20 @@ async def test_messages_are_cut_off_where_an_address_has_most_of_what_is_not_who
     assert not any(client.task.done() for client in (*greedy[1:], modest))
     for client in (*greedy[1:], modest):
         client.task.cancel()
+
+
+async def test_few_messages_of_an_address_of_which_nothing_has_come_are_asked_for_at_once(connections, monkeypatch):
+    monkeypatch.setattr(incoming, "_STALLED_S", 1e9)
+    coming = one_large_at_once(connections)
+    with asked_by(Client("10.0.0.1", "")):
+        silent = [Sender(coming, f"a{number}") for number in range(12)]
+    with asked_by(Client("10.0.0.2", "")):
+        other = Sender(coming, "b")
+    await asyncio.wait_for(other.asked.wait(), 120)
+    for _ in range(12):
+        await connections.looks.get()
+    assert sum(each.asked.is_set() for each in silent) == 3  # one that may be large, and two
+    for each in silent:
+        each.sent.set_result(b"small after all")
+        await each.task
+    other.task.cancel()

@@ -35,6 +35,9 @@ _COPIES = 4
 """Of a message while gRPC hands it over: its own blocks, a buffer that grows, the bytes, what the allocator keeps."""
 _TRIM_BYTES, _TRIM_S = 64 << 20, 0.25
 """After so many bytes, free memory is given back: gRPC receives in small blocks, which the allocator would keep."""
+_UNSEEN_AT_ONCE = 2
+"""Messages of an address, at most, that are asked for beside large ones before anything shows that they are small. A
+new connection says nothing of what it is about to send."""
 _MANY = 4096
 _PATIENT_AT_ONCE = 64
 """Idle connections at which one look looks."""
@@ -65,6 +68,25 @@ class _Expected:
     slot: ReceiveSlot
     patient: bool
     too_much: bool = False
+    looks: int = 0
+    """How often its connection was looked at."""
+    asked_at: float = 0.0
+    """When it was first seen to be asked for, by `perf_counter`; 0: it was not."""
+
+    @property
+    def unseen(self) -> bool:
+        """Whether it is asked for and taken for small, though nothing shows it: its first bytes may be yet to come."""
+        return self.slot.begun.done() and not self.slot.counts and not self.patient
+
+    def look(self, now: float) -> None:
+        """Note that its connection is looked at."""
+        self.looks += 1
+        if not self.asked_at and self.slot.begun.done():
+            self.asked_at = now
+
+    def may_pass(self, now: float) -> bool:
+        """Whether it passes beside any number of others: it is patient, passed before, or has been silent for long."""
+        return self.patient or self.unseen or 0 < self.asked_at < now - _STALLED_S
 
 
 class Incoming:
@@ -184,21 +206,27 @@ class Incoming:
     ) -> None:
         """Uncount the slots by which no large message comes in: none can, or none does any more."""
         now = perf_counter()
+        unseen = Counter(each.address for each in busy.values() for expected in each.expected if expected.unseen)
         for peer, connection in busy.items():
             more, connection.latest = received.get(peer, 0) - connection.latest, received.get(peer, 0)
             if more >= _SMALL_BYTES:
                 connection.moved = now
             # Little of a large message may come between two looks, on a busy machine.
             large = unfinished[peer] >= _SMALL_BYTES and now - connection.moved < _STALLED_S
-            slots = [expected.slot for expected in connection.expected]
-            begun = [slot for slot in slots if slot.begun.done()]
+            begun = [each.slot for each in connection.expected if each.slot.begun.done()]
             if large and begun and not any(slot.counts for slot in begun):
                 self._slots.count(begun[0])  # it was slow to begin, and taken for small
-            for slot in slots:
-                slot.looks += 1
-                passes = not large and more < _SMALL_BYTES if slot in begun else unfinished[peer] < _SMALL_BYTES
-                if slot.looks > 1 and passes:
-                    self._slots.uncount(slot)
+            for expected in connection.expected:
+                expected.look(now)
+                few_come = unfinished[peer] < _SMALL_BYTES
+                small = not large and more < _SMALL_BYTES if expected.slot in begun else few_come
+                if expected.looks < 2 or not small:
+                    continue
+                if not expected.may_pass(now):
+                    if unseen[connection.address] >= _UNSEEN_AT_ONCE:
+                        continue
+                    unseen[connection.address] += 1
+                self._slots.uncount(expected.slot)
 
     def _bound(self, busy: dict[str, _Connection], unfinished: dict[str, int]) -> None:
         """End the messages of the addresses and connections that hold most bytes of unfinished messages, beyond the

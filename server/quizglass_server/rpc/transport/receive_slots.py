@@ -20,8 +20,6 @@ class ReceiveSlot:
     client: Client
     counts: bool = False
     """Whether a large message may be coming in by it at the moment."""
-    looks: int = 0
-    """How often its connection was looked at."""
     begun: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     """Done as soon as the message may be asked for."""
 
