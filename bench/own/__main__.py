@@ -1,6 +1,6 @@
 """`python -m bench.own --bundle FOLDER [--split dev]`: ask about one's own things, judge, print and write results.
 
-What is not right is listed in WORKDIR/own-files/SPLIT.md, to be read by eye. `--split fresh` is for the
+What is not right is listed in WORKDIR/own-files/SPLIT.md, to be read by eye. `--split fresh3` is for the
 end: the things of the others are what one may look at.
 """
 
