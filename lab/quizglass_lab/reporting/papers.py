@@ -25,13 +25,34 @@ class PaperFigure:
     """Name, as in BENCHMARKS, of the benchmark that the table is about; empty where it is about several."""
     part: str = ""
     """Of which questions, as `Measured.part` has it; empty: of all."""
+    takes: str = ""
+    """Which answers a row is measured by whose name no policy has."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Cells of a paper's main tables that are not among the figures."""
+
+    system: str
+    cells: str
+    why: str
 
 
 @cache
 def paper_figures() -> tuple[PaperFigure, ...]:
     """All figures, table by table."""
+    return tuple(figure for table in _file()["tables"] for figure in _of(table))
+
+
+@cache
+def left_out() -> tuple[LeftOut, ...]:
+    """What of the main tables has no figure here, system by system."""
+    return tuple(LeftOut(each["name"], each["cells"], each["why"]) for each in _file()["left_out"])
+
+
+def _file() -> dict[str, Any]:
     text = resources.files("quizglass_lab.reporting").joinpath("papers.toml").read_text(encoding="utf-8")
-    return tuple(figure for table in tomllib.loads(text)["tables"] for figure in _of(table))
+    return tomllib.loads(text)
 
 
 def _of(table: dict[str, Any]) -> list[PaperFigure]:
@@ -50,6 +71,7 @@ def _of(table: dict[str, Any]) -> list[PaperFigure]:
                 said.get("unit", "%"),
                 said.get("dataset", ""),
                 said.get("part", ""),
+                row.get("takes", ""),
             )
         )
     return figures

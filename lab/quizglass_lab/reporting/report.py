@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from quizglass_lab.reporting.answers.measured import AVERAGE, Measured
-from quizglass_lab.reporting.papers import PaperFigure, paper_figures
+from quizglass_lab.reporting.papers import PaperFigure, left_out, paper_figures
 from quizglass_lab.reporting.rules.table import NEEDS
 
 
@@ -67,7 +67,7 @@ def not_measured(figure: PaperFigure, results: Sequence[Measured]) -> str:
         return "it takes the reports of several data sets, as quizglass-lab average puts them together"
     of_row = [result for result in results if result.row == figure.row]
     if not of_row:
-        return f"no answers of a row named {figure.row}"
+        return f"no answers of a row named {figure.row}" + (f"; it takes {figure.takes}" if figure.takes else "")
     if all(result.metric != figure.metric for result in of_row):
         return f"it takes {NEEDS[figure.metric]}"
     return f"no questions of this part: {figure.part}" if figure.part else "measured of parts alone"
@@ -87,6 +87,10 @@ def show(lines: Sequence[ReportLine], title: str, console: Console) -> None:
             tables.setdefault(f"{figure.system}: {figure.table}", []).append(of_paper[figure])
     for name, of_table in tables.items():
         console.print(_table(of_table, name, ("", "metric", "paper", "measured", "95 % interval", "n", "note")))
+    shown = {line.paper.system for line in of_paper.values() if line.paper}
+    for each in left_out():
+        if each.system in shown:
+            console.print(Text(f"not in the tables of {each.system}: {each.cells} ({each.why})"))
     figures = dict.fromkeys(line.measured for line in lines if line.measured)
     if whole := [ReportLine(each.row, each.metric, each, None) for each in figures if not each.part]:
         console.print(_table(whole, title, ("", "metric", "measured", "95 % interval", "n", "note")))

@@ -2,7 +2,8 @@
 
 Systems that answer the same questions are right on many of the same ones, so their difference is known better than
 their two intervals say. A policy with what the server adds stands beside the published one: a name that ends in "+"
-beside the one without, and `none`, `image`, `text` and `both` beside the pipelines that always do the same.
+beside the one without, and `none`, `image`, `text` and `both` beside the pipelines that always do the same. QA-Dragon
+without one of its parts stands beside the whole, as in its paper's ablations.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from quizglass_lab.scoring.intervals import confidence_interval
 _PUBLISHED = {"none": "no-search", "image": "always-image", "text": "always-text", "both": "always-both"}
 _SCORES = {"accuracy": 100.0, "truthfulness": 100.0, "f1": 100.0, "judge": 1.0}
 """By metric the points of a score of 1."""
+_WHOLE = "qa-dragon"
+NEEDS = {f"accuracy beyond {_WHOLE}": f"answers of {_WHOLE} to the same questions"}
 
 
 def figures(runs: Runs, against: str = "") -> list[Measured]:
@@ -27,6 +30,7 @@ def figures(runs: Runs, against: str = "") -> list[Measured]:
     """
     pairs = {(row, against): None for row in runs if row != against}
     pairs |= {(row, _PUBLISHED.get(row, row.removesuffix("+"))): None for row in runs}
+    pairs |= {(row, _WHOLE + "+" * row.endswith("+")): None for row in runs if row.startswith(f"{_WHOLE}-")}
     return [
         each
         for row, other in pairs

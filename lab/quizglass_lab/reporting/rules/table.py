@@ -17,7 +17,7 @@ from quizglass_lab.reporting.rules import (
 )
 
 _RULES = (overall, parts, infoseek, encyclopedic, crag_mm, planning_agent, cogplanner, core_mmrag)
-NEEDS = {metric: needed for rule in _RULES for metric, needed in rule.NEEDS.items()}
+NEEDS = {metric: needed for rule in (*_RULES, differences) for metric, needed in rule.NEEDS.items()}
 """Of each metric that a rule may give, what it takes."""
 
 

@@ -1,6 +1,10 @@
 """Every figure of the papers' tables can be measured, or says why it cannot."""
 
+import io
+from dataclasses import fields
+
 import pytest
+from rich.console import Console
 
 from quizglass_lab.datasets.reading.sample import Sample
 from quizglass_lab.reporting.answers.answered import Answered, AnswerTrace, Decision, FoundEntry, Stage
@@ -8,11 +12,12 @@ from quizglass_lab.reporting.answers.judged import ScoredAnswer, judge_all
 from quizglass_lab.reporting.answers.measured import Measured
 from quizglass_lab.reporting.answers.sample_scores import Scorers
 from quizglass_lab.reporting.average import averaged
-from quizglass_lab.reporting.papers import paper_figures, systems
-from quizglass_lab.reporting.report import beside_papers, not_measured
+from quizglass_lab.reporting.papers import left_out, paper_figures, systems
+from quizglass_lab.reporting.report import beside_papers, not_measured, show
 from quizglass_lab.reporting.rules.table import NEEDS, all_figures
 from quizglass_lab.scoring.costs import TurnCost
 from quizglass_lab.scoring.judge import ModelJudge
+from quizglass_server.policies import POLICIES
 
 DATASETS = sorted({figure.dataset for figure in paper_figures()} - {""})
 SCORERS = Scorers(ModelJudge(lambda _: "5"), lambda *_: 1.0)
@@ -82,3 +87,34 @@ def test_a_reason_names_what_is_missing() -> None:
 
 def test_every_metric_of_the_papers_says_what_it_takes() -> None:
     assert {figure.metric for figure in paper_figures()} <= {*NEEDS}
+
+
+def test_every_row_is_a_policy_or_says_which_answers_it_takes() -> None:
+    rows = {figure.row: figure.takes for figure in paper_figures()}
+    assert [row for row, takes in rows.items() if (row in POLICIES) == bool(takes)] == []
+    of_oracle = next(figure for figure in paper_figures() if figure.row == "oracle")
+    assert "--policies oracle" in not_measured(of_oracle, [])
+
+
+def test_what_the_main_tables_have_besides_is_named_with_its_reason() -> None:
+    assert {each.system for each in left_out()} == {*systems()}
+    assert all(getattr(each, field.name) for each in left_out() for field in fields(each))
+
+
+@pytest.mark.parametrize("measured", [False, True])
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_every_cell_is_printed_measured_or_with_the_reason(dataset: str, measured: bool) -> None:
+    lines = beside_papers(all_figures(runs(dataset)) if measured else [], systems(), dataset)
+    out = io.StringIO()
+    show(lines, dataset, Console(file=out, width=2000))
+    printed = out.getvalue()
+    cells = [line for line in lines if line.paper]
+    assert printed.count("not measured") == sum(line.measured is None for line in cells)
+    assert not measured or len(cells) > printed.count("not measured")
+    for line in cells:
+        assert line.paper
+        of_row = [row for row in printed.splitlines() if line.row in row and f"{line.paper.value:g} {line.paper.unit}" in row]
+        assert of_row, (line.row, line.metric)
+        assert any(line.reason in row for row in of_row)
+    shown = {line.paper.system for line in cells if line.paper}
+    assert all((each.cells in printed) == (each.system in shown) for each in left_out())

@@ -53,6 +53,16 @@ def test_pipelines_with_additions_stand_beside_those_that_always_do_the_same() -
     assert {row for row, _ in found} == {"both"}
 
 
+def test_qa_dragon_without_a_part_stands_beside_the_whole() -> None:
+    cost = TurnCost(1, 1)
+    runs = {"qa-dragon": run(1, cost), "qa-dragon-no-splitting": run(0, cost), "qa-dragon-no-splitting+": run(0, cost)}
+    found = {(each.row, each.metric): each.value for each in all_figures(runs) if "accuracy beyond " in each.metric}
+    assert found == {
+        ("qa-dragon-no-splitting", "accuracy beyond qa-dragon"): pytest.approx(-15),
+        ("qa-dragon-no-splitting+", "accuracy beyond qa-dragon-no-splitting"): 0,
+    }
+
+
 def test_all_rows_stand_beside_the_one_that_is_named() -> None:
     found = figures("both", whole=False)
     assert {row for row, _ in found} == {"omnisearch+"}
