@@ -1,7 +1,11 @@
-"""What policies answer right, and what that costs, drawn beside the published results."""
+"""What policies answer right, and what that costs, drawn beside the published results.
+
+`python -m bench.accuracy.plots` draws both anew from the published figures.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -69,7 +73,24 @@ def accuracy_by_cost(costs: Mapping[str, Mapping[str, float]], questions: int) -
     return saved(figure, RESULTS / "accuracy-by-cost.png")
 
 
+def redrawn() -> list[Path]:
+    """Both plots from the published figures, as the sections draw them."""
+    data = json.loads((RESULTS / "accuracy.json").read_text(encoding="utf-8"))["data"]
+    groups: dict[str, dict[str, float]] = data["planning"]["groups"]
+    policies = [name for name in next(iter(groups.values())) if name != "questions"]
+    count = sum(some["questions"] for some in groups.values())
+    whole = {name: sum(some[name] * some["questions"] for some in groups.values()) / count for name in policies}
+    shares = {f"needs {group}": some for group, some in groups.items()} | {"all": {"questions": count, **whole}}
+    costs = data["costs"]
+    return [accuracy(shares, policies), accuracy_by_cost(costs["policies"], costs["answerable"])]
+
+
 def _apart(share: float, questions: int) -> tuple[float, float]:
     """How far Wilson's interval of a share in percent reaches below it and above it."""
     low, high = wilson_interval(round(share * questions / 100), questions)
     return max(0.0, share - 100 * low), max(0.0, 100 * high - share)
+
+
+if __name__ == "__main__":
+    for drawn in redrawn():
+        print(drawn)

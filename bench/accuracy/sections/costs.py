@@ -25,10 +25,16 @@ from quizglass_server.policies import POLICIES
 SHARE, HOPPING = 0.2, 0.1
 """Of the questions: balanced ones, and such as take one, two and more lookups."""
 _SEARCHES = ("image_search", "text_search")
+COMPARED = tuple(
+    policy
+    for policy, runs in POLICIES.items()
+    if not getattr(runs, "published", False) and not policy.startswith(plots.PARTS)
+)
+"""The server's own and those with a plus. Section `published` has the published forms, `dragon` the ablations."""
 
 
 def run(ground: Ground) -> Part:
-    """Every policy that the bundle serves, on balanced questions, a tenth more without an answer, and on more lookups.
+    """Each of COMPARED that the bundle serves, on balanced questions, a tenth more without an answer, and on more lookups.
 
     The common table is of the balanced ones; the others give the parts of many lookups enough questions.
     """
@@ -39,17 +45,18 @@ def run(ground: Ground) -> Part:
     for seed in ground.seeds:
         trial = ground.trial(seed, share=SHARE)
         with ground.server(trial.folder) as target:
-            missing = lacking(target, tuple(POLICIES))
-            served = [policy for policy in POLICIES if policy not in missing]
+            missing = lacking(target, COMPARED)
+            served = [policy for policy in COMPARED if policy not in missing]
             asked += asyncio.run(_ask_all(ground, "costs", trial, served, target))
             if ground.format > 1:
                 more = ground.trial(seed, share=HOPPING, mix="cog")
                 hopping += asyncio.run(_ask_all(ground, "costs-lookups", replace(more, unknowable=[]), served, target))
     costs = {policy: costs_of(asked, policy) for policy in served}
+    answerable = sum(turns.question.group is not None for turns in asked)
     if ground.publish:
-        plots.accuracy_by_cost(costs, sum(turns.question.group is not None for turns in asked))
+        plots.accuracy_by_cost(costs, answerable)
     absent = [Row(f"costs, {policy}", None, "", f"not measured: {why}") for policy, why in missing.items()]
-    data = {"policies": costs, "parts": parts(asked, hopping, served)}
+    data = {"policies": costs, "answerable": answerable, "parts": parts(asked, hopping, served)}
     return Part([*(_row(asked, policy) for policy in served), *absent], data)
 
 

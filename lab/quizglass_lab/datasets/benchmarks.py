@@ -49,9 +49,14 @@ BENCHMARKS = {
         Benchmark(
             "infoseek",
             infoseek.read,
-            "infoseek_SPLIT.jsonl, _withkb.jsonl and _qtype.jsonl beside it",
+            "infoseek_SPLIT.jsonl, _withkb.jsonl and _qtype.jsonl beside it; or EchoSight's infoseek_test_filtered.csv",
             Layout(
-                ("infoseek_{split}.jsonl", "infoseek_{split}_withkb.jsonl", "infoseek_{split}_qtype.jsonl"),
+                (
+                    "infoseek_{split}.jsonl",
+                    "infoseek_{split}_withkb.jsonl",
+                    "infoseek_{split}_qtype.jsonl",
+                    "infoseek_{split}.csv",
+                ),
                 "val",
                 spread=True,
             ),

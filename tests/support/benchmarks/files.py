@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.support.benchmarks.writing import PIXEL, put_picture, write_json, write_lines
 
+_WIKI = "https://en.wikipedia.org/wiki/"
 INFOSEEK = [
     {
         "data_id": "infoseek_train_00000000",
@@ -55,12 +56,25 @@ def infoseek(folder: Path) -> list[Path]:
     ]
 
 
+def echosight(folder: Path) -> Path:
+    """EchoSight's table of two of InfoSeek's questions, the last first."""
+    path = folder / "infoseek_test_filtered.csv"
+    columns = ("question", "answer", "dataset_image_ids", "dataset_name", "question_type", "wikipedia_url")
+    tower = f"{_WIKI}Eiffel_Tower"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow([*columns, "wikipedia_title", "evidence_section_id", "data_id"])
+        for record in INFOSEEK[:0:-1]:
+            said = [record["question"], "|".join(record["answer"]), record["image_id"], "infoseek", "String", tower]
+            table.writerow([*said, "Eiffel Tower", "1", record["data_id"]])
+    return path
+
+
 EVQA_COLUMNS = (
     *("question", "answer", "dataset_image_ids", "dataset_name", "dataset_category_id", "question_type"),
     *("wikipedia_url", "wikipedia_title", "evidence", "evidence_section_id", "evidence_section_title"),
     *("encyclopedic_vqa_split", "question_original", "wikipedia_url_used_in_train"),
 )
-_WIKI = "https://en.wikipedia.org/wiki/"
 EVQA = [
     {
         "question": "How big can this plant become?",

@@ -5,6 +5,8 @@
     infoseek_{train,val}_withkb.jsonl       {"data_id", "entity_id": "Q178185", "entity_text": "Heat engine"}
     infoseek_val_qtype.jsonl                {"data_id", "question_type": "String", "Time" or "Numerical"}
 
+    infoseek_{train,test}_filtered.csv      EchoSight's choice of the questions, see `echosight`
+
 The entity is named by its QID and by the address of its Wikipedia article, whose title `entity_text` is: some knowledge
 of this benchmark has the one, some the other.
 
@@ -17,11 +19,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
+from quizglass_lab.datasets.formats import echosight
 from quizglass_lab.datasets.reading.errors import DatasetError
 from quizglass_lab.datasets.reading.files import json_lines
 from quizglass_lab.datasets.reading.joining import Joining
@@ -54,7 +58,54 @@ class _Kind(Published):
 
 
 def read(paths: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
-    """The questions; files with entities and question types beside them are distinguished by their fields."""
+    """The questions; files with entities and question types beside them are distinguished by their fields.
+
+    With EchoSight's table its questions alone, told by InfoSeek's own files where these are given too.
+    """
+    tables = [path for path in paths if echosight.is_table(path)]
+    own = [path for path in paths if path not in tables]
+    if not tables:
+        yield from _own(own, pictures)
+    elif not own:
+        yield from (_of_row(row, place, pictures) for place, row in echosight.rows(tables))
+    else:
+        yield from _chosen(tables, own, pictures)
+
+
+def _chosen(tables: Sequence[Path], own: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
+    """Those of InfoSeek's questions that the tables have, with the article that they name."""
+    chosen = {row["data_id"]: (place, row["wikipedia_url"]) for place, row in echosight.rows(tables)}
+    for sample in _own(own, pictures):
+        if sample.id in chosen:
+            _, address = chosen.pop(sample.id)
+            yield replace(sample, entries=tuple(dict.fromkeys((*sample.entries, *_each(address)))))
+    if chosen:
+        name, (place, _) = next(iter(chosen.items()))
+        raise DatasetError(f"{place}: data_id: {name!r} is in none of {', '.join(map(str, own))}")
+
+
+def _of_row(row: dict[str, str], place: str, pictures: PictureFolder) -> Sample:
+    return Sample(
+        row["data_id"],
+        row["question"],
+        _each(row["answer"]),
+        tuple(_picture(image, pictures) for image in _each(row["dataset_image_ids"])[:1]),
+        dataset="infoseek",
+        entries=_each(row["wikipedia_url"]),
+        image_query=IMAGE_QUERY,
+        image_answer=row["wikipedia_title"].partition("|")[0],
+        answer_type=row.get("question_type", "").lower(),
+        place=place,
+        source=row,
+    )
+
+
+def _each(texts: str) -> tuple[str, ...]:
+    """What a field of EchoSight's table lists."""
+    return tuple(dict.fromkeys(text for text in texts.split("|") if text))
+
+
+def _own(paths: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
     questions, entities, kinds = _sorted_by_fields(paths)
     named = Joining((record.data_id, record) for record in _records(entities, _Entity))
     typed = Joining((record.data_id, record) for record in _records(kinds, _Kind))

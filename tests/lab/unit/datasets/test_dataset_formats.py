@@ -39,6 +39,37 @@ def test_infoseek_joins_entities_and_types_and_reads_ranges(tmp_path: Path) -> N
     assert (built.answer_type, built.pictures[0].at_hand) == ("time", True)
 
 
+def test_infoseek_as_echosight_asks_it_is_told_by_the_benchmark_s_own_files(tmp_path: Path) -> None:
+    own, table = files.infoseek(tmp_path), files.echosight(tmp_path)
+    height, built = read("infoseek", tmp_path, [*own, table])
+    assert (height.id, height.answer_range, height.split) == (
+        "infoseek_val_00000001",
+        (291.6, 356.4),
+        "val_unseen_question",
+    )
+    assert height.entries == ("Q243", "https://en.wikipedia.org/wiki/Eiffel_Tower")
+    assert built.answers == ("1889", "1888", "1890")
+    alone = read("infoseek", tmp_path, [table])
+    assert [sample.id for sample in alone] == ["infoseek_val_00000002", "infoseek_val_00000001"]
+    assert (alone[0].answers, alone[0].entries) == (("1889",), ("https://en.wikipedia.org/wiki/Eiffel_Tower",))
+    assert (alone[0].image_answer, alone[0].pictures[0].at_hand) == ("Eiffel Tower", True)
+    assert BENCHMARKS["infoseek"].layout.find(tmp_path, "test_filtered") == [table]
+
+
+def test_echosight_s_questions_have_to_be_infoseek_s_and_each_once(tmp_path: Path) -> None:
+    table = files.echosight(tmp_path)
+    lines = table.read_text(encoding="utf-8").splitlines()
+    of_other = writing.write_lines(tmp_path / "infoseek_val.jsonl", files.INFOSEEK[:2])
+    with pytest.raises(DatasetError, match=r"infoseek_test_filtered.csv:2: data_id: 'infoseek_val_00000002' is in none"):
+        read("infoseek", tmp_path, [of_other, table])
+    table.write_text("\n".join([*lines, lines[1]]), encoding="utf-8")
+    with pytest.raises(DatasetError, match="data_id: 'infoseek_val_00000002' is there twice"):
+        read("infoseek", tmp_path, [table])
+    table.write_text("question,answer\n", encoding="utf-8")
+    with pytest.raises(DatasetError, match="data_id: expected a column of that name"):
+        read("infoseek", tmp_path, [table])
+
+
 def test_infoseek_without_answers_is_a_test_split(tmp_path: Path) -> None:
     record = {"data_id": "a", "image_id": "oven_1", "question": "Who?", "data_split": "test"}
     (sample,) = read("infoseek", tmp_path, [writing.write_lines(tmp_path / "infoseek_test.jsonl", [record])])

@@ -43,6 +43,7 @@ from quizglass_lab.pocketworld.question import Conflict, Hop, Question
 from quizglass_lab.pocketworld.questions import make_questions, make_sessions
 from quizglass_lab.scoring.selective import risk_coverage_area
 from quizglass_server.domain.turns import Evidence
+from quizglass_server.policies import POLICIES as SERVED
 
 WORLD = build_world(4711, 60, format=2)
 QUESTIONS = make_questions(WORLD, 24, 4711, format=2)
@@ -535,6 +536,22 @@ def test_costs_are_drawn_and_told_for_every_policy(tmp_path: Path, monkeypatch: 
     assert drawn.read_bytes().startswith(b"\x89PNG")
     shares = planning.by([case(QUESTIONS[0], {}, {})], lambda each: str(each.question.group))
     assert plots.accuracy(shares, POLICIES).read_bytes().startswith(b"\x89PNG")
+
+
+def test_plots_are_drawn_anew_from_what_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    published = (plots.RESULTS / "accuracy.json").read_bytes()
+    monkeypatch.setattr(plots, "RESULTS", tmp_path)
+    (tmp_path / "accuracy.json").write_bytes(published)
+    told: list[list[str]] = []
+    draw = plots.accuracy
+    monkeypatch.setattr(plots, "accuracy", lambda shares, names: told.append([*names]) or draw(shares, names))
+    assert [path.read_bytes()[:4] for path in plots.redrawn()] == [b"\x89PNG"] * 2
+    assert set(told[0]) <= {*SERVED}, "by the names of now"
+
+
+def test_what_every_policy_costs_is_asked_of_the_server_s_own_and_those_with_a_plus() -> None:
+    assert {"adaptive", "both", "core-mmrag+", "qa-dragon+"} < {*costs.COMPARED}
+    assert not {"core-mmrag", "qa-dragon-no-splitting+", "always-both"} & {*costs.COMPARED}
 
 
 def test_a_published_system_stands_beside_what_is_added_with_the_interval_of_the_difference(
